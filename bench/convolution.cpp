@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: bench_convolution [--threads N] [--rounds N] [--all] [--cold] [text ...]
+// usage: bench_convolution [--threads N] [--rounds N] [--all] [--cold] [--int8] [text ...]
 // Times the CPU tactics of convolution on layers of ResNet-18 and -50, U-Net, MobileNetV2 and EfficientNet-B0, and the
-// 3x3 ones of YOLOv8n and DenseNet-121 (batch 1, f32, bias, the network's activation), in each of their configurations,
+// 3x3 ones of YOLOv8n and DenseNet-121 (batch 1, f32 or i8, bias, the network's activation), in each of their configurations,
 // against an FMA loop in the same rounds. The share is that of the loop's rate, without products that padding would
 // multiply by zero: median over the rounds. Prints the best configuration of each tactic (--all: all of them), and what
 // a network's layers take with the best tactic each. Layers are those whose name holds one of the texts. --cold: each
-// run finds the caches filled with something else, weights too.
+// run finds the caches filled with something else, weights too. --int8: i8 to i8 with residuals of i8, against a loop of
+// vpdpbusd.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -196,17 +197,19 @@ std::string nameOf(Layer const& l)
     return s + (l.residual ? "+r" : "");
 }
 
-// FLOP/s of independent FMAs in registers, on all workers at once.
+// FLOP/s of independent FMAs, or of dot products of four bytes, in registers, on all workers at once.
 class Peak
 {
 public:
-    Peak()
+    explicit Peak(bool int8)
     {
-        auto isa = kernels::jit::isaOf(device::probeCpu());
-        if (!isa)
+        device::CpuInfo const cpu = device::probeCpu();
+        auto isa = kernels::jit::isaOf(cpu);
+        if (!isa || (int8 && !cpu.avx512vnni && !cpu.avxVnni))
             return;
+        auto const encoding = cpu.avx512vnni ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
         int const sums = *isa == kernels::jit::Isa::kAvx512 ? 24 : 12;
-        flopsPerTurn_ = 2.0 * kernels::jit::vectorWidth(*isa) * sums;
+        flopsPerTurn_ = (int8 ? 8.0 : 2.0) * kernels::jit::vectorWidth(*isa) * sums;
         auto code = kernels::jit::emit(*isa, [&](kernels::jit::VectorCode& c) {
             Xbyak::Label turn;
             for (int i = 0; i <= sums; ++i)
@@ -214,7 +217,8 @@ public:
             c.align(64);
             c.L(turn);
             for (int i = 0; i < sums; ++i)
-                c.vfmadd231ps(c.vec(i), c.vec(sums), c.vec(sums));
+                int8 ? c.vpdpbusd(c.vec(i), c.vec(sums), c.vec(sums), encoding)
+                     : c.vfmadd231ps(c.vec(i), c.vec(sums), c.vec(sums));
             c.dec(c.rdi);
             c.jnz(turn, c.T_NEAR);
             c.vzeroupper();
@@ -226,6 +230,8 @@ public:
     double measure(Workers& workers, int threads) const
     {
         constexpr int64_t kTurns = 8000;
+        if (code_.sizeBytes() == 0)
+            return 0;
         double const begin = bench::seconds(threads);
         workers.run(threads, [&](int64_t, int) { code_.entry<void (*)(int64_t)>()(kTurns); });
         return flopsPerTurn_ * kTurns * threads / (bench::seconds(threads) - begin);
@@ -247,7 +253,7 @@ struct Work
     double flops = 0;
 };
 
-std::unique_ptr<Work> workOf(Layer const& l, int threads)
+std::unique_ptr<Work> workOf(Layer const& l, int threads, bool int8)
 {
     auto w = std::make_unique<Work>();
     ops::convolution::Attrs attrs = ops::convolution::Attrs::plain(2);
@@ -257,15 +263,35 @@ std::unique_ptr<Work> workOf(Layer const& l, int threads)
     attrs.groups = l.groups;
     attrs.epilogue.activation.kind = l.activation;
     attrs.epilogue.activation.beta = 6; // of a clip
+    DataType const type = int8 ? DataType::kInt8 : DataType::kFloat;
     std::vector<Extents> dims{{1, l.c, l.side, l.side}, {l.k, l.c / l.groups, l.window, l.window}, {l.k}};
     if (l.residual)
         dims.push_back({1, l.k, out, out});
+    if (int8) {
+        attrs.epilogue.outputType = int32_t(type);
+        dims.resize(l.residual ? ops::Epilogue::kOutputScale : ops::Epilogue::kResidualScale);
+        dims[ops::Epilogue::kScale] = {l.k};
+        if (l.residual)
+            dims[ops::Epilogue::kResidualScale] = {1};
+    }
     std::vector<ir::Value*> values;
     for (size_t i = 0; i < dims.size(); ++i) {
-        w->storage.emplace_back(DataType::kFloat, dims[i]);
+        if (dims[i].rank == 0) {
+            values.push_back(nullptr);
+            w->inputs.emplace_back();
+            w->problem.inputs.emplace_back();
+            continue;
+        }
+        bool const isTensor = i == 0 || i == ops::Epilogue::kResidual;
+        w->storage.emplace_back(isTensor || i == 1 ? type : DataType::kFloat, dims[i]);
         TensorRef const& t = w->storage.back().ref();
-        tune::fillRandom(t, ops::Domain{}, i + 1);
-        if (i == 1 || i == 2) {
+        ops::Domain domain;
+        if (int8)
+            domain = t.type == type               ? ops::Domain{-128, 127, true}
+                     : i == ops::Epilogue::kScale ? ops::Domain{0.001, 0.003}
+                                                  : ops::Domain{-1, 1};
+        tune::fillRandom(t, domain, i + 1);
+        if (!isTensor) {
             auto constant = std::make_shared<ir::Constant>();
             constant->data = std::make_shared<Blob const>(t.data, size_t(t.sizeBytes()));
             values.push_back(w->graph.addConstant("w" + std::to_string(i), t.type, t.dims, constant));
@@ -274,6 +300,7 @@ std::unique_ptr<Work> workOf(Layer const& l, int threads)
         }
         w->inputs.push_back(t);
         ops::TensorSpec spec;
+        spec.type = t.type;
         spec.dims = spec.maxDims = dims[i];
         spec.present = true;
         spec.constant = values.back()->constant ? values.back()->constant->data.get() : nullptr;
@@ -282,6 +309,7 @@ std::unique_ptr<Work> workOf(Layer const& l, int threads)
     Extents const y{1, l.k, out, out};
     w->outputDims = {y};
     ops::TensorSpec spec;
+    spec.type = type;
     spec.dims = spec.maxDims = y;
     spec.present = true;
     w->problem.outputs.push_back(spec);
@@ -337,6 +365,8 @@ std::vector<Candidate> candidatesOf(Work& w)
             for (ops::Config const& config : tactic->configs(w.problem)) {
                 Candidate c;
                 c.tactic = tactic->name();
+                if (f.inputs[0] == Format::kLinear)
+                    c.config = "linear";
                 for (int64_t v : config)
                     c.config += (c.config.empty() ? "" : ",") + std::to_string(v);
                 auto inputs = tune::inFormats(w.inputs, w.problem.inputs, c.storage);
@@ -348,7 +378,7 @@ std::vector<Candidate> candidatesOf(Work& w)
                     continue;
                 c.inputs = *inputs;
                 c.kernel = std::move(*kernel);
-                c.storage.emplace_back(DataType::kFloat, w.outputDims[0], w.problem.outputs[0].format);
+                c.storage.emplace_back(w.problem.outputs[0].type, w.outputDims[0], w.problem.outputs[0].format);
                 c.outputs = {c.storage.back().ref()};
                 auto prepared = c.kernel->prepare(c.inputs, c.outputs);
                 if (!prepared.ok())
@@ -365,7 +395,7 @@ std::vector<Candidate> candidatesOf(Work& w)
 struct Options
 {
     int threads = 1, rounds = 15;
-    bool all = false, cold = false;
+    bool all = false, cold = false, int8 = false;
     std::vector<char const*> texts;
 };
 
@@ -379,14 +409,14 @@ void measure(Options const& o)
 {
     device::ThreadPool pool(o.threads);
     Workers& workers = pool.workers();
-    Peak const peak;
+    Peak const peak(o.int8);
     std::map<std::string, double> total, ideal; // seconds for a network
     std::vector<float> elsewhere(o.cold ? size_t(64) << 20 : 0);
     for (Layer const& l : kLayers) {
         std::string const name = nameOf(l);
         if (!wanted(o, name))
             continue;
-        auto work = workOf(l, o.threads);
+        auto work = workOf(l, o.threads, o.int8);
         if (!work)
             continue;
         auto candidates = candidatesOf(*work);
@@ -422,8 +452,8 @@ void measure(Options const& o)
         }
     }
     for (auto const& [network, seconds] : total)
-        std::printf("%s: %.2f ms, %.1f %% of the FMA peak\n", network.c_str(), seconds * 1e3,
-                    ideal[network] / seconds * 100);
+        std::printf("%s: %.2f ms, %.1f %% of the %s peak\n", network.c_str(), seconds * 1e3,
+                    ideal[network] / seconds * 100, o.int8 ? "vpdpbusd" : "FMA");
 }
 
 } // namespace
@@ -443,10 +473,13 @@ int main(int argc, char** argv)
             o.all = true;
         else if (!std::strcmp(argv[i], "--cold"))
             o.cold = true;
+        else if (!std::strcmp(argv[i], "--int8"))
+            o.int8 = true;
         else
             o.texts.push_back(argv[i]);
     }
-    std::printf("%s, %d thread(s), batch 1, f32\n", tw::device::probeCpu().fingerprint().c_str(), o.threads);
+    std::printf("%s, %d thread(s), batch 1, %s\n", tw::device::probeCpu().fingerprint().c_str(), o.threads,
+                o.int8 ? "i8" : "f32");
     tw::measure(o);
     return 0;
 }

@@ -151,6 +151,7 @@ int build(std::string const& model, std::string const& plan, std::string const& 
     double const parsed = total.seconds();
 
     std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+    config->setFlag(nvinfer1::BuilderFlag::kINT8); // for networks in Q/DQ form; others have no ranges
     fixShapes(*builder, *config, shapes);
     std::unique_ptr<nvinfer1::ITimingCache> cache;
     if (access(cacheFile.c_str(), R_OK) == 0) {

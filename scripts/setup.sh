@@ -45,8 +45,14 @@ else
 fi
 
 if [ ${#pypi[@]} -gt 0 ]; then
-    [ -x .venv/bin/pip ] || python3 -m venv .venv
+    # Debian's, whose headers are there to build modules with.
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    [ -x .venv/bin/pip ] || $python -m venv .venv
+    missing=()
     for package in "${pypi[@]}"; do
-        .venv/bin/pip show -q "$package" >/dev/null 2>&1 || .venv/bin/pip install -q --disable-pip-version-check "$package"
+        version=$(.venv/bin/pip show "${package%%==*}" 2>/dev/null | awk '$1 == "Version:" { print $2 }')
+        [ -n "$version" ] && { [[ $package != *==* ]] || [ "$version" = "${package#*==}" ]; } || missing+=("$package")
     done
+    [ ${#missing[@]} -eq 0 ] || .venv/bin/pip install -q --disable-pip-version-check --retries 1 --timeout 30 "${missing[@]}"
 fi

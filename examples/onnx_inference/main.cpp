@@ -109,6 +109,11 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(Logger& logger, std::string con
     require(parser->parseFromFile(model.c_str(), static_cast<int>(nvinfer1::ILogger::Severity::kWARNING)),
             "cannot parse " + model);
     std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+    // A model that was trained or calibrated with quantization says by itself what is INT8; the flag permits it.
+    for (int32_t i = 0; i < network->getNbLayers(); ++i)
+        if (network->getLayer(i)->getType() == nvinfer1::LayerType::kQUANTIZE ||
+            network->getLayer(i)->getType() == nvinfer1::LayerType::kDEQUANTIZE)
+            config->setFlag(nvinfer1::BuilderFlag::kINT8);
 
     // One profile that covers the shapes of all data sets.
     nvinfer1::IOptimizationProfile* profile = builder->createOptimizationProfile();

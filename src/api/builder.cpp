@@ -8,6 +8,7 @@
 #include "api/calibration.h"
 #include "api/config.h"
 #include "api/engine.h"
+#include "api/explicit_quantization.h"
 #include "api/host_memory.h"
 #include "api/io_formats.h"
 #include "api/layer_report.h"
@@ -168,6 +169,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, n.toGraph());
+    TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
     TW_TRY(settlePlugins(*contents.graph, services, c.has(BuilderFlag::kFP16)));
     contents.engineName = n.name;
@@ -253,13 +255,14 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
+    passes::Ranges const given = takeRanges(*contents.graph);
     calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
                                                 .providers = options.tune.providers,
                                                 .workers = options.tune.buildWorkers,
                                                 .maxMemoryBytes = b.maxMemoryBytes,
                                                 .log = &b.reporter};
     options.int8 = c.has(BuilderFlag::kINT8);
-    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, calibration, b.gpu.get(), b.reporter));
+    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
@@ -322,6 +325,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, n.toGraph());
+        TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
         TW_TRY(ir::verify(*graph));
         TW_TRY(ioFormatsOf(n, *graph, false));
         return true;

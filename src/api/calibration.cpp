@@ -6,11 +6,11 @@
 #include <set>
 
 #include "api/calibration_batches.h"
+#include "api/explicit_quantization.h"
 #include "api/plugin_graph.h"
 #include "api/profile_ranges.h"
 #include "calibrate/calibrate.h"
 #include "calibrate/threshold.h"
-#include "ir/op_def.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -24,16 +24,6 @@ using nvinfer1::IInt8Calibrator;
 using nvinfer1::IInt8LegacyCalibrator;
 
 constexpr int kVersion = NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 100 + NV_TENSORRT_PATCH;
-
-bool hasExplicitQuantization(ir::Graph const& g)
-{
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        std::string_view const op = n->op->name;
-        return op == "quantize" || op == "dequantize" ||
-               std::any_of(n->regions.begin(), n->regions.end(),
-                           [](auto const& r) { return hasExplicitQuantization(*r); });
-    });
-}
 
 // "a, b, c", at most a screenful.
 std::string listed(std::vector<std::string> const& names)
@@ -208,18 +198,15 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
     return std::move(out.table);
 }
 
-// Of setDynamicRange(), by the names of the graph's values.
-Result<void> addDynamicRanges(ir::Graph const& g, passes::Ranges& ranges)
+// Of setDynamicRange().
+Result<void> addDynamicRanges(passes::Ranges const& given, passes::Ranges& ranges)
 {
-    for (auto const& v : g.values()) {
-        if (!v->quantization || v->quantization->origin != ir::Quantization::Origin::kDynamicRange)
-            continue;
-        double const scale = v->quantization->scales[0];
+    for (auto const& [name, scale] : given) {
         if (calibrate::scaleOf(scale * 127) == 0)
-            return invalidArgument("tensor '" + v->name + "': its dynamic range has the largest magnitude " +
+            return invalidArgument("tensor '" + name + "': its dynamic range has the largest magnitude " +
                                    std::to_string(scale * 127) +
                                    "; divided by 127 it must be a normal FP32 number above 0");
-        ranges[v->name] = scale;
+        ranges[name] = scale;
     }
     return {};
 }
@@ -227,12 +214,13 @@ Result<void> addDynamicRanges(ir::Graph const& g, passes::Ranges& ranges)
 } // namespace
 
 Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject const& c, plan::Contents const& contents,
-                                calibrate::NetworkOptions const& options, cuda::Target const* gpu, Reporter& log)
+                                passes::Ranges const& given, calibrate::NetworkOptions const& options,
+                                cuda::Target const* gpu, Reporter& log)
 {
     passes::Ranges ranges;
     if (!c.has(BuilderFlag::kINT8))
         return ranges;
-    if (hasExplicitQuantization(*contents.graph)) {
+    if (isExplicit(n)) {
         if (c.int8Calibrator)
             log.warning(
                 "Calibrator won't be used in explicit precision mode. Use quantization aware training to generate "
@@ -249,7 +237,7 @@ Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject cons
             "Calibrator is not being used. Users must provide dynamic range for all tensors that are not Int32 or "
             "Bool.");
     }
-    TW_TRY(addDynamicRanges(*contents.graph, ranges));
+    TW_TRY(addDynamicRanges(given, ranges));
     std::vector<std::string> missing;
     for (std::string const& name : tensorsOf(n, *contents.graph))
         if (!ranges.contains(name))

@@ -16,9 +16,10 @@ namespace tw::api {
 
 // The scale of each tensor that has one, by name: what the calibrator's cache or its batches give, replaced by
 // ITensor::setDynamicRange() where that was called. Empty without BuilderFlag::kINT8, and for networks with layers that
-// quantize, which say everything themselves. `contents`: before passes, with the build's profiles. `gpu`: where the
+// quantize, which say everything themselves. `contents`: before passes, with the build's profiles. `given`: those of setDynamicRange(). `gpu`: where the
 // client's batches lie; null: on the host.
 Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject const& c, plan::Contents const& contents,
-                                calibrate::NetworkOptions const& options, cuda::Target const* gpu, Reporter& log);
+                                passes::Ranges const& given, calibrate::NetworkOptions const& options,
+                                cuda::Target const* gpu, Reporter& log);
 
 } // namespace tw::api

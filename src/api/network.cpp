@@ -10,7 +10,9 @@
 #include "api/implicit_batch.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
+#include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
+#include "ops/quantize/op.h"
 #include "tactic/registry.h"
 
 namespace tw::api {
@@ -233,9 +235,22 @@ Result<void> NetworkObject::lowerInputs()
                                      t->name + " [input]"));
             values_[t.get()] = cast->outputs[0];
         }
+        if (v->type == DataType::kInt8 && t->rangeMin) {
+            TW_ASSIGN(values_[t.get()], inFloats(*v, scaleOf(*t)));
+        }
     }
     inputsLowered_ = true;
     return {};
+}
+
+// What an INT8 network input with a dynamic range stands for.
+Result<ir::Value*> NetworkObject::inFloats(ir::Value& integers, float scale)
+{
+    ir::Value* const s = graph_.addConstant(integers.name + ".range", DataType::kFloat, Extents{}, &scale);
+    TW_ASSIGN(ir::Node * n, graph_.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(),
+                                           {&integers, s}, integers.name + " [input]"));
+    n->outputs[0]->name = integers.name + " [input]";
+    return n->outputs[0];
 }
 
 Result<void> NetworkObject::lowerLayer(LayerState& layer)
@@ -412,8 +427,19 @@ Result<void> NetworkObject::addOutput(TensorObject& t)
     if (implicitBatch && v->rank() > 0 && v->shape[0].is(1)) { // outputs have the batch like any other
         TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
     }
-    bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
     DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
+    if (want == DataType::kInt8 && isFloating(v->type)) {
+        if (!t.rangeMin)
+            return invalidArgument("network output '" + t.name +
+                                   "' is INT8 and has no dynamic range: ITensor::setDynamicRange() says what its numbers "
+                                   "stand for");
+        float const scale = scaleOf(t);
+        ir::Value* const s = graph_.addConstant(t.name + ".range", DataType::kFloat, Extents{}, &scale);
+        TW_ASSIGN(ir::Node * n, graph_.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {v, s},
+                                               t.name + " [output]"));
+        v = n->outputs[0];
+    }
+    bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
     if (taken || want != v->type) {
         auto copy = std::make_unique<ops::identity::Attrs>(want);
         auto made = graph_.addNode(ops::identity::def(), std::move(copy), {v}, t.name + " [output]");

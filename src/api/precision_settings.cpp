@@ -35,13 +35,13 @@ bool isConversion(LayerState const& l)
 Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
 {
     using passes::PrecisionConstraints;
-    bool const half = c.has(BuilderFlag::kFP16);
-    std::string missing = half && !onGpu ? "FP16" : "";
-    if (c.has(BuilderFlag::kINT8))
-        missing += missing.empty() ? "INT8" : " and INT8";
-    if (!missing.empty())
-        log.warning(missing + " may be used, but this device has no kernels for that yet: the engine runs in " +
-                    (half && onGpu ? "FP16 and FP32" : "FP32"));
+    bool const half = c.has(BuilderFlag::kFP16), int8 = c.has(BuilderFlag::kINT8);
+    if (half && !onGpu)
+        log.warning(std::string("FP16 may be used, but this device has no kernels for that yet: the engine runs in ") +
+                    (int8 ? "INT8 and FP32" : "FP32"));
+    if (int8 && onGpu)
+        log.warning(std::string("INT8 may be used, but this device has no kernels for that yet: the engine runs in ") +
+                    (half ? "FP16 and FP32" : "FP32"));
     for (auto const& t : n.inputs) {
         if (t->type != nvinfer1::DataType::kINT8)
             continue;
@@ -63,13 +63,15 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
                                               [&](auto const& type) { return type == t && !isConversion(*l); });
         };
         bool const asksHalf = asks(nvinfer1::DataType::kHALF) && !(onGpu && half);
-        if (!asksHalf && !asks(nvinfer1::DataType::kINT8))
+        if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && (onGpu || !int8)))
             continue;
-        std::string const what = "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
-                                 (asksHalf && onGpu ? ", which BuilderFlag::kFP16 does not permit"
-                                                    : ", for which this device has no kernels yet");
+        bool const isForbidden = asksHalf ? onGpu : !onGpu;
+        std::string const what =
+            "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
+            (!isForbidden ? ", for which this device has no kernels yet"
+                          : std::string(", which BuilderFlag::") + (asksHalf ? "kFP16" : "kINT8") + " does not permit");
         if (constraints == PrecisionConstraints::kObey)
-            return unsupported(what + (asksHalf && onGpu
+            return unsupported(what + (isForbidden
                                            ? std::string("; set that flag")
                                            : "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32"));
         log.warning(what + ": it runs in FP32");

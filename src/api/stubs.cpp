@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of stubs.def. Those of layer classes cannot be reached, as the network makes no such layer, but programs
-// that name them link.
+// What the calls of stubs.def report.
 #include "api/stubs.h"
-
-#include "api/entry.h"
-#include "api/network.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -19,12 +15,10 @@ struct StubName
     char const* method;
 };
 constexpr StubName kNames[] = {
-#define TW_STUB(...)
 #define TW_STUB_USE(feature, cls, method) {#feature, #cls "::" #method},
 #define TW_STUB_FUNCTION(feature, function) {#feature, #function},
 #define TW_STUB_ABROAD(...)
 #include "api/stubs.def"
-#undef TW_STUB
 #undef TW_STUB_USE
 #undef TW_STUB_FUNCTION
 #undef TW_STUB_ABROAD
@@ -34,16 +28,6 @@ Error missing(StubName const& stub, std::string const& detail)
 {
     return unsupported(std::string(stub.method) + (detail.empty() ? "" : " (" + detail + ")") + ": the feature '" +
                        stub.feature + "' is not part of this version yet");
-}
-
-void report(nvinfer1::INetworkDefinition const* network, StubName const& stub) noexcept
-{
-    guardedVoid(objectOf(*network).reporter, [&]() -> Result<void> { return missing(stub, ""); });
-}
-void report(void const*, StubName const& stub) noexcept
-{
-    Reporter reporter(getLogger());
-    guardedVoid(reporter, [&]() -> Result<void> { return missing(stub, ""); });
 }
 
 } // namespace
@@ -64,18 +48,3 @@ void warnStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
 }
 
 } // namespace tw::api
-
-namespace nvinfer1 {
-
-#define TW_STUB(feature, ret, cls, method, params, cv, ...)                                                            \
-    ret cls::method params cv noexcept                                                                                 \
-    {                                                                                                                  \
-        report(this, StubName{#feature, #cls "::" #method});                                                           \
-        return __VA_ARGS__;                                                                                            \
-    }
-#define TW_STUB_USE(...)
-#define TW_STUB_FUNCTION(...)
-#define TW_STUB_ABROAD(...)
-#include "api/stubs.def"
-
-} // namespace nvinfer1

@@ -6,15 +6,13 @@
 
 namespace tw::api {
 
-// feature_class_method of each line of stubs.def that is not defined by stubs.cpp itself.
+// feature_class_method of each line of stubs.def that stands in this library.
 enum class Stub
 {
-#define TW_STUB(...)
 #define TW_STUB_USE(feature, cls, method) feature##_##cls##_##method,
 #define TW_STUB_FUNCTION(feature, function) function,
 #define TW_STUB_ABROAD(...)
 #include "api/stubs.def"
-#undef TW_STUB
 #undef TW_STUB_USE
 #undef TW_STUB_FUNCTION
 #undef TW_STUB_ABROAD

@@ -63,12 +63,13 @@ CpuInfo probeCpu()
     info.avx512dq = zmm && bit(seven.b, 17);
     info.avx512bw = zmm && bit(seven.b, 30);
     info.avx512vl = zmm && bit(seven.b, 31);
+    info.avx512vbmi = zmm && bit(seven.c, 1);
     info.avx512vnni = zmm && bit(seven.c, 11);
     info.avx512fp16 = zmm && bit(seven.d, 23);
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
     IsaLimit const limit = isaLimit;
     if (limit != IsaLimit::kNone)
-        info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vnni = info.avx512fp16 =
+        info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vbmi = info.avx512vnni = info.avx512fp16 =
             info.avx512bf16 = false;
     if (limit == IsaLimit::kBaseline)
         info.avx2 = info.fma = info.f16c = info.avxVnni = false;

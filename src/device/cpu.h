@@ -12,7 +12,7 @@ struct CpuInfo
     std::string model; // "AMD EPYC 9R14", from cpuid
     bool avx2 = false, fma = false, f16c = false;
     bool avx512f = false, avx512bw = false, avx512vl = false, avx512dq = false;
-    bool avx512vnni = false, avxVnni = false, avx512fp16 = false, avx512bf16 = false;
+    bool avx512vnni = false, avx512vbmi = false, avxVnni = false, avx512fp16 = false, avx512bf16 = false;
     int64_t l1DataBytes = 32 << 10, l2Bytes = 512 << 10; // of one core; these when the CPU does not say
     // Model and instruction sets in one line: the key of tactic choices.
     std::string fingerprint() const;

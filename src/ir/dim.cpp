@@ -2,8 +2,10 @@
 #include "ir/dim.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "ir/dim_text.h"
 
 namespace tw::ir {
@@ -132,17 +134,34 @@ Dim Dim::symbol(std::string const& name)
     return fromExpr(std::move(e));
 }
 
+namespace {
+
+// Untrusted networks can combine expressions for ever, and each max() of two doubles the text: past a size the result is a
+// symbol that nothing binds. What it stands for is in its name, so that two of them are equal where their texts are.
+Dim tooComplex(std::string const& text)
+{
+    Hash128 const hash = hashBytes128(text.data(), text.size());
+    char name[64];
+    std::snprintf(name, sizeof name, "$too_complex.%016llx%016llx", static_cast<unsigned long long>(hash.high),
+                  static_cast<unsigned long long>(hash.low));
+    return Dim::symbol(name);
+}
+
+} // namespace
+
 Dim Dim::fromExpr(Expr&& e)
 {
     if (e.terms.empty())
         return Dim(e.constant);
-    // Untrusted networks can combine expressions for ever, and each max() of two doubles the text: past this size the
-    // result is a symbol that nothing binds.
     size_t textBytes = kMaxNumberBytes;
     for (auto const& [key, t] : e.terms)
         textBytes += key.size() + kMaxNumberBytes;
-    if (textBytes > kMaxDimTextBytes)
-        return Dim::symbol("$too_complex");
+    if (textBytes > kMaxDimTextBytes) {
+        std::string text = std::to_string(e.constant);
+        for (auto const& [key, t] : e.terms)
+            text += " + " + std::to_string(t.coefficient) + "*" + key;
+        return tooComplex(text);
+    }
     Dim d;
     d.expr_ = std::make_shared<Expr const>(std::move(e));
     return d;
@@ -180,8 +199,10 @@ Dim operator*(Dim const& a, Dim const& b)
         return Dim(mulSat(a.value_, b.value_));
     Dim::Expr const e = a.toExpr();
     Dim::Expr const f = b.toExpr();
-    if (e.terms.size() * f.terms.size() > 256) // see fromExpr()
-        return Dim::symbol("$too_complex");
+    if (e.terms.size() * f.terms.size() > 256) {
+        std::string const x = a.str(), y = b.str();
+        return tooComplex(x < y ? x + " * " + y : y + " * " + x);
+    }
     Dim::Expr out;
     out.constant = mulSat(e.constant, f.constant);
     for (auto const& [key, t] : e.terms)

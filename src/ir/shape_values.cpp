@@ -10,10 +10,11 @@ namespace tw::ir {
 
 namespace {
 
-// At most 64 elements, as the guide says.
+// At most 64 elements, as the guide says; what comes from outside with more than one dimension is data.
 bool mayBeShape(Value const* v)
 {
-    return !v || (isStatic(v->shape) && extentsOf(v->shape).volume() <= kMaxContent);
+    return !v || (isStatic(v->shape) && extentsOf(v->shape).volume() <= kMaxContent &&
+                  (v->producer || v->isConstant() || v->rank() <= 1));
 }
 
 // The nodes that the host computes where a shape wants their outputs.

@@ -67,7 +67,8 @@ struct Constant
     Dims dims{0, {}};
     void const* values = nullptr;
     int64_t count = 1;
-    std::string name; // of the initializer; empty for computed ones
+    std::string name;     // of the initializer; empty for computed ones
+    bool isUint8 = false; // in the model: kINT32 here
 
     nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
     int64_t intAt(int64_t i) const;  // any type; an import error where there is no element i

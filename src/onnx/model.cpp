@@ -243,10 +243,12 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         DataType declared;
         // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type).
         if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::UINT8 &&
-            dataTypeOf(output.type().tensor_type().elem_type(), declared) && isFloating(tensor->getType())) {
+            dataTypeOf(output.type().tensor_type().elem_type(), declared) &&
+            (isFloating(tensor->getType()) || tensor->getType() == DataType::kINT32)) {
             named_.erase(tensor);
             tensorNames_.erase(tensor->getName());
-            tensor = &ctx.cast(*tensor, declared);
+            ITensor& numbers = isFloating(tensor->getType()) ? *tensor : ctx.cast(*tensor, DataType::kFLOAT);
+            tensor = &ctx.cast(numbers, declared);
         }
         if (!named_.count(tensor)) {
             tensor->setName(cleanName(output.name()).c_str());

@@ -367,6 +367,7 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
             p[i] = raw ? uint8_t(raw[i]) : uint8_t(tensor.int32_data(int(i)));
         c.values = p;
         c.type = DataType::kINT32;
+        c.isUint8 = true;
         break;
     }
     case TensorProto::INT64: {

@@ -4,7 +4,7 @@
 // A node whose inputs are all constant runs on its reference; a node whose output elements inference knows (the shape
 // of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
 // Leaves alone: nodes that make a graph output (it stays the output of a node), nodes with state (random numbers), with
-// regions, results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
+// regions, dequantize (fuse_quantization takes weights as integers and folds what is left), results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
 // work that would hold up the build. What is computed of weights that refit can reach is written down, but for integers,
 // which decide too much. Equal nodes with the same constants are run once, and what only gets other dimensions keeps its
 // bytes: weights that layers share stay one.
@@ -16,6 +16,7 @@
 #include "ir/infer.h"
 #include "ir/op_def.h"
 #include "passes/list.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -35,7 +36,7 @@ bool isStateful(ir::Node const& n)
 // Outputs of a node that may be folded: read by nodes only.
 bool mayFold(ir::Graph const& g, ir::Node const& n)
 {
-    return n.regions.empty() && !n.outputs.empty() && !isStateful(n) &&
+    return n.regions.empty() && !n.outputs.empty() && !isStateful(n) && !isDequantize(&n) &&
            std::none_of(n.outputs.begin(), n.outputs.end(),
                         [&](ir::Value const* v) { return g.isOutput(v) || v->quantization; });
 }
@@ -46,9 +47,15 @@ bool isReached(ir::Node const& n, PassContext const& ctx)
                                       [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
 }
 
+// Numbers, also quantized ones: those that refit replaces.
+bool isRecorded(DataType t)
+{
+    return isFloating(t) || t == DataType::kInt8;
+}
+
 bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
 {
-    bool const isWritten = ctx.recipes && isFloating(n.outputs[0]->type);
+    bool const isWritten = ctx.recipes && isRecorded(n.outputs[0]->type);
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
         return !v || (v->isConstant() && !(ctx.refittable && !isWritten && refitReaches(*v)));
     });
@@ -152,7 +159,7 @@ Result<void> record(ir::Node const& n, std::vector<Folded> const& values, recipe
         copy->outputs[i]->shape = ir::Shape(values[i].dims.begin(), values[i].dims.end());
         copy->outputs[i]->content.reset();
         alone.outputs = {copy->outputs[i]};
-        if (isFloating(values[i].type)) {
+        if (isRecorded(values[i].type)) {
             TW_TRY(recipes.record(alone, values[i].data));
             continue;
         }

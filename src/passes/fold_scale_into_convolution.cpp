@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds a constant scale and shift per channel after a convolution into its kernel and bias.
 //   before: y = conv(x, w, b) -> scale(y, s, t)      after: conv(x, s w, s b + t)
+//   a kernel behind dequantize with scale u          ->     that has scale s u, and the integers stay
 // The scale may be a scale layer (uniform, or by channel of the convolution; no power), as batch normalization imports,
 // or a sum, difference, product or quotient with a constant that has the channel's or no dimension. Convolution,
 // transposed or not, and fully connected. Expects Form::kCanonical. Stands before fuse_activation, which then finds the
@@ -9,11 +10,13 @@
 #include <cmath>
 
 #include "ops/convolution/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/scale/op.h"
 #include "passes/list.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -33,9 +36,26 @@ struct Affine
 struct Target
 {
     ir::Node* node = nullptr;
-    int64_t channels = 0; // of the output
+    ir::Node* dequantize = nullptr; // that makes its kernel of constants, for it alone
+    int64_t channels = 0;           // of the output
     int channelAxis = 0;
 };
+
+// The node that dequantizes constant weights with one scale, or one for each output channel; else null.
+ir::Node* integersOf(ir::Node const& n)
+{
+    auto const d = dequantizedOf(n.inputs[1]);
+    if (!d || !d->integers->isConstant() || !d->scale->isConstant())
+        return nullptr;
+    int axis = 0;
+    if (n.op == &ops::convolution::def())
+        if (auto const& a = n.attrsAs<ops::convolution::Attrs>(); a.transposed) {
+            if (a.groups != 1)
+                return nullptr;
+            axis = 1;
+        }
+    return d->isPerTensor() || d->axis == axis ? d->node : nullptr;
+}
 
 std::optional<Target> targetOf(ir::Node* n)
 {
@@ -43,10 +63,11 @@ std::optional<Target> targetOf(ir::Node* n)
     if (!connected && !(n && ops::convolution::isBare(*n)))
         return std::nullopt;
     ir::Value const *w = n->inputs[1], *b = n->inputs.size() > 2 ? n->inputs[2] : nullptr;
-    if (!w->isConstant() || (b && !b->isConstant()) || w->quantization)
+    ir::Node* const dequantize = integersOf(*n);
+    if ((!w->isConstant() && !dequantize) || (b && !b->isConstant()) || w->quantization)
         return std::nullopt;
     int const windowRank = connected ? 2 : w->rank() - 2;
-    Target t{n, 0, n->outputs[0]->rank() - windowRank - 1};
+    Target t{n, dequantize, 0, n->outputs[0]->rank() - windowRank - 1};
     ir::Dim const& k = n->outputs[0]->shape[size_t(t.channelAxis)];
     if (!k.isConst() || k.value() < 1)
         return std::nullopt;
@@ -131,6 +152,14 @@ public:
         TW_ASSIGN(ir::Value * y, scaled(c, c.take(w, by.dims), coefficients));
         return c.finish(y);
     }
+    // The kernel's scale: one number, or one for each channel as there are then `count`.
+    Result<BlobPtr> steps(ir::Value const& scale, int64_t& count) const
+    {
+        recipe::Computation c(recipes_);
+        TW_ASSIGN(ir::Value * y, scaled(c, c.take(scale, {ir::extentsOf(scale.shape).volume()}), {t_.channels}));
+        count = ir::extentsOf(y->shape).volume();
+        return c.finish(y);
+    }
     // `b`: the old one, or null.
     Result<BlobPtr> bias(ir::Value const* b, DataType type) const
     {
@@ -207,6 +236,29 @@ ir::Value* replaced(ir::Graph& g, std::string const& name, DataType type, Extent
     return g.addConstant(name, type, dims, std::move(c));
 }
 
+// The kernel's integers get another scale. False when one is not finite.
+Result<bool> applyToSteps(ir::Graph& g, Target const& t, Folding const& folding)
+{
+    ir::Node const& old = *t.dequantize;
+    ir::Value const& scale = *old.inputs[1];
+    int64_t count = 1;
+    TW_ASSIGN(BlobPtr newScale, folding.steps(scale, count));
+    if (!isFinite(scale.type, *newScale))
+        return false;
+    int const axis = t.node->op == &ops::convolution::def() && t.node->attrsAs<ops::convolution::Attrs>().transposed;
+    ir::Value* const s = replaced(g, scale.name, scale.type, {count}, *scale.constant, std::move(newScale));
+    TW_ASSIGN(ir::Node * made,
+              g.addNode(ops::dequantize::def(),
+                        std::make_unique<ops::dequantize::Attrs>(count > 1 ? axis : -1, old.outputs[0]->type),
+                        {old.inputs[0], s}, old.name, {}, g.positionOf(t.node)));
+    takePlaceOf(*made, old);
+    made->outputs[0]->name = old.outputs[0]->name;
+    t.node->inputs[1] = made->outputs[0];
+    if (g.useCount(old.outputs[0]) == 0)
+        g.eraseNode(t.dequantize);
+    return true;
+}
+
 // False when a new weight is not finite in its type.
 Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recipes* recipes)
 {
@@ -218,6 +270,22 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
     BlobPtr newBias;
     if (b || (f.shift && (mayChange || !allEqual(f.shift, 0)))) {
         TW_ASSIGN(newBias, folding.bias(b, w.type));
+    }
+    if (t.dequantize) {
+        std::string const name = b ? b->name : w.name + ".bias"; // w may be gone in a moment
+        DataType const type = w.type;
+        TW_ASSIGN(bool const applied, applyToSteps(g, t, folding));
+        if (!applied)
+            return false;
+        if (newBias) {
+            auto origin = std::make_shared<ir::Constant>();
+            if (b)
+                *origin = *b->constant;
+            origin->role = ir::WeightsRole::kBias;
+            n.inputs.resize(2);
+            n.inputs.push_back(replaced(g, name, type, {t.channels}, *origin, std::move(newBias)));
+        }
+        return true;
     }
     TW_ASSIGN(BlobPtr newKernel, folding.kernel(w));
     if (!isFinite(w.type, *newKernel) || (newBias && !isFinite(w.type, *newBias)))

@@ -4,7 +4,8 @@
 // Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations,
 // parametric ReLUs and scales that all have the shape of the last one; what only they read. Small constants become
 // numbers in the expression. Between them the expression computes in f32. On GPUs, whose kernels read and write both,
-// conversions between the two before others too (a CPU's emitted kernels know f32 alone). Expects Form::kFused.
+// conversions between the two before others too (a CPU's emitted kernels know f32 alone). On CPUs, dequantize with one scale
+// before others (x * s) and quantize behind them (x / s, to i8), too. Expects Form::kFused.
 // Stands after every other fusion: convolutions and matrix products take what they can first. The node's body holds the
 // nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes whose wishes of the user
 // differ, single nodes.
@@ -14,6 +15,7 @@
 #include <set>
 
 #include "ops/activation/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "ops/parametric_relu/op.h"
@@ -22,6 +24,7 @@
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "passes/precision.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -62,9 +65,17 @@ std::optional<StepCode> codeOf(ir::Node const& n)
     return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::pointwise::stepOf(operation);
 }
 
+// A quantize or dequantize with one scale.
+bool isUnitChange(ir::Node const& n)
+{
+    return (isQuantize(&n) && isPerTensor(n)) || (isDequantize(&n) && n.attrsAs<ops::dequantize::Attrs>().axis < 0);
+}
+
 bool isPointwise(ir::Node const& n)
 {
     using namespace ops;
+    if (isUnitChange(n))
+        return n.outputs[0]->rank() > 0 && !n.outputs[0]->host;
     bool const isScale = n.op == &scale::def(), isCast = n.op == &identity::def();
     if (!isScale && !isCast && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def() &&
         n.op != &parametric_relu::def())
@@ -159,12 +170,18 @@ private:
         for (ir::Node* n : nodes_)
             for (size_t i = 0; i < n->inputs.size(); ++i)
                 if (ir::Value* v = n->inputs[i];
-                    v && !inner.contains(v) && !numberOf(v, recipes_) && (i == 0 || !isScale(*n)))
+                    v && !inner.contains(v) && !numberOf(v, recipes_) && (i == 0 || !(isScale(*n) || isUnitChange(*n))))
                     input(v, InputKind::kBroadcast, 0);
         for (ir::Node* n : nodes_)
-            made_[n->outputs[0]] = isScale(*n)  ? scale(*n)
-                                   : isCast(*n) ? operand(n->inputs[0], InputKind::kBroadcast, 0)
-                                                : step(*n);
+            made_[n->outputs[0]] = isScale(*n)        ? scale(*n)
+                                   : isUnitChange(*n) ? inOtherUnits(*n)
+                                   : isCast(*n)       ? operand(n->inputs[0], InputKind::kBroadcast, 0)
+                                                      : step(*n);
+    }
+    int inOtherUnits(ir::Node const& n)
+    {
+        int const x = operand(n.inputs[0], InputKind::kBroadcast, 0);
+        return add({isQuantize(&n) ? StepCode::kDiv : StepCode::kMul, x, operand(n.inputs[1], InputKind::kScalar, 0)});
     }
     static bool isCast(ir::Node const& n) { return n.op == &ops::identity::def(); }
     static bool isScale(ir::Node const& n) { return n.op == &ops::scale::def(); }
@@ -223,7 +240,8 @@ public:
             order.push_back(n->get());
         std::vector<Expression> found;
         for (ir::Node* last : order)
-            if (!taken_.contains(last) && isPointwise(*last) && last->op != &ops::identity::def())
+            if (!taken_.contains(last) && isPointwise(*last) && last->op != &ops::identity::def() &&
+                !(ctx_.target.gpu() && isUnitChange(*last)))
                 if (auto e = grow(last)) {
                     taken_.insert(e->nodes().begin(), e->nodes().end());
                     found.push_back(std::move(*e));
@@ -242,10 +260,10 @@ private:
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
         if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
-            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
+            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()) || (p && isUnitChange(*p) && ctx_.target.gpu()))
             return false;
-        if (!p || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization || g_.isOutput(v) ||
-            !(v->shape == y->shape))
+        if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization ||
+            g_.isOutput(v) || !(v->shape == y->shape))
             return false;
         auto const& readers = readers_[v];
         return std::all_of(

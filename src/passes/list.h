@@ -37,6 +37,10 @@ Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx);
+Result<bool> moveQuantization(ir::Graph& g, PassContext const& ctx);
+Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseQuantization(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
 Result<bool> shareConstants(ir::Graph& g, PassContext const& ctx);
 

@@ -25,6 +25,7 @@ std::vector<Pass> const& pipeline()
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"fuse_recurrence", fuseRecurrence, Form::kImported, Form::kImported, 1},
+        {"move_quantization", moveQuantization, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // After the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},
@@ -43,7 +44,10 @@ std::vector<Pass> const& pipeline()
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0},
+        {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true},
+        {"fuse_quantization", fuseQuantization, Form::kFused, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
+        {"fuse_byte_tables", fuseByteTables, Form::kFused, Form::kFused, 0},
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/round.h"
+
 namespace tw::ops {
 
 namespace {
@@ -22,34 +24,46 @@ void transpose(T const* from, int64_t fromRow, int64_t fromColumn, T* to, int64_
                     to[r * toRow + c * toColumn] = from[r * fromRow + c * fromColumn];
 }
 
-// Elements from channel to channel, pixel to pixel and image to image, where channels are equally far apart.
-struct Steps
+// Where channel c of an image lies, and the elements from channel to channel and from pixel to pixel within as many
+// channels as lie together.
+struct Place
 {
-    int64_t channel, pixel, image;
+    int64_t first, channel, pixel;
 };
-Steps stepsOf(TensorRef const& t, int64_t channels, int64_t pixels)
+Place placeOf(TensorRef const& t, int64_t c, int64_t pixels)
 {
     if (t.format == Format::kLinear)
-        return {pixels, 1, channels * pixels};
-    return {1, t.pixelStride(), pixels * t.pixelStride()};
+        return {c * pixels, pixels, 1};
+    if (isByPixel(t.format))
+        return {c, 1, t.pixelStride()};
+    int64_t const vector = vectorOf(t.format);
+    return {c / vector * vector * pixels + c % vector, 1, vector};
+}
+int64_t imageElements(TensorRef const& t, int64_t channels, int64_t pixels)
+{
+    if (t.format == Format::kLinear)
+        return channels * pixels;
+    if (isByPixel(t.format))
+        return pixels * t.pixelStride();
+    return roundUp(channels, vectorOf(t.format)) * pixels;
 }
 
 template <class T>
 void convert(TensorRef const& from, TensorRef const& to, Workers& workers)
 {
-    auto isEven = [](Format format) { return format == Format::kLinear || isByPixel(format); };
-    if (!isEven(from.format) || !isEven(to.format)) {
-        for (int64_t i = 0; i < from.count(); ++i)
-            to.as<T>()[to.place(i)] = from.as<T>()[from.place(i)];
-        return;
-    }
     int const axis = channelAxis(from.format != Format::kLinear ? from.format : to.format, from.dims.rank);
     int64_t const channels = from.dims[axis], pixels = from.dims.volume(axis + 1, from.dims.rank);
-    Steps const f = stepsOf(from, channels, pixels), t = stepsOf(to, channels, pixels);
+    int64_t together = channels; // channels that have even steps on both sides
+    for (TensorRef const* t : {&from, &to})
+        if (t->format != Format::kLinear && !isByPixel(t->format))
+            together = std::min<int64_t>(together, vectorOf(t->format));
+    int64_t const fromImage = imageElements(from, channels, pixels), toImage = imageElements(to, channels, pixels);
     workers.run(from.dims.volume(0, axis), [&](int64_t n, int) {
-        T const* src = from.as<T>() + n * f.image;
-        T* dst = to.as<T>() + n * t.image;
-        transpose(src, f.pixel, f.channel, dst, t.pixel, t.channel, pixels, channels);
+        for (int64_t c = 0; c < channels; c += together) {
+            Place const f = placeOf(from, c, pixels), t = placeOf(to, c, pixels);
+            transpose(from.as<T>() + n * fromImage + f.first, f.pixel, f.channel, to.as<T>() + n * toImage + t.first,
+                      t.pixel, t.channel, pixels, std::min(together, channels - c));
+        }
     });
 }
 

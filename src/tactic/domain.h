@@ -18,14 +18,15 @@ struct Domain
 };
 
 // |got - want| <= absolute * max|want| + relative * |want| for each element; NaN equals NaN, an infinity itself.
-// Integers and bools are always compared exactly.
+// Integers differ by no more than `integers`; bools are compared exactly.
 struct Tolerance
 {
     double absolute = 1e-5;
     double relative = 1e-5;
-    static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3} : Tolerance{}; }
+    double integers = 0; // 1 where rounding errors of floats may come before a rounding to integers
+    static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3, 0} : Tolerance{}; }
     // Of FP32 results whose factors were rounded to as many bits as FP16 has.
-    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3)}; }
+    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3), integers}; }
 };
 
 } // namespace tw::ops

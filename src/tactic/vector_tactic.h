@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tactics around the vector kernels of kernels/cpu/channels_last.h: one function of node, kernels and arguments, in the
-// variants of both instruction sets. They take f32 alone.
+// variants of both instruction sets. They take f32 alone, or another type if they say so.
 #pragma once
 
 #include "kernels/cpu/channels_last.h"
@@ -19,9 +19,9 @@ public:
 
     // `isa` is that of the name.
     constexpr VectorTactic(char const* name, int version, kernels::jit::Isa isa, Run run, Supports supports,
-                           FormatsOf formats, Workspace workspace = nullptr)
+                           FormatsOf formats, Workspace workspace = nullptr, DataType type = DataType::kFloat)
         : Tactic(name, version, Backend::kCpu), isa_(isa), run_(run), supports_(supports), formats_(formats),
-          workspace_(workspace)
+          workspace_(workspace), type_(type)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override { return formats_(problem); }
@@ -33,6 +33,7 @@ private:
     Supports supports_;
     FormatsOf formats_;
     Workspace workspace_;
+    DataType type_; // of input 0 and all outputs
 };
 
 // Channels-last for everything that can be; nothing when output 0 cannot.
@@ -47,6 +48,10 @@ void inPieces(Workers& workers, int64_t count, int64_t bytes, FunctionRef<void(i
 inline float* imageOf(TensorRef const& t, int64_t n)
 {
     return t.as<float>() + n * t.dims.volume(2, t.dims.rank) * t.pixelStride();
+}
+inline int8_t* int8ImageOf(TensorRef const& t, int64_t n)
+{
+    return t.as<int8_t>() + n * t.dims.volume(2, t.dims.rank) * t.pixelStride();
 }
 inline int64_t pixelsOf(TensorRef const& t)
 {

@@ -9,6 +9,7 @@
 #include "ir/op_def.h"
 #include "tactic/convert_format.h"
 #include "tactic/reference.h"
+#include "tune/alike_rows.h"
 #include "tune/check.h"
 #include "tune/sampling.h"
 
@@ -77,6 +78,7 @@ Result<void> CheckSet::addInput(ops::Problem const& p, size_t i, Extents const& 
                                 Values values, uint64_t seed)
 {
     ops::TensorSpec const& spec = p.inputs[i];
+    fixed_.push_back(spec.constant || contents.data);
     if (!spec.present) {
         inputs_.emplace_back();
     } else if (spec.constant) {
@@ -104,20 +106,21 @@ Result<void> CheckSet::fill(ops::Problem const& p, Values values)
     if ((values == Values::kLarger && (!takesAnyValues(*p.node) || bytesAtOptimum(p) > kMostLargerBytes)) ||
         (values == Values::kOther && !isSmall))
         return {};
+    uint64_t const seed = kSeed + uint64_t(values) * 1000;
     for (size_t i = 0; i < p.inputs.size(); ++i)
-        TW_TRY(addInput(p, i, p.inputs[i].dims, p.inputs[i].contents, values, kSeed + uint64_t(values) * 1000));
+        TW_TRY(addInput(p, i, p.inputs[i].dims, p.inputs[i].contents, values, seed));
     slack_ = values == Values::kLarger ? kSlack * kLargerScale : kSlack;
-    return refer(p, values == Values::kFirst ? kSamples : kFewSamples);
+    return refer(p, values == Values::kFirst ? kSamples : kFewSamples, seed);
 }
 
 Result<void> CheckSet::fill(ops::Problem const& p, Point const& point)
 {
     for (size_t i = 0; i < p.inputs.size(); ++i)
         TW_TRY(addInput(p, i, point.inputs[i].dims, point.inputs[i].contents, Values::kFirst, kSeedOfPoints));
-    return refer(p, kFewSamples);
+    return refer(p, kFewSamples, kSeedOfPoints);
 }
 
-Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples)
+Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples, uint64_t seed)
 {
     node_ = p.node;
     isThere_ = true;
@@ -132,13 +135,19 @@ Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples)
         if (!outputs_.back().data || !want_.back().data)
             return noMemory();
     }
-    if (node_->op->reference || mayBeSampled(*node_->body))
+    uint64_t state = kSeed;
+    if (auto const alike = AlikeRows::of(*node_, inputs_, want_, fixed_, seed)) {
+        alike->repeat(inputs_);
+        if (auto done = alike->refer(inputs_, want_, &state); !done.ok())
+            incomparable_ = done.error().message;
+        return {};
+    }
+    if (node_->op->reference ? !AlikeRows::isOf(*node_) : mayBeSampled(*node_->body))
         samples_ = sample(want_[0].dims, randomSamples);
     if (!samples_.empty())
         wanted_.assign(size_t(want_[0].count()), false);
     for (int64_t i : samples_)
         wanted_[size_t(i)] = true;
-    uint64_t state = kSeed;
     if (node_->op->reference) {
         ops::RefContext ctx(*node_, inputs_, want_);
         ctx.randomState = &state;

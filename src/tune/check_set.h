@@ -59,7 +59,7 @@ private:
 
     Result<void> addInput(ops::Problem const& problem, size_t i, Extents const& dims, TensorRef const& contents,
                           Values values, uint64_t seed);
-    Result<void> refer(ops::Problem const& problem, int64_t randomSamples);
+    Result<void> refer(ops::Problem const& problem, int64_t randomSamples, uint64_t seed);
     References const& stepwise();
     bool onlyMoves(TensorRef const& want, std::vector<bool> const& wanted) const;
     std::string compareWith(std::vector<TensorRef> const& wants, TensorRef const& got, size_t i, bool isTf32);
@@ -71,6 +71,7 @@ private:
     std::string incomparable_;
     std::vector<Tensor> storage_;
     std::vector<TensorRef> inputs_, outputs_, want_;
+    std::vector<bool> fixed_;  // inputs that are not ours to fill
     std::vector<bool> wanted_; // of output 0; empty: all
     std::vector<int64_t> samples_;
     std::optional<References> stepwise_; // made when first needed

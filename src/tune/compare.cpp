@@ -85,7 +85,9 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
     auto isEqual = [&](double a, double b, double most) {
         if (a == b || (std::isnan(a) && std::isnan(b)))
             return true;
-        return isFloating(want.type) && std::isfinite(a) && std::isfinite(b) &&
+        if (!isFloating(want.type))
+            return want.type != DataType::kBool && std::fabs(a - b) <= tolerance.integers;
+        return std::isfinite(a) && std::isfinite(b) &&
                std::fabs(a - b) <= tolerance.absolute * most + tolerance.relative * std::fabs(b);
     };
     for (int64_t i = 0; i < count; ++i) {

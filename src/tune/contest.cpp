@@ -19,6 +19,7 @@ constexpr int kGroupRounds = 5;                     // before groups are compare
 constexpr double kDecided = 1.02;                   // lower quartile by which the second must lose
 constexpr int kDecidedRounds = 7;
 constexpr double kTie = 1.01;                        // a later contestant must win by this
+constexpr double kDiscardBudgets = 8;                // in which disturbed rounds are played again
 constexpr double kDiscards = 0.5, kLeastTime = 1e-3; // of maxRounds; microseconds
 
 double quantile(std::vector<double> v, double q)
@@ -57,10 +58,14 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
+    double elapsedMicroseconds() const
+    {
+        return std::chrono::duration<double, std::micro>(Clock::now() - begin_).count();
+    }
     bool outOfTime() const
     {
-        double const us = std::chrono::duration<double, std::micro>(Clock::now() - begin_).count();
-        return us > rules_.budgetMicroseconds && round_ >= std::max({rules_.minRounds, rules_.leastRounds, 1});
+        return elapsedMicroseconds() > rules_.budgetMicroseconds &&
+               round_ >= std::max({rules_.minRounds, rules_.leastRounds, 1});
     }
     std::vector<int> members(int group) const
     {
@@ -103,8 +108,9 @@ private:
             t[i] = std::max(s.microseconds, kLeastTime);
             disturbed = disturbed || s.isDisturbed;
         }
-        // On a machine that is always disturbed, what there is must do.
-        if (disturbed && discarded_ < int(kDiscards * rules_.maxRounds)) {
+        // On a machine that is always disturbed, what there is must do; sooner where a round takes long.
+        if (disturbed && discarded_ < int(kDiscards * rules_.maxRounds) &&
+            elapsedMicroseconds() < kDiscardBudgets * rules_.budgetMicroseconds) {
             ++discarded_;
             return false;
         }

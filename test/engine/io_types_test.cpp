@@ -129,6 +129,9 @@ TEST_F(IoTypes, Int8InputsAreNeverSilent)
     EXPECT_EQ(m.logger.warnings(), 2); // neither a flag nor a range
     m.takeErrors();
     x->setDynamicRange(-127, 127);
+    EXPECT_FALSE(m.engine());
+    EXPECT_TRUE(m.oneError("'y'")); // numbers now, which need a range to become INT8 again
+    y->setDynamicRange(-127, 127);
     EXPECT_TRUE(m.engine()) << m.errors();
     EXPECT_EQ(m.logger.warnings(), 1);
 }

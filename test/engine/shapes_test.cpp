@@ -389,6 +389,33 @@ TEST(ShapeInputs, ScalarThatFeedsAFill)
     }
 }
 
+// A matrix is data, however small: what it decides, the run decides.
+TEST(ShapeInputs, AreNoMatrices)
+{
+    Maker m;
+    ITensor* x = m.input("x", {2, 2}, DataType::kINT32);
+    IReduceLayer* most = m.network->addReduce(*x, ReduceOperation::kMAX, 3, false);
+    IShuffleLayer* vector = m.network->addShuffle(*most->getOutput(0));
+    vector->setReshapeDimensions(dims({1}));
+    IFillLayer* fill = m.network->addFill(dims({1}), FillOperation::kLINSPACE);
+    fill->setInput(0, *vector->getOutput(0));
+    fill->setAlpha(3);
+    fill->setBeta(1);
+    m.output(fill->getOutput(0), "y");
+    EXPECT_FALSE(x->isShapeTensor());
+    auto const engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    EXPECT_FALSE(engine->isShapeInferenceIO("x"));
+    Context c = contextOf(*engine);
+    std::vector<int32_t> values{1, 4, 2, 3};
+    std::vector<float> y(5, -7);
+    c->setTensorAddress("x", values.data());
+    c->setTensorAddress("y", y.data());
+    EXPECT_EQ(list(c->getTensorShape("y")), (Shape{-1}));
+    ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+    EXPECT_EQ(y, (std::vector<float>{3, 4, 5, 6, -7}));
+}
+
 TEST(Profiles, AreNeededAndComplete)
 {
     Maker m;

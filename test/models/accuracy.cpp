@@ -55,6 +55,7 @@ int main(int argc, char** argv)
     if (!parser->parseFromFile(argv[1], static_cast<int>(ILogger::Severity::kERROR)))
         return 1;
     std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    config->setFlag(BuilderFlag::kINT8); // for models with quantize and dequantize layers; without them nothing changes
     ITensor* input = network->getInput(0);
     Dims dims = input->getDimensions();
     if (dims.d[0] == -1) {

@@ -33,6 +33,8 @@ ACCURACY = {
     # name: (data, channels, conversion of value v of channel c, least number right, where the number comes from)
     "mnist12": (MNIST, 1, lambda v, c: float(v), 980, "98.91 % on all of t10k"),
     "resnet2b": (CIFAR, 3, scaled(1 / 255, [.4914, .4822, .4465], [.2471, .2435, .2616]), 86, "86 of 100"),
+    "resnet2b_qdq": (CIFAR, 3, scaled(1 / 255, [.4914, .4822, .4465], [.2471, .2435, .2616]), 86,
+                     "ONNX Runtime: 87 of 100"),
     "cifar_imgcls": (CIFAR, 3, scaled(1 / 255, [.5], [.5]), 77, "77 of 100"),
 }
 
@@ -44,6 +46,10 @@ RANGES = {
     "superres": [("input", "1x1x224x224", "1x1x224x224", "2x1x224x224")],
     "dnsmos_v8": [("input_1", "1x900x120", "2x900x120", "4x900x120")],
 }
+
+
+# Models with QuantizeLinear and DequantizeLinear nodes: trtexec is told that INT8 is permitted.
+QUANTIZED = {"resnet2b_qdq"}
 
 
 def read_list():
@@ -111,7 +117,7 @@ def first_set(args, name):
 
 def shape_flags(args, name):
     """Dynamic inputs: trtexec gets the shapes of the first data set from the recorded inputs itself."""
-    return ["--loadInputsFrom=" + first_set(args, name)]
+    return ["--loadInputsFrom=" + first_set(args, name)] + (["--int8"] if name in QUANTIZED else [])
 
 
 def dynamic(args, name):

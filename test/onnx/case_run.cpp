@@ -142,8 +142,8 @@ struct Imported
     std::unique_ptr<nvinfer1::INetworkDefinition> network;
 };
 
-// Gives the graph inputs that `node` reads beside its first one as initializers, as a user does on the parser's "must
-// be an initializer!". False when there is none.
+// Gives the graph inputs that `node` reads beside its data, the first one, as initializers, as a user does on the parser's
+// "must be an initializer!". False when there is none.
 bool bake(tw_onnx::ModelProto& model, std::string const& folder, int node)
 {
     tw_onnx::GraphProto& graph = *model.mutable_graph();
@@ -159,7 +159,8 @@ bool bake(tw_onnx::ModelProto& model, std::string const& folder, int node)
         if (initializers.count(name))
             continue;
         std::string const path = folder + "/test_data_set_0/input_" + std::to_string(recorded++) + ".pb";
-        for (int k = 1; k < graph.node(node).input_size(); ++k)
+        bool const hasData = graph.node(node).op_type() != "MelWeightMatrix"; // arguments alone
+        for (int k = hasData; k < graph.node(node).input_size(); ++k)
             if (graph.node(node).input(k) == name) {
                 tw_onnx::TensorProto t;
                 if (!t.ParseFromString(readFile(path)))

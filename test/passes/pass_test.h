@@ -44,6 +44,7 @@ struct PassCheck
     bool half = false;
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     passes::TargetInfo target = {};
+    passes::Ranges ranges; // INT8 is permitted where there are some
 };
 
 inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
@@ -68,8 +69,10 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
     if (check.refittable)
         refit.emplace(g);
     NullLog log;
-    passes::PassContext const ctx{log,        check.target,      check.refittable,
-                                  check.half, check.constraints, refit ? &refit->recipes : nullptr};
+    passes::PassContext ctx{log,        check.target,      check.refittable,
+                            check.half, check.constraints, refit ? &refit->recipes : nullptr};
+    ctx.int8 = !check.ranges.empty();
+    ctx.ranges = ctx.int8 ? &check.ranges : nullptr;
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);

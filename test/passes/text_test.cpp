@@ -4,9 +4,11 @@
 // keeps (pass_test.h). A line "#! ..." before the graph says what the pass is told:
 //   gpu 90       the engine is for a GPU of this capability        cpu 1024   for a CPU with AVX2 and so many bytes of
 // L2
+//   avx512       for a CPU with AVX-512
 //   half         FP16 is permitted                                 refittable
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds
+//   range x s    INT8 is permitted, and so much is one step of tensor x
 #include "ir/text.h"
 
 #include <filesystem>
@@ -65,12 +67,18 @@ void readWord(std::istringstream& words, std::string const& word, Told& to)
         TargetInfo::Cpu cpu{.isa = TargetInfo::Isa::kAvx2};
         words >> cpu.l2Bytes;
         to.check.target = {cpu};
+    } else if (word == "avx512") {
+        to.check.target = {TargetInfo::Cpu{.isa = TargetInfo::Isa::kAvx512}};
     } else if (word == "half") {
         to.check.half = true;
     } else if (word == "refittable") {
         to.check.refittable = true;
     } else if (word == "tolerance") {
         words >> to.check.tolerance;
+    } else if (word == "range") {
+        std::string tensor;
+        words >> tensor;
+        words >> to.check.ranges[tensor];
     } else if (word == "large") {
         to.isLarge = true;
     } else {

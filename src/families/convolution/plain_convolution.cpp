@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/elementwise/integer_end.h"
 #include "tactic/element.h"
 
 namespace tw::ops {
@@ -29,31 +30,60 @@ Span validInputs(int64_t in, int64_t out, int64_t stride, int64_t shift)
     return Span{std::min(begin, in), std::clamp<int64_t>(end, 0, in)};
 }
 
-// What stands after the sums of a plane, which lies `at` elements into y and residual.
+// What stands before and after the sums of floats.
 template <class T>
-void finish(float* plane, T const* residual, FusedActivation const& f, T* y, int64_t at, int64_t count)
+struct FloatEnd
 {
-    if (residual)
+    using Sum = float;
+    T const *bias, *residual;
+    FusedActivation const& f;
+    T* y;
+
+    float begin(int64_t k) const { return bias ? loadElement(bias[k]) : 0.0f; }
+    // Of a plane of channel k, which lies `at` elements into y and residual.
+    void store(float* plane, int64_t count, int64_t at, int64_t /*k*/) const
+    {
+        if (residual)
+            for (int64_t i = 0; i < count; ++i)
+                plane[i] += loadElement(residual[at + i]);
+        if (f.any())
+            activate(f, plane, plane, count);
         for (int64_t i = 0; i < count; ++i)
-            plane[i] += loadElement(residual[at + i]);
-    if (f.any())
-        activate(f, plane, plane, count);
-    for (int64_t i = 0; i < count; ++i)
-        storeElement(y[at + i], plane[i]);
+            storeElement(y[at + i], plane[i]);
+    }
+};
+
+struct EndOfIntegers
+{
+    using Sum = int32_t;
+    IntegerEnd end;
+
+    int32_t begin(int64_t) const { return 0; }
+    void store(int32_t const* plane, int64_t count, int64_t at, int64_t k) const { end.store(plane, count, at, k, 0); }
+};
+
+// Factors as they are summed.
+template <class Sum, class T>
+Sum load(T v)
+{
+    if constexpr (std::is_same_v<Sum, int32_t>)
+        return v;
+    else
+        return loadElement(v);
 }
 
-// One output plane at a time in a float accumulator of out[0] * out[1] * out[2] elements; the innermost loop runs over
+// One output plane at a time in an accumulator of out[0] * out[1] * out[2] elements; the innermost loop runs over
 // a row of outputs with one weight, so that it vectorizes for stride 1.
-template <class T>
-void convolveForward(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
-                     FusedActivation const& f, T* y, float* plane)
+template <class T, class End>
+void convolveForward(convolution::Geometry const& g, T const* x, T const* w, End const& end, typename End::Sum* plane)
 {
+    using Sum = typename End::Sum;
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
     int64_t const window = g.window[0] * g.window[1] * g.window[2];
     for (int64_t n = 0; n < g.batch; ++n) {
         for (int64_t k = 0; k < g.k; ++k) {
-            std::fill(plane, plane + outPlane, b ? loadElement(b[k]) : 0.0f);
+            std::fill(plane, plane + outPlane, end.begin(k));
             for (int64_t c = 0; c < groupC; ++c) {
                 T const* xPlane = x + (n * g.c + k / groupK * groupC + c) * inPlane;
                 T const* wPlane = w + (k * groupC + c) * window;
@@ -66,42 +96,43 @@ void convolveForward(convolution::Geometry const& g, T const* x, T const* w, T c
                         for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
                             int64_t const shift2 = f2 * g.dilation[2] - g.before[2];
                             Span const s2 = validOutputs(g.out[2], g.in[2], g.stride[2], shift2);
-                            float const weight = loadElement(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
+                            Sum const weight = load<Sum>(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
                             for (int64_t o0 = s0.begin; o0 < s0.end; ++o0)
                                 for (int64_t o1 = s1.begin; o1 < s1.end; ++o1) {
                                     T const* xRow =
                                         xPlane +
                                         ((o0 * g.stride[0] + shift0) * g.in[1] + o1 * g.stride[1] + shift1) * g.in[2] +
                                         shift2;
-                                    float* row = plane + (o0 * g.out[1] + o1) * g.out[2];
+                                    Sum* row = plane + (o0 * g.out[1] + o1) * g.out[2];
                                     if (g.stride[2] == 1)
                                         for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
-                                            row[o2] += weight * loadElement(xRow[o2]);
+                                            row[o2] += weight * load<Sum>(xRow[o2]);
                                     else
                                         for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
-                                            row[o2] += weight * loadElement(xRow[o2 * g.stride[2]]);
+                                            row[o2] += weight * load<Sum>(xRow[o2 * g.stride[2]]);
                                 }
                         }
                     }
                 }
             }
-            finish(plane, residual, f, y, (n * g.k + k) * outPlane, outPlane);
+            end.store(plane, outPlane, (n * g.k + k) * outPlane, k);
         }
     }
 }
 
-// One output plane at a time in a float accumulator of out[0] * out[1] * out[2] elements; the innermost loop spreads a
-// row of inputs with one weight, so that it vectorizes for stride 1.
-template <class T>
-void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
-                        FusedActivation const& f, T* y, float* plane)
+// One output plane at a time in an accumulator of out[0] * out[1] * out[2] elements; the innermost loop spreads a row of
+// inputs with one weight, so that it vectorizes for stride 1.
+template <class T, class End>
+void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, End const& end,
+                        typename End::Sum* plane)
 {
+    using Sum = typename End::Sum;
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
     int64_t const window = g.window[0] * g.window[1] * g.window[2];
     for (int64_t n = 0; n < g.batch; ++n)
         for (int64_t k = 0; k < g.k; ++k) {
-            std::fill(plane, plane + outPlane, b ? loadElement(b[k]) : 0.0f);
+            std::fill(plane, plane + outPlane, end.begin(k));
             int64_t const firstC = k / groupK * groupC;
             for (int64_t c = firstC; c < firstC + groupC; ++c) {
                 T const* xPlane = x + (n * g.c + c) * inPlane;
@@ -115,7 +146,7 @@ void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, 
                         for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
                             int64_t const stride = g.stride[2], shift2 = f2 * g.dilation[2] - g.before[2];
                             Span const s2 = validInputs(g.in[2], g.out[2], stride, shift2);
-                            float const weight = loadElement(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
+                            Sum const weight = load<Sum>(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
                             for (int64_t i0 = s0.begin; i0 < s0.end; ++i0)
                                 for (int64_t i1 = s1.begin; i1 < s1.end; ++i1) {
                                     T const* xRow = xPlane + (i0 * g.in[1] + i1) * g.in[2];
@@ -125,16 +156,16 @@ void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, 
                                         shift2;
                                     if (stride == 1)
                                         for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
-                                            plane[row + i2] += weight * loadElement(xRow[i2]);
+                                            plane[row + i2] += weight * load<Sum>(xRow[i2]);
                                     else
                                         for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
-                                            plane[row + i2 * stride] += weight * loadElement(xRow[i2]);
+                                            plane[row + i2 * stride] += weight * load<Sum>(xRow[i2]);
                                 }
                         }
                     }
                 }
             }
-            finish(plane, residual, f, y, (n * g.k + k) * outPlane, outPlane);
+            end.store(plane, outPlane, (n * g.k + k) * outPlane, k);
         }
 }
 
@@ -148,12 +179,18 @@ int64_t convolvePlainWorkspaceBytes(TensorRef const& w, TensorRef const& y)
 
 namespace {
 
-template <class T>
-void convolve(WindowKind kind, convolution::Geometry const& g, TensorRef const& x, TensorRef const& w,
-              TensorRef const& b, TensorRef const& residual, FusedActivation const& f, TensorRef const& y, float* plane)
+template <class T, class End>
+void convolve(WindowKind kind, convolution::Geometry const& g, TensorRef const& x, TensorRef const& w, End const& end,
+              void* plane)
 {
-    auto const one = kind == WindowKind::kDeconvolution ? convolveTransposed<T> : convolveForward<T>;
-    one(g, x.as<T>(), w.as<T>(), b.as<T>(), residual.as<T>(), f, y.as<T>(), plane);
+    auto const one = kind == WindowKind::kDeconvolution ? convolveTransposed<T, End> : convolveForward<T, End>;
+    one(g, x.as<T>(), w.as<T>(), end, static_cast<typename End::Sum*>(plane));
+}
+
+template <class T>
+FloatEnd<T> endOf(TensorRef const& b, TensorRef const& residual, FusedActivation const& f, TensorRef const& y)
+{
+    return {b.as<T>(), residual.as<T>(), f, y.as<T>()};
 }
 
 } // namespace
@@ -163,8 +200,17 @@ void convolvePlain(WindowKind kind, KernelWindowAttrs const& a, TensorRef const&
                    void* workspace)
 {
     convolution::Geometry const g = geometryOf(kind, a, x.dims, w.dims, y.dims);
-    auto const run = x.type == DataType::kFloat ? convolve<float> : convolve<uint16_t>;
-    run(kind, g, x, w, b, residual, f, y, static_cast<float*>(workspace));
+    if (x.type == DataType::kFloat)
+        convolve<float>(kind, g, x, w, endOf<float>(b, residual, f, y), workspace);
+    else
+        convolve<uint16_t>(kind, g, x, w, endOf<uint16_t>(b, residual, f, y), workspace);
+}
+
+void convolveIntegersPlain(convolution::Attrs const& a, std::span<TensorRef const> in, TensorRef const& y,
+                           void* workspace)
+{
+    convolution::Geometry const g = convolution::geometryOf(a, in[0].dims, in[1].dims, y.dims);
+    convolve<int8_t>(a.kind(), g, in[0], in[1], EndOfIntegers{IntegerEnd(a.epilogue, in, y)}, workspace);
 }
 
 } // namespace tw::ops

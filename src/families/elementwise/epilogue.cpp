@@ -41,19 +41,172 @@ bool hasInput(ir::Node const& node, int input)
     return size_t(input) < node.inputs.size() && node.inputs[size_t(input)] != nullptr;
 }
 
-Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue)
+bool sumsIntegers(ir::Node const& node)
+{
+    return node.inputs[0]->type == DataType::kInt8;
+}
+
+DataType Epilogue::typeOf(DataType factors) const
+{
+    if (outputType != kAsFactors)
+        return DataType(outputType);
+    return factors == DataType::kInt8 ? DataType::kFloat : factors;
+}
+
+DataType biasType(ir::InferContext const& ctx)
+{
+    return ctx.type(0) == DataType::kInt8 ? DataType::kFloat : ctx.type(0);
+}
+
+namespace {
+
+// So many products of -128 and -128 have a sum of 32 bits.
+constexpr int64_t kMostFactors = INT32_MAX / (128 * 128);
+
+std::string nameOfType(int32_t type)
+{
+    return type >= 0 && type < kDataTypeCount ? nameOf(DataType(type)) : std::to_string(type);
+}
+
+bool isOneNumber(ir::Shape const& s)
+{
+    return s.empty() || (s.size() == 1 && s[0].is(1));
+}
+
+Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
+{
+    auto const out = DataType(epilogue.outputType);
+    if (epilogue.outputType != Epilogue::kAsFactors && out != DataType::kInt8 && out != DataType::kFloat &&
+        out != DataType::kHalf)
+        return ctx.error("output_type " + nameOfType(epilogue.outputType) +
+                         " of i8 factors is not possible (allowed: i8, f32, f16)");
+    for (int i : {Epilogue::kGamma, Epilogue::kBeta})
+        if (ctx.has(i))
+            return ctx.error("sums of i8 are not normalized, but there is " + ctx.describe(i));
+    if (!ctx.has(Epilogue::kScale))
+        return ctx.error("sums of i8 need a scale, input " + std::to_string(Epilogue::kScale));
+    if (k.isConst() && k.value() > kMostFactors)
+        return ctx.error("a sum of " + k.str() + " products of i8 may need more than 32 bits (allowed: up to " +
+                         std::to_string(kMostFactors) + " products); compute this layer in f32 or f16");
+    return {};
+}
+
+constexpr int kScales[] = {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale, Epilogue::kInnerScale};
+constexpr int kIntegerInputs[] = {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale,
+                                  Epilogue::kInnerScale, Epilogue::kTable};
+
+// Residual and scales of sums of i8.
+Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
+{
+    constexpr int kResidual = Epilogue::kResidual;
+    for (int i : kScales) {
+        if (!ctx.has(i))
+            continue;
+        ir::Shape const& s = ctx.shape(i);
+        char const* const name = i == Epilogue::kScale           ? "scale "
+                                 : i == Epilogue::kResidualScale ? "residual scale "
+                                 : i == Epilogue::kInnerScale    ? "inner scale "
+                                                                 : "output scale ";
+        bool const each = i == Epilogue::kScale && s.size() == 1 && (s[0] == channels || !channels.isConst());
+        if (ctx.type(i) != DataType::kFloat || !(isOneNumber(s) || each))
+            return ctx.error(name + ctx.describe(i) + " must be f32[1]" +
+                             (i == Epilogue::kScale ? " or f32[" + channels.str() + "]" : ""));
+    }
+    bool const isInteger = ctx.has(kResidual) && ctx.type(kResidual) == DataType::kInt8;
+    if (isInteger != ctx.has(Epilogue::kResidualScale))
+        return ctx.error(isInteger ? "residual " + ctx.describe(kResidual) + " needs a scale, input " +
+                                         std::to_string(Epilogue::kResidualScale)
+                                   : "there is a residual scale, " + ctx.describe(Epilogue::kResidualScale) +
+                                         ", but no residual of i8");
+    DataType const out = ctx.outputs()[0].type;
+    if (ctx.has(Epilogue::kTable) && !(out == DataType::kInt8 && ctx.type(Epilogue::kTable) == DataType::kInt8 &&
+                                       ctx.rank(Epilogue::kTable) == 1 && ctx.shape(Epilogue::kTable)[0].is(256)))
+        return ctx.error("table " + ctx.describe(Epilogue::kTable) + " must be i8[256], and the output i8");
+    if (ctx.has(kResidual) && !isInteger && !isFloating(ctx.type(kResidual)))
+        return ctx.error("residual " + ctx.describe(kResidual) + " must be i8, f32 or f16");
+    if (ctx.has(kResidual) && !isInteger && isFloating(out) && ctx.type(kResidual) != out)
+        return ctx.error("residual " + ctx.describe(kResidual) + " must be i8 or, as the output, " + nameOf(out));
+    return {};
+}
+
+} // namespace
+
+Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
+{
+    DataType const factors = ctx.type(0);
+    if (factors == DataType::kInt8) {
+        TW_TRY(checkIntegers(ctx, epilogue, k));
+        return epilogue.typeOf(factors);
+    }
+    if (epilogue.outputType != Epilogue::kAsFactors && epilogue.outputType != int32_t(factors))
+        return ctx.error("output_type " + nameOfType(epilogue.outputType) + " must be that of the factors, " +
+                         nameOf(factors));
+    for (int i : kIntegerInputs)
+        if (ctx.has(i))
+            return ctx.error("only sums of i8 are scaled, but there is " + ctx.describe(i));
+    return factors;
+}
+
+Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& channels)
 {
     if (std::string const why = epilogue.activation.check(); !why.empty())
         return ctx.error(why);
+    bool const integers = ctx.type(0) == DataType::kInt8;
+    if (integers)
+        TW_TRY(checkIntegerInputs(ctx, channels));
     if (!ctx.has(Epilogue::kResidual))
         return {};
     ir::Shape const &y = ctx.outputs()[0].shape, &r = ctx.shape(Epilogue::kResidual);
-    bool fits = ctx.type(Epilogue::kResidual) == ctx.type(0) && r.size() == y.size();
+    bool fits = (integers || ctx.type(Epilogue::kResidual) == ctx.type(0)) && r.size() == y.size();
     for (size_t i = 0; fits && i < y.size(); ++i)
         fits = r[i] == y[i] || !(r[i].isConst() && y[i].isConst());
     return fits ? Result<void>()
                 : ctx.error("residual " + ctx.describe(Epilogue::kResidual) + " must have the output's shape " +
                             ir::str(y));
+}
+
+void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, double k, Domain& domain)
+{
+    if (!sumsIntegers(node))
+        return;
+    bool const toInteger = epilogue.typeOf(DataType::kInt8) == DataType::kInt8;
+    // t is near 1, or near 40 where it becomes an integer as it is; a product of two such factors near 5461.
+    double const wanted = toInteger && !hasInput(node, Epilogue::kOutputScale) ? 40 : 1;
+    // With an inner scale, sums and biases are near 40.
+    double const inner = hasInput(node, Epilogue::kInnerScale) ? 40 : wanted;
+    auto positive = [&](double about) { domain = {about / 2, about * 1.5, false, false}; };
+    switch (input) {
+    case 0:
+    case 1:
+        domain = {-128, 127, true, false};
+        break;
+    case Epilogue::kBias:
+        domain = {-inner, inner, false, false};
+        break;
+    case Epilogue::kResidual:
+        if (node.inputs[size_t(input)]->type == DataType::kInt8)
+            domain = {-128, 127, true, false};
+        else
+            domain = {-wanted, wanted, false, false};
+        break;
+    case Epilogue::kScale:
+        positive(inner / 5461 / std::sqrt(std::max(k, 1.)));
+        break;
+    case Epilogue::kResidualScale:
+        positive(wanted / 100);
+        break;
+    case Epilogue::kOutputScale:
+        positive(toInteger ? 60 : 1);
+        break;
+    case Epilogue::kInnerScale:
+        positive(wanted / 40);
+        break;
+    case Epilogue::kTable:
+        domain = {-128, 127, true, false};
+        break;
+    default:
+        break;
+    }
 }
 
 Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::function<double()> const& largestSquares)
@@ -65,12 +218,77 @@ Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::functi
     return t;
 }
 
-Result<void> finishReference(RefContext& ctx, Epilogue const& epilogue)
+Tolerance integerTolerance(Epilogue const& epilogue, DataType type)
 {
-    TensorRef const& y = ctx.out();
-    if (ctx.has(Epilogue::kResidual))
-        ctx.forEachWanted([&](int64_t i) { y.set(i, y.get(i) + ctx.in(Epilogue::kResidual).get(i)); });
-    return activateReference(epilogue.activation, y, ctx.wantedElements());
+    using activation::Kind;
+    auto isOne = [&](auto... kinds) { return ((epilogue.activation.kind == int32_t(kinds)) || ...); };
+    if (!epilogue.activation.any() || isOne(Kind::kRelu, Kind::kClip, Kind::kLeakyRelu, Kind::kThresholdedRelu))
+        return {0, 0};
+    Tolerance t = Tolerance::forType(type);
+    t.integers = 1;
+    return t;
+}
+
+ReferenceEnd::ReferenceEnd(RefContext& ctx, Epilogue const& epilogue) : ctx_(ctx), epilogue_(epilogue)
+{
+    if (sumsIntegers(ctx.node()))
+        steps_ = Tensor(DataType::kFloat, ctx.out().dims);
+}
+
+double ReferenceEnd::begin(int64_t k) const
+{
+    return !steps_.data() && ctx_.has(Epilogue::kBias) ? ctx_.in(Epilogue::kBias).get(k) : 0.0;
+}
+
+void ReferenceEnd::put(int64_t element, int64_t k, double sum) const
+{
+    if (steps_.data())
+        steps_.ref().set(element, scaled(element, k, sum));
+    else
+        ctx_.out().set(element, sum);
+}
+
+float ReferenceEnd::scaled(int64_t element, int64_t k, double sum) const
+{
+    TensorRef const& scale = ctx_.in(Epilogue::kScale);
+    float t = float(sum) * scale.as<float>()[scale.count() == 1 ? 0 : k];
+    if (ctx_.has(Epilogue::kBias))
+        t = t + ctx_.in(Epilogue::kBias).as<float>()[k];
+    if (ctx_.has(Epilogue::kInnerScale))
+        t = (std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f)) *
+            ctx_.in(Epilogue::kInnerScale).as<float>()[0];
+    if (!ctx_.has(Epilogue::kResidual))
+        return t;
+    auto r = float(ctx_.in(Epilogue::kResidual).get(element));
+    if (ctx_.has(Epilogue::kResidualScale))
+        r = r * ctx_.in(Epilogue::kResidualScale).as<float>()[0];
+    return t + r;
+}
+
+double ReferenceEnd::inTable(double integer) const
+{
+    return ctx_.has(Epilogue::kTable) ? ctx_.in(Epilogue::kTable).get(int64_t(integer) + 128) : integer;
+}
+
+Result<void> ReferenceEnd::finish() const
+{
+    TensorRef const& y = ctx_.out();
+    if (!steps_.data()) {
+        if (ctx_.has(Epilogue::kResidual))
+            ctx_.forEachWanted([&](int64_t i) { y.set(i, y.get(i) + ctx_.in(Epilogue::kResidual).get(i)); });
+        return activateReference(epilogue_.activation, y, ctx_.wantedElements());
+    }
+    TW_TRY(activateReference(epilogue_.activation, steps_.ref(), ctx_.wantedElements()));
+    ctx_.forEachWanted([&](int64_t i) {
+        float t = steps_.ref().as<float>()[i];
+        if (ctx_.has(Epilogue::kOutputScale))
+            t = t * ctx_.in(Epilogue::kOutputScale).as<float>()[0];
+        if (y.type == DataType::kInt8)
+            y.set(i, inTable(std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f)));
+        else
+            y.set(i, t);
+    });
+    return {};
 }
 
 } // namespace tw::ops

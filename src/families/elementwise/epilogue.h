@@ -3,11 +3,19 @@
 //   y = norm(f(sum + bias + residual))
 // Bias, residual and the norm's gamma and beta are optional inputs at the same places in every such op; each op says
 // which of them it takes. See docs/adr/0006-one-op-with-an-epilogue.md.
+//
+// Factors of i8 have exact sums, and then, in FP32, each step rounded by itself:
+//   t = float(sum) * scale[k] + bias[k]; where there is an inner scale, t = t as i8 * innerScale; + residual;
+//   f(t) * outputScale, stored as outputType, i8 by the table where there is one
+// bias: f32; an i8 residual counts as float(residual) * residualScale; i8 outputs are rounded half to even and clamped,
+// NaN gives 0. There is no norm. See docs/adr/0012-int8-in-the-graph.md.
 #pragma once
 
 #include <functional>
 
+#include "base/tensor.h"
 #include "families/elementwise/activate.h"
+#include "ir/dim.h"
 
 namespace tw::ir {
 class InferContext;
@@ -17,6 +25,7 @@ struct Node;
 namespace tw::ops {
 
 class RefContext;
+struct Domain;
 struct Tolerance;
 
 struct Epilogue
@@ -24,30 +33,72 @@ struct Epilogue
     enum Input : int // positions after the two factors
     {
         kBias = 2,
-        kResidual = 3, // of y's shape and type
+        kResidual = 3, // of y's shape and type; to i8 factors: i8, or floats, which are y's where y is floats
         kGamma = 4,
         kBeta = 5,
+        // Of i8 factors, all f32.
+        kScale = 6,         // always there: [], [1], or one for each channel or column of y
+        kResidualScale = 7, // [] or [1]; there where the residual is i8
+        kOutputScale = 8,   // [] or [1]
+        kInnerScale = 9,    // [] or [1]: sum and bias are rounded to i8 first, and that is multiplied by it
+        kTable = 10,        // i8 [256], for an i8 y: what becomes of -128 .. 127
+        kEnd = 11,
     };
+    static constexpr int32_t kAsFactors = -1; // that is f32 for i8 factors
 
     FusedActivation activation;
-    double epsilon = 1e-5; // of the norm, which is there where gamma and beta are
+    double epsilon = 1e-5;           // of the norm, which is there where gamma and beta are
+    int32_t outputType = kAsFactors; // or a DataType
 
     // Three numbers from `first` on.
     void visit(ir::AttrVisitor& v, int first) { activation.visit(v, first); }
     // For ops that take a norm.
     void visitNorm(ir::AttrVisitor& v, int number) { v.field(number, "epsilon", epsilon); }
+    void visitType(ir::AttrVisitor& v, int number) { v.field(number, "output_type", outputType); }
+    DataType typeOf(DataType factors) const;
 };
 
 // Whether the node has such an input.
 bool hasInput(ir::Node const& node, int input);
-// The activation, and a residual if there is one, against output 0, whose type and shape are known.
-Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue);
+// Whether it sums products of i8.
+bool sumsIntegers(ir::Node const& node);
+// Output 0's type, before it is known otherwise; an error where factors and attributes do not go together. `k`: how
+// many factors each sum has.
+Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k);
+// The bias' type: that of the factors, f32 beside i8.
+DataType biasType(ir::InferContext const& ctx);
+// The activation, and what there is of residual and scales, against output 0, whose type and shape are known, and its
+// `channels` (columns; 1 where it has none).
+Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& channels);
+// What inputs hold where the factors are i8, so that outputs use the range of their type; `k`: how many factors each
+// sum has.
+void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, double k, Domain& domain);
 // What rounding errors of a kernel may come to: they are relative to the largest sum, and tolerances to the largest
 // output. Where an activation flattens large sums, their size comes from the weights: over random factors in [-1, 1]
 // the largest of many sums is about four standard deviations, each sqrt(sum of w^2 / 3). `largestSquares` gives the
 // largest sum of w^2 of an output; it is asked where the activation flattens.
 Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::function<double()> const& largestSquares);
-// By the reference: adds the residual to the wanted elements of output 0 and applies the activation.
-Result<void> finishReference(RefContext& ctx, Epilogue const& epilogue);
+// Of i8 factors: none, unless the activation is more than comparisons and a product.
+Tolerance integerTolerance(Epilogue const& epilogue, DataType type);
+
+// By the reference: what becomes of sums of floats or of integers, which are exact in double.
+class ReferenceEnd
+{
+public:
+    ReferenceEnd(RefContext& ctx, Epilogue const& epilogue);
+    // What the sum of channel k begins with.
+    double begin(int64_t k) const;
+    // Keeps the sum of an element of channel k.
+    void put(int64_t element, int64_t k, double sum) const;
+    // When all wanted elements were put.
+    Result<void> finish() const;
+
+private:
+    float scaled(int64_t element, int64_t k, double sum) const;
+    double inTable(double integer) const;
+    RefContext& ctx_;
+    Epilogue const& epilogue_;
+    Tensor steps_; // of integers: t
+};
 
 } // namespace tw::ops

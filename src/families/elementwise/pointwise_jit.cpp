@@ -167,7 +167,7 @@ public:
         }
         std::vector<bool> const spread(plan->spread, plan->spread + inputs);
         TW_ASSIGN(plan->code, emitPointwise(isa_, spec_.program, spread, false));
-        if (channelsLast && y.sizeBytes() > streamFrom()) {
+        if (channelsLast && y.type == DataType::kFloat && y.sizeBytes() > streamFrom()) {
             TW_ASSIGN(plan->streaming, emitPointwise(isa_, spec_.program, spread, true));
         }
         return std::shared_ptr<Prepared const>(std::move(plan));
@@ -209,11 +209,12 @@ public:
                     offsets[k] += index * plan.outerStep[k][i];
             }
             for (int k = 0; k < plan.inputs; ++k) {
-                a.x[k] = args.inputs[size_t(spec_.inputs[size_t(k)].index)].as<float>() + offsets[k];
-                a.rowBytes[k] = plan.rowStep[k] * int64_t(sizeof(float));
+                TensorRef const& x = args.inputs[size_t(spec_.inputs[size_t(k)].index)];
+                a.x[k] = x.as<char const>() + offsets[k] * sizeOf(x.type);
+                a.rowBytes[k] = plan.rowStep[k] * sizeOf(x.type);
             }
-            a.y = y.as<float>() + yOffset;
-            a.yRowBytes = plan.yRowStep * int64_t(sizeof(float));
+            a.y = y.as<char>() + yOffset * sizeOf(y.type);
+            a.yRowBytes = plan.yRowStep * sizeOf(y.type);
             a.rows = rowEnd - row;
             a.n = end - first;
             call(&a);
@@ -241,20 +242,43 @@ private:
     PointwiseSpec spec_;
 };
 
+// f32 alone, or f32 and i8 together.
+Support supportsTypes(Problem const& problem, bool takesInt8)
+{
+    bool anyInt8 = false;
+    auto fits = [&](TensorSpec const& t) {
+        anyInt8 = anyInt8 || t.type == DataType::kInt8;
+        return t.type == DataType::kFloat || (takesInt8 && t.type == DataType::kInt8);
+    };
+    bool allFit = fits(problem.outputs[0]);
+    for (TensorSpec const& t : problem.inputs)
+        allFit = (!t.present || fits(t)) && allFit;
+    if (!allFit)
+        return Support::no(takesInt8 ? "takes f32 and i8 only" : "takes f32 only");
+    return anyInt8 || !takesInt8 ? Support::yes() : Support::no("nothing is i8");
+}
+
+// Every step is an instruction of FP32, or two where the first is exact.
+bool isExact(PointwiseProgram const& program)
+{
+    return std::all_of(program.steps.begin(), program.steps.end(), [](PointwiseStep const& s) {
+        return pointwise::isExact(pointwise::StepCode(s.code), int64_t(s.kind));
+    });
+}
+
 } // namespace
 
 Support PointwiseTactic::supports(Problem const& problem) const
 {
     if (Support isa = supportsIsa(isa_); !isa.ok)
         return isa;
-    if (problem.outputs[0].type != DataType::kFloat)
-        return Support::no("takes f32 only");
-    for (TensorSpec const& t : problem.inputs)
-        if (t.present && t.type != DataType::kFloat)
-            return Support::no("takes f32 only");
+    if (Support types = supportsTypes(problem, elements_ == Elements::kInt8); !types.ok)
+        return types;
     auto spec = spec_(problem);
     if (!spec.ok())
         return Support::no(spec.error().message);
+    if (problem.outputs[0].type == DataType::kInt8 && !isExact(spec->program))
+        return Support::no("has a function that FP32 instructions do not give exactly, so that i8 would differ");
     if (std::string why = checkProgram(spec->program); !why.empty())
         return Support::no(why);
     // Channels-last tensors whose channels are not those of the output one by one.
@@ -290,6 +314,9 @@ std::vector<Formats> PointwiseTactic::formats(Problem const& problem) const
 Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Config const&, std::string const&) const
 {
     TW_ASSIGN(PointwiseSpec spec, spec_(problem));
+    for (size_t i = 0; i < spec.inputs.size(); ++i)
+        spec.program.isInt8[i] = problem.inputs[size_t(spec.inputs[i].index)].type == DataType::kInt8;
+    spec.program.makesInt8 = problem.outputs[0].type == DataType::kInt8;
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
 }
 

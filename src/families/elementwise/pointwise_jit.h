@@ -37,8 +37,15 @@ public:
     // The node's expression, or why it has none.
     using SpecOf = Result<PointwiseSpec> (*)(Problem const&);
 
-    constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), spec_(spec)
+    // Of f32, or of what has an i8 input or output beside it.
+    enum class Elements
+    {
+        kFloat,
+        kInt8,
+    };
+    constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec,
+                              Elements elements = Elements::kFloat)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), spec_(spec), elements_(elements)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
@@ -47,6 +54,7 @@ public:
 private:
     kernels::jit::Isa isa_;
     SpecOf spec_;
+    Elements elements_;
 };
 
 // A step of the op pointwise as the emitter knows it.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/round.h"
+#include "families/elementwise/integer_end.h"
 #include "kernels/cpu/gemm_plain.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"
@@ -64,6 +65,31 @@ void finish(TensorRef const& y, TensorRef const& bias, TensorRef const& residual
                 activateElements(f, y.type, static_cast<std::byte*>(y.data) + (row + at) * sizeOf(y.type), m);
             }
         }
+}
+
+// Products of i8, a part of a row of y at a time.
+void multiplyIntegers(matrix_multiply::Geometry const& g, Epilogue const& epilogue, RunArgs& args)
+{
+    auto const *a = args.inputs[0].as<int8_t>(), *b = args.inputs[1].as<int8_t>();
+    IntegerEnd const end(epilogue, args.inputs, args.outputs[0]);
+    int32_t sums[kBlock];
+    Counter c(g.batch);
+    int64_t at = 0;
+    do {
+        int8_t const *pa = a + c.offset(g.aBatch), *pb = b + c.offset(g.bBatch);
+        for (int64_t i = 0; i < g.m; ++i, at += g.n)
+            for (int64_t first = 0; first < g.n; first += kBlock) {
+                int64_t const columns = std::min(kBlock, g.n - first);
+                std::fill(sums, sums + columns, 0);
+                for (int64_t p = 0; p < g.k; ++p) {
+                    int32_t const factor = pa[i * g.aRow + p * g.aColumn];
+                    int8_t const* const row = pb + p * g.bRow + first * g.bColumn;
+                    for (int64_t j = 0; j < columns; ++j)
+                        sums[j] += factor * row[j * g.bColumn];
+                }
+                end.store(sums, columns, at + first, first, 1);
+            }
+    } while (c.next());
 }
 
 // LayerNorm of a row of floats, which is rounded once.
@@ -157,6 +183,8 @@ void multiplyGated(matrix_multiply::Attrs const& attrs, matrix_multiply::Geometr
 
 int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
+    if (sumsIntegers(node))
+        return 0;
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node, in[0].dims, in[1].dims);
     Extents const& y = out[0].dims;
     int64_t const row = matrix_multiply::hasNorm(node) ? y[y.rank - 1] * int64_t(sizeof(float)) : 0;
@@ -171,6 +199,10 @@ Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
         return {};
     auto const& attrs = node.attrsAs<matrix_multiply::Attrs>();
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
+    if (sumsIntegers(node)) {
+        multiplyIntegers(g, attrs.epilogue, args);
+        return {};
+    }
     TensorRef const& y = args.outputs[0];
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
     TensorRef const bias = optional(Epilogue::kBias), none;

@@ -9,17 +9,19 @@
 namespace tw::kernels {
 
 // A row of output pixels of a pooling; steps in elements.
-struct PoolRow
+template <class T>
+struct PoolRowOf
 {
-    float const* x = nullptr; // the first pixel of the first input row inside the window
+    T const* x = nullptr; // the first pixel of the first input row inside the window
     int64_t rows0 = 0, rows1 = 0, step0 = 0, step1 = 0, step = 0; // input rows inside the window; from pixel to pixel
     int64_t in = 0, out = 0, window = 0, stride = 0, before = 0, after = 0; // along the row
     int64_t channels = 0;
-    float* y = nullptr;
+    T* y = nullptr;
     int64_t yStep = 0;
     bool average = false, excludePadding = false;
     float paddedRows = 1; // input rows of the padded input that the window covers
 };
+using PoolRow = PoolRowOf<float>;
 
 // y[p] = sum over k of weight[p * taps + k] * x[index[p * taps + k]]: pixels of one row, or of a list of rows.
 struct MixPixels

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoiAlign, AffineGrid: points of images, which a grid sample layer takes.
+#include <limits>
+
 #include "onnx/importer.h"
 #include "onnx/positions.h"
 
@@ -25,9 +27,8 @@ public:
                 ctx.invalid(std::string(attr) + " is " + std::to_string(*value));
         }
         samples_ = ctx.attrInt("sampling_ratio", 0);
-        ctx.check(samples_ >= 1 && samples_ <= 256,
-                  "sampling_ratio is " + std::to_string(samples_) +
-                      "; 1 to 256 can be imported (0 makes the number of samples depend on each box)");
+        ctx.check(samples_ >= 0 && samples_ <= 256,
+                  "sampling_ratio is " + std::to_string(samples_) + "; 0 to 256 can be imported");
         std::string const mode =
             ctx.attrString("coordinate_transformation_mode", ctx.opset() < 16 ? "output_half_pixel" : "half_pixel");
         if (mode != "half_pixel" && mode != "output_half_pixel")
@@ -51,32 +52,84 @@ public:
         ITensor& first = ctx_.elementwise(image, number(s[2]), Op::kPROD);
         ITensor& y = normal(ctx_.elementwise(*down.place, first, Op::kSUM), ctx_.mul(s[0], s[2]));
         ITensor& x = normal(*across.place, s[3]);
-        int64_t const p = rows_ * samples_, q = columns_ * samples_;
-        Sizes const all{boxes, Size(p), Size(q), Size(1)};
+        Size const p = ctx_.mul(rows_, down.perBin), q = ctx_.mul(columns_, across.perBin);
+        Sizes const all{boxes, p, q, Size(1)};
         ITensor& grid = ctx_.concat(
             {&ctx_.expand(ctx_.unsqueeze(x, {1, 3}), all), &ctx_.expand(ctx_.unsqueeze(y, {2, 3}), all)}, 3);
-        auto& layer = ctx_.added(ctx_.network().addGridSample(
-            tall, ctx_.reshape(grid, Sizes{Size(1), ctx_.mul(boxes, p), Size(q), Size(2)})));
+        auto& layer = ctx_.added(
+            ctx_.network().addGridSample(tall, ctx_.reshape(grid, Sizes{Size(1), ctx_.mul(boxes, p), q, Size(2)})));
         layer.setSampleMode(nvinfer1::SampleMode::kCLAMP);
-        ITensor& points = ctx_.reshape(ctx_.out(layer), Sizes{s[1], boxes, Size(p), Size(q)});
+        ITensor& points = ctx_.reshape(ctx_.out(layer), Sizes{s[1], boxes, p, q});
         // Points outside count as 0.
-        ITensor& isInside =
-            ctx_.elementwise(ctx_.unsqueeze(*down.isInside, {2}), ctx_.unsqueeze(*across.isInside, {1}), Op::kAND);
-        ITensor& mask = ctx_.unsqueeze(isInside, {0});
-        ITensor& taken = ctx_.select(mask, points, ctx_.scalarLike(0, points));
-        ITensor& cut =
-            ctx_.reshape(taken, Sizes{s[1], boxes, Size(rows_), Size(samples_), Size(columns_), Size(samples_)});
-        ITensor& bins = ctx_.reduce(cut, reduction_, {3, 5}, false);
-        ctx_.setOutput(0, ctx_.transpose(bins, {1, 0, 2, 3}));
+        ITensor& taken = ctx_.select(both(*down.isInside, *across.isInside), points, ctx_.scalarLike(0, points));
+        Sizes const bins{s[1], boxes, Size(rows_), down.perBin, Size(columns_), across.perBin};
+        ITensor& result = samples_ > 0 ? ctx_.reduce(ctx_.reshape(taken, bins), reduction_, {3, 5}, false)
+                                       : reduceSamples(taken, bins, down, across);
+        ctx_.setOutput(0, ctx_.transpose(result, {1, 0, 2, 3}));
     }
 
 private:
     struct Axis
     {
         ITensor *place, *isInside; // [boxes, points]
+        Size perBin;               // how many of the points stand in a bin
+        // Where each box has a number of its own, perBin at most: that number, [boxes, 1], and which points are samples.
+        ITensor *count = nullptr, *isSample = nullptr;
     };
 
     ITensor& number(Size const& s) { return ctx_.unsqueeze(ctx_.cast(ctx_.asTensor(s), DataType::kFLOAT), {0}); }
+
+    // [boxes, p] and [boxes, q] to [1, boxes, p, q]
+    ITensor& both(ITensor& down, ITensor& across)
+    {
+        return ctx_.unsqueeze(ctx_.elementwise(ctx_.unsqueeze(down, {2}), ctx_.unsqueeze(across, {1}), Op::kAND), {0});
+    }
+
+    // Of the samples alone; a bin without any gives 0.
+    ITensor& reduceSamples(ITensor& points, Sizes const& bins, Axis const& down, Axis const& across)
+    {
+        bool const isMean = reduction_ == ReduceOperation::kAVG;
+        double const others = isMean ? 0 : -std::numeric_limits<double>::infinity();
+        ITensor& samples = ctx_.select(both(*down.isSample, *across.isSample), points, ctx_.scalarLike(others, points));
+        ITensor& result = ctx_.reduce(ctx_.reshape(samples, bins),
+                                      isMean ? ReduceOperation::kSUM : ReduceOperation::kMAX, {3, 5}, false);
+        ITensor& count = ctx_.unsqueeze(ctx_.elementwise(*down.count, *across.count, Op::kPROD), {0, 3});
+        ITensor& one = ctx_.scalarLike(1, count);
+        if (isMean)
+            return ctx_.elementwise(result, ctx_.cast(ctx_.elementwise(count, one, Op::kMAX), result.getType()),
+                                    Op::kDIV);
+        return ctx_.select(ctx_.elementwise(count, one, Op::kLESS), ctx_.scalarLike(0, result), result);
+    }
+
+    // Parts of a box's length at which its samples stand: [1, points], or [boxes, points] where its length says how many
+    // there are in a bin, ceil(length / bins).
+    ITensor& partsOf(ITensor& length, int64_t bins, Axis& axis)
+    {
+        axis.perBin = Size(samples_);
+        if (samples_ > 0) {
+            std::vector<float> centres;
+            for (int64_t i = 0; i < bins * samples_; ++i)
+                centres.push_back(float((double(i) + 0.5) / double(bins * samples_)));
+            return ctx_.asTensor(Value(ctx_.floatConstant(centres, makeDims({1, bins * samples_}))));
+        }
+        ITensor &zero = ctx_.scalarLike(0, length), &one = ctx_.scalarLike(1, length);
+        ITensor& n = ctx_.scalarLike(double(bins), length);
+        ITensor& needed = ctx_.unary(ctx_.elementwise(length, n, Op::kDIV), UnaryOperation::kCEIL);
+        axis.count = &ctx_.elementwise(needed, zero, Op::kMAX);
+        ITensor& most = ctx_.reduce(*axis.count, ReduceOperation::kMAX, {0}, false);
+        ITensor& atLeastOne = ctx_.elementwise(most, ctx_.scalarLike(1, most), Op::kMAX);
+        axis.perBin = Size(ctx_.cast(atLeastOne, DataType::kINT32));
+        ITensor& point = positions(ctx_, ctx_.mul(bins, axis.perBin));
+        ITensor& perBin = ctx_.asTensor(axis.perBin);
+        ITensor& bin = ctx_.elementwise(point, perBin, Op::kFLOOR_DIV);
+        ITensor& inBin = ctx_.elementwise(point, ctx_.elementwise(bin, perBin, Op::kPROD), Op::kSUB);
+        ITensor& i = ctx_.unsqueeze(ctx_.cast(bin, DataType::kFLOAT), {0});
+        ITensor& k = ctx_.unsqueeze(ctx_.cast(inBin, DataType::kFLOAT), {0});
+        axis.isSample = &ctx_.elementwise(k, *axis.count, Op::kLESS);
+        ITensor& centre = ctx_.elementwise(k, ctx_.scalarLike(0.5, k), Op::kSUM);
+        ITensor& inside = ctx_.elementwise(centre, ctx_.elementwise(*axis.count, one, Op::kMAX), Op::kDIV);
+        return ctx_.elementwise(ctx_.elementwise(i, inside, Op::kSUM), n, Op::kDIV);
+    }
 
     // Places of the samples along an axis whose coordinates are columns `first` and `first + 2` of the boxes.
     Axis axisOf(int first, int64_t bins, Size const& size)
@@ -93,16 +146,15 @@ private:
         ITensor* length = &ctx_.elementwise(edge(first + 2), begin, Op::kSUB);
         if (!isHalfPixel_) // boxes of less than a pixel become one
             length = &ctx_.elementwise(*length, ctx_.scalarLike(1, *length), Op::kMAX);
-        std::vector<float> centres;
-        for (int64_t i = 0; i < bins * samples_; ++i)
-            centres.push_back(float((double(i) + 0.5) / double(bins * samples_)));
-        ITensor& parts = ctx_.asTensor(Value(ctx_.floatConstant(centres, makeDims({1, bins * samples_}))));
+        Axis axis{};
+        ITensor& parts = partsOf(*length, bins, axis);
         ITensor& place = ctx_.elementwise(begin, ctx_.elementwise(*length, parts, Op::kPROD), Op::kSUM);
         ITensor& isBefore = ctx_.elementwise(place, ctx_.scalarLike(-1, place), Op::kLESS);
         ITensor& isBehind = ctx_.elementwise(place, number(size), Op::kGREATER);
-        ITensor& isInside = ctx_.unary(ctx_.elementwise(isBefore, isBehind, Op::kOR), UnaryOperation::kNOT);
+        axis.isInside = &ctx_.unary(ctx_.elementwise(isBefore, isBehind, Op::kOR), UnaryOperation::kNOT);
         ITensor& low = ctx_.elementwise(place, ctx_.scalarLike(0, place), Op::kMAX);
-        return {&ctx_.elementwise(low, number(ctx_.sub(size, 1)), Op::kMIN), &isInside};
+        axis.place = &ctx_.elementwise(low, number(ctx_.sub(size, 1)), Op::kMIN);
+        return axis;
     }
 
     // The coordinate of the grid, from -1 to 1 at the outer edges: (2 place + 1) / size - 1.
@@ -115,7 +167,8 @@ private:
 
     ImportContext& ctx_;
     ITensor &x_, &rois_;
-    int64_t rows_ = 1, columns_ = 1, samples_ = 0;
+    int64_t rows_ = 1, columns_ = 1;
+    int64_t samples_ = 0; // in a bin, along an axis; 0: as many as a bin has pixels
     bool isHalfPixel_ = true;
     ReduceOperation reduction_{};
 };

@@ -42,6 +42,9 @@ void cases(CaseList& list)
         list.add("short_and_long_" + type, Attrs(1),
                  {input(t, {9, 3}), input(t, {9, 5}), input(t, {9, 333}), input(t, {9, 2})});
     }
+    DataType const b = DataType::kInt8;
+    list.add("channels_i8", Attrs(1), {input(b, {2, 64, 5, 3}), input(b, {2, 128, 5, 3}), input(b, {2, 70, 5, 3})});
+    list.add("channels_i8_odd", Attrs(1), {input(b, {2, 5, 3, 3}), input(b, {2, 19, 3, 3}), input(b, {2, 8, 3, 3})});
     list.add("odd_planes", Attrs(1), {input(h, {3, 120, 9, 7}), input(h, {3, 57, 9, 7})});
     // Enough short rows for blocks that piece them together in shared memory; the last words are not whole.
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {

@@ -77,7 +77,39 @@ Result<void> runNhwc(ir::Node const&, kernels::ChannelsLastKernels const& k, Run
     return {};
 }
 
+// The same of i8, pixel by pixel, for any numbers of channels.
+Support supportsInt8(Problem const& p)
+{
+    if (p.node->attrsAs<Attrs>().axis != 1)
+        return Support::no("joins channels only");
+    for (TensorSpec const& t : p.inputs)
+        if (t.constant)
+            return Support::no("takes no constants");
+    return Support::yes();
+}
+
+Result<void> runInt8(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    TensorRef const& y = args.outputs[0];
+    int64_t const yStep = y.pixelStride();
+    inPieces(*args.workers, y.dims[0] * pixelsOf(y), 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        int64_t c = 0;
+        for (TensorRef const& x : args.inputs) {
+            int8_t* to = y.as<int8_t>() + c;
+            int64_t const channels = x.dims[1], xStep = x.pixelStride();
+            c += channels;
+            if (channels == 0 || (x.as<int8_t>() == to && xStep == yStep))
+                continue;
+            for (int64_t p = begin; p < end; ++p)
+                std::memcpy(to + p * yStep, x.as<int8_t>() + p * xStep, size_t(channels));
+        }
+    });
+    return {};
+}
+
 using kernels::jit::Isa;
+constexpr VectorTactic kInt8{
+    "concatenation_i8_nhwc_avx2", 1, Isa::kAvx2, runInt8, supportsInt8, onlyChannelsLast, nullptr, DataType::kInt8};
 constexpr VectorTactic kAvx512{
     "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
 constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
@@ -86,7 +118,7 @@ constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNh
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
     return kList;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 #include "cases/draw.h"
+#include "cases/integer_sums.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::convolution {
@@ -43,8 +44,14 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         }
         return work <= kMostWork;
     });
-    DataType const t = d.type();
+    DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
     std::vector<CaseInput> in{input(t, x), constant(t, w)};
+    if (t == DataType::kInt8) {
+        Attrs sums(a, {}, transposed);
+        endIntegers(sums.epilogue, in, integerSums(d), y, y[1]);
+        list.add(name, sums, in);
+        return;
+    }
     bool const residual = d.chance(25);
     if (d.chance(60))
         in.push_back(constant(t, {y[1]}));

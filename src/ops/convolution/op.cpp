@@ -33,6 +33,15 @@ Result<int64_t> outputChannels(ir::InferContext& ctx, Attrs const& a, int64_t c)
     return k;
 }
 
+// How many products each sum has at most: input channels of a group and the window, which are known.
+ir::Dim factorsOf(Attrs const& a, ir::Shape const& w)
+{
+    int64_t k = a.transposed ? w[0].value() / a.groups : w[1].value();
+    for (size_t i = 2; i < w.size(); ++i)
+        k = ir::mulSat(k, w[i].value());
+    return ir::Dim(k);
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
@@ -41,10 +50,14 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
     if (ctx.rank(0) < windowRank + 2)
         return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
-    if (!isFloating(ctx.type(0)))
-        return ctx.error(ctx.describe(0) + " must be f32 or f16");
-    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
-        return ctx.error("input, kernel and bias must have one type");
+    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
+    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != biasType(ctx)))
+        return ctx.error("input, kernel and bias must have one type (the bias of i8: f32), but they are " +
+                         ctx.describe(0) + ", " + ctx.describe(1) + (ctx.has(2) ? ", " + ctx.describe(2) : ""));
+    for (int i : {Epilogue::kGamma, Epilogue::kBeta})
+        if (ctx.has(i))
+            return ctx.error("a convolution takes no norm, but there is " + ctx.describe(i));
     for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
         if (int(list->size()) != windowRank)
             return ctx.error("strides, dilations and paddings need " + std::to_string(windowRank) + " entries");
@@ -70,14 +83,17 @@ Result<void> infer(ir::InferContext& ctx)
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
         y.push_back(out);
     }
-    ctx.output(0, ctx.type(0), std::move(y));
-    return inferEpilogue(ctx, a.epilogue);
+    TW_ASSIGN(DataType const type, inferOutputType(ctx, a.epilogue, factorsOf(a, w)));
+    ctx.output(0, type, std::move(y));
+    return inferEpilogue(ctx, a.epilogue, ir::Dim(k));
 }
 
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
     auto const& a = node.attrsAs<Attrs>();
     ir::Value const& w = *node.inputs[1];
+    if (sumsIntegers(node))
+        return integerTolerance(a.epilogue, type);
     if (a.transposed || !w.constant)
         return epilogueTolerance(a.epilogue, type, [] { return 0.; });
     return epilogueTolerance(a.epilogue, type, [&] {
@@ -92,6 +108,12 @@ Tolerance tolerance(ir::Node const& node, DataType type)
         }
         return largest;
     });
+}
+
+void domain(ir::Node const& node, int input, Domain& domain)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    integerDomain(node, a.epilogue, input, double(factorsOf(a, node.inputs[1]->shape).value()), domain);
 }
 
 // Every element of y sums over the channels of its group and the window; transposed, every element of x goes there.
@@ -120,10 +142,11 @@ ir::OpDef const& def()
     static constexpr ir::OpDef kDef{
         .name = "convolution",
         .minInputs = 2,
-        .maxInputs = 4,
+        .maxInputs = Epilogue::kEnd,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .domain = domain,
         .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -6,7 +6,8 @@
 //   s[n,k,o] = sum over the channels c of k's group, and over i, g with i S - B + g D = o, of w[c,k',g] * x[n,c,i]
 //   k' is k within its group, w [C, K/G, window...]; padding trims y.
 // The window's rank (2 or 3) is the rank of w less 2; leading dimensions of x beyond the channel are all batch.
-// Outside x counts as zero. With no input channels s is zero. f: an activation. A node that passes made of several has
+// Outside x counts as zero. With no input channels s is zero. f: an activation. All in f32 or f16; or x and w in i8, and
+// what then follows the sums in f32 (families/elementwise/epilogue.h). A node that passes made of several has
 // them as its body.
 #pragma once
 
@@ -38,6 +39,7 @@ struct Attrs : KernelWindowAttrs
         KernelWindowAttrs::visit(v); // 1 to 6
         epilogue.visit(v, 7);        // to 9
         v.field(10, "transposed", transposed);
+        epilogue.visitType(v, 11);
     }
     std::unique_ptr<ir::AttrsBase> clone() const override { return std::make_unique<Attrs>(*this); }
 };

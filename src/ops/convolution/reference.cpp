@@ -7,14 +7,14 @@ namespace tw::ops::convolution {
 
 namespace {
 
-void forward(RefContext& ctx, Geometry const& g)
+void forward(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
 {
-    TensorRef const &x = ctx.in(0), &w = ctx.in(1), &y = ctx.out();
+    TensorRef const &x = ctx.in(0), &w = ctx.in(1);
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     ctx.forEachWanted([&](int64_t at) {
         int64_t const o2 = at % g.out[2], o1 = at / g.out[2] % g.out[1], o0 = at / g.out[2] / g.out[1] % g.out[0];
         int64_t const plane = at / g.out[2] / g.out[1] / g.out[0], k = plane % g.k, n = plane / g.k;
-        double sum = ctx.has(2) ? ctx.in(2).get(k) : 0.0;
+        double sum = end.begin(k);
         for (int64_t c = 0; c < groupC; ++c)
             for (int64_t f0 = 0; f0 < g.window[0]; ++f0)
                 for (int64_t f1 = 0; f1 < g.window[1]; ++f1)
@@ -30,7 +30,7 @@ void forward(RefContext& ctx, Geometry const& g)
                             (((k * groupC + c) * g.window[0] + f0) * g.window[1] + f1) * g.window[2] + f2;
                         sum += x.get(xi) * w.get(wi);
                     }
-        y.set(at, sum);
+        end.put(at, k, sum);
     });
 }
 
@@ -43,9 +43,9 @@ int64_t inputAt(Geometry const& g, int axis, int64_t o, int64_t f)
     return scaled / g.stride[axis];
 }
 
-void transposed(RefContext& ctx, Geometry const& g)
+void transposed(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
 {
-    TensorRef const &x = ctx.in(0), &w = ctx.in(1), &y = ctx.out();
+    TensorRef const &x = ctx.in(0), &w = ctx.in(1);
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     int64_t at = 0; // element of y
     for (int64_t n = 0; n < g.batch; ++n)
@@ -55,7 +55,7 @@ void transposed(RefContext& ctx, Geometry const& g)
                     for (int64_t o2 = 0; o2 < g.out[2]; ++o2, ++at) {
                         if (!ctx.wants(at))
                             continue;
-                        double sum = ctx.has(2) ? ctx.in(2).get(k) : 0.0;
+                        double sum = end.begin(k);
                         for (int64_t f0 = 0; f0 < g.window[0]; ++f0)
                             for (int64_t f1 = 0; f1 < g.window[1]; ++f1)
                                 for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
@@ -73,7 +73,7 @@ void transposed(RefContext& ctx, Geometry const& g)
                                         sum += x.get(xi) * w.get(wi);
                                     }
                                 }
-                        y.set(at, sum);
+                        end.put(at, k, sum);
                     }
 }
 
@@ -83,11 +83,12 @@ Result<void> reference(RefContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     Geometry const g = geometryOf(a, ctx.in(0).dims, ctx.in(1).dims, ctx.out().dims);
+    ReferenceEnd const end(ctx, a.epilogue);
     if (a.transposed)
-        transposed(ctx, g);
+        transposed(ctx, g, end);
     else
-        forward(ctx, g);
-    return finishReference(ctx, a.epilogue);
+        forward(ctx, g, end);
+    return end.finish();
 }
 
 } // namespace tw::ops::convolution

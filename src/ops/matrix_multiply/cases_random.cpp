@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 #include "cases/draw.h"
+#include "cases/integer_sums.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {
@@ -28,7 +29,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         y[batches + (a.b == kTranspose)] = k, y[batches + (a.b != kTranspose)] = n;
         return work <= kMostWork;
     });
-    DataType const t = d.type();
+    DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
     std::vector<CaseInput> in{input(t, x), d.chance(50) ? constant(t, y) : input(t, y)};
     Extents result = x;
     int const last = x.rank - 1;
@@ -36,6 +37,11 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         result[i] = std::max(x[i], y[i]);
     result[last - 1] = x[last - (a.a != kTranspose)];
     result[last] = y[last - (a.b == kTranspose)];
+    if (t == DataType::kInt8) {
+        endIntegers(a.epilogue, in, integerSums(d), result, result[last]);
+        list.add(name, a, in);
+        return;
+    }
     a.gated = result[last] % 2 == 0 && d.chance(25);
     bool const residual = !a.gated && d.chance(30);
     if (d.chance(40))

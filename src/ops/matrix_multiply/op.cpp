@@ -27,8 +27,8 @@ Result<Shape> productShape(ir::InferContext& ctx)
         if (op < MatrixOperation::kNone || op > MatrixOperation::kVector)
             return ctx.error("matrix operation " + std::to_string(int(op)) + " of input " + std::to_string(i) +
                              " is unknown (allowed: 0 to 2)");
-        if (!isFloating(ctx.type(i)))
-            return ctx.error(ctx.describe(i) + " must be f32 or f16");
+        if (!isFloating(ctx.type(i)) && ctx.type(i) != DataType::kInt8)
+            return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (ctx.rank(i) < matrixRank(op))
             return ctx.error(ctx.describe(i) + " must have at least " + std::to_string(matrixRank(op)) + " dimensions");
     }
@@ -65,10 +65,11 @@ Result<Shape> connectedShape(ir::InferContext& ctx)
     Shape const &x = ctx.shape(0), &w = ctx.shape(1);
     if (x.size() < 3)
         return ctx.error(ctx.describe(0) + " must have at least 3 dimensions");
-    if (!isFloating(ctx.type(0)))
-        return ctx.error(ctx.describe(0) + " must be f32 or f16");
-    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
-        return ctx.error("input, kernel and bias must have one type");
+    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
+    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != biasType(ctx)))
+        return ctx.error("input, kernel and bias must have one type (the bias of i8: f32), but they are " +
+                         ctx.describe(0) + ", " + ctx.describe(1) + (ctx.has(2) ? ", " + ctx.describe(2) : ""));
     if (!x[x.size() - 3].isConst())
         return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
     if (w.empty() || !isStatic(w))
@@ -95,8 +96,8 @@ Result<void> checkBias(ir::InferContext& ctx, Dim const& n)
     if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
         return ctx.error("a bias needs columns, but input 1 is a vector");
     Dim const given = ctx.rank(kBias) == 1 ? ctx.shape(kBias)[0] : Dim(-1);
-    if (ctx.type(kBias) != ctx.type(0) || ctx.rank(kBias) != 1 || (given.isConst() && n.isConst() && !(given == n)))
-        return ctx.error("bias " + ctx.describe(kBias) + " must be " + nameOf(ctx.type(0)) + "[" + n.str() + "]");
+    if (ctx.type(kBias) != biasType(ctx) || ctx.rank(kBias) != 1 || (given.isConst() && n.isConst() && !(given == n)))
+        return ctx.error("bias " + ctx.describe(kBias) + " must be " + nameOf(biasType(ctx)) + "[" + n.str() + "]");
     return {};
 }
 
@@ -123,6 +124,8 @@ Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
 Result<void> takeGate(ir::InferContext& ctx, Shape& y)
 {
     auto const& a = ctx.attrs<Attrs>();
+    if (ctx.type(0) == DataType::kInt8)
+        return ctx.error("columns are gated, but input 0 is i8; gates are for f32 and f16");
     if (a.connected || a.b == MatrixOperation::kVector)
         return ctx.error("columns are gated, but input 1 is a vector or connected");
     for (int i : {Epilogue::kResidual, Epilogue::kGamma, Epilogue::kBeta})
@@ -136,25 +139,38 @@ Result<void> takeGate(ir::InferContext& ctx, Shape& y)
     return {};
 }
 
+// How many products each sum has; a number where either operand tells.
+Dim factorsOf(Attrs const& attrs, Shape const& a, Shape const& b)
+{
+    if (attrs.connected)
+        return volume(Shape(b.begin() + 1, b.end()));
+    Dim const inA = attrs.a == MatrixOperation::kTranspose ? a[a.size() - 2] : a.back();
+    Dim const inB = attrs.b == MatrixOperation::kNone ? b[b.size() - 2] : b.back();
+    return inA.isConst() ? inA : inB;
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     TW_ASSIGN(Shape y, a.connected ? connectedShape(ctx) : productShape(ctx));
-    Dim const n = y.empty() ? Dim(1) : y.back();
+    Dim const n = y.empty() ? Dim(1) : a.connected ? y[y.size() - 3] : y.back();
     if (!a.connected && ctx.has(Epilogue::kBias))
         TW_TRY(checkBias(ctx, n));
     if (a.gated)
         TW_TRY(takeGate(ctx, y));
-    ctx.output(0, ctx.type(0), std::move(y));
+    TW_ASSIGN(DataType const type, inferOutputType(ctx, a.epilogue, factorsOf(a, ctx.shape(0), ctx.shape(1))));
+    ctx.output(0, type, std::move(y));
     if (ctx.has(Epilogue::kGamma) || ctx.has(Epilogue::kBeta))
         TW_TRY(checkNorm(ctx, n));
-    return inferEpilogue(ctx, a.epilogue);
+    return inferEpilogue(ctx, a.epilogue, a.b == MatrixOperation::kVector ? Dim(1) : n);
 }
 
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
     auto const& a = node.attrsAs<Attrs>();
     ir::Value const& b = *node.inputs[kB];
+    if (sumsIntegers(node))
+        return integerTolerance(a.epilogue, type);
     if (hasNorm(node) || !b.constant)
         return epilogueTolerance(a.epilogue, type, [] { return 0.; });
     return epilogueTolerance(a.epilogue, type, [&] {
@@ -177,6 +193,14 @@ Tolerance tolerance(ir::Node const& node, DataType type)
             }
         return largest;
     });
+}
+
+void domain(ir::Node const& node, int input, Domain& domain)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    Dim const k = factorsOf(a, node.inputs[kA]->shape, node.inputs[kB]->shape);
+    constexpr double kUsual = 256; // where only a run tells
+    integerDomain(node, a.epilogue, input, k.isConst() ? double(k.value()) : kUsual, domain);
 }
 
 double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
@@ -262,6 +286,7 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .domain = domain,
         .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -11,6 +11,8 @@
 // beta [n], where both are given; then bias and r are, too, and neither operand is a vector or connected.
 // Gated, b (and bias) has 2 n columns, gates first: y = f(x[.., 0 .. n]) * x[.., n .. 2 n] with x = a b + bias; without
 // r and norm, and b is neither a vector nor connected. Geometry tells 2 n.
+// a and b may be i8: what follows the sums is then computed in f32 (families/elementwise/epilogue.h), and there is
+// neither gate nor norm.
 // A node that passes made of several has them as its body.
 #pragma once
 
@@ -51,6 +53,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         epilogue.visitNorm(v, 6);
         v.field(7, "connected", connected);
         v.field(8, "gated", gated);
+        epilogue.visitType(v, 9);
     }
 };
 
@@ -58,7 +61,7 @@ enum Input : int
 {
     kA,
     kB,
-    kInputs = Epilogue::kBeta + 1,
+    kInputs = Epilogue::kEnd,
 };
 
 // The operands as matrices: strides in elements; those of the collections are 0 where an operand is broadcast.

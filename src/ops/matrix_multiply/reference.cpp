@@ -10,10 +10,9 @@ namespace tw::ops::matrix_multiply {
 
 namespace {
 
-void sums(RefContext& ctx, Geometry const& g)
+void sums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
 {
-    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB), &y = ctx.out();
-    bool const bias = ctx.has(Epilogue::kBias);
+    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB);
     Counter c(g.batch);
     int64_t at = 0;
     do {
@@ -22,10 +21,10 @@ void sums(RefContext& ctx, Geometry const& g)
             for (int64_t j = 0; j < g.n; ++j, ++at) {
                 if (!ctx.wants(at))
                     continue;
-                double sum = bias ? ctx.in(Epilogue::kBias).get(j) : 0.0;
+                double sum = end.begin(j);
                 for (int64_t p = 0; p < g.k; ++p)
                     sum += a.get(a0 + i * g.aRow + p * g.aColumn) * b.get(b0 + p * g.bRow + j * g.bColumn);
-                y.set(at, sum);
+                end.put(at, j, sum);
             }
     } while (c.next());
 }
@@ -119,8 +118,9 @@ Result<void> reference(RefContext& ctx)
         return normalizedRows(ctx, g, attrs.epilogue);
     if (attrs.gated)
         return gatedSums(ctx, g, attrs.epilogue);
-    sums(ctx, g);
-    return finishReference(ctx, attrs.epilogue);
+    ReferenceEnd const end(ctx, attrs.epilogue);
+    sums(ctx, g, end);
+    return end.finish();
 }
 
 } // namespace tw::ops::matrix_multiply

@@ -82,7 +82,31 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     return {};
 }
 
+Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const h = x.dims[2], w = x.dims[3], outH = y.dims[2], outW = y.dims[3];
+    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
+    Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
+    inPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t const n = row / outH, i = row % outH;
+            int8_t* to = int8ImageOf(y, n) + i * outW * yStep;
+            bool const inside = i >= rows.begin && i < rows.end;
+            for (int64_t o = 0; o < outW; ++o, to += yStep)
+                if (inside && o >= columns.begin && o < columns.end)
+                    std::memcpy(to, int8ImageOf(x, n) + ((i - a.pre[0]) * w + o - a.pre[1]) * xStep, size_t(x.dims[1]));
+                else
+                    std::memset(to, 0, size_t(x.dims[1]));
+        }
+    });
+    return {};
+}
+
 using kernels::jit::Isa;
+constexpr VectorTactic kInt8{"padding_i8_nhwc_avx2", 1,       Isa::kAvx2,     runInt8, supportsNhwc,
+                             onlyChannelsLast,       nullptr, DataType::kInt8};
 constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
 constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
 
@@ -90,7 +114,7 @@ constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, su
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
     return kList;
 }
 

@@ -32,6 +32,74 @@ struct Maker
     }
 };
 
+// i8 in and out: what becomes of element-wise layers between dequantize and quantize layers.
+void addQuantized(CaseList& list)
+{
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    constexpr DataType kInt8 = DataType::kInt8, kFloat = DataType::kFloat;
+    auto as = [](Maker const& m, DataType y) {
+        Attrs a = m.a;
+        a.outputType = y;
+        return a;
+    };
+    auto const scalar = InputKind::kScalar;
+    auto number = [](double v) { return constant(DataType::kFloat, {}, {v}); };
+    // Half to even, clamped, NaN to 0.
+    list.add("to_i8_by_hand", as(Maker().in().step(1, 0, 0), kInt8),
+             {f32({8}, {0.25, 0.75, -0.25, -0.75, 63.75, 64, -70, kNan})}, {{0, 2, 0, -2, 127, 127, -128, 0}});
+    // max(x s + y t, 0) / u, steps of FP32: a residual sum and its ReLU.
+    Maker sum = Maker().in().in().in(scalar).in(scalar).in(scalar);
+    sum.step(3, 0, 2).step(3, 1, 3).step(1, 5, 6).step(30, 7, 0, 0).step(4, 8, 4);
+    list.add("sum_i8_by_hand", as(sum, kInt8),
+             {input(kInt8, {4}, {10, -20, 100, 3}), input(kInt8, {4}, {1, 2, 100, -4}), number(0.5), number(0.25),
+              number(0.5)},
+             {{10, 0, 127, 1}}); // (5.25, -9.5, 75, 0.5) / 0.5
+    for (int64_t c : {1, 3, 15, 16, 17, 33, 64, 100}) {
+        std::string const n = std::to_string(c);
+        std::vector<CaseInput> const pair{input(kInt8, {2, c, 5, 3}), input(kInt8, {2, c, 5, 3}), number(0.07),
+                                          number(0.11), number(0.06)};
+        list.add("sum_i8_" + n, as(sum, kInt8), pair);
+        list.add("sum_i8_to_f32_" + n, as(sum, kFloat), pair);
+        list.add("gate_i8_" + n, as(Maker().in().in().in(scalar).step(3, 0, 1).step(3, 3, 2), kInt8),
+                 {input(kInt8, {2, c, 5, 3}), input(kInt8, {2, c, 1, 1}), number(0.004)});
+        list.add("channel_i8_" + n, as(Maker().in().in(InputKind::kChannel, 1).step(3, 0, 1), kInt8),
+                 {input(kInt8, {2, c, 5, 3}), constant(kFloat, {c})});
+    }
+    list.add("mixed_i8_f32", as(Maker().in().in().in(scalar).step(3, 0, 2).step(1, 3, 1), kFloat),
+             {input(kInt8, {3, 50}), f32({3, 50}), number(0.02)});
+    list.add("mixed_i8_f16_to_i8", as(Maker().in().in().in(scalar).step(3, 1, 2).step(1, 0, 3), kInt8),
+             {input(kInt8, {3, 50}), input(DataType::kHalf, {3, 50}), number(20)});
+    list.add("long_i8", as(sum, kInt8),
+             {input(kInt8, {3, 20011}), input(kInt8, {3, 20011}), number(0.07), number(0.11), number(0.06)});
+    list.add("row_i8", as(Maker().in().in().in(scalar).step(1, 0, 1).step(3, 3, 2), kInt8),
+             {input(kInt8, {7, 33}), input(kInt8, {1, 33}), number(0.5)});
+    for (int64_t code = 1; code <= 7; ++code)
+        list.add("i8_code_" + std::to_string(code),
+                 as(Maker().in().in().in(scalar).step(code, 0, 1).step(3, 3, 2), kInt8),
+                 {input(kInt8, {3, 41}), input(kInt8, {3, 41}), number(0.43)});
+    // Of one variable: every value it can have.
+    std::vector<double> all;
+    for (int v = -128; v < 128; ++v)
+        all.push_back(v);
+    for (int64_t code = 10; code <= 20; ++code)
+        list.add("table_code_" + std::to_string(code),
+                 as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(code, 3).step(4, 4, 2), kInt8),
+                 {input(kInt8, {256}, all), number(0.031), number(0.027)});
+    for (int kind = 0; kind < kFusedKindCount; ++kind)
+        list.add(
+            "table_activation_" + std::to_string(kind),
+            as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, kind, 0.3, 1.25).step(4, 4, 2), kInt8),
+            {input(kInt8, {2, 3, 8, 16}), number(0.05), number(0.03)});
+    Attrs const sigmoid = as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, 1).step(4, 4, 2), kInt8);
+    for (int64_t c : {1, 63, 64, 65, 130})
+        list.add("table_channels_" + std::to_string(c), sigmoid,
+                 {input(kInt8, {2, c, 5, 3}), number(0.05), number(0.01)});
+    list.add("table_long", sigmoid, {input(kInt8, {3, 40011}), number(0.05), number(0.01)});
+    list.add("table_scalar", as(Maker().in().step(30, 0, 0, 1).step(0, 0, 0, 0, 100).step(3, 1, 2), kInt8),
+             {input(kInt8, {}, {1})});
+    list.add("i8_empty", as(Maker().in().step(20, 0), kInt8), {input(kInt8, {0, 3})});
+}
+
 } // namespace
 
 void cases(CaseList& list)
@@ -89,6 +157,7 @@ void cases(CaseList& list)
                     list.add("types_" + types + "_" + std::to_string(c), a,
                              {input(x, {2, c, 3, 7}), input(x, {2, c, 3, 7}), constant(s, {c})});
             }
+    addQuantized(list);
     Maker many; // as many inputs as there can be
     for (int i = 0; i < kMaxInputs; ++i)
         many.in();

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "families/elementwise/activate.h"
+#include "ops/pointwise/cpu_table.h"
 #include "ops/pointwise/jit_program.h"
 #include "tactic/blocks.h"
 
@@ -18,6 +19,12 @@ Result<PointwiseSpec> specOfProblem(Problem const& p)
 using kernels::jit::Isa;
 constexpr PointwiseTactic kAvx512{"pointwise_f32_jit_avx512", 1, Isa::kAvx512, specOfProblem};
 constexpr PointwiseTactic kAvx2{"pointwise_f32_jit_avx2", 1, Isa::kAvx2, specOfProblem};
+constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
+constexpr PointwiseTactic kInt8Avx512{"pointwise_i8_jit_avx512", 1, Isa::kAvx512, specOfProblem, kInt8};
+constexpr PointwiseTactic kInt8Avx2{"pointwise_i8_jit_avx2", 1, Isa::kAvx2, specOfProblem, kInt8};
+
+constexpr TableTactic kTableAvx512{"pointwise_i8_table_avx512", true};
+constexpr TableTactic kTable{"pointwise_i8_table_cpu", false};
 
 // ---- Plain: blocks of elements, step by step; the workspace holds a block of every value.
 
@@ -72,6 +79,25 @@ void compute(StepCode code, float const* a, float const* b, float alpha, float* 
     }
 }
 
+// The same where each step is rounded by itself: what no instruction gives exactly, as the reference has it.
+void computeRounded(StepCode code, float const* a, float const* b, float alpha, float* y, int64_t n)
+{
+    auto each = [&](auto f) {
+        for (int64_t i = 0; i < n; ++i)
+            y[i] = float(f(double(a[i])));
+    };
+    switch (code) {
+    case StepCode::kExp:
+        return each([](double u) { return std::exp(u); });
+    case StepCode::kLog:
+        return each([](double u) { return std::log(u); });
+    case StepCode::kErf:
+        return each([](double u) { return std::erf(u); });
+    default:
+        return compute(code, a, b, alpha, y, n);
+    }
+}
+
 // The element of input i for each of n elements of y from `first` on.
 void gatherInput(Attrs const& a, size_t i, TensorRef const& x, Extents const& y, int64_t first, int64_t n, float* to)
 {
@@ -84,7 +110,6 @@ void gatherInput(Attrs const& a, size_t i, TensorRef const& x, Extents const& y,
             std::copy_n(from, n, to);
         return;
     }
-    bool const isHalf = x.type == DataType::kHalf;
     Extents const strides = stridesOf(x.dims, true);
     for (int64_t e = 0; e < n; ++e) {
         int64_t rest = first + e, from = 0;
@@ -96,7 +121,7 @@ void gatherInput(Attrs const& a, size_t i, TensorRef const& x, Extents const& y,
             else if (kind == InputKind::kChannel && d == axis)
                 from = at;
         }
-        to[e] = isHalf ? halfToFloat(x.as<uint16_t>()[from]) : x.as<float>()[from];
+        to[e] = float(x.get(from));
     }
 }
 
@@ -104,6 +129,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const& y = args.outputs[0];
+    bool const rounds = isQuantized(node);
     size_t const steps = a.steps.size() / kNumbersOfStep, inputs = args.inputs.size();
     auto* values = static_cast<float*>(args.workspace);
     for (int64_t at = 0; at < y.count(); at += kBlock) {
@@ -120,9 +146,15 @@ Result<void> run(ir::Node const& node, RunArgs& args)
                 f.kind = int32_t(step[3]);
                 f.alpha = float(parameters[0]);
                 f.beta = float(parameters[1]);
-                activate(f, u, to, n);
+                if (rounds && !isExact(StepCode::kActivation, step[3])) {
+                    std::copy_n(u, n, to);
+                    TW_TRY(activateReference(f, {DataType::kFloat, {n}, to}));
+                } else {
+                    activate(f, u, to, n);
+                }
             } else {
-                compute(StepCode(step[0]), u, v, float(parameters[0]), to, n);
+                auto const how = rounds ? computeRounded : compute;
+                how(StepCode(step[0]), u, v, float(parameters[0]), to, n);
             }
         }
         float const* result = values + int64_t(inputs + steps - 1) * kBlock;
@@ -146,7 +178,8 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512,   &kAvx2,  &kTableAvx512, &kInt8Avx512,
+                                              &kInt8Avx2, &kTable, &kPlain};
     return kList;
 }
 

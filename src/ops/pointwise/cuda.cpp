@@ -63,6 +63,38 @@ std::string expression(kernels::jit::PointwiseStep const& step, std::string cons
     return "0";
 }
 
+// Of quantized nodes: each step rounded by itself, never contracted. What no instruction gives exactly goes through
+// double.
+std::string roundedExpression(kernels::jit::PointwiseStep const& step, std::string const& a, std::string const& b,
+                              int number)
+{
+    switch (step.code) {
+    case Code::kAdd:
+        return "__fadd_rn(" + a + ", " + b + ")";
+    case Code::kSub:
+        return "__fsub_rn(" + a + ", " + b + ")";
+    case Code::kMul:
+        return "__fmul_rn(" + a + ", " + b + ")";
+    case Code::kDiv:
+        return "__fdiv_rn(" + a + ", " + b + ")";
+    case Code::kParametricRelu:
+        return a + " >= 0 ? " + a + " : __fmul_rn(" + b + ", " + a + ")";
+    case Code::kSqrt:
+        return "__fsqrt_rn(" + a + ")";
+    case Code::kReciprocal:
+        return "__frcp_rn(" + a + ")";
+    case Code::kSquare:
+        return "__fmul_rn(" + a + ", " + a + ")";
+    case Code::kExp:
+    case Code::kLog:
+    case Code::kErf:
+    case Code::kActivation:
+        return "float(" + expression(step, "double(" + a + ")", b, number, false) + ")";
+    default:
+        return expression(step, a, b, number, false);
+    }
+}
+
 // Scalars and numbers of a channel as tensors of y's rank that are broadcast.
 void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
 {
@@ -84,21 +116,28 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
-    bool const isHalf = p.outputs[0].type == DataType::kHalf;
+    bool const isHalf = p.outputs[0].type == DataType::kHalf, rounds = isQuantized(*p.node);
     Pointwise what{"pointwise", {}, isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "", views};
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {
         what.inputs.push_back(i);
-        parameters += (i ? ", float " : "float ") + name(i);
+        if (p.inputs[size_t(i)].type == DataType::kInt8) { // comes as a double
+            parameters += (i ? ", double i" : "double i") + std::to_string(i);
+            body += "    float const " + name(i) + " = float(i" + std::to_string(i) + ");\n";
+        } else {
+            parameters += (i ? ", float " : "float ") + name(i);
+        }
     }
     for (size_t s = 0; s < program.steps.size(); ++s) {
         kernels::jit::PointwiseStep const& step = program.steps[s];
         if (step.code == Code::kActivation)
             what.text += activationSource(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha,
-                                          step.beta, isHalf);
+                                          step.beta, isHalf && !rounds);
         body += "    float const " + name(program.inputs + int(s)) + " = " +
-                expression(step, name(step.a), name(step.b), int(s), isHalf) + ";\n";
+                (rounds ? roundedExpression(step, name(step.a), name(step.b), int(s))
+                        : expression(step, name(step.a), name(step.b), int(s), isHalf)) +
+                ";\n";
     }
     what.text += "TW_INLINE float apply(" + parameters + ")\n{\n" + body + "    return " +
                  name(program.inputs + int(program.steps.size()) - 1) + ";\n}\n";

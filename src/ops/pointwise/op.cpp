@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pointwise/op.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "families/elementwise/activate.h"
@@ -48,14 +49,14 @@ Result<void> infer(ir::InferContext& ctx)
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
         if (kind < 0 || kind > int64_t(InputKind::kChannel))
             return ctx.error("input " + std::to_string(i) + " has kind " + std::to_string(kind) + " (allowed: 0..2)");
-        if (!isFloating(ctx.type(i)))
-            return ctx.error(ctx.describe(i) + " must be f32 or f16");
+        if (!isFloating(ctx.type(i)) && ctx.type(i) != DataType::kInt8)
+            return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)
             return ctx.error("inputs that are broadcast must come first; input " + std::to_string(i) + " does not");
     }
-    if (!isFloating(a.outputType))
+    if (!isFloating(a.outputType) && a.outputType != DataType::kInt8)
         return ctx.error("output type " + std::to_string(int(a.outputType)) +
-                         " is not possible (allowed: 0, f32, and 1, f16)");
+                         " is not possible (allowed: 0, f32, 1, f16, and 2, i8)");
     if (broadcast == 0)
         return ctx.error("no input is broadcast: nothing gives the shape");
     if (std::string why = checkExpression(a); !why.empty())
@@ -81,9 +82,12 @@ Tolerance tolerance(ir::Node const&, DataType type)
     return type == DataType::kHalf ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
 }
 
-void domain(ir::Node const&, int, Domain& d)
+void domain(ir::Node const& node, int input, Domain& d)
 {
-    d = Domain{-3, 3, false, false};
+    if (node.inputs[size_t(input)]->type == DataType::kInt8)
+        d = Domain{-128, 127, true, false};
+    else
+        d = Domain{-3, 3, false, false};
 }
 
 } // namespace
@@ -146,6 +150,29 @@ std::optional<StepCode> stepOf(unary::Operation operation)
 std::string checkExpression(Attrs const& a)
 {
     return kernels::jit::checkProgram(specOf(a).program);
+}
+
+bool isQuantized(ir::Node const& node)
+{
+    auto is8 = [](ir::Value const* v) { return v && v->type == DataType::kInt8; };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), is8) || is8(node.outputs[0]);
+}
+
+bool isExact(StepCode code, int64_t activation)
+{
+    if (code != StepCode::kActivation)
+        return code != StepCode::kExp && code != StepCode::kLog && code != StepCode::kErf;
+    using K = activation::Kind;
+    return activation == int64_t(K::kRelu) || activation == int64_t(K::kLeakyRelu) || activation == int64_t(K::kClip) ||
+           activation == int64_t(K::kThresholdedRelu);
+}
+
+bool isExact(Attrs const& a)
+{
+    for (size_t s = 0; s < a.steps.size(); s += kNumbersOfStep)
+        if (!isExact(StepCode(a.steps[s]), a.steps[s + 3]))
+            return false;
+    return true;
 }
 
 ir::OpDef const& def()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[I] = e(x0[I], x1[I], ...): an expression of steps, each a function of inputs and of the steps before it; the last
-// one makes y. Inputs are f32 or f16, each for itself; steps are computed in f32 and rounded once, to y's type. What a
-// cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
+// one makes y. Inputs are f32, f16 or i8 (the integers as numbers), each for itself; steps are computed in f32 and
+// rounded once, to y's type. What a cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
+// Where an input or y is i8 (quantized), each step is an operation of FP32 that is rounded by itself, and never a part
+// of another one; y of i8 is the last step's result rounded half to even and clamped to [-128, 127], NaN gives 0. See
+// docs/adr/0012-int8-in-the-graph.md.
 //   Inputs come in one of three ways: broadcast (of y's rank, each dimension that of y or 1; these come first, and
 //   there is at least one), scalar (one element, any shape), channel (as many elements as y has along an axis).
 #pragma once
@@ -79,6 +82,11 @@ std::optional<StepCode> stepOf(elementwise::Operation operation);
 std::optional<StepCode> stepOf(unary::Operation operation);
 // Empty when the expression is one that kernels compute; else what is wrong.
 std::string checkExpression(Attrs const& a);
+// An input or the output is i8.
+bool isQuantized(ir::Node const& node);
+// Whether an FP32 instruction or two give the step's exact result, rounded: not exp, log, erf and most activations.
+bool isExact(StepCode code, int64_t activation);
+bool isExact(Attrs const& a); // every step
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

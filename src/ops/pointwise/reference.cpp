@@ -74,7 +74,8 @@ Result<void> reference(RefContext& ctx)
 {
     auto const& attrs = ctx.attrs<Attrs>();
     TensorRef const& y = ctx.out();
-    constexpr int64_t kBlock = 1024; // elements that go through the steps together
+    constexpr int64_t kBlock = 1024;             // elements that go through the steps together
+    bool const rounds = isQuantized(ctx.node()); // each step by itself
     size_t const steps = attrs.steps.size() / kNumbersOfStep, inputs = size_t(ctx.inputCount());
     std::vector<std::vector<double>> values(inputs + steps, std::vector<double>(size_t(kBlock)));
     Tensor const buffer(DataType::kFloat, {kBlock});
@@ -90,8 +91,10 @@ Result<void> reference(RefContext& ctx)
             std::vector<double>& to = values[inputs + s];
             std::vector<double> const &a = values[size_t(step[1])], &b = values[size_t(step[2])];
             if (StepCode(step[0]) != StepCode::kActivation) {
-                for (size_t e = 0; e < size_t(n); ++e)
-                    to[e] = value(StepCode(step[0]), a[e], b[e], parameters[0]);
+                for (size_t e = 0; e < size_t(n); ++e) {
+                    double const exact = value(StepCode(step[0]), a[e], b[e], parameters[0]);
+                    to[e] = rounds ? double(float(exact)) : exact;
+                }
                 continue;
             }
             FusedActivation f;
@@ -104,8 +107,13 @@ Result<void> reference(RefContext& ctx)
             for (int64_t e = 0; e < n; ++e)
                 to[size_t(e)] = buffer.ref().get(e);
         }
-        for (int64_t e = 0; e < n; ++e)
-            y.set(first + e, values.back()[size_t(e)]);
+        for (int64_t e = 0; e < n; ++e) {
+            double const result = values.back()[size_t(e)];
+            if (y.type != DataType::kInt8)
+                y.set(first + e, result);
+            else
+                y.set(first + e, std::isnan(result) ? 0 : std::clamp(std::nearbyint(result), -128.0, 127.0));
+        }
     }
     return {};
 }

@@ -111,6 +111,22 @@ void cases(CaseList& list)
             blend(a);
             pad1Inclusive(a);
         });
+        for (int64_t channels : {1, 16, 33, 63, 64, 65, 130}) {
+            std::string const c = "_i8_c" + std::to_string(channels);
+            CaseInput const x = input(DataType::kInt8, {2, channels, 7, 9});
+            pool(k + "_3x3_stride2" + c, kind, {3, 3}, x, [&](Attrs& a) {
+                pad1(a);
+                a.strides = {2, 2};
+            });
+            pool(k + "_3x3_inclusive" + c, kind, {3, 3}, x, pad1Inclusive);
+            pool(k + "_global" + c, kind, {7, 9}, x, none);
+        }
+        pool(k + "_i8_3d", kind, {2, 3, 2}, input(DataType::kInt8, {2, 5, 4, 5, 6}), [&](Attrs& a) {
+            a.strides = {1, 2, 2};
+            a.prePadding = a.postPadding = {1, 1, 0};
+        });
+        if (kind == Kind::kAverage) // maxima of so many are all the same
+            pool(k + "_i8_large", kind, {41, 37}, input(DataType::kInt8, {1, 20, 43, 38}), none);
         for (int64_t channels : {1, 15, 16, 17, 33, 70, 130}) {
             std::string const c = "_c" + std::to_string(channels);
             pool(k + "_3x3_stride2" + c, kind, {3, 3}, f32({1, channels, 7, 9}), [&](Attrs& a) {

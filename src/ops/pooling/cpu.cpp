@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/cpu/int8_pixels.h"
 #include "kernels/cpu/rows.h"
 #include "ops/pooling/op.h"
 #include "tactic/element.h"
@@ -121,7 +122,8 @@ Support supportsNhwc(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+template <class T, class Kernel>
+void poolPixels(ir::Node const& node, Kernel const& poolRow, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -132,15 +134,16 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     int64_t const rows = images * g.out[0] * g.out[1];
     bool const split = rows < 2 * args.workers->count();
     int64_t const blocks = split ? (channels + kChannelBlock - 1) / kChannelBlock : 1;
+    auto const image = [](TensorRef const& t, int64_t n) { return t.as<T>() + n * pixelsOf(t) * t.pixelStride(); };
     auto const one = [&](int64_t index) {
         int64_t const row = index / blocks, c = index % blocks * kChannelBlock;
         int64_t const o1 = row % g.out[1], o0 = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
         Part const p0 = partOf(g, 0, o0), p1 = partOf(g, 1, o1);
-        kernels::PoolRow r;
+        kernels::PoolRowOf<T> r;
         r.step = xStep;
         r.step1 = g.in[2] * xStep;
         r.step0 = g.in[1] * r.step1;
-        r.x = imageOf(x, n) + p0.begin * r.step0 + p1.begin * r.step1 + c;
+        r.x = image(x, n) + p0.begin * r.step0 + p1.begin * r.step1 + c;
         r.rows0 = p0.end - p0.begin;
         r.rows1 = p1.end - p1.begin;
         r.in = g.in[2];
@@ -150,18 +153,41 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
         r.before = g.before[2];
         r.after = g.after[2];
         r.channels = split ? std::min(kChannelBlock, channels - c) : channels;
-        r.y = imageOf(y, n) + (o0 * g.out[1] + o1) * g.out[2] * yStep + c;
+        r.y = image(y, n) + (o0 * g.out[1] + o1) * g.out[2] * yStep + c;
         r.yStep = yStep;
         r.average = a.kind == Kind::kAverage;
         r.excludePadding = a.excludePadding;
         r.paddedRows = float(p0.padded) * float(p1.padded);
-        k.poolRow(r);
+        poolRow(r);
     };
     int64_t const bytes = x.sizeBytes() + y.sizeBytes();
     inPieces(*args.workers, rows * blocks, bytes, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             one(i);
     });
+}
+
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    poolPixels<float>(node, k.poolRow, args);
+    return {};
+}
+
+Support supportsInt8(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    int64_t positions = 1;
+    for (int64_t w : a.window)
+        positions = ir::mulSat(positions, w);
+    if (positions > kernels::kMostInt8Averaged)
+        return Support::no("adds at most " + std::to_string(kernels::kMostInt8Averaged) + " positions");
+    return supportsNhwc(p);
+}
+
+template <kernels::Int8PixelKernels const& k>
+Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    poolPixels<int8_t>(node, k.poolRow, args);
     return {};
 }
 
@@ -286,6 +312,12 @@ Result<void> runNchw(ir::Node const& node, kernels::ChannelsLastKernels const&, 
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{"pooling_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
 constexpr VectorTactic kAvx2{"pooling_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kInt8Avx512{
+    "pooling_i8_nhwc_avx512", 1,       Isa::kAvx512,   runInt8<avx512::kInt8Pixels>, supportsInt8,
+    onlyChannelsLast,         nullptr, DataType::kInt8};
+constexpr VectorTactic kInt8Avx2{
+    "pooling_i8_nhwc_avx2", 1,       Isa::kAvx2,     runInt8<avx2::kInt8Pixels>, supportsInt8,
+    onlyChannelsLast,       nullptr, DataType::kInt8};
 constexpr VectorTactic kNchwAvx512{
     "pooling_f32_nchw_avx512", 1, Isa::kAvx512, runNchw<avx512::kRows>, supportsNchw, onlyLinear};
 constexpr VectorTactic kNchwAvx2{
@@ -295,7 +327,8 @@ constexpr VectorTactic kNchwAvx2{
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kNchwAvx512, &kNchwAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512,     &kAvx2,     &kInt8Avx512, &kInt8Avx2,
+                                              &kNchwAvx512, &kNchwAvx2, &kPlain};
     return kList;
 }
 

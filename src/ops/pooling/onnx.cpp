@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "onnx/importer.h"
+#include "onnx/positions.h"
 #include "onnx/window.h"
 
 namespace tw::onnx {
@@ -13,9 +14,11 @@ namespace {
 using nvinfer1::PaddingMode;
 using nvinfer1::PoolingType;
 
-// IPoolingLayer has no dilation: along each axis in turn, the maximum of one strided slice for each window position.
-// Outside the input a slice gives the least number.
-ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& window)
+// IPoolingLayer has no dilation, and does not say where a maximum stands: along each axis in turn, the maximum of one
+// strided slice for each window position. Outside the input a slice gives the least number. `places`, where it is not
+// null: a number for each element of the input, of which those of the maxima become. The last axis goes first, so that
+// of equal elements the first is taken.
+ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& window, ITensor** places = nullptr)
 {
     constexpr int64_t kMostSlices = 256; // of an axis: each is a layer
     ITensor* x = &input;
@@ -24,17 +27,17 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
     double const least = type == DataType::kINT8 ? -128.0 : -std::numeric_limits<double>::infinity();
     ITensor& fill = ctx.asTensor(Value(ctx.filled(least, type, Dims{0, {}})));
     bool const same = window.mode == PaddingMode::kSAME_UPPER || window.mode == PaddingMode::kSAME_LOWER;
-    for (int i = 0; i < spatial; ++i) {
+    for (int i = spatial - 1; i >= 0; --i) {
         size_t const axis = size_t(rank - spatial + i);
         int64_t const stride = window.strides[i], dilation = window.dilations[i], kernel = window.kernel[i];
         int64_t const extent = window.extent(size_t(i));
         ctx.check(kernel <= kMostSlices, "attribute 'kernel_shape' is above " + std::to_string(kMostSlices) +
-                                             " together with dilations: IPoolingLayer has no dilation");
+                                             " together with dilations or indices, which IPoolingLayer does not have");
         Sizes sizes = ctx.sizesOf(*x), strides(size_t(rank), Size(1)), start(size_t(rank), Size(0));
         Size const in = sizes[axis];
         Size out, before(window.before[i]);
         if (same) {
-            ctx.check(in.known(), "auto_pad with dilations needs an input of known shape");
+            ctx.check(in.known(), "auto_pad with dilations or indices needs an input of known shape");
             out = Size((in.value + stride - 1) / stride);
             int64_t const total = std::max<int64_t>((out.value - 1) * stride + extent - in.value, 0);
             before = Size(window.mode == PaddingMode::kSAME_UPPER ? total / 2 : total - total / 2);
@@ -47,15 +50,46 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
             ctx.invalid("the window does not fit into input of shape " + describe(input.getDimensions()));
         sizes[axis] = out;
         strides[axis] = Size(stride);
-        ITensor* largest = nullptr;
+        ITensor *largest = nullptr, *where = nullptr;
         for (int64_t k = 0; k < kernel; ++k) {
             start[axis] = ctx.sub(k * dilation, before);
             ITensor& part = ctx.slice(*x, start, sizes, strides, nvinfer1::SliceMode::kFILL, &fill);
+            if (places) {
+                ITensor& here = ctx.slice(**places, start, sizes, strides, nvinfer1::SliceMode::kFILL);
+                where = !where ? &here
+                               : &ctx.select(ctx.elementwise(part, *largest, nvinfer1::ElementWiseOperation::kGREATER),
+                                             here, *where);
+            }
             largest = largest ? &ctx.elementwise(*largest, part, nvinfer1::ElementWiseOperation::kMAX) : &part;
         }
         x = largest;
+        if (places)
+            *places = where;
     }
     return *x;
+}
+
+// Numbers of the elements of x in its memory; in images, `columnsFirst` counts down each column in turn.
+ITensor& numbered(ImportContext& ctx, ITensor& x, bool columnsFirst)
+{
+    using Op = nvinfer1::ElementWiseOperation;
+    Sizes const sizes = ctx.sizesOf(x);
+    int const rank = int(sizes.size());
+    std::vector<int> order = allAxes(rank); // the last is counted first
+    if (columnsFirst)
+        std::reverse(order.begin() + 2, order.end());
+    ITensor* sum = nullptr;
+    Size step(1);
+    for (int i = rank - 1; i >= 0; --i) {
+        int const axis = order[size_t(i)];
+        std::vector<int> others = allAxes(rank);
+        others.erase(others.begin() + axis);
+        ITensor& at = ctx.unsqueeze(positions(ctx, sizes[size_t(axis)]), others);
+        ITensor& term = ctx.elementwise(at, ctx.unsqueeze(ctx.asScalar(step), allAxes(rank)), Op::kPROD);
+        sum = sum ? &ctx.elementwise(*sum, term, Op::kSUM) : &term;
+        step = ctx.mul(step, sizes[size_t(axis)]);
+    }
+    return *sum;
 }
 
 void importPool(ImportContext& ctx, PoolingType type)
@@ -64,8 +98,9 @@ void importPool(ImportContext& ctx, PoolingType type)
     int const spatial = x->getDimensions().nbDims - 2;
     ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");
-    if (ctx.wantsOutput(1))
-        ctx.fail("output 'Indices' has no counterpart: IPoolingLayer has one output");
+    bool const wantsPlaces = ctx.wantsOutput(1);
+    ctx.check(!wantsPlaces || isFloating(x->getType()) || x->getType() == DataType::kINT8,
+              "output 'Indices' of " + std::string(typeName(x->getType())) + " cannot be imported");
     WindowAttrs window = readWindow(ctx, spatial, {});
     for (int i = 0; i < spatial; ++i)
         ctx.check(window.before[i] >= 0 && window.after[i] >= 0, "attribute 'pads' must not be negative");
@@ -73,12 +108,15 @@ void importPool(ImportContext& ctx, PoolingType type)
     Dims const d = x->getDimensions();
     bool clip = roundUp(ctx, window, {d.d + 2, d.d + d.nbDims}, isMax ? 22 : 19, isMax ? "-inf" : "0");
 
-    if (*std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
+    if (wantsPlaces || *std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
         ctx.check(isMax, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
         clip = clip || window.mode == PaddingMode::kCAFFE_ROUND_UP;
         if (clip)
             window.mode = PaddingMode::kEXPLICIT_ROUND_UP;
-        ITensor& y = dilatedMax(ctx, *x, window);
+        ITensor* places = wantsPlaces ? &numbered(ctx, *x, ctx.attrInt("storage_order", 0) != 0) : nullptr;
+        ITensor& y = dilatedMax(ctx, *x, window, wantsPlaces ? &places : nullptr);
+        if (wantsPlaces)
+            ctx.setOutput(1, clip ? withoutEmptyWindows(ctx, *places, *x, window) : *places);
         return ctx.setOutput(0, clip ? withoutEmptyWindows(ctx, y, *x, window) : y);
     }
     if (spatial == 1) {

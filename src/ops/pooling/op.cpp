@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pooling/op.h"
 
+#include "tactic/domain.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::pooling {
@@ -39,6 +40,13 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+// The whole range of i8; floats as everywhere.
+void domain(ir::Node const& node, int, Domain& d)
+{
+    if (node.inputs[0]->type == DataType::kInt8)
+        d = Domain{-128, 127, true, false};
+}
+
 } // namespace
 
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y)
@@ -68,6 +76,7 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .domain = domain,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
     };

@@ -259,6 +259,24 @@ void shared(CaseList& list)
         }
 }
 
+// More steps than products of x are computed for at once, in every order of steps and layout.
+void longer(CaseList& list)
+{
+    for (Attrs a : allCells(67))
+        for (int bits = 0; bits < 4; ++bits) {
+            Layer l;
+            a.batchFirst = bits & 1;
+            l.attrs = a;
+            l.batch = 33;
+            l.steps = a.cell == Cell::kRnn ? 101 : 23; // no multiple of what fits
+            l.inputs = 67;
+            l.lengths = bits & 2;
+            l.w = bits != 3;
+            l.h0 = bits == 1;
+            add(list, nameOf(a) + "_longer_" + std::to_string(bits), l);
+        }
+}
+
 // Each function in each place; a jump would make a difference of rounding errors.
 void functions(CaseList& list)
 {
@@ -299,6 +317,7 @@ void cases(CaseList& list)
     byHand(list);
     options(list);
     sizes(list);
+    longer(list);
     shared(list);
     lstmOptions(list);
     functions(list);

@@ -2,6 +2,7 @@
 #include "ops/recurrence/cpu_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/gemv_jit.h"
 #include "ops/recurrence/cpu_phases.h"
+#include "ops/recurrence/cpu_pieces.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
 
@@ -35,6 +37,7 @@ struct Plan
     int64_t inputs = 0, stride = 0; // hidden units in whole vectors
     bool hasW = false;              // and something to multiply by it
     bool skips = false;             // there is no w
+    bool options = false;           // of the kernels
     int threads = 1;
 
     int gates() const { return gatesOf(attrs.cell); }
@@ -49,7 +52,7 @@ struct Plan
 
 struct Packed
 {
-    device::PackedFloats w, bias, recurrent, recurrentBias;
+    device::PackedFloats w, bias, recurrent, recurrentBias, peepholes; // peepholes: [direction][3][stride]
 };
 
 // Column of the product, or row of the weights: gate g of direction d of hidden unit j.
@@ -260,12 +263,16 @@ private:
         step.z = ofDirection(layout_.updates, d);
         step.r = second ? panels + p_.panelFloats(2) : panels;
         step.bias = packed_.recurrentBias.data() + d * p_.stride;
+        step.clip = p_.attrs.clip > 0 ? float(p_.attrs.clip) : INFINITY;
+        step.inputForget = p_.attrs.inputForget;
+        step.peepholes = packed_.peepholes.data() ? packed_.peepholes.data() + 3 * d * p_.stride : nullptr;
+        step.peepholeRow = p_.stride;
         step.x = x;
         step.y = y;
         step.begin = begin;
         step.end = end;
         step.backwards = i % 2 != 0; // what the step before read last is still in the cache
-        kernelOf(second)(step);
+        p_.kernels->step[p_.options][stepKindOf(p_.attrs, second)](step);
     }
     // Row n in step i of direction d: what its gates from `gate` on get of the input, and where it writes.
     void locate(int64_t i, int d, int64_t n, int gate, float const*& x, float*& y) const
@@ -277,16 +284,6 @@ private:
         x = i < length ? floats_ + layout_.product + row * p_.columns() + columnOf(p_, d, gate, 0) : nullptr;
         y = args_.outputs[0].as<float>() + t * s_.yStep + n * s_.yRow + d * s_.hidden;
     }
-    void (*kernelOf(bool second) const)(Step const&)
-    {
-        StepKernels const& k = *p_.kernels;
-        if (p_.attrs.cell == Cell::kLstm)
-            return k.lstm;
-        if (p_.attrs.cell == Cell::kRnn)
-            return activationOf(p_.attrs, 0, 0).function == Function::kRelu ? k.relu : k.tanh;
-        return !p_.isTwoPhase() ? k.gruLinear : second ? k.gruState : k.gruGates;
-    }
-
     Plan const& p_;
     Packed const& packed_;
     RunArgs& args_;
@@ -300,7 +297,7 @@ class StepsKernel final : public Kernel
 {
 public:
     StepsKernel(Plan plan, Packed packed) : plan_(std::move(plan)), packed_(std::move(packed)) {}
-    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias; }
+    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias && i != kPeepholes; }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
         return layoutOf(plan_, sizesOf(plan_.attrs, in[kX].dims)).total * int64_t(sizeof(float));
@@ -340,23 +337,9 @@ private:
     Packed packed_;
 };
 
-bool isKnown(Problem const& p, int i)
-{
-    return int(p.inputs.size()) <= i || !p.inputs[size_t(i)].present || p.inputs[size_t(i)].constant;
-}
 Blob const* blobOf(Problem const& p, int i)
 {
     return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
-}
-
-bool runsFunctions(Attrs const& a)
-{
-    if (hasDefaultFunctions(a))
-        return true;
-    for (int d = 0; d < directionsOf(a); ++d)
-        if (activationOf(a, d, 0).function != Function::kRelu)
-            return false;
-    return a.cell == Cell::kRnn;
 }
 
 Plan planOf(Problem const& p, Isa isa, int vectors)
@@ -369,6 +352,7 @@ Plan planOf(Problem const& p, Isa isa, int vectors)
     plan.inputs = x[x.rank - 1];
     plan.stride = (plan.attrs.hidden + width - 1) / width * width;
     plan.skips = !blobOf(p, kW);
+    plan.options = hasOptions(plan.attrs, blobOf(p, kPeepholes));
     plan.hasW = !plan.skips && plan.inputs > 0;
     plan.threads = std::max(p.threads, 1);
     plan.product.isa = isa;
@@ -389,10 +373,16 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
     to.bias = device::PackedFloats(plan.columns());
     to.recurrent = device::PackedFloats(plan.directions() * plan.panelFloats(plan.gates()));
     to.recurrentBias = device::PackedFloats(plan.directions() * plan.stride);
-    if (!to.w.data() || !to.bias.data() || !to.recurrent.data() || !to.recurrentBias.data())
+    Blob const* const peepholes = blobOf(p, kPeepholes);
+    to.peepholes = peepholes ? device::PackedFloats(plan.directions() * 3 * plan.stride) : device::PackedFloats();
+    if ((peepholes && !to.peepholes.data()) || !to.w.data() || !to.bias.data() || !to.recurrent.data() ||
+        !to.recurrentBias.data())
         return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
     if (Blob const* bias = blobOf(p, kBias))
         packBias(plan, bias->as<float>(), to);
+    for (int row = 0; peepholes && row < plan.directions() * 3; ++row)
+        std::copy_n(peepholes->as<float>() + row * plan.attrs.hidden, plan.attrs.hidden,
+                    to.peepholes.data() + row * plan.stride);
     if (plan.hasW)
         packInputs(plan, blobOf(p, kW)->as<float>(), to);
     packRecurrent(plan, blobOf(p, kR)->as<float>(), to);
@@ -403,14 +393,8 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
 
 Support StepsTactic::supports(Problem const& p) const
 {
-    auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[kX].type != DataType::kFloat)
-        return Support::no("takes f32 only");
-    if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias))
-        return Support::no("weights and bias must be known");
-    if (!runsFunctions(a) || a.clip > 0 || a.inputForget ||
-        (p.inputs.size() > kPeepholes && p.inputs[kPeepholes].present))
-        return Support::no("has the default functions (or relu in RNN), no clip, input_forget and peepholes");
+    if (Support const known = supportsKnownFloats(p); !known.ok)
+        return known;
     return supportsIsa(isa_);
 }
 
@@ -418,7 +402,13 @@ std::vector<Config> StepsTactic::configs(Problem const& p) const
 {
     Extents const& x = p.inputs[kX].maxDims;
     bool const few = x.volume(0, x.rank - 1) <= kernels::jit::kGemvMaxRows;
-    return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}, {4}, {2}};
+    return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}};
+}
+
+double StepsTactic::estimate(Problem const& p, Config const&) const
+{
+    bool const isRow = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims).batch == 1; // weights are read for it alone
+    return estimateOf(p, isa_, isRow ? 0.2 : 0.7);
 }
 
 Result<std::unique_ptr<Kernel>> StepsTactic::load(Problem const& p, Config const& config, std::string const&) const

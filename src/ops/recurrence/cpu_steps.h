@@ -16,6 +16,7 @@ public:
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
 

@@ -47,6 +47,16 @@ Sizes sizesOf(Attrs const& a, Extents const& x)
     return s;
 }
 
+RowAxes rowAxes(ir::Node const& node, bool isOutput, int i)
+{
+    ir::Value const* const v = isOutput ? node.outputs[size_t(i)] : node.inputs[size_t(i)];
+    if (!v || (!isOutput && i != kX && i != kLengths && i != kH0 && i != kC0))
+        return {};
+    if (!isOutput && i == kLengths)
+        return {0, v->rank()};
+    return node.attrsAs<Attrs>().batchFirst ? RowAxes{0, v->rank() - 2} : RowAxes{1, v->rank() - 1};
+}
+
 namespace {
 
 using ir::Dim;

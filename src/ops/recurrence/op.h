@@ -127,6 +127,13 @@ struct Sizes
 };
 Sizes sizesOf(Attrs const& a, Extents const& x);
 
+// Axes [begin, end) of input or output i that count sequences; none: it is the same for all of them.
+struct RowAxes
+{
+    int begin = 0, end = 0;
+};
+RowAxes rowAxes(ir::Node const& node, bool isOutput, int i);
+
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
 std::span<Tactic const* const> cudaTactics();

@@ -21,21 +21,36 @@ struct Step
     float* z = nullptr;            // GRU in two phases: update gates from the first to the second
     float const* r = nullptr;      // panels
     float const* bias = nullptr;   // of the product of GRU's hidden gate, where it is added before the reset gate acts
+    float clip = 0;                // the most and, negative, the least of what a function is applied to
+    bool inputForget = false;      // LSTM
+    float const* peepholes = nullptr; // LSTM's of i, o, f, one `peepholeRow` after the other; null: none
+    int64_t peepholeRow = 0;
     float const* const* x = nullptr; // of each row, what gate g gets of its input at g * gate; null: past its end
     float* const* y = nullptr;       // of each row
-    int64_t begin = 0, end = 0;      // blocks
-    bool backwards = false;          // from the last block to the first
+    float const* sums = nullptr;     // where products were computed before: of row n, gate g: n * sumsRow + g * gate
+    int64_t sumsRow = 0;
+    int64_t begin = 0, end = 0; // blocks
+    bool backwards = false;     // from the last block to the first
 };
 
+enum StepKind : int
+{
+    kStepTanh,
+    kStepRelu,
+    kStepLstm,
+    kStepGruLinear, // all of a GRU whose reset gate acts behind the product
+    kStepGruGates,  // the others: z and, in `to`, r * h
+    kStepGruState,  // with h = r * h; x begins at the hidden gate
+    kStepKinds,
+};
+
+using StepKernel = void (*)(Step const&);
 struct StepKernels
 {
     int floats; // V
-    void (*tanh)(Step const&);
-    void (*relu)(Step const&);
-    void (*lstm)(Step const&);
-    void (*gruLinear)(Step const&); // all of a GRU whose reset gate acts behind the product
-    void (*gruGates)(Step const&);  // the others: z and, in `to`, r * h
-    void (*gruState)(Step const&);  // with h = r * h; x begins at the hidden gate
+    // Without and with clip, inputForget and peepholes.
+    StepKernel step[2][kStepKinds];
+    StepKernel cells[2][kStepKinds]; // the cells alone, of sums in memory; blocks from 0 on
 };
 
 } // namespace tw::ops::recurrence

@@ -186,22 +186,31 @@ inline void storePart(float* to, V v, int64_t count)
 }
 
 // What a cell makes of the sums of one row: the new state. first: unit of the block; at: there, in the row; x: there.
+// kOptions: with clip, inputForget and peepholes.
+template <bool kOptions>
+inline V clipped(Step const& s, V v)
+{
+    return kOptions ? largest(spread(-s.clip), smallest(spread(s.clip), v)) : v;
+}
+template <bool kOptions>
 struct Tanh
 {
     static constexpr int kGates = 1;
-    static V next(Step const&, V const* sums, float const* x, int64_t, int64_t)
+    static V next(Step const& s, V const* sums, float const* x, int64_t, int64_t)
     {
-        return tanhOf(sums[0] + load(x)).value();
+        return tanhOf(clipped<kOptions>(s, sums[0] + load(x))).value();
     }
 };
+template <bool kOptions>
 struct Relu
 {
     static constexpr int kGates = 1;
-    static V next(Step const&, V const* sums, float const* x, int64_t, int64_t)
+    static V next(Step const& s, V const* sums, float const* x, int64_t, int64_t)
     {
-        return largest(V{}, sums[0] + load(x));
+        return largest(V{}, clipped<kOptions>(s, sums[0] + load(x)));
     }
 };
+template <bool kOptions>
 struct Lstm
 {
     static constexpr int kGates = 4;
@@ -214,35 +223,62 @@ struct Lstm
         return sigmoidTimes(sums[1] + load(x + s.gate), tanhOf(c));
     }
 };
+template <>
+struct Lstm<true>
+{
+    static constexpr int kGates = 4;
+    // i, o, f
+    static V gate(Step const& s, V const* sums, float const* x, int which, V c, int64_t first)
+    {
+        V v = sums[which] + load(x + which * s.gate);
+        if (s.peepholes)
+            v = sumOfProduct(load(s.peepholes + which * s.peepholeRow + first), c, v);
+        return clipped<true>(s, v);
+    }
+    static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t first)
+    {
+        V const before = load(s.c + at), in = sigmoid(gate(s, sums, x, 0, before, first));
+        V const forget = s.inputForget ? spread(1) - in : sigmoid(gate(s, sums, x, 2, before, first));
+        V const added = in * tanhOf(clipped<true>(s, sums[3] + load(x + 3 * s.gate))).value();
+        V const c = sumOfProduct(forget, before, added);
+        store(s.c + at, c);
+        return sigmoidTimes(gate(s, sums, x, 1, c, first), tanhOf(c));
+    }
+};
 inline V mixed(V z, V n, V h) // (1 - z) n + z h
 {
     return sumOfProduct(z, h - n, n);
 }
+template <bool kOptions>
 struct GruLinear
 {
     static constexpr int kGates = 3;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t first)
     {
-        V const z = sigmoid(sums[0] + load(x)), r = sigmoid(sums[1] + load(x + s.gate));
-        V const fromState = sums[2] + load(s.bias + first);
-        return mixed(z, tanhOf(sumOfProduct(r, fromState, load(x + 2 * s.gate))).value(), load(s.before + at));
+        V const z = sigmoid(clipped<kOptions>(s, sums[0] + load(x)));
+        V const r = sigmoid(clipped<kOptions>(s, sums[1] + load(x + s.gate)));
+        V const n = sumOfProduct(r, sums[2] + load(s.bias + first), load(x + 2 * s.gate));
+        return mixed(z, tanhOf(clipped<kOptions>(s, n)).value(), load(s.before + at));
     }
 };
+template <bool kOptions>
 struct GruGates
 {
     static constexpr int kGates = 2;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t)
     {
-        store(s.z + at, sigmoid(sums[0] + load(x)));
-        return sigmoid(sums[1] + load(x + s.gate)) * load(s.before + at);
+        store(s.z + at, sigmoid(clipped<kOptions>(s, sums[0] + load(x))));
+        return sigmoid(clipped<kOptions>(s, sums[1] + load(x + s.gate))) * load(s.before + at);
     }
 };
+template <bool kOptions>
 struct GruState
 {
     static constexpr int kGates = 1;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t)
     {
-        return mixed(load(s.z + at), tanhOf(sums[0] + load(x)).value(), load(s.before + at));
+        V const n = tanhOf(clipped<kOptions>(s, sums[0] + load(x))).value();
+        return mixed(load(s.z + at), n, load(s.before + at));
     }
 };
 
@@ -366,9 +402,30 @@ void step(Step const& s)
     }
 }
 
+template <class Cell>
+void cells(Step const& s)
+{
+    for (int64_t n = 0; n < s.rows; ++n)
+        for (int64_t block = 0; block < s.end; ++block) {
+            V sums[Cell::kGates];
+#pragma GCC unroll 4
+            for (int g = 0; g < Cell::kGates; ++g)
+                sums[g] = load(s.sums + n * s.sumsRow + g * s.gate + block * kFloats);
+            finishRow<Cell>(s, sums, n, block);
+        }
+}
+
 } // namespace
 
-constinit ops::recurrence::StepKernels const kSteps{kFloats,         step<Tanh>,     step<Relu>,    step<Lstm>,
-                                                    step<GruLinear>, step<GruGates>, step<GruState>};
+constinit ops::recurrence::StepKernels const kSteps{
+    kFloats,
+    {{step<Tanh<false>>, step<Relu<false>>, step<Lstm<false>>, step<GruLinear<false>>, step<GruGates<false>>,
+      step<GruState<false>>},
+     {step<Tanh<true>>, step<Relu<true>>, step<Lstm<true>>, step<GruLinear<true>>, step<GruGates<true>>,
+      step<GruState<true>>}},
+    {{cells<Tanh<false>>, cells<Relu<false>>, cells<Lstm<false>>, cells<GruLinear<false>>, cells<GruGates<false>>,
+      cells<GruState<false>>},
+     {cells<Tanh<true>>, cells<Relu<true>>, cells<Lstm<true>>, cells<GruLinear<true>>, cells<GruGates<true>>,
+      cells<GruState<true>>}}};
 
 } // namespace tw::TW_ISA

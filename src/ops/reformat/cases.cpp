@@ -19,6 +19,8 @@ void cases(CaseList& list)
         for (int64_t w : {7, 10, 12, 16})
             list.add("half_" + std::to_string(c) + "_" + std::to_string(w), Attrs(),
                      {input(DataType::kHalf, {3, c, 5, w})});
+    for (int64_t c : {1, 3, 4, 15, 16, 17, 32, 63, 64, 65, 130})
+        list.add("i8_" + std::to_string(c), Attrs(), {input(DataType::kInt8, {2, c, 9, 8 + c % 5})});
     list.add("half_several_tiles", Attrs(), {input(DataType::kHalf, {2, 75, 20, 31})});
     list.add("half_rows_of_16_bytes", Attrs(), {input(DataType::kHalf, {2, 72, 20, 24})});
     for (DataType t : {DataType::kHalf, DataType::kFloat, DataType::kInt8})

@@ -35,6 +35,10 @@ void cases(CaseList& list)
     auto const linearAlign = with(Mode::kLinear, Coordinates::kAlignCorners);
     by("nearest_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, none);
     by("linear_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
+    for (int64_t c : {1, 35, 64, 130})
+        by("nearest_i8_channels_" + std::to_string(c), input(DataType::kInt8, {2, c, 3, 5}), {1, 1, 2, 3}, none);
+    to("nearest_i8_down", input(DataType::kInt8, {1, 70, 7, 5}), {1, 70, 3, 4}, none);
+    by("linear_i8_channels", input(DataType::kInt8, {2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
     to("linear_channels_align", f32({1, 16, 4, 5}), {1, 16, 7, 3}, linearAlign);
     to("nearest_channels_down", f32({1, 70, 7, 5}), {1, 70, 3, 4}, none);
     for (double f : {1., 2., 3.})

@@ -358,6 +358,34 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     return {};
 }
 
+// Nearest alone.
+Support supportsInt8(Problem const& p)
+{
+    return p.node->attrsAs<Attrs>().mode == Mode::kNearest ? supportsNhwc(p) : Support::no("copies the nearest only");
+}
+
+Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride(), width = x.dims[3];
+    int64_t const outH = y.dims[2], outW = y.dims[3];
+    Axis const axes[2] = {axisOf(a, x.dims, y.dims, 2), axisOf(a, x.dims, y.dims, 3)};
+    auto* index = static_cast<int64_t*>(args.workspace); // of each output of both axes
+    for (int i = 0; i < 2; ++i)
+        for (int64_t o = 0; o < axes[i].out; ++o)
+            index[i * outH + o] = nearestOf(a, axes[i], o);
+    inPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            int8_t const* from = int8ImageOf(x, row / outH) + index[row % outH] * width * xStep;
+            int8_t* to = int8ImageOf(y, row / outH) + row % outH * outW * yStep;
+            for (int64_t p = 0; p < outW; ++p, to += yStep)
+                std::memcpy(to, from + index[outH + p] * xStep, size_t(x.dims[1]));
+        }
+    });
+    return {};
+}
+
 int64_t pixelsWorkspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorRef const> out)
 {
     Extents const& y = out[0].dims;
@@ -370,12 +398,14 @@ constexpr VectorTactic kAvx512{"resize_f32_nhwc_avx512", 1, Isa::kAvx512, runNhw
                                pixelsWorkspace};
 constexpr VectorTactic kAvx2{"resize_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast,
                              pixelsWorkspace};
+constexpr VectorTactic kInt8{
+    "resize_i8_nhwc_avx2", 1, Isa::kAvx2, runInt8, supportsInt8, onlyChannelsLast, pixelsWorkspace, DataType::kInt8};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
     return kList;
 }
 

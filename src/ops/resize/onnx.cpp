@@ -85,6 +85,30 @@ void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Sizes const& si
     layer.setOutputDimensions(makeDims(dims));
 }
 
+// Scales that the network computes. Of an input of the network 8.5 says that it must be an initializer.
+bool isComputed(ImportContext& ctx, int i)
+{
+    return ctx.hasInput(i) && !ctx.isConstant(i) && !ctx.tensor(i).isNetworkInput();
+}
+
+// The sizes that computed scales of these extents give. The layer takes sizes, so the run checks that they are whole: else
+// the scales would say more than they.
+Sizes scaledSizes(ImportContext& ctx, Sizes const& extents, Value const& scales)
+{
+    Dims const d = scales.dims();
+    if (d.nbDims != 1 || d.d[0] != int32_t(extents.size()) || scales.type() != DataType::kFLOAT)
+        ctx.fail("scales are computed, " + std::string(typeName(scales.type())) + describe(d) + "; they can be " +
+                 std::to_string(extents.size()) + " numbers of type FLOAT");
+    ITensor& in = ctx.cast(ctx.asTensor(extents), DataType::kFLOAT);
+    ITensor& out = ctx.elementwise(in, scales.tensor(), nvinfer1::ElementWiseOperation::kPROD);
+    ITensor& whole = ctx.unary(out, nvinfer1::UnaryOperation::kFLOOR);
+    constexpr double kRounding = 1e-3; // of a quotient of sizes times one of them, in FLOAT
+    ITensor& rest = ctx.elementwise(out, whole, nvinfer1::ElementWiseOperation::kSUB);
+    ITensor& isWhole = ctx.elementwise(rest, ctx.scalarLike(kRounding, rest), nvinfer1::ElementWiseOperation::kLESS);
+    ctx.added(ctx.network().addAssertion(isWhole, "computed scales must lead to whole sizes"));
+    return ctx.sizesFrom(Value(ctx.cast(whole, DataType::kINT32)));
+}
+
 // What is given for the axes of attribute 'axes' (opset 18), among what holds for the others.
 template <class T>
 std::vector<T> spread(ImportContext& ctx, std::vector<T> const& given, std::vector<T> all)
@@ -118,12 +142,18 @@ void importByScales(ImportContext& ctx)
     bool const attribute = ctx.opType() == "Upsample" && ctx.opset() < 9;
     if (attribute && !ctx.hasAttr("scales"))
         ctx.invalid("attribute 'scales' is missing");
-    std::vector<float> const scales = attribute ? ctx.attrFloats("scales") : ctx.constantFloats(1, "scales");
+    bool const computed = !attribute && isComputed(ctx, 1);
+    std::vector<float> scales;
+    if (!computed)
+        scales = attribute ? ctx.attrFloats("scales") : ctx.constantFloats(1, "scales");
     auto& layer = ctx.added(ctx.network().addResize(x));
     layer.setResizeMode(modeOf(ctx));
     layer.setCoordinateTransformation(ResizeCoordinateTransformation::kASYMMETRIC);
     layer.setNearestRounding(ResizeRoundMode::kFLOOR);
-    setScales(ctx, layer, scales, x.getDimensions().nbDims);
+    if (computed)
+        setSizes(ctx, layer, scaledSizes(ctx, ctx.sizesOf(x), ctx.input(1)), x.getDimensions().nbDims);
+    else
+        setScales(ctx, layer, scales, x.getDimensions().nbDims);
     ctx.setOutput(0, ctx.out(layer));
 }
 
@@ -141,15 +171,26 @@ void importResize(ImportContext& ctx)
     if (scaled == sized)
         ctx.invalid("needs exactly one of 'scales' and 'sizes'");
     InterpolationMode const mode = modeOf(ctx);
+    bool const computed = scaled && isComputed(ctx, 2);
     std::vector<float> scales;
-    if (scaled)
+    if (scaled && !computed)
         scales = spread(ctx, ctx.constantFloats(2, "scales"), std::vector<float>(size_t(rank), 1.0f));
     auto& layer = ctx.added(ctx.network().addResize(x));
     layer.setResizeMode(mode);
-    setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST, sized || isWhole(x.getDimensions(), scales));
+    setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST,
+                   sized || (!computed && isWhole(x.getDimensions(), scales)));
     layer.setCubicCoeff(ctx.attrFloat("cubic_coeff_a", -0.75f));
     layer.setExcludeOutside(ctx.attrInt("exclude_outside", 0) != 0);
-    if (scaled)
+    if (computed) {
+        Sizes const all = ctx.sizesOf(x);
+        Sizes extents = all;
+        if (ctx.hasAttr("axes")) {
+            extents.clear();
+            for (int axis : ctx.axes(ctx.attrInts("axes"), rank))
+                extents.push_back(all[size_t(axis)]);
+        }
+        setSizes(ctx, layer, spread(ctx, scaledSizes(ctx, extents, ctx.input(2)), all), rank);
+    } else if (scaled)
         setScales(ctx, layer, scales, rank);
     else if (ctx.input(3).isTensor() && !ctx.hasAttr("axes"))
         layer.setInput(1, ctx.input(3).tensor());

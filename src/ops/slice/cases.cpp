@@ -101,6 +101,8 @@ void cases(CaseList& list)
     slice("odd_box_large", input(DataType::kHalf, {40, 31, 59, 59}), {0, 0, 1, 1}, {40, 31, 57, 57}, {1, 1, 1, 1});
     slice("many_reversed", input(DataType::kInt8, {1100, 2003}), {0, 2002}, {1100, 2003}, {1, -1});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
+    slice("i8_channels", input(DataType::kInt8, {2, 130, 4, 5}), {0, 64, 1, 0}, {2, 66, 3, 3}, {1, 1, 1, 2});
+    slice("i8_channels_odd", input(DataType::kInt8, {3, 20, 4, 5}), {1, 3, 0, 1}, {2, 9, 2, 4}, {1, 1, 2, 1});
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},
               {absent(), absent(), absent(), input(t, {1}, {1})});

@@ -197,19 +197,21 @@ Support supportsNhwc(Problem const& p)
             return Support::no("takes bounds from attributes only");
     if (a.mode != Mode::kStrict)
         return Support::no("takes strict bounds only");
-    if (a.start[1] % 16 != 0 || a.stride[1] != 1)
-        return Support::no("needs channels in a row from a multiple of 16 on");
-    return Support::yes();
+    if (p.inputs[0].type == DataType::kFloat && a.start[1] % 16 != 0)
+        return Support::no("needs channels from a multiple of 16 on");
+    return a.stride[1] == 1 ? Support::yes() : Support::no("needs channels in a row");
 }
 
-Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+// copyRow(from, step, row, width): pixels of x, so many elements apart, become row `row` of y.
+template <class Copy>
+void eachRow(ir::Node const& node, RunArgs& args, Copy const& copyRow)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int const rank = x.dims.rank, last = rank - 1;
-    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
+    int64_t const xStep = x.pixelStride();
     int64_t const width = y.dims[last], rows = y.dims[0] * pixelsOf(y) / width;
-    int64_t steps[kMaxRank]; // floats of x from one to the next
+    int64_t steps[kMaxRank]; // elements of x from one to the next
     int64_t step = xStep;
     for (int d = last; d >= 2; step *= x.dims[d], --d)
         steps[d] = step;
@@ -223,14 +225,36 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
                 from += (a.start[size_t(d)] + rest % y.dims[d] * a.stride[size_t(d)]) * steps[d];
                 rest /= y.dims[d];
             }
-            k.copy(x.as<float>() + from, a.stride[size_t(last)] * steps[last], y.as<float>() + row * width * yStep,
-                   yStep, y.dims[1], width);
+            copyRow(from, a.stride[size_t(last)] * steps[last], row, width);
         }
+    });
+}
+
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const yStep = y.pixelStride();
+    eachRow(node, args, [&](int64_t from, int64_t step, int64_t row, int64_t width) {
+        k.copy(x.as<float>() + from, step, y.as<float>() + row * width * yStep, yStep, y.dims[1], width);
+    });
+    return {};
+}
+
+Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const yStep = y.pixelStride();
+    eachRow(node, args, [&](int64_t from, int64_t step, int64_t row, int64_t width) {
+        for (int64_t p = 0; p < width; ++p)
+            std::memcpy(y.as<int8_t>() + (row * width + p) * yStep, x.as<int8_t>() + from + p * step,
+                        size_t(y.dims[1]));
     });
     return {};
 }
 
 using kernels::jit::Isa;
+constexpr VectorTactic kInt8{"slice_i8_nhwc_avx2", 1,       Isa::kAvx2,     runInt8, supportsNhwc,
+                             onlyChannelsLast,     nullptr, DataType::kInt8};
 constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
 constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
 
@@ -238,7 +262,7 @@ constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supp
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
     return kList;
 }
 

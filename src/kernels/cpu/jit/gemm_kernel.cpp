@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "kernels/cpu/jit/row_bases.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
 
@@ -18,7 +19,7 @@ class GemmEmitter
 {
 public:
     GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_)
+        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_), a_(code, spec.rows)
     {}
 
     void emit()
@@ -39,12 +40,10 @@ public:
         }
         load(list_, offsetof(GemmArgs, a));
         load(pointers_, offsetof(GemmArgs, pointers));
-        load(lda_, offsetof(GemmArgs, ldaBytes));
+        a_.stride(c.ptr[args_ + int(offsetof(GemmArgs, ldaBytes))]);
         load(b_, offsetof(GemmArgs, b));
         if (s.nextLines > 0)
             load(next_, offsetof(GemmArgs, next));
-        c.lea(lda3_, c.ptr[lda_ + lda_ * 2]);
-        c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
         begin();
         if (s.prefetchC)
             walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) { fetchLines(row_, true); });
@@ -68,16 +67,13 @@ public:
     }
 
 private:
-    static constexpr int kRowsPerBase =
-        7; // row 7 q + i is at base q + i lda: i = 0, 1, 2, 4 of lda, 3, 6 of 3 lda, 5 of 5 lda
-
     VectorCode& c;
     GemmKernelSpec const& s;
     int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
+    RowBases a_;             // r8 .. r11, rbx, rbp, r12
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
-                loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12,
-                next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
-    Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
+                loop_ = Xbyak::util::rcx, next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13,
+                residualNext_ = Xbyak::util::r14;
     Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                              Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
     // After the products.
@@ -97,31 +93,8 @@ private:
 
     Xbyak::Address element(int row, int bytes, bool broadcast)
     {
-        Reg64 const& base = bases_[row / kRowsPerBase];
-        Xbyak::RegExp at(base);
-        switch (row % kRowsPerBase) {
-        case 0:
-            break;
-        case 1:
-            at = base + lda_;
-            break;
-        case 2:
-            at = base + lda_ * 2;
-            break;
-        case 3:
-            at = base + lda3_;
-            break;
-        case 4:
-            at = base + lda_ * 4;
-            break;
-        case 5:
-            at = base + lda5_;
-            break;
-        case 6:
-            at = base + lda3_ * 2;
-            break;
-        }
-        return broadcast ? c.ptr_b[at + bytes] : c.ptr[at + bytes];
+        Xbyak::RegExp const at = a_.row(row) + bytes;
+        return broadcast ? c.ptr_b[at] : c.ptr[at];
     }
 
     bool beginsWithBias() const { return !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias; }
@@ -145,14 +118,10 @@ private:
         c.test(pointers_, pointers_);
         c.jle(done, c.T_NEAR);
         c.L(next);
-        c.mov(bases_[0], c.ptr[list_]);
-        for (int q = 1; q * kRowsPerBase < s.rows; ++q) {
-            c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
-            c.add(bases_[q], lda_);
-        }
+        a_.set(c.ptr[list_]);
         if (s.nextLines > 0 && s.nextFromA) {
             c.mov(next_, c.ptr[args_ + int(offsetof(GemmArgs, next))]);
-            c.add(next_, bases_[0]);
+            c.add(next_, a_.first());
         }
         loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines, s.rowsPerRun);
         loop(s.tail, offsetof(GemmArgs, tailCount), 0, 0);
@@ -203,8 +172,7 @@ private:
         }
         if (nextLines > 0)
             c.add(next_, 64 * nextLines);
-        for (int q = 0; q * kRowsPerBase < s.rows; ++q)
-            c.add(bases_[q], l.aAdvance);
+        a_.advance(l.aAdvance);
         c.add(b_, l.bAdvance);
         c.dec(loop_);
         c.jnz(again, c.T_NEAR);

@@ -73,7 +73,7 @@ public:
 private:
     // Arguments come in rdi.
     Xbyak::Reg64 args() const { return c_.rdi; }
-    Xbyak::Reg64 at() const { return c_.rax; } // bytes into the row
+    Xbyak::Reg64 at() const { return c_.rax; } // elements into the row
     Xbyak::Reg64 rest() const { return c_.rcx; }
     Xbyak::Reg64 rows() const { return c_.rdx; }
     Xbyak::Reg64 y() const { return c_.rsi; }
@@ -93,13 +93,23 @@ private:
         c_.jl(tail, CodeGenerator::T_NEAR);
         c_.align(32);
         c_.L(vectors);
-        body(false);
-        c_.add(at(), c_.vectorBytes());
+        body(Part::kVector);
+        c_.add(at(), c_.width());
         c_.sub(rest(), c_.width());
         c_.jge(vectors, CodeGenerator::T_NEAR);
         c_.L(tail);
         c_.add(rest(), c_.width());
         c_.jz(end, CodeGenerator::T_NEAR);
+        if (!c_.avx512() && p_.anyInt8()) { // no masks for bytes
+            Label one;
+            c_.L(one);
+            body(Part::kOne);
+            c_.inc(at());
+            c_.dec(rest());
+            c_.jnz(one, CodeGenerator::T_NEAR);
+            c_.L(end);
+            return;
+        }
         if (c_.avx512()) { // ones below bit `rest`
             c_.mov(c_.r14d, -1);
             c_.bzhi(c_.r14d, c_.r14d, rest().cvt32());
@@ -109,9 +119,17 @@ private:
             c_.neg(rest());
             c_.vmovups(c_.vec(mask_), c_.ptr[c_.r14 + rest() * 4 + 32]);
         }
-        body(true);
+        body(Part::kTail);
         c_.L(end);
     }
+
+    // What a pass of the body makes: a vector, the part of one below a mask, or one element.
+    enum class Part
+    {
+        kVector,
+        kTail,
+        kOne,
+    };
 
     int take()
     {
@@ -121,45 +139,104 @@ private:
         throw std::runtime_error("a pointwise expression needs more registers than there are");
     }
     // The register of a value; inputs are loaded at their first use.
-    int fetch(int value, bool masked)
+    int fetch(int value, Part part)
     {
         if (place_[size_t(value)] >= 0)
             return place_[size_t(value)];
         int const r = take();
         place_[size_t(value)] = r;
-        if (spread_[size_t(value)])
+        if (p_.isInt8[value])
+            loadBytes(r, value, part);
+        else if (spread_[size_t(value)])
             c_.vbroadcastss(c_.vec(r), c_.ptr[x(value)]);
-        else if (!masked)
-            c_.vmovups(c_.vec(r), c_.ptr[x(value) + at()]);
+        else if (auto const from = c_.ptr[x(value) + at() * 4]; part == Part::kVector)
+            c_.vmovups(c_.vec(r), from);
+        else if (part == Part::kOne)
+            c_.vmovss(Xbyak::Xmm(r), from);
         else if (c_.avx512())
-            c_.vmovups(c_.vec(r) | c_.k1 | Xbyak::util::T_z, c_.ptr[x(value) + at()]);
+            c_.vmovups(c_.vec(r) | c_.k1 | Xbyak::util::T_z, from);
         else
-            c_.vmaskmovps(Xbyak::Ymm(r), Xbyak::Ymm(mask_), c_.ptr[x(value) + at()]);
+            c_.vmaskmovps(Xbyak::Ymm(r), Xbyak::Ymm(mask_), from);
         return r;
     }
+    void loadBytes(int r, int value, Part part)
+    {
+        bool const spread = spread_[size_t(value)];
+        auto const from = c_.ptr[x(value) + at()];
+        if (spread || part == Part::kOne) {
+            if (spread)
+                c_.movsx(c_.r14d, c_.byte[x(value)]);
+            else
+                c_.movsx(c_.r14d, c_.byte[x(value) + at()]);
+            c_.vmovd(Xbyak::Xmm(r), c_.r14d);
+            c_.vcvtdq2ps(Xbyak::Xmm(r), Xbyak::Xmm(r));
+            if (spread)
+                c_.vbroadcastss(c_.vec(r), Xbyak::Xmm(r));
+            return;
+        }
+        if (part == Part::kTail)
+            c_.vpmovsxbd(c_.vec(r) | c_.k1 | Xbyak::util::T_z, from);
+        else
+            c_.vpmovsxbd(c_.vec(r), from);
+        c_.vcvtdq2ps(c_.vec(r), c_.vec(r));
+    }
 
-    void body(bool masked)
+    void body(Part part)
     {
         place_.assign(size_t(p_.inputs) + p_.steps.size(), -1);
         for (size_t s = 0; s < p_.steps.size(); ++s)
-            step(s, masked);
+            step(s, part);
+        if (p_.makesInt8)
+            return storeBytes(place_.back(), part);
         auto const r = c_.vec(place_.back());
-        auto const to = c_.ptr[y() + at()];
-        if (!masked && stream_)
+        auto const to = c_.ptr[y() + at() * 4];
+        if (part == Part::kVector && stream_)
             c_.vmovntps(to, r);
-        else if (!masked)
+        else if (part == Part::kVector)
             c_.vmovups(to, r);
+        else if (part == Part::kOne)
+            c_.vmovss(to, Xbyak::Xmm(place_.back()));
         else if (c_.avx512())
             c_.vmovups(to | c_.k1, r);
         else
             c_.vmaskmovps(to, Xbyak::Ymm(mask_), Xbyak::Ymm(place_.back()));
     }
+    // Half to even; bounds come first, as what does not fit an i32 has no order any more.
+    void storeBytes(int value, Part part)
+    {
+        auto const r = c_.vec(value);
+        auto const to = c_.ptr[y() + at()];
+        if (c_.avx512()) {
+            c_.vcmpps(c_.k7, r, r, 7); // false for NaN
+            c_.vmaxps(r | c_.k7 | Xbyak::util::T_z, r, c_.constant(-128));
+        } else {
+            c_.vcmpps(c_.vec(temp_), r, r, 7);
+            c_.vandps(r, r, c_.vec(temp_));
+            c_.vmaxps(r, r, c_.constant(-128));
+        }
+        c_.vminps(r, r, c_.constant(127));
+        c_.vcvtps2dq(r, r);
+        if (part == Part::kOne) {
+            c_.vmovd(c_.r14d, Xbyak::Xmm(value));
+            c_.mov(c_.byte[y() + at()], c_.r14b);
+        } else if (c_.avx512() && part == Part::kTail) {
+            c_.vpmovdb(to | c_.k1, Xbyak::Zmm(value));
+        } else if (c_.avx512()) {
+            c_.vpmovdb(to, Xbyak::Zmm(value));
+        } else {
+            Xbyak::Xmm const low(value), high(temp_);
+            c_.vextracti128(high, Xbyak::Ymm(value), 1);
+            c_.vpackssdw(low, low, high);
+            c_.vpacksswb(low, low, low);
+            c_.vmovq(to, low);
+        }
+    }
 
-    void step(size_t s, bool masked)
+    void step(size_t s, Part part)
     {
         PointwiseStep const& step = p_.steps[s];
         int const operands = operandsOf(step.code), self = p_.inputs + int(s);
-        int const a = operands > 0 ? fetch(step.a, masked) : -1, b = operands > 1 ? fetch(step.b, masked) : -1;
+        int const a = operands > 0 ? fetch(step.a, part) : -1, b = operands > 1 ? fetch(step.b, part) : -1;
         auto dies = [&](int value) { return last_[size_t(value)] == int(s); };
         // Results go where an operand dies. Minimum, maximum and the like read a once more at their end.
         int to = -1;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions of f32 elements, emitted as one loop: y[r][i] = f(x0[r][i], x1[r][i], ...) for rows r of n elements. An
 // input may be one number for each row (or for all of them), or one row for all rows: that is in its steps.
+// Inputs and y may be i8: they are converted at both ends (half to even, clamped, NaN to 0), the steps are the same.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,29 +51,34 @@ struct PointwiseStep
     float alpha = 0, beta = 0;
 };
 
+inline constexpr int kMaxPointwiseInputs = 8;
+
 struct PointwiseProgram
 {
     int inputs = 0;
-    std::vector<PointwiseStep> steps; // the last one makes y
+    std::vector<PointwiseStep> steps;      // the last one makes y
+    bool isInt8[kMaxPointwiseInputs] = {}; // of each input; else f32
+    bool makesInt8 = false;
+
+    bool anyInt8() const { return makesInt8 || std::find(isInt8, isInt8 + inputs, true) != isInt8 + inputs; }
 };
-inline constexpr int kMaxPointwiseInputs = 8;
 inline constexpr int kMaxPointwiseSteps = 64;
 // Empty when every operand exists, every input is used and the values fit the registers of every instruction set.
 std::string checkProgram(PointwiseProgram const& program);
 
 struct PointwiseArgs
 {
-    float const* x[kMaxPointwiseInputs];
+    void const* x[kMaxPointwiseInputs];
     int64_t rowBytes[kMaxPointwiseInputs]; // from row to row
-    float* y;
+    void* y;
     int64_t yRowBytes;
     int64_t rows;
     int64_t n; // elements of a row
 };
 using PointwiseFunction = void (*)(PointwiseArgs const*);
 
-// spread[i]: input i has one number for a whole row. stream: y is written past the caches (y and its rows begin on
-// cache lines).
+// spread[i]: input i has one number for a whole row. stream: y, of f32, is written past the caches (y and its rows begin
+// on cache lines).
 Result<Code> emitPointwise(Isa isa, PointwiseProgram const& program, std::vector<bool> const& spread, bool stream);
 
 } // namespace tw::kernels::jit

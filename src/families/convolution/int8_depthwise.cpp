@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/jit/int8_depthwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/round.h"
+#include "device/large_pages.h"
+#include "families/convolution/int8_tactics.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using convolution::Geometry;
+using kernels::jit::Dots;
+using kernels::jit::Int8DepthwiseArgs;
+using kernels::jit::Int8DepthwiseKernel;
+using kernels::jit::Int8DepthwiseSpec;
+using kernels::jit::Int8Type;
+using kernels::jit::Isa;
+
+constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+
+Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes, int64_t channels)
+{
+    Int8DepthwiseSpec s;
+    s.lanes = int(lanes);
+    s.rows = int(g.window[1]);
+    s.taps = int(g.window[2]);
+    s.channels = int(channels);
+    s.inWidth = g.in[2];
+    s.outWidth = g.out[2];
+    s.stride = g.stride[2];
+    s.dilation = g.dilation[2];
+    s.before = g.before[2];
+    s.epilogue = ends.epilogue(false);
+    return s;
+}
+
+// Of all blocks, in the kernel's order of channels; zeros where there is no channel.
+struct Packed
+{
+    device::PackedFloats filters; // [block][bytes of one]
+    std::vector<int32_t> starts;  // [block][lanes]
+};
+
+struct DepthwisePrepared final : Prepared
+{
+    Geometry g;
+    Int8DepthwiseKernel kernel, lastKernel;            // last: of a block with fewer channels
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
+    int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
+    std::vector<int8_t> zeros; // a row of x
+};
+
+class DepthwiseConvolution final : public Kernel
+{
+public:
+    DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
+        : node_(*problem.node), ends_(problem, isa), isa_(isa), dots_(dotsOfThisCpu(isa)), prefetch_(prefetch),
+          threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
+          lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_((channels_ + lanes_ - 1) / lanes_)
+    {}
+
+    Result<void> pack(Problem const& p, PackedConstants& packed)
+    {
+        Extents const& dims = p.inputs[1].dims;
+        Blob const& w = *p.inputs[1].constant;
+        int const rows = int(dims[2]), taps = int(dims[3]);
+        filterBytes_ = kernels::jit::int8DepthwiseWeightBytes(int(lanes_), dots_, rows, taps);
+        Recipe const recipe{"depthwise filters of i8", {int64_t(isa_), int64_t(dots_), dims[0], rows, taps}};
+        TW_ASSIGN(packed_, packed.get<Packed>(w, recipe, [&]() -> Result<Packed> {
+            Packed to{device::PackedFloats(blocks_ * filterBytes_ / 4), std::vector<int32_t>(size_t(blocks_ * lanes_))};
+            if (!to.filters.data())
+                return Error{ErrorCode::kFailedAllocation,
+                             "no memory for " + std::to_string(blocks_ * filterBytes_) + " bytes of packed weights"};
+            for (int64_t c = 0; c < dims[0]; ++c)
+                kernels::jit::int8DepthwisePack(
+                    int(lanesOf(c / lanes_)), dots_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,
+                    to.filters.data() + c / lanes_ * filterBytes_ / 4, to.starts.data() + c / lanes_ * lanes_);
+            return to;
+        }));
+        Blob const* const bias = p.inputs[Epilogue::kBias].present ? p.inputs[Epilogue::kBias].constant : nullptr;
+        scale_ = inOrder(*p.inputs[Epilogue::kScale].constant, p.inputs[Epilogue::kScale].dims.volume() == 1);
+        if (bias)
+            bias_ = inOrder(*bias, false);
+        return {};
+    }
+
+    // Filters, scale and bias are packed.
+    bool readsConstant(size_t i) const override
+    {
+        return i != 1 && i != size_t(Epilogue::kBias) && i != size_t(Epilogue::kScale);
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        auto p = std::make_shared<DepthwisePrepared>();
+        TensorRef const &x = in[0], &y = out[0];
+        p->g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
+        if (y.count() == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        p->xPixel = x.pixelStride();
+        p->yPixel = y.pixelStride() * ends_.yBytes();
+        p->residualPixel = ends_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
+        p->zeros.assign(size_t(p->g.in[2] * p->xPixel), 0);
+        int64_t const last = channels_ - (blocks_ - 1) * lanes_;
+        TW_ASSIGN(p->lastKernel, emit(*p, lanesOf(blocks_ - 1), last));
+        if (last != lanes_ && blocks_ > 1) {
+            TW_ASSIGN(p->kernel, emit(*p, lanes_, lanes_));
+        } else {
+            p->kernel = p->lastKernel;
+        }
+        divide(*p);
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = *static_cast<DepthwisePrepared const*>(args.prepared);
+        if (args.outputs[0].count() == 0)
+            return {};
+        args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
+            int64_t const blockPart = part % p.blockParts, band = part / p.blockParts % p.bands;
+            int64_t const n = part / p.blockParts / p.bands, end = std::min((band + 1) * p.bandRows, p.g.out[1]);
+            int64_t const endBlock = std::min((blockPart + 1) * p.blocksAtOnce, blocks_);
+            for (int64_t o = band * p.bandRows; o < end; ++o) // all of a pixel while it is at hand
+                for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
+                    runRow(p, args, n, o, block);
+        });
+        return {};
+    }
+
+private:
+    std::vector<float> inOrder(Blob const& values, bool isOne) const
+    {
+        std::vector<float> to(size_t(blocks_ * lanes_));
+        auto const* from = values.as<float>();
+        for (int64_t block = 0; block < blocks_; ++block)
+            for (int64_t i = 0, width = lanesOf(block) / 4; i < 4 * width; ++i) {
+                int64_t const c = block * lanes_ + kernels::jit::int8DepthwiseChannel(int(i / width), int(i % width));
+                to[size_t(block * lanes_ + i)] = c < channels_ ? from[isOne ? 0 : c] : 0;
+            }
+        return to;
+    }
+    // Few channels are a small block.
+    int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
+    Result<Int8DepthwiseKernel> emit(DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
+    {
+        Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
+        s.prefetch = prefetch_;
+        s.xPixelBytes = p.xPixel;
+        s.yPixelBytes = p.yPixel;
+        s.residualPixelBytes = p.residualPixel;
+        return Int8DepthwiseKernel::emit(isa_, dots_, s);
+    }
+
+    // Parts enough for the threads to end at about the same time: channels first, then rows.
+    void divide(DepthwisePrepared& p) const
+    {
+        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1, rows = p.g.out[1];
+        int64_t const split = std::min(blocks_, (wanted + p.g.batch - 1) / p.g.batch);
+        p.blocksAtOnce = (blocks_ + split - 1) / split;
+        p.blockParts = (blocks_ + p.blocksAtOnce - 1) / p.blocksAtOnce;
+        int64_t const have = p.g.batch * p.blockParts, bands = std::min(rows, (wanted + have - 1) / have);
+        p.bandRows = (rows + bands - 1) / bands;
+        p.bands = (rows + p.bandRows - 1) / p.bandRows;
+    }
+
+    void runRow(DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
+    {
+        constexpr int64_t kMostRows = 64; // as int8DepthwiseMisfit() has it
+        Geometry const& g = p.g;
+        int64_t const channel = block * lanes_, xRow = g.in[2] * p.xPixel;
+        kernels::jit::Int8Output const out = ends_.output(args, channel);
+        void const* rows[kMostRows];
+        Int8DepthwiseArgs a;
+        a.x = rows;
+        a.w = packed_->filters.data() + block * filterBytes_ / 4;
+        a.start = packed_->starts.data() + channel;
+        a.scale = scale_.data() + channel;
+        a.bias = bias_.empty() ? nullptr : bias_.data() + channel;
+        a.residualScale = out.residualScale;
+        a.outputScale = out.outputScale;
+        a.innerScale = out.innerScale;
+        a.table = out.table;
+        int8_t const* const x = args.inputs[0].as<int8_t>() + n * g.in[1] * xRow + channel;
+        for (int64_t r = 0; r < g.window[1]; ++r) {
+            int64_t const h = o * g.stride[1] - g.before[1] + r * g.dilation[1];
+            rows[r] = h >= 0 && h < g.in[1] ? x + h * xRow : p.zeros.data();
+        }
+        a.xRowBytes = xRow;
+        a.next = static_cast<char const*>(rows[g.window[1] - 1]) + xRow;
+        int64_t const pixel = (n * g.out[1] + o) * g.out[2];
+        a.y = static_cast<char*>(out.c) + pixel * p.yPixel;
+        if (out.residual)
+            a.residual = static_cast<char const*>(out.residual) + pixel * p.residualPixel;
+        (block == blocks_ - 1 ? p.lastKernel : p.kernel)(a);
+    }
+
+    ir::Node const& node_;
+    Int8Ends ends_;
+    Isa isa_;
+    Dots dots_;
+    bool prefetch_;
+    int threads_;
+    int64_t channels_, lanes_, blocks_, filterBytes_ = 0;
+    std::shared_ptr<Packed const> packed_;
+    std::vector<float> scale_, bias_; // in the kernel's order
+};
+
+} // namespace
+
+Support Int8DepthwiseTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsInt8Convolution(p, isa_, 2, Weights::kConstant); !s.ok)
+        return s;
+    if (isTransposed(*p.node))
+        return Support::no("takes no transposed convolutions");
+    for (int i : {Epilogue::kBias, Epilogue::kScale})
+        if (p.inputs[size_t(i)].present && !p.inputs[size_t(i)].constant)
+            return Support::no(i == Epilogue::kBias ? "the bias is not constant" : "the scale is not constant");
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    if (g.groups != g.c || g.k != g.c)
+        return Support::no("takes one filter for each channel only");
+    Int8DepthwiseSpec spec = specOf(g, Int8Ends(p, isa_), kernels::jit::int8DepthwiseLanes(isa_), g.c);
+    spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
+    spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
+    if (char const* why = kernels::jit::int8DepthwiseMisfit(isa_, spec))
+        return Support::no(why);
+    return Support::yes();
+}
+
+std::vector<Config> Int8DepthwiseTactic::configs(Problem const& p) const
+{
+    Extents const& x = p.inputs[0].dims;
+    int64_t const bytes = x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kInt8, x[1]);
+    return bytes > thisCpu().l2Bytes / 2 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
+}
+
+double Int8DepthwiseTactic::estimate(Problem const& p, Config const&) const
+{
+    TensorSpec const &y = p.outputs[0], &w = p.inputs[1];
+    double const lanes = kernels::jit::int8DepthwiseLanes(isa_);
+    double const blocks = std::ceil(double(y.dims[1]) / lanes), pixels = double(y.dims[0] * y.dims[2] * y.dims[3]);
+    double const quads = double((w.dims[2] + 3) / 4 * w.dims[3]);
+    // Four dot products a quad and about as many cycles to interleave its bytes, 20 for the end, at 3 GHz.
+    return pixels * blocks * (quads * 8 + 20) / 3000 / p.threads;
+}
+
+Result<std::unique_ptr<Kernel>> Int8DepthwiseTactic::loadShared(Problem const& p, Config const& config,
+                                                                std::string const&, PackedConstants& packed) const
+{
+    if (config.size() != 1)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {0..1}");
+    auto kernel = std::make_unique<DepthwiseConvolution>(p, isa_, config[0] != 0);
+    TW_TRY(kernel->pack(p, packed));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

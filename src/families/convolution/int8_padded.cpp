@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of i8 by the micro-kernel over a copy of the image with its padding, as padded.cpp does it with floats.
+// Pixels of the copy lie dense. A transposed convolution with stride S is one with stride 1, its window turned round,
+// over an image with S - 1 zeros between elements. Sums run over four bytes at a time: what is read beyond the last channel of a run is
+// multiplied by zeros.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/round.h"
+#include "device/large_pages.h"
+#include "families/convolution/int8_tactics.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using convolution::Geometry;
+using kernels::jit::Dots;
+using kernels::jit::Int8Args;
+using kernels::jit::Int8Kernel;
+using kernels::jit::Int8KernelSpec;
+using kernels::jit::Isa;
+
+constexpr int64_t kMaxPointers = 2048; // they lie on the stack
+constexpr int64_t kStepsAtOnce = 8;    // of emitted code
+constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+constexpr int64_t kFewChannels = 16;   // that linear images have
+
+// How the sum for one output runs through the image.
+struct Sum
+{
+    bool joined = false; // the elements of a filter row are one run
+    int64_t pointers = 0, run = 0, quads = 0;
+    explicit Sum(Geometry const& g)
+        : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
+          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])),
+          run(g.c / g.groups * (joined ? g.window[2] : 1)), quads((run + 3) / 4)
+    {}
+};
+
+// As the loops have it; `spread`: how far elements of x are from each other in what it is read as.
+struct Spread
+{
+    Geometry g;
+    int64_t spread[3]{1, 1, 1}, in[3]{1, 1, 1}; // in: of x
+    bool transposed = false;
+    Spread(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+        : g(convolutionGeometry(node, x, w, y)), transposed(isTransposed(node))
+    {
+        for (int i = 0; i < 3; ++i) {
+            in[i] = g.in[i];
+            if (!transposed)
+                continue;
+            spread[i] = g.stride[i];
+            g.in[i] = std::max<int64_t>(g.in[i] - 1, 0) * g.stride[i] + std::min<int64_t>(g.in[i], 1);
+            g.before[i] = (g.window[i] - 1) * g.dilation[i] - g.before[i];
+            g.stride[i] = 1;
+        }
+    }
+};
+
+// Input elements along an axis that the outputs read, those of the padding included.
+int64_t extentRead(Geometry const& g, int axis)
+{
+    return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
+}
+
+struct PaddedPrepared final : Prepared
+{
+    Spread spread;
+    Geometry g;
+    Sum sum;
+    bool copies = false;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
+    int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in bytes
+    std::vector<int64_t> offsets;                      // [pointers] bytes
+    int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
+    Int8Kernel kernels[2][2];                          // [one row more][the last block of a group]
+
+    explicit PaddedPrepared(Spread const& s) : spread(s), g(s.g), sum(s.g) {}
+};
+
+class PaddedConvolution final : public Kernel
+{
+public:
+    PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
+        : node_(*problem.node), ends_(problem, isa), isa_(isa), dots_(dotsOfThisCpu(isa)),
+          threads_(std::max(problem.threads, 1)), width_(kernels::jit::vectorWidth(isa)),
+          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
+          vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
+          blocks_((vectors_ + most_ - 1) / most_)
+    {}
+
+    Result<void> pack(Problem const& p, PackedConstants& packed)
+    {
+        Blob const* const w = p.inputs[1].constant;
+        if (!w)
+            return {};
+        Geometry const g = Spread(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
+        Extents const& dims = p.inputs[1].dims;
+        Recipe recipe{"filters of padded images of i8",
+                      {width_, most_, groups_, Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
+        recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
+        TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
+            int64_t const bytes = packedBytes(g);
+            device::PackedFloats weights((bytes + 3) / 4);
+            if (!weights.data())
+                return Error{ErrorCode::kFailedAllocation,
+                             "no memory for " + std::to_string(bytes) + " bytes of packed weights"};
+            for (int64_t i = 0; i < groups_ * blocks_; ++i)
+                packBlock(g, w->as<int8_t>(), i / blocks_, i % blocks_, reinterpret_cast<int8_t*>(weights.data()));
+            return weights;
+        }));
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override { return i != 1 || !packed_; }
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        Geometry const g = Spread(node_, in[0].dims, in[1].dims, out[0].dims).g;
+        return copiedBytes(g) + (packed_ ? 0 : packedBytes(g));
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        TensorRef const &x = in[0], &y = out[0];
+        auto p = std::make_shared<PaddedPrepared>(Spread(node_, x.dims, in[1].dims, y.dims));
+        if (y.count() == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        Geometry const& g = p->g;
+        bool const isLinear = x.format == Format::kLinear;
+        p->yPixel = y.pixelStride() * ends_.yBytes();
+        p->residualPixel = ends_.hasResidual() ? in[Epilogue::kResidual].pixelStride() * ends_.residualBytes() : 0;
+        // What is read beyond the channels lies in the pixel's gap.
+        int64_t const read = (g.groups - 1) * (g.c / g.groups) + 4 * p->sum.quads;
+        p->copies = isLinear || (p->sum.joined && g.window[2] > 1) || read > x.pixelStride();
+        for (int i = 0; i < 3; ++i)
+            p->copies = p->copies || p->spread.spread[i] > 1 || g.before[i] != 0 || extentRead(g, i) > g.in[i];
+        p->xPixel = p->copies ? g.c : x.pixelStride();
+        int64_t pitch = p->xPixel;
+        for (int i = 2; i >= 0; --i) {
+            p->pitch[i] = pitch;
+            p->extent[i] = p->copies ? extentRead(g, i) : g.in[i];
+            pitch *= p->extent[i];
+        }
+        p->image = pitch;
+        for (int64_t d = 0; d < g.window[0]; ++d)
+            for (int64_t r = 0; r < g.window[1]; ++r)
+                for (int64_t s = 0; s < (p->sum.joined ? 1 : g.window[2]); ++s)
+                    p->offsets.push_back(d * g.dilation[0] * p->pitch[0] + r * g.dilation[1] * p->pitch[1] +
+                                         s * g.dilation[2] * p->pitch[2]);
+        TW_TRY(emit(*p));
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = *static_cast<PaddedPrepared const*>(args.prepared);
+        if (p.tiles == 0)
+            return {};
+        Geometry const& g = p.g;
+        auto* const copy = static_cast<int8_t*>(args.workspace);
+        auto const* x = args.inputs[0].as<int8_t>();
+        if (p.copies) {
+            int64_t const rows = g.batch * p.extent[0] * p.extent[1];
+            int64_t const parts = std::min(rows, threads_ > 1 ? kPartsPerThread * threads_ : 1);
+            args.workers->run(parts, [&](int64_t i, int) {
+                for (int64_t row = rows * i / parts; row < rows * (i + 1) / parts; ++row)
+                    copyRow(p, args.inputs[0], row, copy);
+            });
+            x = copy;
+        }
+        auto const* w = packed_ ? reinterpret_cast<int8_t const*>(packed_->data()) : nullptr;
+        if (!w) {
+            int8_t* const packed = copy + copiedBytes(g);
+            args.workers->run(groups_ * blocks_, [&](int64_t i, int) {
+                packBlock(g, args.inputs[1].as<int8_t>(), i / blocks_, i % blocks_, packed);
+            });
+            w = packed;
+        }
+        int64_t const tiles = g.batch * g.out[0] * g.out[1] * p.tiles, blocks = groups_ * blocks_;
+        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
+        int64_t const parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, tiles);
+        args.workers->run(blocks * parts, [&](int64_t i, int) {
+            int64_t const part = i % parts;
+            runBlock(p, args, x, w, i / parts, tiles * part / parts, tiles * (part + 1) / parts);
+        });
+        return {};
+    }
+
+private:
+    // In whole cache lines, with room for what is read beyond the last pixel; for images that are read in place, too.
+    static int64_t copiedBytes(Geometry const& g)
+    {
+        int64_t bytes = g.batch * g.c;
+        for (int i = 0; i < 3; ++i)
+            bytes *= std::max<int64_t>(extentRead(g, i), 0);
+        return roundUp(bytes + 4, kCacheLine);
+    }
+    int64_t blockDepth(Geometry const& g) const { return Sum(g).pointers * Sum(g).quads * 4; }
+    int64_t lanesOfAll() const { return groups_ * vectors_ * width_; }
+    // Filters, then the start of each sum.
+    int64_t packedBytes(Geometry const& g) const { return lanesOfAll() * (blockDepth(g) + 4); }
+    int32_t* starts(Geometry const& g, int8_t* packed) const
+    {
+        return reinterpret_cast<int32_t*>(packed + lanesOfAll() * blockDepth(g));
+    }
+    int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
+
+    // w [K, C, window] (transposed: [C, K, window]) to [group][block][pointer][quad][lanes of the block][4], zero after the group's last channel.
+    void packBlock(Geometry const& g, int8_t const* w, int64_t group, int64_t block, int8_t* packed) const
+    {
+        Sum const sum(g);
+        int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
+        int64_t const exist = std::min(lanes, groupK_ - first), at = group * vectors_ * width_ + first;
+        int64_t const window = g.window[0] * g.window[1] * g.window[2];
+        bool const transposed = isTransposed(node_);
+        int64_t const perK = transposed ? window : channels * window, perC = transposed ? groupK_ * window : window;
+        int8_t* const begin = packed + at * blockDepth(g);
+        int8_t* to = begin;
+        int8_t const* const from = w + (transposed ? group * channels * perC : group * groupK_ * perK) + first * perK;
+        for (int64_t f = 0; f < sum.pointers; ++f)
+            for (int64_t i = 0; i < sum.quads; ++i, to += 4 * lanes) {
+                std::memset(to, 0, size_t(4 * lanes));
+                for (int64_t u = 4 * i; u < std::min(4 * i + 4, sum.run); ++u) {
+                    int64_t const tap = sum.joined ? f * g.window[2] + u / channels : f;
+                    int8_t const* const filter = from + u % channels * perC + (transposed ? window - 1 - tap : tap);
+                    for (int64_t k = 0; k < exist; ++k)
+                        to[4 * k + u % 4] = filter[k * perK];
+                }
+            }
+        int32_t* const start = starts(g, packed) + at;
+        std::fill(start, start + lanes, 0);
+        kernels::jit::int8Start(dots_, begin, sum.pointers * sum.quads, lanes, start);
+    }
+
+    Result<void> emit(PaddedPrepared& p) const
+    {
+        int64_t const most = kernels::jit::int8MaxRows(isa_, dots_, int(most_));
+        p.tiles = (p.g.out[2] + most - 1) / most;
+        p.rows = p.g.out[2] / p.tiles;
+        p.tall = p.g.out[2] % p.tiles;
+        for (int more = 0; more < (p.tall > 0 ? 2 : 1); ++more)
+            for (int last = 0; last < 2; ++last) {
+                Int8KernelSpec s;
+                s.rows = int(p.rows) + more;
+                s.vectors = int(lanesOf(last ? blocks_ - 1 : 0) / width_);
+                s.body = kernels::jit::contiguousInt8Loop(isa_, s.vectors, int(stepsAtOnce(p.sum)));
+                s.tail = kernels::jit::contiguousInt8Loop(isa_, s.vectors, 1);
+                s.epilogue = ends_.epilogue(last && groupK_ % width_ != 0);
+                TW_ASSIGN(p.kernels[more][last], Int8Kernel::emit(isa_, dots_, s));
+            }
+        return {};
+    }
+    static int64_t stepsAtOnce(Sum const& sum) { return std::min(kStepsAtOnce, sum.quads); }
+
+    // to[i][c] = from[c][i] for i < count; planes are `plane` bytes apart.
+    static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, int8_t* to)
+    {
+        int64_t done = 0;
+        if (channels == 3) { // each pixel with a byte that the next one overwrites
+            auto const *r = reinterpret_cast<uint8_t const*>(from), *g = r + plane, *b = g + plane;
+            for (; done + 1 < count; ++done) {
+                uint32_t const pixel = uint32_t(r[done]) | uint32_t(g[done]) << 8 | uint32_t(b[done]) << 16;
+                std::memcpy(to + 3 * done, &pixel, sizeof(pixel));
+            }
+        }
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t i = done; i < count; ++i)
+                to[i * channels + c] = from[c * plane + i];
+    }
+
+    // Row `i` of the copies of all images: a row of the image with zeros round it, and between its elements.
+    static void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, int8_t* copy)
+    {
+        Geometry const& g = p.g;
+        int64_t const *in = p.spread.in, *apart = p.spread.spread;
+        int64_t const h = i % p.extent[1] - g.before[1], d = i / p.extent[1] % p.extent[0] - g.before[0];
+        int64_t const n = i / p.extent[1] / p.extent[0];
+        int8_t* const to = copy + i * p.pitch[1];
+        if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1] || d % apart[0] != 0 || h % apart[1] != 0) {
+            std::memset(to, 0, size_t(p.pitch[1]));
+            return;
+        }
+        int64_t const plane = in[0] * in[1] * in[2], row = (d / apart[0] * in[1] + h / apart[1]) * in[2];
+        if (apart[2] > 1) {
+            std::memset(to, 0, size_t(p.pitch[1]));
+            for (int64_t w = 0; w < in[2]; ++w)
+                if (int64_t const column = g.before[2] + w * apart[2]; column >= 0 && column < p.extent[2])
+                    for (int64_t c = 0; c < g.c; ++c)
+                        to[column * g.c + c] = x.format == Format::kLinear
+                                                   ? x.as<int8_t>()[(n * g.c + c) * plane + row + w]
+                                                   : x.as<int8_t>()[(n * plane + row + w) * x.pixelStride() + c];
+            return;
+        }
+        // Columns [begin, end) of the copy lie in the image.
+        int64_t const begin = std::clamp<int64_t>(g.before[2], 0, p.extent[2]);
+        int64_t const end = std::clamp<int64_t>(g.before[2] + g.in[2], begin, p.extent[2]);
+        std::memset(to, 0, size_t(begin * g.c));
+        std::memset(to + end * g.c, 0, size_t(p.pitch[1] - end * g.c));
+        int64_t const first = row + begin - g.before[2];
+        if (x.format == Format::kLinear) {
+            joinPlanes(x.as<int8_t>() + n * g.c * plane + first, plane, g.c, end - begin, to + begin * g.c);
+            return;
+        }
+        int64_t const pixel = x.pixelStride();
+        int8_t const* from = x.as<int8_t>() + (n * plane + first) * pixel;
+        for (int64_t column = begin; column < end; ++column, from += pixel)
+            std::memcpy(to + column * g.c, from, size_t(g.c));
+    }
+
+    // Tiles [tile, end) of all images' output rows, for the channels of one block.
+    void runBlock(PaddedPrepared const& p, RunArgs& args, int8_t const* x, int8_t const* w, int64_t block, int64_t tile,
+                  int64_t end) const
+    {
+        Geometry const& g = p.g;
+        int64_t const group = block / blocks_, inGroup = block % blocks_, lanes = lanesOf(inGroup);
+        int64_t const lane = (group * vectors_ + inGroup * most_) * width_;
+        bool const last = inGroup == blocks_ - 1;
+        void const* pointers[kMaxPointers];
+        Int8Args a;
+        a.a = pointers;
+        a.pointers = p.sum.pointers;
+        a.ldaBytes = g.stride[2] * p.pitch[2];
+        a.b = w + lane * blockDepth(g);
+        a.start = starts(g, const_cast<int8_t*>(w)) + lane;
+        a.bodyCount = p.sum.quads / stepsAtOnce(p.sum);
+        a.tailCount = p.sum.quads % stepsAtOnce(p.sum);
+        a.output = ends_.output(args, group * groupK_ + inGroup * most_ * width_);
+        a.output.ldcBytes = p.yPixel;
+        a.output.ldrBytes = p.residualPixel;
+        a.output.lastColumns = std::min(groupK_ - inGroup * most_ * width_, lanes) - (lanes - width_);
+        auto* const y = static_cast<char*>(a.output.c);
+        auto const* const residual = static_cast<char const*>(a.output.residual);
+        for (; tile < end; ++tile) {
+            int64_t const inRow = tile % p.tiles, row = tile / p.tiles;
+            int64_t const column = inRow * p.rows + std::min(inRow, p.tall);
+            int64_t const h = row % g.out[1], d = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
+            int8_t const* const from = x + n * p.image + d * g.stride[0] * p.pitch[0] + h * g.stride[1] * p.pitch[1] +
+                                       column * g.stride[2] * p.pitch[2] + group * (g.c / groups_);
+            for (int64_t f = 0; f < p.sum.pointers; ++f)
+                pointers[f] = from + p.offsets[size_t(f)];
+            int64_t const pixel = row * g.out[2] + column;
+            a.output.c = y + pixel * p.yPixel;
+            a.output.residual = residual ? residual + pixel * p.residualPixel : nullptr;
+            p.kernels[inRow < p.tall][last](a);
+        }
+    }
+
+    ir::Node const& node_;
+    Int8Ends ends_;
+    Isa isa_;
+    Dots dots_;
+    int threads_;
+    int64_t width_, groups_, groupK_, vectors_, most_, blocks_; // vectors_, blocks_: of a group's output channels
+    std::shared_ptr<device::PackedFloats const> packed_;
+};
+
+} // namespace
+
+Support Int8PaddedTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsInt8Convolution(p, isa_, 3, Weights::kAny); !s.ok)
+        return s;
+    Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
+    if (Sum(g).pointers > kMaxPointers)
+        return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
+    // The copy of an image that is mostly padding.
+    constexpr double kMostBytes = double(1 << 30);
+    double bytes = double(g.batch) * double(g.c);
+    for (int i = 0; i < 3; ++i)
+        bytes *= double(extentRead(g, i));
+    if (bytes > kMostBytes)
+        return Support::no("with its padding, the input takes more than 1 GiB");
+    return Support::yes();
+}
+
+std::vector<Formats> Int8PaddedTactic::formats(Problem const& p) const
+{
+    Formats f = channelsLastFormats(p);
+    f.inputs[1] = Format::kLinear;
+    std::vector<Formats> list{f};
+    Extents const& x = p.inputs[0].dims;
+    if (x.rank >= 3 && x[1] <= kFewChannels && f.inputs[0] != Format::kLinear) {
+        f.inputs[0] = Format::kLinear;
+        list.push_back(f);
+    }
+    return list;
+}
+
+std::vector<Config> Int8PaddedTactic::configs(Problem const& p) const
+{
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
+    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    std::vector<Config> list;
+    for (int64_t v : {2, 4, 3, 1})
+        if (v <= vectors)
+            list.push_back({v});
+    return list;
+}
+
+double Int8PaddedTactic::estimate(Problem const& p, Config const& config) const
+{
+    Geometry const g = Spread(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
+    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
+    double const most = kernels::jit::int8MaxRows(isa_, dotsOfThisCpu(isa_), int(config[0]));
+    double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);
+    double const tiles = double(g.batch * g.out[0] * g.out[1] * g.groups) * rowTiles;
+    double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
+    // A product a cycle at 3 GHz, a pointer to write for each part of a sum, 30 ns a call and its epilogue, and the
+    // copy at 10 bytes a nanosecond.
+    double const perStep = std::max(rows * groupVectors / blocks, 4.);
+    Sum const sum(g);
+    double copied = double(g.batch) * double(g.c);
+    for (int i = 0; i < 3; ++i)
+        copied *= double(extentRead(g, i));
+    double const call = perStep * (double(sum.pointers * sum.quads) + 6) / 3000 + 0.03 + 0.001 * double(sum.pointers);
+    return (tiles * blocks * call + copied * 2 / 10000) / p.threads;
+}
+
+Result<std::unique_ptr<Kernel>> Int8PaddedTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                             PackedConstants& packed) const
+{
+    if (config.size() != 1 || config[0] < 1 || config[0] > 4)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, config);
+    TW_TRY(kernel->pack(p, packed));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics with emitted kernels for convolutions of i8, transposed or not, one object for each instruction set; what
+// follows the sums is part of the kernels (families/elementwise/epilogue.h).
+// Inputs: 0 x [n, c, (d,) h, w], 1 w, then those of the epilogue.
+#pragma once
+
+#include "families/convolution/tactics.h"
+#include "kernels/cpu/jit/int8_kernel.h"
+
+namespace tw::ops {
+
+// What all of them ask: instruction set, i8, windows of so many dimensions at most, one batch dimension, constant
+// weights (or, with kAny, any), sizes that offsets of 32 bits reach, an epilogue that kernels have.
+Support supportsInt8Convolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes, Weights weights);
+
+// What kernels end with, of one node.
+class Int8Ends
+{
+public:
+    Int8Ends(Problem const& problem, kernels::jit::Isa isa);
+    // `masked`: not all columns of the last vector exist.
+    kernels::jit::Int8Epilogue epilogue(bool masked) const;
+    // Of channels from `first` on; c and residual at the first pixel.
+    kernels::jit::Int8Output output(RunArgs const& args, int64_t first) const;
+    bool hasResidual() const { return residual_.has_value(); }
+    int64_t yBytes() const { return kernels::jit::bytesOf(type_); }
+    int64_t residualBytes() const { return residual_ ? kernels::jit::bytesOf(*residual_) : 0; }
+
+private:
+    kernels::jit::Int8Type type_;
+    std::optional<kernels::jit::Int8Type> residual_;
+    std::optional<kernels::jit::Activation> activation_;
+    std::optional<kernels::jit::ByteTable> table_;
+    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
+};
+
+// How this CPU multiplies bytes with vectors of `isa`.
+kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa);
+
+class Int8ConvolutionTactic : public Tactic, public PackingTactic
+{
+public:
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const final
+    {
+        PackedConstants alone;
+        return loadShared(problem, config, image, alone);
+    }
+
+protected:
+    constexpr Int8ConvolutionTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    {}
+    ~Int8ConvolutionTactic() = default;
+    kernels::jit::Isa isa_;
+};
+
+// Channels-last, windows of two dimensions. Config as of DirectTactic.
+class Int8DirectTactic final : public Int8ConvolutionTactic
+{
+public:
+    constexpr Int8DirectTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Int8ConvolutionTactic(name, version, isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+};
+
+// Over a copy of the image with its padding, which takes any window; x channels-last, or linear where it has few
+// channels. Config: {vectors of output channels in a tile}.
+class Int8PaddedTactic final : public Int8ConvolutionTactic
+{
+public:
+    constexpr Int8PaddedTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Int8ConvolutionTactic(name, version, isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+};
+
+// One filter for each channel; channels-last. Weights, scale and bias are constants. Config: {1: with prefetches}.
+class Int8DepthwiseTactic final : public Int8ConvolutionTactic
+{
+public:
+    constexpr Int8DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Int8ConvolutionTactic(name, version, isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+};
+
+} // namespace tw::ops

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/int8_gemm_tactic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "families/elementwise/activate_jit.h"
+#include "families/elementwise/epilogue.h"
+#include "families/elementwise/int8_bounds.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using kernels::Int8Gemm;
+using kernels::Int8GemmOptions;
+using kernels::jit::Dots;
+using kernels::jit::Int8Type;
+using kernels::jit::Isa;
+using matrix_multiply::Geometry;
+
+Int8Type int8Type(DataType t)
+{
+    return t == DataType::kFloat ? Int8Type::kFloat : t == DataType::kHalf ? Int8Type::kHalf : Int8Type::kInt8;
+}
+
+bool hasContiguousRows(Geometry const& g)
+{
+    return g.aColumn == 1 || g.k <= 1;
+}
+
+// Matrices of a known b, packed once.
+struct PackedInt8
+{
+    device::PackedFloats memory;
+    int64_t each = 0; // bytes of one
+};
+using PackedInt8Ptr = std::shared_ptr<PackedInt8 const>;
+
+Result<PackedInt8Ptr> packInt8(Int8GemmOptions const& o, Geometry const& g, Blob const& b, PackedConstants& packed)
+{
+    Recipe const recipe{"panels of i8 matrices",
+                        {int64_t(o.isa), o.dots != Dots::kWords, o.vectors, g.n, g.k, g.bRow, g.bColumn}};
+    return packed.get<PackedInt8>(b, recipe, [&]() -> Result<PackedInt8> {
+        PackedInt8 made;
+        made.each = Int8Gemm::packedBytes(o, g.n, g.k);
+        int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / matrix : 1;
+        made.memory = device::PackedFloats(count * made.each / 4);
+        if (!made.memory.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(count * made.each) + " bytes of packed weights"};
+        auto* const to = reinterpret_cast<int8_t*>(made.memory.data());
+        for (int64_t i = 0; i < count; ++i)
+            Int8Gemm::packB(o, shapeOf(g), b.as<int8_t>() + i * matrix, to + i * made.each);
+        return made;
+    });
+}
+
+struct Int8GemmPrepared final : Prepared
+{
+    Int8Gemm gemm;
+};
+
+class Int8GemmKernel final : public Kernel
+{
+public:
+    Int8GemmKernel(ir::Node const& node, Int8GemmOptions const& options, PackedInt8Ptr packed)
+        : node_(node), options_(options), packed_(std::move(packed))
+    {}
+    bool readsConstant(size_t i) const override { return i != 1 || !packed_; }
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
+        return Int8Gemm::workspaceBytes(options_, g.m, g.n, g.k);
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override
+    {
+        Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
+        Int8GemmOptions o = options_;
+        o.epilogue.oneScale = in[Epilogue::kScale].dims.volume() == 1;
+        std::vector<kernels::Int8Offsets> offsets;
+        for (kernels::GemmOffsets const& each : offsetsOf(g, packed_ ? packed_->each : 0))
+            offsets.push_back({each.a, each.b});
+        auto prepared = std::make_shared<Int8GemmPrepared>();
+        TW_ASSIGN(prepared->gemm, Int8Gemm::make(o, shapeOf(g), std::move(offsets)));
+        return std::shared_ptr<Prepared const>(std::move(prepared));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const input = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
+        auto const number = [&](size_t i) { return input(i).data ? *input(i).as<float>() : 1.F; };
+        kernels::jit::Int8Output out;
+        out.c = args.outputs[0].data;
+        out.scale = input(Epilogue::kScale).as<float>();
+        out.bias = options_.epilogue.bias ? input(Epilogue::kBias).as<float>() : nullptr;
+        out.residual = options_.epilogue.residual ? input(Epilogue::kResidual).data : nullptr;
+        out.residualScale = number(Epilogue::kResidualScale);
+        out.outputScale = number(Epilogue::kOutputScale);
+        out.innerScale = number(Epilogue::kInnerScale);
+        out.table = input(Epilogue::kTable).as<int8_t>();
+        auto const* const b = packed_ ? reinterpret_cast<int8_t const*>(packed_->memory.data()) : input(1).as<int8_t>();
+        static_cast<Int8GemmPrepared const*>(args.prepared)
+            ->gemm.run(input(0).as<int8_t>(), b, out, args.workspace, *args.workers);
+        return {};
+    }
+
+private:
+    ir::Node const& node_;
+    Int8GemmOptions options_;
+    PackedInt8Ptr packed_; // null: b is not known
+};
+
+} // namespace
+
+Support Int8GemmTactic::supports(Problem const& p) const
+{
+    if (p.inputs[0].type != DataType::kInt8)
+        return Support::no(std::string("multiplies i8, the inputs are ") + nameOf(p.inputs[0].type));
+    if (Support s = supportsIsa(isa_); !s.ok)
+        return s;
+    device::CpuInfo const& cpu = thisCpu();
+    if (dots_ == Dots::kVnni && kernels::jit::dotsOf(cpu, isa_) != Dots::kVnni)
+        return Support::no(isa_ == Isa::kAvx512 ? "needs a CPU with AVX512-VNNI" : "needs a CPU with AVX-VNNI");
+    if (!cpu.f16c)
+        return Support::no("needs a CPU with F16C");
+    return Support::yes();
+}
+
+std::vector<Config> Int8GemmTactic::configs(Problem const& p) const
+{
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    int64_t const width = kernels::jit::vectorWidth(isa_);
+    std::vector<Config> list;
+    for (int64_t vectors : {4, 2, 3, 1}) {
+        if (vectors > 1 && g.n <= (vectors - 1) * width)
+            continue;
+        if (vectors == 1 && g.n > width && g.n > 2 * width * p.threads) // only where there are few panels
+            continue;
+        // A copy costs about as much as four columns of products.
+        bool const thrashes =
+            kernels::thrashesL1(g.aRow, kernels::jit::int8MaxRows(isa_, dots_, int(vectors)), thisCpu().l1DataBytes);
+        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (dots_ != Dots::kWords || thrashes);
+        if (hasContiguousRows(g))
+            list.push_back({vectors, 0});
+        if (!hasContiguousRows(g) || mayCopy)
+            list.push_back({vectors, 1});
+    }
+    return list;
+}
+
+double Int8GemmTactic::estimate(Problem const& p, Config const& config) const
+{
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    double const most = kernels::jit::int8MaxRows(isa_, dots_, int(config[0]));
+    double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+                 panels = std::ceil(columns / double(config[0]));
+    // Cycles of a step (four k) of a tile: dot products (two of 32 bytes each, or up to two of 64; in words four
+    // instructions for one), two loads each, and what the latency of four cycles leaves; a tenth of the loads shows.
+    // 20 ns a call, 3 GHz.
+    double const products = rows * columns / panels, loads = rows + columns / panels;
+    double const rate = (isa_ == Isa::kAvx512 ? 1.5 : 2.) / (dots_ == Dots::kWords ? 3. : 1.);
+    double const step = std::max(products / rate, std::max(loads / 2, 4.)) + loads / 20;
+    double const copied = config[1] != 0 ? double(g.m) * double(g.k) / 16 / 3000 : 0;
+    double const product = tiles * panels * (step * std::ceil(double(g.k) / 4) / 3000. + 0.02) + copied;
+    return double(g.batch.volume()) * product / std::max(p.threads, 1);
+}
+
+Result<std::unique_ptr<Kernel>> Int8GemmTactic::load(Problem const& p, Config const& config,
+                                                     std::string const& image) const
+{
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                           PackedConstants& packed) const
+{
+    if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
+    auto const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
+    auto const has = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
+    Int8GemmOptions o;
+    o.isa = isa_;
+    o.dots = dots_;
+    o.vectors = int(config[0]);
+    Geometry const whole = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    o.packA = config[1] != 0 || !hasContiguousRows(whole);
+    o.packedBefore = p.inputs[1].constant != nullptr;
+    o.l2Bytes = thisCpu().l2Bytes;
+    o.threads = std::max(p.threads, 1);
+    o.epilogue.bias = has(Epilogue::kBias);
+    if (has(Epilogue::kResidual))
+        o.epilogue.residual = int8Type(p.inputs[Epilogue::kResidual].type);
+    o.epilogue.activation = jitActivation(epilogue.activation);
+    o.epilogue.outputScale = has(Epilogue::kOutputScale);
+    o.epilogue.store = int8Type(p.outputs[0].type);
+    o.epilogue.innerScale = has(Epilogue::kInnerScale);
+    if (has(Epilogue::kTable))
+        o.epilogue.table = kernels::jit::byteTableOf(thisCpu(), isa_);
+    o.epilogue.bounded = staysBounded(p, epilogue, double(whole.k));
+    PackedInt8Ptr matrices;
+    if (Blob const* b = p.inputs[1].constant) {
+        Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+        TW_ASSIGN(matrices, packInt8(o, g, *b, packed));
+    }
+    return std::unique_ptr<Kernel>(std::make_unique<Int8GemmKernel>(*p.node, o, std::move(matrices)));
+}
+
+} // namespace tw::ops

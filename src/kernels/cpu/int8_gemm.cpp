@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/int8_gemm.h"
+
+#include <algorithm>
+
+#include "base/round.h"
+#include "kernels/cpu/int8_pack.h"
+
+namespace tw::kernels {
+
+namespace {
+
+constexpr int64_t kLine = 64; // bytes
+constexpr int kUnroll = 4;    // steps of the loop's body, of four k each
+
+int64_t divideUp(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+// An odd number of cache lines, so that neighbouring rows fall into different sets.
+int64_t packedStride(int64_t k)
+{
+    return (divideUp(k, kLine) | 1) * kLine;
+}
+
+int64_t widthOf(Int8GemmOptions const& o)
+{
+    return jit::vectorWidth(o.isa);
+}
+
+// Of rows of a, in L2 beside a panel of b.
+int64_t aBytes(Int8GemmOptions const& o)
+{
+    return o.l2Bytes / 2;
+}
+
+} // namespace
+
+int64_t Int8Gemm::packedBytes(Int8GemmOptions const& o, int64_t n, int64_t k)
+{
+    return int8PanelBytes(k, roundUp(n, widthOf(o)));
+}
+
+void Int8Gemm::packB(Int8GemmOptions const& o, GemmShape const& s, int8_t const* b, int8_t* to)
+{
+    int64_t const width = widthOf(o), panel = o.vectors * width;
+    for (int64_t j = 0; j < s.n; j += panel) {
+        int64_t const columns = std::min(panel, s.n - j), padded = roundUp(columns, width);
+        packInt8Panel(o.dots != jit::Dots::kWords, b + j * s.bColumn, s.k, columns, padded, s.bRow, s.bColumn, to);
+        to += int8PanelBytes(s.k, padded);
+    }
+}
+
+int64_t Int8Gemm::workspaceBytes(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k)
+{
+    int64_t bytes = 0;
+    int64_t const tile = jit::int8MaxRows(o.isa, o.dots, 1); // no tile is taller
+    if (o.packA)
+        bytes += std::min(m * packedStride(k), std::max(aBytes(o) / kLine * kLine, tile * packedStride(k)));
+    if (!o.packedBefore)
+        bytes += roundUp(int8PanelBytes(k, std::min(o.vectors * widthOf(o), roundUp(n, widthOf(o)))), kLine);
+    return bytes * o.threads;
+}
+
+Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const& s, std::vector<Int8Offsets> products)
+{
+    Int8Gemm g;
+    g.options_ = options;
+    g.shape_ = s;
+    g.products_ = std::move(products);
+    if (s.m == 0 || s.n == 0 || g.products_.empty()) {
+        g.products_.clear();
+        return g;
+    }
+    int64_t const width = widthOf(options);
+    g.panel_ = options.vectors * width;
+    g.panels_ = divideUp(s.n, g.panel_);
+    int64_t const vectors = std::min<int64_t>(options.vectors, divideUp(s.n, width));
+    g.tiles_ = divideUp(s.m, jit::int8MaxRows(options.isa, options.dots, int(vectors)));
+    g.height_ = s.m / g.tiles_;
+    g.tallTiles_ = s.m % g.tiles_;
+
+    int64_t const tileBytes = (g.height_ + (g.tallTiles_ > 0)) * packedStride(s.k);
+    g.tilesPerBlock_ = std::clamp<int64_t>(aBytes(options) / tileBytes, 1, g.tiles_);
+    // Parts: enough for every thread and some to even out, each above some microseconds.
+    double const operations = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
+    int64_t const count = int64_t(g.products_.size());
+    int64_t const most = options.threads == 1 ? 1 : int64_t(std::clamp(operations / 2e6, 1., options.threads * 4.));
+    int64_t const blocks = divideUp(most, count * g.panels_);
+    g.tilesPerBlock_ = std::min(g.tilesPerBlock_, divideUp(g.tiles_, std::min(blocks, g.tiles_)));
+    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
+    g.tilesPerBlock_ = divideUp(g.tiles_, g.rowBlocks_);
+    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
+    int64_t const mostGroups = std::min(g.panels_, divideUp(most, count * g.rowBlocks_));
+    int64_t best = INT64_MAX;
+    for (int64_t groups = mostGroups; groups >= 1; --groups) {
+        int64_t const span = divideUp(count * g.rowBlocks_ * groups, options.threads) * divideUp(g.panels_, groups);
+        if (span < best) {
+            best = span;
+            g.groups_ = groups;
+        }
+    }
+    // A run of the loop reads kUnroll rows of a packed panel; the tiles of a block share out the next one.
+    if (options.packedBefore && g.tilesPerBlock_ > 1)
+        g.nextLines_ = divideUp(kUnroll * 4 * std::min(g.panel_, roundUp(s.n, width)) / kLine, g.tilesPerBlock_);
+
+    for (int tall = 0; tall < 2; ++tall)
+        for (int tail = 0; tail < 2; ++tail) {
+            bool const hasTail = s.n % g.panel_ != 0;
+            if ((tall == 0 || g.tallTiles_ > 0) && (tail ? hasTail : g.panels_ > hasTail))
+                TW_TRY(g.emit(int(g.height_) + tall, tail != 0));
+        }
+    return g;
+}
+
+Result<void> Int8Gemm::emit(int height, bool tail)
+{
+    int64_t const width = widthOf(options_), columns = tail ? shape_.n % panel_ : panel_, k = shape_.k;
+    jit::Int8KernelSpec spec;
+    spec.rows = height;
+    spec.vectors = int(divideUp(columns, width));
+    spec.offsetA = options_.packA && options_.dots != jit::Dots::kWords;
+    spec.epilogue = options_.epilogue;
+    spec.epilogue.masked = columns % width != 0;
+    spec.nextLines = int(nextLines_);
+    spec.prefetchC = k >= 64;
+    spec.body = jit::contiguousInt8Loop(options_.isa, spec.vectors, kUnroll);
+    int64_t const done = k / (4 * kUnroll) * 4 * kUnroll;
+    spec.tail = jit::contiguousInt8Loop(options_.isa, spec.vectors, int(divideUp(k - done, 4)));
+    if (k % 4 != 0 && !options_.packA)
+        spec.tail.steps.back().bytes = int(k % 4);
+    TW_ASSIGN(kernels_[height - height_][tail], jit::Int8Kernel::emit(options_.isa, options_.dots, spec));
+    return {};
+}
+
+void Int8Gemm::run(int8_t const* a, int8_t const* b, jit::Int8Output const& output, void* workspace,
+                   Workers& workers) const
+{
+    if (products_.empty())
+        return;
+    Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
+    int64_t const each = workspaceBytes(options_, shape_.m, shape_.n, shape_.k) / options_.threads;
+    sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
+        runPart(part, a, b, output, static_cast<std::byte*>(workspace) + each * worker);
+    });
+}
+
+void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
+                       std::byte* scratch) const
+{
+    int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
+    int64_t const m = shape_.m, n = shape_.n, k = shape_.k, width = widthOf(options_);
+    bool const offset = options_.dots != jit::Dots::kWords;
+    int64_t const firstTile = block * tilesPerBlock_, lastTile = std::min(firstTile + tilesPerBlock_, tiles_);
+    int64_t const firstRow = rowOf(firstTile), rows = rowOf(lastTile) - firstRow;
+    int64_t const firstPanel = panels_ * group / groups_, lastPanel = panels_ * (group + 1) / groups_;
+    a += products_[size_t(product)].a + firstRow * shape_.aRow;
+    b += products_[size_t(product)].b;
+
+    jit::Int8Args args;
+    args.output = output;
+    args.ldaBytes = shape_.aRow;
+    auto* const packedA = reinterpret_cast<int8_t*>(scratch);
+    auto* packedB = packedA;
+    if (options_.packA) {
+        args.ldaBytes = packedStride(k);
+        packInt8Rows(offset, a, rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
+        a = packedA;
+        packedB += rows * args.ldaBytes;
+    }
+    int64_t const cBytes = bytesOf(options_.epilogue.store);
+    int64_t const residualBytes = options_.epilogue.residual ? bytesOf(*options_.epilogue.residual) : 0;
+    args.output.ldcBytes = n * cBytes;
+    args.output.ldrBytes = n * residualBytes;
+    args.bodyCount = k / (4 * kUnroll);
+    args.tailCount = 1;
+    auto panelAt = [&](int64_t panel) { return b + panel * int8PanelBytes(k, panel_); };
+    for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
+        int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
+        int8_t const* packed = panelAt(panel);
+        if (!options_.packedBefore) {
+            packInt8Panel(offset, b + j * shape_.bColumn, k, columns, padded, shape_.bRow, shape_.bColumn, packedB);
+            packed = packedB;
+        }
+        args.start = reinterpret_cast<int32_t const*>(packed);
+        args.b = packed + 4 * padded;
+        args.output.lastColumns = columns - (padded - width);
+        args.output.scale = output.scale + (options_.epilogue.oneScale ? 0 : j);
+        args.output.bias = output.bias ? output.bias + j : nullptr;
+        // The tiles of this panel bring the next one into L2, a share each.
+        int8_t const* next = panelAt(panel + 1 < lastPanel ? panel + 1 : firstPanel);
+        for (int64_t tile = firstTile; tile < lastTile; ++tile, next += nextLines_ * args.bodyCount * kLine) {
+            int64_t const row = rowOf(tile), at = (product * m + row) * n + j;
+            void const* const pointer = a + (row - firstRow) * args.ldaBytes;
+            args.a = &pointer;
+            args.next = next;
+            args.output.c = static_cast<std::byte*>(output.c) + at * cBytes;
+            args.output.residual = static_cast<std::byte const*>(output.residual) + at * residualBytes;
+            kernels_[tile < tallTiles_][columns < panel_](args);
+        }
+    }
+}
+
+} // namespace tw::kernels

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of i8 by emitted micro-kernels (jit/int8_kernel.h): c[m, n] = epilogue(a[m, k] b[k, n]), one after
+// the other for several pairs of operands; c and the residual are dense.
+//
+// Work is cut as in gemm_jit.h, but k never is: a panel of four vectors of columns is 64 k bytes, which L2 holds up to
+// where a sum could leave 32 bits.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/workers.h"
+#include "kernels/cpu/gemm_plain.h"
+#include "kernels/cpu/jit/int8_kernel.h"
+
+namespace tw::kernels {
+
+struct Int8GemmOptions
+{
+    jit::Isa isa = jit::Isa::kAvx2;
+    jit::Dots dots = jit::Dots::kWords;
+    int vectors = 2;           // width of a tile, 1 .. 4
+    bool packedBefore = false; // b, by packB() when it became known; else panel by panel, when a part needs it
+    // The rows of a part are copied first, with the offset that VNNI needs: where columns are not contiguous, where
+    // tiles would thrash L1, and where additions in the kernel cost more (Intel).
+    bool packA = false;
+    int64_t l2Bytes = 1 << 20;
+    int threads = 1;
+    jit::Int8Epilogue epilogue; // but `masked`
+};
+
+// What is added to the operands' addresses for one of the products, in bytes; b packed before: of what packB() makes.
+struct Int8Offsets
+{
+    int64_t a = 0, b = 0;
+};
+
+class Int8Gemm
+{
+public:
+    // Code for this shape and these strides.
+    static Result<Int8Gemm> make(Int8GemmOptions const& options, GemmShape const& shape,
+                                 std::vector<Int8Offsets> products);
+
+    // Scratch memory, 64-byte aligned; grows with each of m, n, k.
+    static int64_t workspaceBytes(Int8GemmOptions const& options, int64_t m, int64_t n, int64_t k);
+    static int64_t packedBytes(Int8GemmOptions const& options, int64_t n, int64_t k);
+    static void packB(Int8GemmOptions const& options, GemmShape const& shape, int8_t const* b,
+                      int8_t* to); // to: 64-byte aligned
+
+    // `output`: of the first tile of the first product; strides and lastColumns are found here.
+    void run(int8_t const* a, int8_t const* b, jit::Int8Output const& output, void* workspace, Workers& workers) const;
+
+private:
+    int64_t rowOf(int64_t tile) const { return tile * height_ + (tile < tallTiles_ ? tile : tallTiles_); }
+    Result<void> emit(int height, bool tail);
+    void runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
+                 std::byte* scratch) const;
+
+    Int8GemmOptions options_;
+    GemmShape shape_;
+    std::vector<Int8Offsets> products_;
+    int64_t panel_ = 0, panels_ = 0;                 // columns of a full panel; the last may be narrower
+    int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
+    int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
+    int64_t nextLines_ = 0;         // of the next panel that each run of a kernel's loop prefetches
+    jit::Int8Kernel kernels_[2][2]; // [one row more][last panel]
+};
+
+} // namespace tw::kernels

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts matrices of i8 in the order in which the kernels of jit/int8_kernel.h read them.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::kernels {
+
+// b[p * bRow + j * bColumn], p < k, j < columns, as a panel of `width` columns (a multiple of 4): first the start values,
+// int32 [width], which are zero without `offset`; then [ceil(k / 4)][width][4] bytes. Zeros where there is no p or j.
+// `to`: 16-byte aligned, int8PanelBytes(k, width) of them.
+inline int64_t int8PanelBytes(int64_t k, int64_t width)
+{
+    return 4 * width * (1 + (k + 3) / 4);
+}
+void packInt8Panel(bool offset, int8_t const* b, int64_t k, int64_t columns, int64_t width, int64_t bRow,
+                   int64_t bColumn, int8_t* to);
+
+// Rows of a, to[i * stride + p] = a[i * aRow + p * aColumn] (plus 128 with `offset`), and zeros as numbers up to the
+// next multiple of 4 of k.
+void packInt8Rows(bool offset, int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int64_t aColumn, int64_t stride,
+                  int8_t* to);
+
+} // namespace tw::kernels

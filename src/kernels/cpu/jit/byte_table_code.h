@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits bytes through a table of 256 bytes, that of -128 first. Includes Xbyak: for .cpp files only.
+#pragma once
+
+#include "kernels/cpu/jit/vector_code.h"
+
+namespace tw::kernels::jit {
+
+// The bytes of register `y`, by AVX512-VBMI; overwrites registers `temp` and temp + 1, and k3. Each permutation chooses
+// among 128 bytes by seven bits of an index: one for numbers from 0 on, one for the others.
+inline void emitByteTable(VectorCode& c, int y, int temp, Xbyak::Reg64 const& table)
+{
+    Xbyak::Zmm const bytes(y), half(temp), positive(temp + 1);
+    c.vmovdqa64(positive, bytes);
+    c.vmovdqu8(half, c.ptr[table + 128]);
+    c.vpermi2b(positive, half, c.ptr[table + 192]);
+    c.vpmovb2m(c.k3, bytes);
+    c.vmovdqu8(half, c.ptr[table]);
+    c.vpermi2b(bytes, half, c.ptr[table + 64]);
+    c.vpblendmb(bytes | c.k3, positive, bytes);
+}
+
+// One byte in memory; overwrites rax.
+inline void emitByteTable(VectorCode& c, Xbyak::RegExp const& byte, Xbyak::Reg64 const& table)
+{
+    c.movsx(c.rax, c.byte[byte]);
+    c.mov(c.al, c.byte[table + c.rax + 128]);
+    c.mov(c.byte[byte], c.al);
+}
+
+// t as i8, in floats, NaN as 0: half to even, into [-128, 127]. Overwrites k3, or register `temp`; `least` and `most`
+// hold -128 and 127.
+inline void emitRoundToByte(VectorCode& c, int t, int least, int most, int temp)
+{
+    constexpr uint8_t kHalfToEven = 0, kOrdered = 7;
+    Vec const x = c.vec(t);
+    if (c.avx512()) {
+        c.vcmpps(c.k3, x, x, kOrdered);
+        c.vrndscaleps(x | c.k3 | Xbyak::util::T_z, x, kHalfToEven);
+    } else {
+        c.vcmpps(c.vec(temp), x, x, kOrdered);
+        c.vandps(x, x, c.vec(temp));
+        c.vroundps(x, x, kHalfToEven);
+    }
+    c.vminps(x, x, c.vec(most));
+    c.vmaxps(x, x, c.vec(least));
+}
+
+} // namespace tw::kernels::jit

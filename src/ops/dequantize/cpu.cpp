@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "families/elementwise/pointwise_jit.h"
+#include "ops/dequantize/op.h"
+#include "tactic/blocks.h"
+#include "tactic/scale_axis.h"
+
+namespace tw::ops::dequantize {
+
+namespace {
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &scale = args.inputs[1], &y = args.outputs[0];
+    ScaleGeometry const g = scaleGeometry(x.dims, node.attrsAs<Attrs>().axis);
+    bool const along = g.inner == 1; // a row runs over scales, else over elements of one scale
+    int64_t const row = along ? g.scales : g.inner, rows = along ? g.outer : g.outer * g.scales;
+    float block[kBlock];
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < row; i += kBlock) {
+            int64_t const n = std::min(kBlock, row - i), at = r * row + i;
+            int8_t const* from = x.as<int8_t>() + at;
+            float const* s = scale.as<float>() + (along ? i : r % g.scales);
+            float* to = floatsAt(y.type, y.data, at, block);
+            for (int64_t e = 0; e < n; ++e)
+                to[e] = float(from[e]) * s[along ? e : 0];
+            storeFloats(y.type, y.data, at, n, to);
+        }
+    return {};
+}
+
+constexpr PlainTactic kPlain{"dequantize_any_plain_cpu", 1, run};
+
+// The same as an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    PointwiseSpec spec;
+    spec.program.inputs = 2;
+    spec.program.steps = {{kernels::jit::PointwiseCode::kMul, 0, 1}};
+    using Kind = PointwiseInput::Kind;
+    spec.inputs = {{0}, {1, a.axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(a.axis, 0)}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
+constexpr PointwiseTactic kAvx512{"dequantize_f32_jit_avx512", 1, Isa::kAvx512, specOf, kInt8};
+constexpr PointwiseTactic kAvx2{"dequantize_f32_jit_avx2", 1, Isa::kAvx2, specOf, kInt8};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::dequantize

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/dequantize/op.h"
+
+#include "tactic/domain.h"
+#include "tactic/registry.h"
+#include "tactic/scale_axis.h"
+
+namespace tw::ops::dequantize {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be i8");
+    if (a.outputType != DataType::kFloat && a.outputType != DataType::kHalf)
+        return ctx.error("there is no output type " + std::to_string(int(a.outputType)) + " (allowed: 0 f32, 1 f16)");
+    TW_TRY(checkScaleAxis(ctx, a.axis));
+    ctx.output(0, a.outputType, ctx.shape(0));
+    return {};
+}
+
+void domain(ir::Node const&, int input, Domain& d)
+{
+    d = input == 1 ? Domain{0.01, 2, false, false} : Domain{-128, 127, true, false};
+}
+
+// One rounding, or two: the same on every device.
+Tolerance tolerance(ir::Node const&, DataType)
+{
+    return {0, 0};
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "dequantize",
+        .minInputs = 2,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .tolerance = tolerance,
+        .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
+        .isElementwise = true,
+        .isCheap = true,
+        .mixesFloats = true,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::dequantize

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantize/op.h"
+
+#include "tactic/domain.h"
+#include "tactic/registry.h"
+#include "tactic/scale_axis.h"
+
+namespace tw::ops::quantize {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    TW_TRY(checkScaleAxis(ctx, ctx.attrs<Attrs>().axis));
+    ctx.output(0, DataType::kInt8, ctx.shape(0));
+    return {};
+}
+
+void domain(ir::Node const&, int input, Domain& d)
+{
+    d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "quantize",
+        .minInputs = 2,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
+        .isElementwise = true,
+        .isCheap = true,
+        .mixesFloats = true,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::quantize

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrence/cpu_products.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/recurrence/cpu_phases.h"
+#include "ops/recurrence/cpu_pieces.h"
+
+namespace tw::ops::recurrence {
+
+namespace {
+
+using kernels::GemmJit;
+
+constexpr int64_t kLeastBatch = 4; // below, a product has too few rows to read weights for
+
+// One run of a layer.
+class Run
+{
+public:
+    Run(Layer const& layer, Pieces const& pieces, RunArgs& args)
+        : l_(layer), pieces_(pieces), args_(args), s_(sizesOf(layer.attrs, args.inputs[kX].dims)),
+          floats_(static_cast<float*>(args.workspace)),
+          lengths_(input(kLengths) ? input(kLengths)->as<int32_t>() : nullptr)
+    {}
+    void run()
+    {
+        loadStates(kH0, floats_ + pieces_.states);
+        if (l_.attrs.cell == Cell::kLstm)
+            loadStates(kC0, floats_ + pieces_.cells);
+        int const parts = int(pieces_.list.size());
+        if (l_.units.size() == size_t(s_.directions)) // a piece has all of its direction's units
+            args_.workers->run(parts, [&](int64_t part, int) {
+                for (int64_t phase = 0; phase < s_.steps * l_.phases(); ++phase)
+                    runPhase(pieces_.list[size_t(part)], phase);
+            });
+        else
+            runPhases(*args_.workers, s_.steps * l_.phases(), parts,
+                      [&](int64_t phase, int part) { runPhase(pieces_.list[size_t(part)], phase); });
+        storeStates(1, floats_ + pieces_.states + (s_.steps % 2) * stateFloats());
+        if (l_.attrs.cell == Cell::kLstm)
+            storeStates(2, floats_ + pieces_.cells);
+    }
+
+private:
+    TensorRef const* input(int i) const
+    {
+        return i < int(args_.inputs.size()) && args_.inputs[size_t(i)].data ? &args_.inputs[size_t(i)] : nullptr;
+    }
+    int64_t stateFloats() const { return s_.directions * s_.batch * l_.stride; }
+    int64_t stateAt(int64_t row) const { return row / s_.batch * s_.stateDir + row % s_.batch * s_.stateRow; }
+    void loadStates(int i, float* to) const
+    {
+        TensorRef const* from = input(i);
+        for (int64_t row = 0; row < s_.directions * s_.batch; ++row, to += l_.stride) {
+            std::fill_n(to, l_.stride, 0.0F);
+            if (from)
+                std::copy_n(from->as<float>() + stateAt(row), s_.hidden, to);
+        }
+    }
+    void storeStates(int output, float const* from) const
+    {
+        for (int64_t row = 0; row < s_.directions * s_.batch; ++row, from += l_.stride)
+            std::copy_n(from, s_.hidden, args_.outputs[size_t(output)].as<float>() + stateAt(row));
+    }
+    // A piece's rows of a tensor of states that begins there in the workspace.
+    float* rowsOf(Piece const& p, int64_t begin) const
+    {
+        return floats_ + begin + (p.units->direction * s_.batch + p.first) * l_.stride;
+    }
+    float* statesOf(Piece const& p, int64_t step) const // those of even and odd steps
+    {
+        return rowsOf(p, pieces_.states + step % 2 * stateFloats());
+    }
+
+    // ---- where step i of sequence n finds things
+
+    int64_t lengthOf(int64_t n) const { return lengths_ ? std::clamp<int64_t>(lengths_[n], 0, s_.steps) : s_.steps; }
+    int64_t timeOf(Piece const& p, int64_t i, int64_t n) const
+    {
+        int64_t const length = lengthOf(n);
+        return i < length && s_.isReverse(l_.attrs, p.units->direction) ? length - 1 - i : i;
+    }
+    // Whether a chunk's rows of x lie one after the other.
+    bool isDense(Piece const& p) const
+    {
+        return p.rows == s_.batch && (!l_.attrs.batchFirst || s_.batch == 1) &&
+               !(lengths_ && s_.isReverse(l_.attrs, p.units->direction));
+    }
+    int64_t chunkAt(Piece const& p, int64_t begin) const { return std::min(p.chunk, s_.steps - begin); }
+    // Where the products of step i of a chunk stand: dense chunks of a reversed direction begin with the last step.
+    int64_t placeOf(Piece const& p, int64_t i) const
+    {
+        int64_t const begin = i / p.chunk * p.chunk;
+        bool const backwards = isDense(p) && s_.isReverse(l_.attrs, p.units->direction);
+        return backwards ? begin + chunkAt(p, begin) - 1 - i : i - begin;
+    }
+
+    void multiplyInputs(Piece const& p, int64_t begin) const
+    {
+        int64_t const steps = chunkAt(p, begin), columns = l_.gates() * p.units->width;
+        float const* x = args_.inputs[kX].as<float>();
+        if (isDense(p)) {
+            x += (s_.isReverse(l_.attrs, p.units->direction) ? s_.steps - begin - steps : begin) * s_.xStep;
+        } else {
+            float* to = floats_ + p.gathered;
+            for (int64_t i = begin; i < begin + steps; ++i)
+                for (int64_t n = p.first; n < p.first + p.rows; ++n, to += l_.inputs)
+                    std::copy_n(x + timeOf(p, i, n) * s_.xStep + n * s_.xRow, l_.inputs, to);
+            x = floats_ + p.gathered;
+        }
+        float* const to = floats_ + p.product;
+        if (l_.hasW)
+            (steps == p.chunk ? p.inputs : p.lastInputs)
+                ->run(x, p.units->w.data(), p.units->bias.data(), nullptr, to, floats_ + p.scratch, serialWorkers());
+        else
+            spreadInputs(p, l_.skips ? x : nullptr, steps * p.rows, columns, to);
+    }
+    // x, if any, to each gate.
+    void spreadInputs(Piece const& p, float const* x, int64_t rows, int64_t columns, float* to) const
+    {
+        int64_t const units = std::min(p.units->width, s_.hidden - p.units->first);
+        for (int64_t row = 0; row < rows; ++row, to += columns) {
+            std::copy_n(p.units->bias.data(), columns, to);
+            for (int g = 0; x && g < l_.gates(); ++g)
+                for (int64_t j = 0; j < units; ++j)
+                    to[g * p.units->width + j] += x[row * s_.hidden + p.units->first + j];
+        }
+    }
+
+    void runPhase(Piece const& p, int64_t phase) const
+    {
+        int64_t const i = phase / l_.phases(), first = p.units->first, width = p.units->width;
+        int const part = int(phase % l_.phases()), gate = part == 0 ? 0 : 2;
+        if (part == 0 && i % p.chunk == 0)
+            multiplyInputs(p, i);
+        float const* const h = part == 0 ? statesOf(p, i) : rowsOf(p, pieces_.resets);
+        float* const sums = floats_ + p.sums;
+        p.states[part]->run(h, p.units->recurrent[part].data(), nullptr, nullptr, sums, floats_ + p.scratch,
+                            serialWorkers());
+        auto** const x = reinterpret_cast<float const**>(floats_ + p.pointers);
+        auto** const y = const_cast<float**>(x + p.rows);
+        for (int64_t row = 0; row < p.rows; ++row) {
+            int64_t const n = p.first + row, place = placeOf(p, i) * p.rows + row;
+            x[row] = i < lengthOf(n) ? floats_ + p.product + (place * l_.gates() + gate) * width : nullptr;
+            y[row] = args_.outputs[0].as<float>() + timeOf(p, i, n) * s_.yStep + n * s_.yRow +
+                     p.units->direction * s_.hidden + first;
+        }
+        Step step;
+        step.hidden = s_.hidden - first;
+        step.stride = l_.stride;
+        step.rows = p.rows;
+        step.gate = width;
+        step.before = statesOf(p, i) + first;
+        step.to = (l_.isTwoPhase() && part == 0 ? rowsOf(p, pieces_.resets) : statesOf(p, i + 1)) + first;
+        step.c = rowsOf(p, pieces_.cells) + first;
+        step.z = rowsOf(p, pieces_.updates) + first;
+        step.sums = sums;
+        step.sumsRow = l_.gatesIn(part) * width;
+        step.bias = p.units->stateBias.data();
+        step.clip = l_.attrs.clip > 0 ? float(l_.attrs.clip) : INFINITY;
+        step.inputForget = l_.attrs.inputForget;
+        step.peepholes = p.units->peepholes.data();
+        step.peepholeRow = width;
+        step.x = x;
+        step.y = y;
+        step.end = width / l_.kernels->floats;
+        l_.kernels->cells[l_.options][stepKindOf(l_.attrs, part)](step);
+    }
+    Layer const& l_;
+    Pieces const& pieces_;
+    RunArgs& args_;
+    Sizes const s_;
+    float* const floats_;
+    int32_t const* const lengths_;
+};
+
+class ProductsKernel final : public Kernel
+{
+public:
+    explicit ProductsKernel(Layer layer) : layer_(std::move(layer)) {}
+    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias && i != kPeepholes; }
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        auto const pieces = piecesOf(layer_, in[kX].dims, false);
+        return pieces.ok() ? (*pieces)->total * int64_t(sizeof(float)) : 0;
+    }
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override
+    {
+        TW_ASSIGN(auto pieces, piecesOf(layer_, in[kX].dims, true));
+        return std::shared_ptr<Prepared const>(std::move(pieces));
+    }
+    Result<void> run(RunArgs& args) const override
+    {
+        Run(layer_, *static_cast<Pieces const*>(args.prepared), args).run();
+        return {};
+    }
+
+private:
+    Layer layer_;
+};
+
+} // namespace
+
+Support ProductsTactic::supports(Problem const& p) const
+{
+    Extents const& x = p.inputs[kX].dims;
+    if (Support const known = supportsKnownFloats(p); !known.ok)
+        return known;
+    if (sizesOf(p.node->attrsAs<Attrs>(), x).batch < kLeastBatch)
+        return Support::no("takes a batch of at least " + std::to_string(kLeastBatch) + " sequences");
+    return supportsIsa(isa_);
+}
+
+std::vector<Config> ProductsTactic::configs(Problem const& p) const
+{
+    // Tiles of 2 to 4 vectors are within 2 % of each other.
+    if (p.threads / directionsOf(p.node->attrsAs<Attrs>()) < 2)
+        return {{3, 0}};
+    return {{3, 1}, {3, 0}};
+}
+
+double ProductsTactic::estimate(Problem const& p, Config const& config) const
+{
+    Blob const* const r = p.inputs[kR].constant;
+    bool const fits = r && r->sizeBytes() < thisCpu().l2Bytes; // of weights that every worker reads
+    return estimateOf(p, isa_, config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
+}
+
+Result<std::unique_ptr<Kernel>> ProductsTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
+    TW_ASSIGN(Layer layer, layerOf(p, isa_, int(config[0]), config[1] != 0));
+    return std::unique_ptr<Kernel>(std::make_unique<ProductsKernel>(std::move(layer)));
+}
+
+} // namespace tw::ops::recurrence

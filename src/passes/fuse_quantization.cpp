@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes nodes of sums compute with integers where both their factors are dequantized ones.
+//   y = conv(dequantize(x, s), dequantize(w, t), b; f)       ->  y = conv(x, w, b; f) with scale s t
+//   the same behind quantize(y, u) for all readers of y      ->  i8: scale s t / u, bias b / u, or f and then 1 / u
+//   residual dequantize(r, v)                                ->  r with its scale v, or v / u
+//   f(dequantize(quantize(conv(...), p), p) + dequantize(r, v))  ->  conv(..., r; f) that rounds to steps of p in between
+//   quantize(pool(dequantize(x, s)), s)                      ->  pool(x), averages
+// Convolutions, transposed or not, matrix products and fully connected layers; w may have a scale for each output channel
+// (column). See docs/adr/0012-int8-in-the-graph.md. A sum with a residual in floats has a result in floats, as the guide
+// says (the sum's first input decides). What is left of constants behind dequantize becomes a constant. Expects
+// Form::kFused, so that the node has its epilogue; stands after quantize_ranges and move_quantization. Leaves alone: norms
+// and gates, groups of a transposed convolution whose channels have scales of their own, GPUs (no kernels yet).
+#include <algorithm>
+
+#include "ops/activation/op.h"
+#include "ops/convolution/op.h"
+#include "ops/dequantize/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/pooling/op.h"
+#include "ops/quantize/op.h"
+#include "passes/list.h"
+#include "passes/quantization.h"
+#include "passes/rewrite.h"
+#include "recipe/recipes.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::Epilogue;
+using Operation = ops::elementwise::Operation;
+
+Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n)
+{
+    return n.op == &ops::convolution::def() ? static_cast<ops::convolution::Attrs&>(attrs).epilogue
+                                            : static_cast<ops::matrix_multiply::Attrs&>(attrs).epilogue;
+}
+
+// Channels of the output that may have scales of their own, and where the weights have them.
+struct Channels
+{
+    int64_t count = 1;
+    int axis = -1;
+};
+
+Channels channelsOf(ir::Node const& n)
+{
+    ir::Value const &w = *n.inputs[1], &y = *n.outputs[0];
+    if (n.op == &ops::convolution::def()) {
+        auto const& a = n.attrsAs<ops::convolution::Attrs>();
+        size_t const axis = y.shape.size() - (w.shape.size() - 2) - 1;
+        int64_t const k = y.shape[axis].value();
+        if (a.transposed)
+            return {k, a.groups == 1 ? 1 : -1};
+        return {k, 0};
+    }
+    using enum ops::matrix_multiply::MatrixOperation;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    if (a.connected)
+        return {w.shape[0].isConst() ? w.shape[0].value() : 1, w.shape[0].isConst() ? 0 : -1};
+    if (a.b == kVector)
+        return {};
+    int const axis = w.rank() - (a.b == kTranspose ? 2 : 1);
+    ir::Dim const& columns = w.shape[size_t(axis)];
+    return columns.isConst() ? Channels{columns.value(), axis} : Channels{};
+}
+
+bool isSum(ir::Node const& n)
+{
+    if (n.op == &ops::convolution::def())
+        return true;
+    return n.op == &ops::matrix_multiply::def() && !ops::matrix_multiply::isGated(n) &&
+           !ops::matrix_multiply::hasNorm(n);
+}
+
+// Whether a positive factor goes through the activation.
+bool isHomogeneous(ops::FusedActivation const& f)
+{
+    using ops::activation::Kind;
+    return !f.any() || Kind(f.kind) == Kind::kRelu || Kind(f.kind) == Kind::kLeakyRelu;
+}
+
+ir::Value* inputOf(ir::Node const& n, int i)
+{
+    return ops::hasInput(n, i) ? n.inputs[size_t(i)] : nullptr;
+}
+
+class Fusing
+{
+public:
+    Fusing(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+
+    Result<bool> run()
+    {
+        if (std::any_of(g_.nodes.begin(), g_.nodes.end(),
+                        [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
+            TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
+        }
+        std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
+        for (auto const& n : g_.nodes)
+            if (ctx_.target.cpu() && n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
+                (isSum(*n) || n->op == &ops::pooling::def()))
+                nodes.push_back(n.get());
+        for (ir::Node* n : nodes)
+            TW_TRY(isSum(*n) ? fuseSum(*n) : fusePooling(*n));
+        TW_TRY(foldConstants());
+        if (changed_)
+            g_.eraseUnusedValues();
+        return changed_;
+    }
+
+private:
+    // The quantize nodes that read y, all of one scale; empty when anybody else reads it.
+    std::vector<ir::Node*> quantizersOf(ir::Value const& y)
+    {
+        if (g_.isOutput(&y))
+            return {};
+        std::vector<ir::Node*> const readers = readersOf(g_, &y);
+        for (ir::Node const* r : readers)
+            if (!isQuantize(r) || !isPerTensor(*r) || !r->inputs[1]->isConstant() ||
+                !haveSameScale(*r->inputs[1], *readers[0]->inputs[1], ctx_))
+                return {};
+        return readers;
+    }
+
+    // A constant computed by `compute`.
+    Result<ir::Value*> constant(std::string const& name, Extents const& dims,
+                                std::function<Result<ir::Value*>(recipe::Computation&)> const& compute)
+    {
+        recipe::Computation c(ctx_.recipes);
+        TW_ASSIGN(ir::Value * result, compute(c));
+        TW_ASSIGN(BlobPtr data, c.finish(result));
+        auto made = std::make_shared<ir::Constant>();
+        made->data = std::move(data);
+        return g_.addConstant(name, DataType::kFloat, dims, std::move(made));
+    }
+    static Result<ir::Value*> apply(recipe::Computation& c, Operation op, ir::Value* a, ir::Value* b)
+    {
+        return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b});
+    }
+    // a, by `unit` where there is one.
+    static Result<ir::Value*> inUnits(recipe::Computation& c, ir::Value* a, ir::Value const* unit)
+    {
+        return unit ? apply(c, Operation::kDiv, a, c.take(*unit, {1})) : Result<ir::Value*>(a);
+    }
+
+    // What adds integers to a sum that is rounded to integers first.
+    struct Behind
+    {
+        std::vector<ir::Node*> nodes; // quantize, dequantize, sum, perhaps an activation
+        ir::Value* residual = nullptr;
+
+        ir::Value const* step() const { return nodes[0]->inputs[1]; }
+        ir::Value* result() const { return nodes.back()->outputs[0]; }
+    };
+    ir::Node* onlyReader(ir::Value const& v) const
+    {
+        std::vector<ir::Node*> const readers = readersOf(g_, &v);
+        return readers.size() == 1 && !g_.isOutput(&v) ? readers[0] : nullptr;
+    }
+    std::optional<Behind> behind(ir::Node const& n, Epilogue const& epilogue)
+    {
+        ir::Value const& y = *n.outputs[0];
+        ir::Value const* const bias = inputOf(n, Epilogue::kBias);
+        if (epilogue.activation.any() || inputOf(n, Epilogue::kResidual) || (bias && !bias->isConstant()))
+            return std::nullopt;
+        Behind b;
+        ir::Node* const q = onlyReader(y);
+        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? onlyReader(*q->outputs[0]) : nullptr;
+        auto const again = isDequantize(d) ? dequantizedOf(d->outputs[0]) : std::nullopt;
+        if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale, ctx_))
+            return std::nullopt;
+        ir::Node* const sum = onlyReader(*d->outputs[0]);
+        if (!sum || sum->op != &ops::elementwise::def() || sum->inputs[0] == sum->inputs[1] ||
+            sum->attrsAs<ops::elementwise::Attrs>().operation != Operation::kSum)
+            return std::nullopt;
+        b.residual = sum->inputs[sum->inputs[0] == d->outputs[0] ? 1 : 0];
+        auto const r = dequantizedOf(b.residual);
+        if (!r || !r->isPerTensor() || !r->scale->isConstant() || !(b.residual->shape == y.shape) ||
+            sum->outputs[0]->type != y.type || b.residual->type != y.type)
+            return std::nullopt;
+        b.nodes = {q, d, sum};
+        if (ir::Node* const f = onlyReader(*sum->outputs[0]); f && f->op == &ops::activation::def())
+            b.nodes.push_back(f);
+        for (ir::Node const* node : b.nodes)
+            if (!canJoin(n, *node))
+                return std::nullopt;
+        return b;
+    }
+
+    Result<void> fuseSum(ir::Node& n)
+    {
+        auto const x = dequantizedOf(n.inputs[0]), w = dequantizedOf(n.inputs[1]);
+        Channels const channels = channelsOf(n);
+        if (!x || !w || !x->isPerTensor() || (!w->isPerTensor() && w->axis != channels.axis) ||
+            !x->scale->isConstant() || !w->scale->isConstant() || w->integers->type != DataType::kInt8)
+            return {};
+        std::unique_ptr<ir::AttrsBase> attrs = n.attrs->clone();
+        Epilogue& epilogue = epilogueOf(*attrs, n);
+        auto const more = behind(n, epilogue);
+        if (more && more->nodes.size() > 3)
+            epilogue.activation = ops::FusedActivation(more->nodes[3]->attrsAs<ops::activation::Attrs>());
+        ir::Value* const y = more ? more->result() : n.outputs[0];
+        ir::Value const* const bias = inputOf(n, Epilogue::kBias);
+        ir::Value* const residual = more ? more->residual : inputOf(n, Epilogue::kResidual);
+        auto const r = dequantizedOf(residual);
+        bool const isWholeResidual = r && r->isPerTensor() && r->scale->isConstant();
+        std::vector<ir::Node*> const quantizers =
+            residual && !isWholeResidual ? std::vector<ir::Node*>() : quantizersOf(*y);
+        // The unit of what the epilogue computes: the output's step, or 1.
+        ir::Value const* const step = quantizers.empty() ? nullptr : quantizers[0]->inputs[1];
+        ir::Value const* const unit =
+            step && isHomogeneous(epilogue.activation) && (!bias || bias->isConstant()) ? step : nullptr;
+        ir::Value const* const sumUnit = more ? more->step() : unit;
+        std::vector<ir::Value*> inputs = n.inputs;
+        inputs.resize(Epilogue::kEnd);
+        inputs[0] = x->integers;
+        inputs[1] = w->integers;
+        Extents const scales{w->isPerTensor() ? 1 : channels.count};
+        TW_ASSIGN(inputs[Epilogue::kScale], constant(n.name + ".scale", scales, [&](auto& c) -> Result<ir::Value*> {
+                      TW_ASSIGN(ir::Value * product,
+                                apply(c, Operation::kProd, c.take(*w->scale, scales), c.take(*x->scale, {1})));
+                      return inUnits(c, product, sumUnit);
+                  }));
+        if (bias && (sumUnit || bias->type != DataType::kFloat)) {
+            if (!bias->isConstant())
+                return {}; // f16, which nobody makes beside integers
+            TW_ASSIGN(inputs[Epilogue::kBias],
+                      constant(bias->name, ir::extentsOf(bias->shape), [&](auto& c) -> Result<ir::Value*> {
+                          ir::Value* b = c.take(*bias);
+                          if (bias->type != DataType::kFloat) {
+                              TW_ASSIGN(b, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {b}));
+                          }
+                          return inUnits(c, b, sumUnit);
+                      }));
+        }
+        if (isWholeResidual) {
+            inputs[Epilogue::kResidual] = r->integers;
+            TW_ASSIGN(inputs[Epilogue::kResidualScale], constant(n.name + ".residual_scale", {1}, [&](auto& c) {
+                          return inUnits(c, c.take(*r->scale, {1}), unit);
+                      }));
+        }
+        if (more) {
+            TW_ASSIGN(inputs[Epilogue::kInnerScale], constant(n.name + ".inner_scale", {1}, [&](auto& c) {
+                          return inUnits(c, c.take(*more->step(), {1}), unit);
+                      }));
+        }
+        if (step && !unit) {
+            TW_ASSIGN(inputs[Epilogue::kOutputScale], constant(n.name + ".output_scale", {1}, [&](auto& c) {
+                          return inUnits(c, c.literal(DataType::kFloat, {1}, 1), step);
+                      }));
+        }
+        while (!inputs.back())
+            inputs.pop_back();
+        epilogue.outputType = int32_t(step ? DataType::kInt8 : y->type);
+        std::vector<ir::Value*> const read{n.inputs[0], n.inputs[1], residual};
+        std::vector<ir::Node*> nodes{&n};
+        if (more)
+            nodes.insert(nodes.end(), more->nodes.begin(), more->nodes.end());
+        return replace(nodes, std::move(attrs), std::move(inputs), quantizers, read);
+    }
+
+    // An average of integers by their own step.
+    Result<void> fusePooling(ir::Node& n)
+    {
+        auto const x = dequantizedOf(n.inputs[0]);
+        if (!x || !x->isPerTensor() || n.body || n.attrsAs<ops::pooling::Attrs>().kind == ops::pooling::Kind::kMax)
+            return {};
+        std::vector<ir::Node*> const quantizers = quantizersOf(*n.outputs[0]);
+        if (quantizers.empty() || !haveSameScale(*x->scale, *quantizers[0]->inputs[1], ctx_))
+            return {};
+        return replace({&n}, n.attrs->clone(), {x->integers}, quantizers, {n.inputs[0]});
+    }
+
+    // A node like the first of `nodes`, with these attributes and inputs, takes the place of them all and of those that
+    // quantize the last one's result. What only they read goes.
+    Result<void> replace(std::vector<ir::Node*> const& nodes, std::unique_ptr<ir::AttrsBase> attrs,
+                         std::vector<ir::Value*> inputs, std::vector<ir::Node*> const& quantizers,
+                         std::vector<ir::Value*> const& read)
+    {
+        ir::Node const& head = *nodes[0];
+        ir::Node const& last = *nodes.back();
+        TW_ASSIGN(ir::Node * made,
+                  g_.addNode(*head.op, std::move(attrs), std::move(inputs), head.name, {}, g_.positionOf(&last)));
+        takePlaceOf(*made, head);
+        made->outputTypes.assign(1, {});
+        for (size_t i = 1; i < nodes.size(); ++i)
+            joinOrigins(*made, *made, *nodes[i]);
+        ir::Value* const y = made->outputs[0];
+        y->name = quantizers.empty() ? last.outputs[0]->name : quantizers[0]->outputs[0]->name;
+        if (quantizers.empty()) {
+            made->outputTypes = last.outputTypes;
+            g_.replaceAllUses(last.outputs[0], y);
+        }
+        for (ir::Node* q : quantizers) {
+            if (!q->layers.empty()) // else it is of a range, and no layer of the network
+                joinOrigins(*made, *made, *q);
+            if (!replaceValue(g_, q->outputs[0], y))
+                return internalError("'" + q->name + "' makes an output that cannot be renamed");
+            g_.eraseNode(q);
+        }
+        made->outputTypes.resize(1);
+        for (size_t i = nodes.size(); i-- > 0;)
+            g_.eraseNode(nodes[i]);
+        for (ir::Value* v : read)
+            if (v && isDequantize(v->producer) && g_.useCount(v) == 0) {
+                made->layers.insert(made->layers.end(), v->producer->layers.begin(), v->producer->layers.end());
+                g_.eraseNode(v->producer);
+            }
+        std::string const to = y->type == DataType::kInt8 ? "" : ", to " + std::string(nameOf(y->type));
+        ctx_.log.verbose("INT8: '" + made->name + "'" + to);
+        changed_ = true;
+        return {};
+    }
+
+    // dequantize(constant) that nobody takes as integers.
+    Result<void> foldConstants()
+    {
+        for (size_t i = 0; i < g_.nodes.size(); ++i) {
+            ir::Node* const n = g_.nodes[i].get();
+            if (!isDequantize(n) || !n->inputs[0]->isConstant() || !n->inputs[1]->isConstant() ||
+                g_.isOutput(n->outputs[0]))
+                continue;
+            recipe::Computation c(ctx_.recipes);
+            TW_ASSIGN(ir::Value * y, c.add(*n->op, *n->attrs, {c.take(*n->inputs[0]), c.take(*n->inputs[1])}));
+            auto made = std::make_shared<ir::Constant>();
+            TW_ASSIGN(made->data, c.finish(y));
+            ir::Value* const v = n->outputs[0];
+            g_.replaceAllUses(v, g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), std::move(made)));
+            g_.eraseNode(n);
+            --i;
+            changed_ = true;
+        }
+        return {};
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+    bool changed_ = false;
+};
+
+} // namespace
+
+Result<bool> fuseQuantization(ir::Graph& g, PassContext const& ctx)
+{
+    return Fusing(g, ctx).run();
+}
+
+} // namespace tw::passes

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings quantize up and dequantize down through nodes that move elements, so that these move bytes and both arrive at what
+// computes with integers.
+//   move(dequantize(x, s))               ->  dequantize(move(x), s)      shuffle, slice, gather, padding, maximum pooling,
+//                                                                        resize by nearest, concatenation of equal scales
+//   quantize(move(x), s)                 ->  move(quantize(x, s))        the same; where `move` makes fewer elements than it
+//                                                                        reads, only if all readers of x want the same
+//   quantize(dequantize(x, s), s)        ->  x
+//   two quantize of one value and scale  ->  one
+// Scales along an axis (weights) go through shuffles that keep the axis. Form::kCanonical's passes run it in turn with
+// themselves, so that weights behind a transposition are folded. Leaves alone: graph outputs in between, nodes on the host.
+#include <algorithm>
+
+#include "ops/dequantize/op.h"
+#include "ops/gather/op.h"
+#include "ops/quantize/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/list.h"
+#include "passes/quantization.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+// The dimension of y that holds what `axis` of x holds, in the same order; -1: there is none.
+int axisBehind(ir::Node const& shuffle, int axis)
+{
+    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
+    ir::Value const &x = *shuffle.inputs[0], &y = *shuffle.outputs[0];
+    if ((shuffle.inputs.size() > 1 && shuffle.inputs[1]) || !ir::isStatic(x.shape) || !ir::isStatic(y.shape))
+        return -1;
+    auto placeOf = [](std::vector<int64_t> const& permutation, int d) {
+        auto const at = std::find(permutation.begin(), permutation.end(), d);
+        return permutation.empty() ? d : int(at - permutation.begin());
+    };
+    Extents const before = ops::shuffle::permuted(ir::extentsOf(x.shape), a.firstTranspose);
+    Extents const after = ops::shuffle::unpermuted(ir::extentsOf(y.shape), a.secondTranspose);
+    int const from = placeOf(a.firstTranspose, axis);
+    for (int d = 0; d < after.rank; ++d)
+        if (after[d] == before[from] && after.volume(0, d) == before.volume(0, from))
+            return placeOf(a.secondTranspose, d);
+    return -1;
+}
+
+// What chooses some of its input's elements.
+bool dropsElements(ir::Node const& n)
+{
+    return n.op == &ops::slice::def() || n.op == &ops::gather::def();
+}
+
+class Moving
+{
+public:
+    Moving(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+
+    Result<bool> run()
+    {
+        bool changed = false;
+        for (bool again = true; again;) {
+            again = false;
+            for (size_t i = 0; i < g_.nodes.size() && !again; ++i) {
+                ir::Node& n = *g_.nodes[i];
+                if (isQuantize(&n)) {
+                    again = cancel(n) || merge(n);
+                    if (!again) {
+                        TW_ASSIGN(again, moveUp(n));
+                    }
+                } else if (movesElements(n)) {
+                    TW_ASSIGN(again, moveDown(n));
+                }
+            }
+            changed = changed || again;
+        }
+        if (changed)
+            g_.eraseUnusedValues();
+        return changed;
+    }
+
+private:
+    // quantize(dequantize(x, s), s)
+    bool cancel(ir::Node& q)
+    {
+        auto const d = dequantizedOf(q.inputs[0]);
+        if (!d || !d->isPerTensor() || !isPerTensor(q) || !haveSameScale(*d->scale, *q.inputs[1], ctx_) ||
+            !replaceValue(g_, q.outputs[0], d->integers))
+            return false;
+        ir::Node* const dequantize = d->node;
+        g_.eraseNode(&q);
+        if (g_.useCount(dequantize->outputs[0]) == 0)
+            g_.eraseNode(dequantize);
+        return true;
+    }
+
+    bool merge(ir::Node& q)
+    {
+        for (ir::Node* other : readersOf(g_, q.inputs[0])) {
+            if (other == &q)
+                return false; // the first of its kind
+            if (isQuantize(other) && isPerTensor(*other) && isPerTensor(q) &&
+                haveSameScale(*other->inputs[1], *q.inputs[1], ctx_) &&
+                replaceValue(g_, q.outputs[0], other->outputs[0])) {
+                joinOrigins(*other, *other, q);
+                g_.eraseNode(&q);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    Result<bool> moveDown(ir::Node& n)
+    {
+        auto const first = dequantizedOf(n.inputs[0]);
+        if (!first)
+            return false;
+        int axis = -1;
+        std::vector<ir::Value*> inputs = n.inputs;
+        for (size_t i = 0; i < movedInputs(n); ++i) {
+            auto const d = dequantizedOf(n.inputs[i]);
+            if (!d || n.inputs[i]->type != first->node->outputs[0]->type)
+                return false;
+            if (!d->isPerTensor()) {
+                axis = n.op == &ops::shuffle::def() ? axisBehind(n, d->axis) : -1;
+                if (axis < 0)
+                    return false;
+            } else if (!haveSameScale(*first->scale, *d->scale, ctx_)) {
+                return false;
+            }
+            inputs[i] = d->integers;
+        }
+        int const position = g_.positionOf(&n);
+        TW_ASSIGN(ir::Node * moved, addAlike(g_, n, inputs, position));
+        auto attrs = std::make_unique<ops::dequantize::Attrs>(axis, n.outputs[0]->type);
+        TW_ASSIGN(ir::Node * after, g_.addNode(ops::dequantize::def(), std::move(attrs),
+                                               {moved->outputs[0], first->scale}, first->node->name, {}, position + 1));
+        takePlaceOf(*after, *first->node);
+        moved->outputs[0]->name += ".integers";
+        after->outputs[0]->name = n.outputs[0]->name;
+        std::vector<ir::Value*> const read(n.inputs.begin(), n.inputs.begin() + int64_t(movedInputs(n)));
+        if (!replaceValue(g_, n.outputs[0], after->outputs[0])) {
+            g_.eraseNode(after);
+            g_.eraseNode(moved);
+            return false;
+        }
+        g_.eraseNode(&n);
+        eraseUnread(read);
+        return true;
+    }
+
+    // Whether every reader of `x` is of the kind of `n` and read by nothing but quantize with the scale of `q`.
+    bool allWant(ir::Value const& x, ir::Node const& n, ir::Node const& q)
+    {
+        for (ir::Node const* r : readersOf(g_, &x)) {
+            if (isQuantize(r) && isPerTensor(*r) && haveSameScale(*r->inputs[1], *q.inputs[1], ctx_))
+                continue;
+            if (r->op != n.op || !movesElements(*r) || g_.isOutput(r->outputs[0]))
+                return false;
+            for (ir::Node const* s : readersOf(g_, r->outputs[0]))
+                if (!isQuantize(s) || !isPerTensor(*s) || !haveSameScale(*s->inputs[1], *q.inputs[1], ctx_))
+                    return false;
+        }
+        return true;
+    }
+
+    Result<bool> moveUp(ir::Node& q)
+    {
+        ir::Node* const n = onlyProducer(g_, q.inputs[0]);
+        if (!n || !movesElements(*n) || !isPerTensor(q))
+            return false;
+        std::vector<ir::Value*> inputs = n->inputs;
+        for (size_t i = 0; i < movedInputs(*n); ++i)
+            if (!isFloating(inputs[i]->type) || inputs[i]->host || (dropsElements(*n) && !allWant(*inputs[i], *n, q)))
+                return false;
+        int const position = g_.positionOf(n);
+        std::vector<ir::Node*> made;
+        std::map<ir::Value*, ir::Value*> integers;
+        for (size_t i = 0; i < movedInputs(*n); ++i) {
+            ir::Value*& to = integers[inputs[i]];
+            if (!to) {
+                TW_ASSIGN(ir::Node * before,
+                          g_.addNode(ops::quantize::def(), q.attrs->clone(), {inputs[i], q.inputs[1]}, q.name, {},
+                                     position + int(made.size())));
+                takePlaceOf(*before, q);
+                made.push_back(before);
+                to = before->outputs[0];
+                to->name = inputs[i]->name + ".integers";
+            }
+            inputs[i] = to;
+        }
+        TW_ASSIGN(ir::Node * moved, addAlike(g_, *n, inputs, position + int(made.size())));
+        moved->outputs[0]->name = q.outputs[0]->name;
+        if (!replaceValue(g_, q.outputs[0], moved->outputs[0])) {
+            g_.eraseNode(moved);
+            for (size_t i = made.size(); i-- > 0;)
+                g_.eraseNode(made[i]);
+            return false;
+        }
+        g_.eraseNode(&q);
+        g_.eraseNode(n);
+        return true;
+    }
+
+    void eraseUnread(std::vector<ir::Value*> const& values)
+    {
+        for (size_t i = 0; i < values.size(); ++i)
+            if (std::find(values.begin(), values.begin() + int64_t(i), values[i]) == values.begin() + int64_t(i) &&
+                g_.useCount(values[i]) == 0)
+                g_.eraseNode(values[i]->producer);
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+};
+
+} // namespace
+
+Result<bool> moveQuantization(ir::Graph& g, PassContext const& ctx)
+{
+    return Moving(g, ctx).run();
+}
+
+} // namespace tw::passes

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/quantization.h"
+
+#include "ops/concatenation/op.h"
+#include "ops/dequantize/op.h"
+#include "ops/gather/op.h"
+#include "ops/padding/op.h"
+#include "ops/pooling/op.h"
+#include "ops/quantize/op.h"
+#include "ops/resize/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/rewrite.h"
+#include "recipe/recipes.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+bool isQuantize(ir::Node const* n)
+{
+    return n && n->op == &ops::quantize::def();
+}
+
+bool isDequantize(ir::Node const* n)
+{
+    return n && n->op == &ops::dequantize::def();
+}
+
+std::optional<Dequantized> dequantizedOf(ir::Value const* v)
+{
+    if (!v || !isDequantize(v->producer))
+        return std::nullopt;
+    ir::Node* const n = v->producer;
+    return Dequantized{n, n->inputs[0], n->inputs[1], n->attrsAs<ops::dequantize::Attrs>().axis};
+}
+
+bool isPerTensor(ir::Node const& quantize)
+{
+    return quantize.attrsAs<ops::quantize::Attrs>().axis < 0;
+}
+
+bool haveSameScale(ir::Value const& a, ir::Value const& b, PassContext const& ctx)
+{
+    if (&a == &b)
+        return true;
+    TensorRef const s = constantOf(&a), t = constantOf(&b);
+    if (!s.data || !t.data || s.count() != 1 || t.count() != 1 || s.get(0) != t.get(0))
+        return false;
+    if (ctx.recipes && a.constant->data != b.constant->data) {
+        ctx.recipes->fix(*a.constant->data);
+        ctx.recipes->fix(*b.constant->data);
+    }
+    return true;
+}
+
+bool movesElements(ir::Node const& n)
+{
+    if (n.body || n.outputs.size() != 1 || n.outputs[0]->host)
+        return false;
+    if (n.op == &ops::slice::def()) // what it fills with is a number of x's type
+        return n.inputs.size() < 5 || !n.inputs[4];
+    if (n.op == &ops::pooling::def())
+        return n.attrsAs<ops::pooling::Attrs>().kind == ops::pooling::Kind::kMax;
+    if (n.op == &ops::resize::def())
+        return n.attrsAs<ops::resize::Attrs>().mode == ops::resize::Mode::kNearest;
+    return n.op == &ops::shuffle::def() || n.op == &ops::padding::def() || n.op == &ops::gather::def() ||
+           n.op == &ops::concatenation::def();
+}
+
+size_t movedInputs(ir::Node const& n)
+{
+    return n.op == &ops::concatenation::def() ? n.inputs.size() : 1;
+}
+
+Result<ir::Node*> addAlike(ir::Graph& g, ir::Node const& n, std::vector<ir::Value*> inputs, int position)
+{
+    TW_ASSIGN(ir::Node * copy, g.addNode(*n.op, n.attrs->clone(), std::move(inputs), n.name, {}, position));
+    takePlaceOf(*copy, n);
+    copy->outputTypes.assign(copy->outputs.size(), {});
+    copy->outputs[0]->name = n.outputs[0]->name;
+    return copy;
+}
+
+} // namespace tw::passes

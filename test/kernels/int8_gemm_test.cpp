@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole products of i8 by emitted kernels, bit for bit: shapes below, at and above tiles and panels, strides, several
+// products, blocks of rows (a small L2 makes them short), parts in any order on several workers; guards round c, the
+// packed matrices and the scratch memory.
+#include "kernels/cpu/int8_gemm.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "device/cpu.h"
+
+namespace {
+
+using namespace tw;
+using kernels::GemmShape;
+using kernels::Int8Gemm;
+using kernels::Int8GemmOptions;
+using kernels::jit::Dots;
+using kernels::jit::Int8Type;
+using kernels::jit::Isa;
+
+// Parts backwards and dealt out to `count` workers, each in a thread of its own.
+class BackwardWorkers final : public Workers
+{
+public:
+    explicit BackwardWorkers(int count) : count_(count) {}
+    int count() const override { return count_; }
+    void run(int64_t parts, FunctionRef<void(int64_t, int)> body) override
+    {
+        std::vector<std::thread> threads;
+        for (int w = 0; w < count_; ++w)
+            threads.emplace_back([&, w] {
+                for (int64_t p = parts - 1; p >= 0; --p)
+                    if (p % count_ == w)
+                        body(p, w);
+            });
+        for (auto& t : threads)
+            t.join();
+    }
+
+private:
+    int count_;
+};
+
+// 64-byte aligned bytes between others that nobody may write.
+struct Guarded
+{
+    static constexpr int64_t kGuards = 64;
+    std::vector<uint8_t> storage;
+    int8_t* data;
+    int64_t count;
+    Guarded(int64_t bytes, int64_t shift) : storage(size_t(bytes + 2 * kGuards + 128), 0xa5), count(bytes)
+    {
+        data = reinterpret_cast<int8_t*>(storage.data()) + kGuards;
+        while (reinterpret_cast<uintptr_t>(data) % 64)
+            ++data;
+        data += shift;
+    }
+    bool intact() const
+    {
+        auto const* const first = reinterpret_cast<uint8_t const*>(data);
+        for (auto const& e : storage)
+            if ((&e < first || &e >= first + count) && e != 0xa5)
+                return false;
+        return true;
+    }
+};
+
+void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
+                std::mt19937& rng)
+{
+    SCOPED_TRACE(std::string(isaName(o.isa)) + " dots " + std::to_string(int(o.dots)) + ", " +
+                 std::to_string(o.vectors) + " vectors, packed before " + std::to_string(o.packedBefore) + ", packA " +
+                 std::to_string(o.packA) + ", L2 " + std::to_string(o.l2Bytes) + ", threads " +
+                 std::to_string(o.threads) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
+                 std::to_string(k) + (transposeA ? " t" : " n") + (transposeB ? "t" : "n"));
+    constexpr int64_t kProducts = 2;
+    auto random = [&](int64_t count) {
+        std::vector<int8_t> v(static_cast<size_t>(count));
+        for (int8_t& e : v)
+            e = int8_t(rng());
+        return v;
+    };
+    std::vector<int8_t> const a = random(kProducts * m * k), b = random(kProducts * k * n),
+                              residual = random(kProducts * m * n);
+    std::vector<float> scale(static_cast<size_t>(n)), bias(static_cast<size_t>(n));
+    for (float& e : scale)
+        e = 3e-3F / float(std::sqrt(double(k) + 1)) * float(1 + rng() % 8);
+    for (float& e : bias)
+        e = float(rng() % 1000) / 10 - 50;
+    GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
+    std::vector<kernels::Int8Offsets> offsets{{0, 0}, {m * k, k * n}};
+    int64_t const each = Int8Gemm::packedBytes(o, n, k);
+    Guarded packed(kProducts * each, 0);
+    if (o.packedBefore) {
+        for (int64_t i = 0; i < kProducts; ++i)
+            Int8Gemm::packB(o, s, b.data() + i * k * n, packed.data + i * each);
+        offsets[1].b = each;
+        ASSERT_TRUE(packed.intact());
+    }
+    auto gemm = Int8Gemm::make(o, s, offsets);
+    ASSERT_TRUE(gemm.ok()) << gemm.error().message;
+    int64_t const cBytes = bytesOf(o.epilogue.store);
+    Guarded c(kProducts * m * n * cBytes, 1), scratch(Int8Gemm::workspaceBytes(o, m, n, k), 0);
+    kernels::jit::Int8Output out;
+    out.c = c.data;
+    out.scale = scale.data();
+    out.bias = o.epilogue.bias ? bias.data() : nullptr;
+    out.residual = o.epilogue.residual ? residual.data() : nullptr;
+    out.residualScale = 0.3F;
+    BackwardWorkers workers(o.threads);
+    gemm->run(a.data(), o.packedBefore ? packed.data : b.data(), out, scratch.data, workers);
+    ASSERT_TRUE(c.intact());
+    ASSERT_TRUE(packed.intact());
+    ASSERT_TRUE(scratch.intact());
+    for (int64_t p = 0; p < kProducts; ++p)
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+                int64_t sum = 0;
+                for (int64_t q = 0; q < k; ++q)
+                    sum += a[size_t(p * m * k + i * s.aRow + q * s.aColumn)] *
+                           b[size_t(p * k * n + q * s.bRow + j * s.bColumn)];
+                int64_t const at = (p * m + i) * n + j;
+                float t = float(sum) * scale[o.epilogue.oneScale ? 0 : size_t(j)];
+                if (o.epilogue.bias)
+                    t += bias[size_t(j)];
+                if (o.epilogue.residual)
+                    t += float(residual[size_t(at)]) * out.residualScale;
+                if (o.epilogue.activation)
+                    t = std::fmax(t, 0.F);
+                if (o.epilogue.store == Int8Type::kInt8) {
+                    ASSERT_EQ(int(c.data[at]), int(std::nearbyint(std::fmin(127.F, std::fmax(-128.F, t)))))
+                        << "product " << p << " row " << i << " column " << j;
+                } else {
+                    float got;
+                    std::memcpy(&got, c.data + 4 * at, 4);
+                    ASSERT_EQ(got, t) << "product " << p << " row " << i << " column " << j;
+                }
+            }
+}
+
+struct Way
+{
+    Isa isa;
+    Dots dots;
+};
+
+std::vector<Way> ways()
+{
+    std::vector<Way> list;
+    tw::device::CpuInfo const cpu = tw::device::probeCpu();
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        if (isaOf(cpu, isa) != isa)
+            continue;
+        list.push_back({isa, Dots::kWords});
+        if (dotsOf(cpu, isa) == Dots::kVnni)
+            list.push_back({isa, Dots::kVnni});
+    }
+    if (kernels::jit::isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
+        list.push_back({Isa::kAvx2, Dots::kVnniWide});
+    return list;
+}
+
+TEST(Int8Gemm, shapesAndStrides)
+{
+    std::mt19937 rng(5);
+    auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
+    for (Way const& way : ways())
+        for (int trial = 0; trial < 240; ++trial) {
+            Int8GemmOptions o;
+            o.isa = way.isa;
+            o.dots = way.dots;
+            o.vectors = int(pick(1, 4));
+            o.packedBefore = pick(0, 1);
+            bool const transposeA = pick(0, 2) == 0;
+            o.packA = transposeA || pick(0, 2) == 0;
+            o.l2Bytes = pick(0, 1) ? 1 << 20 : 4 << 10;
+            o.threads = int(pick(1, 3));
+            o.epilogue.oneScale = pick(0, 1);
+            o.epilogue.bias = pick(0, 1);
+            if (pick(0, 1))
+                o.epilogue.residual = Int8Type::kInt8;
+            if (pick(0, 1))
+                o.epilogue.activation = kernels::jit::Activation{};
+            o.epilogue.store = pick(0, 1) ? Int8Type::kInt8 : Int8Type::kFloat;
+            int64_t const m = trial % 8 == 0 ? 1 : pick(1, 70), n = trial % 9 == 0 ? 1 : pick(1, 200);
+            int64_t const k = trial % 10 == 0 ? pick(0, 4) : trial % 10 == 1 ? 16 * pick(1, 12) : pick(1, 300);
+            runProduct(o, m, n, k, transposeA, pick(0, 1), rng);
+            if (testing::Test::HasFatalFailure())
+                return;
+        }
+}
+
+// The workspace of the largest sizes is enough for all others.
+TEST(Int8Gemm, workspaceGrowsWithSizes)
+{
+    for (Way const& way : ways()) {
+        Int8GemmOptions o;
+        o.isa = way.isa;
+        o.dots = way.dots;
+        o.packA = true;
+        o.threads = 2;
+        o.l2Bytes = 64 << 10;
+        int64_t last = 0;
+        for (int64_t size = 1; size < 3000; size = size * 5 / 4 + 1) {
+            int64_t const bytes = Int8Gemm::workspaceBytes(o, size, size, size);
+            EXPECT_GE(bytes, last) << size;
+            EXPECT_GE(Int8Gemm::workspaceBytes(o, size + 1, size, size), bytes) << size;
+            EXPECT_GE(Int8Gemm::workspaceBytes(o, size, size + 1, size), bytes) << size;
+            EXPECT_GE(Int8Gemm::workspaceBytes(o, size, size, size + 1), bytes) << size;
+            last = bytes;
+        }
+    }
+}
+
+} // namespace

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emitted micro-kernel of sums of integers: every tile size of every way of multiplying that this CPU has, with
+// random steps, row ranges, strides, types and epilogues, against plain loops, bit for bit. Operands end where a page
+// begins that nobody may touch; what may not be written is looked at afterwards.
+#include "kernels/cpu/jit/int8_kernel.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <span>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/types.h"
+#include "device/cpu.h"
+
+namespace {
+
+using namespace tw::kernels::jit;
+
+struct Way
+{
+    Isa isa;
+    Dots dots;
+};
+
+std::string nameOf(Way const& w)
+{
+    char const* const kDots[] = {"words", "vnni", "vnni_wide"};
+    return std::string(isaName(w.isa)) + "_" + kDots[int(w.dots)];
+}
+
+std::vector<Way> ways()
+{
+    std::vector<Way> list;
+    tw::device::CpuInfo const cpu = tw::device::probeCpu();
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        if (isaOf(cpu, isa) != isa)
+            continue;
+        list.push_back({isa, Dots::kWords});
+        if (dotsOf(cpu, isa) == Dots::kVnni)
+            list.push_back({isa, Dots::kVnni});
+    }
+    if (isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
+        list.push_back({Isa::kAvx2, Dots::kVnniWide});
+    return list;
+}
+
+// Bytes that end where a page without access begins, and begin 64-byte aligned where the size allows.
+class Guarded
+{
+public:
+    explicit Guarded(size_t bytes) : bytes_(bytes)
+    {
+        size_t const page = size_t(::sysconf(_SC_PAGESIZE));
+        mapped_ = (bytes + page - 1) / page * page + page;
+        void* const p = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            throw std::bad_alloc();
+        memory_ = static_cast<uint8_t*>(p);
+        ::mprotect(memory_ + mapped_ - page, page, PROT_NONE);
+        data_ = memory_ + mapped_ - page - bytes;
+    }
+    Guarded(Guarded const&) = delete;
+    Guarded& operator=(Guarded const&) = delete;
+    Guarded(Guarded&& other) noexcept
+        : memory_(std::exchange(other.memory_, nullptr)), data_(other.data_), bytes_(other.bytes_),
+          mapped_(other.mapped_)
+    {}
+    ~Guarded()
+    {
+        if (memory_)
+            ::munmap(memory_, mapped_);
+    }
+    template <class T>
+    T* as()
+    {
+        return reinterpret_cast<T*>(data_);
+    }
+    size_t sizeBytes() const { return bytes_; }
+
+private:
+    uint8_t* memory_ = nullptr;
+    uint8_t* data_ = nullptr;
+    size_t bytes_ = 0, mapped_ = 0;
+};
+
+float readAs(Int8Type t, void const* p)
+{
+    if (t == Int8Type::kInt8)
+        return *static_cast<int8_t const*>(p);
+    if (t == Int8Type::kHalf) {
+        uint16_t h;
+        std::memcpy(&h, p, 2);
+        return tw::halfToFloat(h);
+    }
+    float f;
+    std::memcpy(&f, p, 4);
+    return f;
+}
+
+void writeAs(Int8Type t, float x, void* p)
+{
+    if (t == Int8Type::kFloat) {
+        std::memcpy(p, &x, 4);
+    } else if (t == Int8Type::kHalf) {
+        uint16_t const h = tw::floatToHalf(x);
+        std::memcpy(p, &h, 2);
+    } else {
+        float const clamped = std::isnan(x) ? 0 : std::fmin(127.f, std::fmax(-128.f, x));
+        *static_cast<int8_t*>(p) = int8_t(std::nearbyint(clamped));
+    }
+}
+
+float activate(Activation const& a, float x)
+{
+    if (a.kind == ActivationKind::kRelu)
+        return std::isnan(x) || x > 0 ? x : 0;
+    if (a.kind == ActivationKind::kClip)
+        return std::isnan(x) ? x : std::fmax(a.alpha, std::fmin(a.beta, x));
+    if (a.kind == ActivationKind::kLeakyRelu)
+        return x < 0 ? a.alpha * x : x;
+    return std::tanh(x); // not bit for bit
+}
+
+struct Trial
+{
+    Way way;
+    Int8KernelSpec spec;
+    int pointers = 1, bodyCount = 0, tailCount = 0, columns = 0; // columns: of C, counted from the tile's first
+    int lda = 0, moreC = 0, moreR = 0;                           // bytes; elements behind a row of C, of the residual
+    bool extreme = false;                                        // all integers are -128
+    float scale = 1;                                             // of the sums, about
+};
+
+void runTrial(Trial const& t, std::mt19937& rng)
+{
+    auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
+    auto integer = [&] { return int8_t(t.extreme ? -128 : pick(-128, 127)); };
+    auto real = [&] { return std::uniform_real_distribution<float>(-1, 1)(rng); };
+    Int8KernelSpec const& s = t.spec;
+    Int8Epilogue const& e = s.epilogue;
+    int const width = vectorWidth(t.way.isa), panel = s.vectors * width, m = s.rows;
+
+    // What steps read of A decides its size: its last byte is the last one before the guard.
+    struct Read
+    {
+        int p, row, at, bytes;
+    };
+    struct Used // a packed row of B
+    {
+        int bRow;
+        std::vector<Read> reads;
+        int bytes;
+    };
+    std::vector<Used> used;
+    std::vector<int> ends(size_t(t.pointers), 0);
+    int bBytes = 0;
+    for (int p = 0; p < t.pointers; ++p) {
+        int at = 0;
+        auto run = [&](Int8Loop const& l, int count) {
+            for (int i = 0; i < count; ++i) {
+                for (Int8Step const& step : l.steps) {
+                    Used u{(bBytes + step.bBytes) / (4 * panel), {}, step.bytes};
+                    for (int r = std::max(step.rowBegin, 0); r < std::min(step.rowEnd, m); ++r) {
+                        u.reads.push_back({p, r, r * t.lda + at + step.aBytes, step.bytes});
+                        ends[size_t(p)] = std::max(ends[size_t(p)], u.reads.back().at + step.bytes);
+                    }
+                    used.push_back(u);
+                }
+                at += l.aAdvance;
+                bBytes += l.bAdvance;
+            }
+        };
+        run(s.body, t.bodyCount);
+        run(s.tail, t.tailCount);
+    }
+    std::vector<Guarded> a;
+    std::vector<void const*> pointers;
+    for (int end : ends) {
+        a.emplace_back(size_t(std::max(end, 1)));
+        for (size_t i = 0; i < a.back().sizeBytes(); ++i)
+            a.back().as<int8_t>()[i] = int8_t(integer() ^ (s.offsetA ? -128 : 0));
+        pointers.push_back(a.back().as<int8_t>());
+    }
+    Guarded b(size_t(std::max(bBytes, 4 * panel)));
+    std::memset(b.as<int8_t>(), 0, b.sizeBytes());
+    for (Used const& u : used)
+        for (int j = 0; j < t.columns; ++j)
+            for (int i = 0; i < u.bytes; ++i)
+                b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i] = integer();
+    Guarded start(size_t(4 * panel));
+    std::memset(start.as<int32_t>(), 0, start.sizeBytes());
+    int8Start(t.way.dots, b.as<int8_t>(), bBytes / (4 * panel), panel, start.as<int32_t>());
+
+    std::vector<uint32_t> sums(size_t(m) * panel, 0);
+    for (Used const& u : used)
+        for (Read const& r : u.reads)
+            for (int j = 0; j < t.columns; ++j)
+                for (int i = 0; i < r.bytes; ++i) {
+                    int8_t const x = int8_t(a[size_t(r.p)].as<int8_t>()[r.at + i] ^ (s.offsetA ? -128 : 0));
+                    int8_t const y = b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i];
+                    sums[size_t(r.row * panel + j)] += uint32_t(int32_t(x) * y);
+                }
+
+    int const stored = e.masked ? t.columns : panel; // columns of a row that are read and written
+    Guarded scale(e.oneScale ? 4 : size_t(4 * stored)), bias(size_t(4 * stored));
+    for (size_t j = 0; j < scale.sizeBytes() / 4; ++j)
+        scale.as<float>()[j] = t.scale * real();
+    for (int j = 0; j < stored; ++j)
+        bias.as<float>()[j] = 40 * real();
+    int const cBytes = bytesOf(e.store), ldc = stored + t.moreC, ldr = stored + t.moreR;
+    Int8Type const residualType = e.residual.value_or(Int8Type::kFloat);
+    Guarded c(size_t((m - 1) * ldc + stored) * cBytes),
+        residual(size_t((m - 1) * ldr + stored) * bytesOf(residualType));
+    std::memset(c.as<uint8_t>(), 0xa5, c.sizeBytes());
+    for (size_t i = 0; i < residual.sizeBytes() / bytesOf(residualType); ++i)
+        writeAs(residualType, pick(0, 30) == 0 ? std::numeric_limits<float>::quiet_NaN() : 100 * real(),
+                residual.as<uint8_t>() + i * bytesOf(residualType));
+
+    auto kernel = Int8Kernel::emit(t.way.isa, t.way.dots, s);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    Int8Args args;
+    args.a = pointers.data();
+    args.pointers = t.pointers;
+    args.ldaBytes = t.lda;
+    args.b = b.as<void>();
+    args.start = start.as<int32_t>();
+    args.bodyCount = t.bodyCount;
+    args.tailCount = t.tailCount;
+    args.output.c = c.as<void>();
+    args.output.ldcBytes = int64_t(ldc) * cBytes;
+    args.output.scale = scale.as<float>();
+    args.output.bias = bias.as<float>();
+    args.output.residual = residual.as<void>();
+    args.output.ldrBytes = int64_t(ldr) * bytesOf(residualType);
+    args.output.residualScale = 0.37f;
+    args.output.outputScale = 1.7f;
+    args.output.lastColumns = t.columns - (s.vectors - 1) * width;
+    (*kernel)(args);
+
+    for (int r = 0; r < m; ++r)
+        for (int j = 0; j < ldc; ++j) {
+            size_t const at = size_t(r * ldc + j) * cBytes;
+            if (at >= c.sizeBytes())
+                break;
+            uint8_t const* const got = c.as<uint8_t>() + at;
+            uint8_t want[4] = {0xa5, 0xa5, 0xa5, 0xa5};
+            float y = 0;
+            if (j < stored) {
+                y = float(int32_t(sums[size_t(r * panel + j)])) * scale.as<float>()[e.oneScale ? 0 : j];
+                if (e.bias)
+                    y += bias.as<float>()[j];
+                if (e.residual) {
+                    float x =
+                        readAs(residualType, residual.as<uint8_t>() + size_t(r * ldr + j) * bytesOf(residualType));
+                    if (residualType == Int8Type::kInt8)
+                        x *= args.output.residualScale;
+                    y += x;
+                }
+                if (e.activation)
+                    y = activate(*e.activation, y);
+                if (e.outputScale)
+                    y *= args.output.outputScale;
+                writeAs(e.store, y, want);
+            }
+            float const g = readAs(e.store, got), w = readAs(e.store, want);
+            if (j < stored && e.activation && e.activation->kind == ActivationKind::kTanh) {
+                if (std::isnan(w))
+                    ASSERT_TRUE(std::isnan(g)) << "row " << r << " column " << j;
+                else
+                    ASSERT_NEAR(g, w, e.store == Int8Type::kInt8 ? 1 : 2e-3) << "row " << r << " column " << j;
+            } else if (e.store != Int8Type::kInt8 && (std::isnan(w) || w == 0) && j < stored) { // payloads, zero's sign
+                ASSERT_TRUE(std::isnan(w) ? std::isnan(g) : g == 0) << "row " << r << " column " << j << ": " << g;
+            } else {
+                ASSERT_EQ(std::memcmp(got, want, size_t(cBytes)), 0)
+                    << "row " << r << " column " << j << (j < stored ? "" : " (outside)") << ": " << g << ", not " << w
+                    << " of " << y;
+            }
+        }
+}
+
+class Int8KernelTest : public testing::TestWithParam<Way>
+{};
+
+TEST_P(Int8KernelTest, everyTile)
+{
+    Way const way = GetParam();
+    int const width = vectorWidth(way.isa);
+    uint32_t const seed = 11;
+    std::mt19937 rng(seed);
+    auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
+    for (int vectors = 1; vectors <= 4; ++vectors)
+        for (int rows = 1; rows <= int8MaxRows(way.isa, way.dots, vectors); ++rows)
+            for (int trial = 0; trial < 16; ++trial) {
+                SCOPED_TRACE("seed " + std::to_string(seed) + ", " + nameOf(way) + ", tile " + std::to_string(rows) +
+                             "x" + std::to_string(vectors * width) + ", trial " + std::to_string(trial));
+                Trial t;
+                t.way = way;
+                t.spec.rows = rows;
+                t.spec.vectors = vectors;
+                t.spec.epilogue.masked = trial % 2;
+                t.columns = (vectors - 1) * width + pick(1, width);
+                int const rowBytes = int8Row(way.isa, vectors);
+                if (trial % 4 < 2) { // a matrix product: k / 16, k / 4, the rest in one step
+                    t.pointers = 1;
+                    t.spec.body = contiguousInt8Loop(way.isa, vectors, 4);
+                    t.spec.tail = contiguousInt8Loop(way.isa, vectors, 1);
+                    t.bodyCount = pick(0, 5);
+                    t.tailCount = pick(0, 3);
+                    if (pick(0, 1)) {
+                        t.spec.tail.steps[0].bytes = pick(1, 3);
+                        t.tailCount = 1;
+                    }
+                    t.lda = pick(0, 1) ? pick(64, 150) : 16 * t.bodyCount + 4;
+                } else { // three taps of channels bytes, of which the outer ones leave out rows
+                    int const channels = pick(1, 11), steps = (channels + 3) / 4;
+                    for (int tap = 0; tap < 3; ++tap)
+                        for (int u = 0; u < steps; ++u)
+                            t.spec.body.steps.push_back({tap * channels + 4 * u, rowBytes * (steps * tap + u),
+                                                         tap == 0 ? pick(1, 2) : 0, tap == 2 ? rows - pick(1, 2) : rows,
+                                                         std::min(4, channels - 4 * u)});
+                    t.spec.body.aAdvance = 3 * channels;
+                    t.spec.body.bAdvance = 3 * steps * rowBytes;
+                    t.pointers = pick(0, 3);
+                    t.bodyCount = pick(0, 2);
+                    t.lda = pick(0, 1) ? channels : pick(1, 100);
+                }
+                t.moreC = pick(0, 1) * pick(1, 40);
+                t.moreR = pick(0, 1) * pick(1, 40);
+                t.extreme = trial % 8 == 7;
+                t.scale = trial % 3 == 0 ? 3e-3f : trial % 3 == 1 ? 1e-4f : 1e6f; // the last: beyond 2^31
+                t.spec.offsetA = way.dots != Dots::kWords && pick(0, 2) == 0;
+                t.spec.epilogue.oneScale = pick(0, 1);
+                t.spec.epilogue.bias = pick(0, 1);
+                t.spec.epilogue.store = Int8Type(pick(0, 2));
+                if (pick(0, 1))
+                    t.spec.epilogue.residual = Int8Type(pick(0, 2));
+                Activation const kinds[] = {{ActivationKind::kRelu, 0, 0},
+                                            {ActivationKind::kClip, -20, 70.5f},
+                                            {ActivationKind::kLeakyRelu, 0.25f, 0},
+                                            {ActivationKind::kTanh, 0, 0}};
+                if (pick(0, 1))
+                    t.spec.epilogue.activation = kinds[pick(0, 3)];
+                t.spec.epilogue.outputScale = pick(0, 1);
+                bool const floatResidual = t.spec.epilogue.residual.value_or(Int8Type::kInt8) != Int8Type::kInt8;
+                t.spec.epilogue.bounded = t.scale < 1 && !floatResidual && pick(0, 1);
+                t.spec.nextLines = pick(0, 3) == 0 ? 5 : 0;
+                t.spec.nextFromA = pick(0, 1);
+                t.spec.prefetchC = pick(0, 1);
+                runTrial(t, rng);
+                if (testing::Test::HasFatalFailure())
+                    return;
+            }
+}
+
+TEST(Int8Kernel, refusesWhatItCannotEmit)
+{
+    for (Way const& way : ways()) {
+        Int8KernelSpec const fine;
+        EXPECT_TRUE(Int8Kernel::emit(way.isa, way.dots, fine).ok());
+        auto refused = [&](auto const& change) {
+            Int8KernelSpec spec = fine;
+            change(spec);
+            return !Int8Kernel::emit(way.isa, way.dots, spec).ok();
+        };
+        EXPECT_TRUE(refused([&](auto& s) { s.rows = int8MaxRows(way.isa, way.dots, 1) + 1; }));
+        EXPECT_TRUE(refused([](auto& s) { s.rows = 0; }));
+        EXPECT_TRUE(refused([](auto& s) { s.vectors = 5; }));
+        EXPECT_TRUE(refused([](auto& s) { s.epilogue.activation = Activation{ActivationKind(99), 0, 0}; }));
+        EXPECT_TRUE(refused([](auto& s) { s.body.steps.push_back({0, 0, 0, 1, 5}); }));
+    }
+}
+
+// No CPU here may have AVX-VNNI: its code is that of kVnniWide but for the encoding of the dot products, VEX (C4, map 2,
+// 66) for EVEX (62).
+TEST(Int8Kernel, encodesAvxVnni)
+{
+    Int8KernelSpec spec;
+    spec.rows = 4;
+    spec.vectors = 3;
+    spec.body = contiguousInt8Loop(Isa::kAvx2, 3, 2);
+    auto const vex = Int8Kernel::emit(Isa::kAvx2, Dots::kVnni, spec);
+    ASSERT_TRUE(vex.ok());
+    std::span<uint8_t const> const code = vex->code();
+    int count = 0;
+    for (size_t i = 0; i + 4 < code.size(); ++i)
+        count += code[i] == 0xc4 && (code[i + 1] & 31) == 2 && (code[i + 2] & 0x87) == 5 && code[i + 3] == 0x50;
+    EXPECT_EQ(count, 4 * 3 * 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Int8KernelTest, testing::ValuesIn(ways()),
+                         [](auto const& info) { return nameOf(info.param); });
+
+} // namespace

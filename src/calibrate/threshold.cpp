@@ -102,24 +102,24 @@ int leastDivergence(std::span<uint64_t const> bins, int levels)
     // Sums of logarithms by level find the candidates: their rounding is far below this.
     constexpr double kClose = 1e-9;
     LevelSums const sums(bins, levels);
-    std::vector<double> about(bins.size(), kInfinity);
-    for (size_t i = size_t(levels); i < bins.size(); ++i)
+    std::vector<double> about(bins.size() + 1, kInfinity);
+    for (size_t i = size_t(levels); i <= bins.size(); ++i)
         about[i] = sums.divergence(i);
-    double const most = *std::min_element(about.begin(), about.end()) + kClose;
+    double least = *std::min_element(about.begin(), about.end()) + kClose;
     int best = -1;
-    double least = kInfinity;
-    for (size_t i = size_t(levels); i < bins.size(); ++i)
-        if (double const d = about[i] <= most ? divergence(bins, int(i), levels) : kInfinity; d < least) {
-            least = d;
-            best = int(i);
-        }
+    for (size_t i = size_t(levels); i <= bins.size() && least < kInfinity; ++i)
+        if (about[i] <= least + kClose)
+            if (double const d = divergence(bins, int(i), levels); d <= least) {
+                least = d;
+                best = int(i);
+            }
     return best;
 }
 
 double entropyThreshold(Histogram const& h)
 {
     int const m = leastDivergence(h.bins);
-    return m < 0 ? double(h.largest) : (m + 0.5) * h.binWidth();
+    return m < 0 || m == kBins ? double(h.largest) : std::min(double(h.largest), (m + 0.5) * h.binWidth());
 }
 
 double largestThreshold(Histogram const& h)

@@ -5,11 +5,12 @@
 //   P = bins[0 .. i), the last of them with all that is behind it added, divided by its sum
 //   Q = bins[0 .. i) as 128 levels of equal width can tell them, divided by its sum
 //   D(i) = sum P log(P / Q)
-// and |T| = (m + 0.5) bin widths for the position m with the least D.
+// and |T| = (m + 0.5) bin widths for the position m with the least D, at most the largest magnitude.
 //
 // What the publications leave open: bin j is in level floor(j * 128 / i). Where Q is 0 and P is not (the last bin is
-// empty, and there is something behind it), D is infinite. Of equal D the smallest i counts, which has the finest steps.
-// Where every D is infinite, |T| is the largest magnitude.
+// empty, and there is something behind it), D is infinite. All bins are a position too, the last one, with the largest
+// magnitude as |T|; and of equal D the last position counts. Else tensors of few values lose all but the smallest: where
+// one bin alone is filled before i, P and Q are the same however much is behind it.
 #pragma once
 
 #include <span>
@@ -26,7 +27,7 @@ inline constexpr int kLevels = 128;
 std::vector<double> throughLevels(std::span<uint64_t const> bins, int levels);
 // D(position); infinity where it has no finite value.
 double divergence(std::span<uint64_t const> bins, int position, int levels = kLevels);
-// The m with the least divergence; -1 where none is finite.
+// The last m in [levels, bins.size()] with the least divergence; -1 where none is finite, since all bins are empty.
 int leastDivergence(std::span<uint64_t const> bins, int levels = kLevels);
 
 // All are 0 where there has been nothing but zeros.

@@ -362,3 +362,88 @@ TEST(Calibration, TensorsThatAreZeroOrInfinite)
     EXPECT_EQ(zero, 1);
     EXPECT_EQ(infinite, 1);
 }
+
+// A loop and its neighbours: what is outside is calibrated, also what comes out of it.
+TEST(Calibration, LoopsAreSeenFromOutside)
+{
+    Maker m;
+    m.config->setFlag(BuilderFlag::kINT8);
+    ITensor* x = m.input("x", {3, 4});
+    ITensor* before = m.relu(x);
+    before->setName("before");
+    int32_t const trips = 5;
+    ITensor* count = m.network->addConstant(Dims{0, {}}, {DataType::kINT32, &trips, 1})->getOutput(0);
+    ILoop* loop = m.network->addLoop();
+    loop->addTripLimit(*count, TripLimit::kCOUNT);
+    IRecurrenceLayer* state = loop->addRecurrence(*before);
+    ITensor* inside = m.add(state->getOutput(0), x);
+    inside->setName("inside");
+    state->setInput(1, *inside);
+    ITensor* last = loop->addLoopOutput(*state->getOutput(0), LoopOutput::kLAST_VALUE)->getOutput(0);
+    last->setName("last");
+    m.output(m.network->addActivation(*last, ActivationType::kTANH)->getOutput(0), "y");
+    MinMaxCalibrator c;
+    c.fill("x", 12, 2);
+    m.config->setInt8Calibrator(&c);
+    ASSERT_TRUE(m.plan()) << m.errors();
+    std::map<std::string, float> const scales = scalesOf(c.cache);
+    float most = 0, relu = 0;
+    for (auto const& batch : c.batches["x"])
+        for (float v : batch) {
+            relu = std::max(relu, v);
+            most = std::max(most, std::abs(std::max(v, 0.0F) + 5 * v));
+        }
+    EXPECT_FLOAT_EQ(scales.at("before"), relu / 127);
+    EXPECT_FLOAT_EQ(scales.at("last"), most / 127);
+    EXPECT_FALSE(scales.contains("inside")) << c.cache;
+    int said = 0;
+    for (auto const& l : m.logger.lines)
+        said += contains(l.text, "tensors within loops and conditionals get no scales");
+    EXPECT_EQ(said, 1);
+}
+
+TEST(Calibration, ShapeTensorsHaveTheProfilesValues)
+{
+    Maker m;
+    m.config->setFlag(BuilderFlag::kINT8);
+    ITensor* x = m.input("x", {-1, 6});
+    ITensor* shape = m.input("shape", {2}, DataType::kINT32);
+    IShuffleLayer* reshape = m.network->addShuffle(*m.relu(x));
+    reshape->setInput(1, *shape);
+    m.output(reshape->getOutput(0), "y");
+    m.profile({{"x", {1, 6}, {4, 6}, {8, 6}}}, {{"shape", {1, 6}, {3, 8}, {48, 8}}});
+    MinMaxCalibrator c;
+    c.fill("x", 24, 2);
+    m.config->setInt8Calibrator(&c);
+    ASSERT_TRUE(m.plan()) << m.errors();
+    EXPECT_EQ(c.names[0], (std::vector<std::string>{"x"})); // nobody is asked for the other
+    EXPECT_FALSE(scalesOf(c.cache).contains("shape"));
+    EXPECT_TRUE(scalesOf(c.cache).contains("y")) << c.cache;
+}
+
+// Samples have the input's type.
+TEST(Calibration, HalfInputsAndIndices)
+{
+    Maker m;
+    m.config->setFlag(BuilderFlag::kINT8);
+    ITensor* x = m.input("x", {8}, DataType::kHALF);
+    ITensor* index = m.input("index", {4}, DataType::kINT32);
+    m.output(m.network->addGather(*m.relu(x), *index, 0)->getOutput(0), "y");
+    struct Samples final : MinMaxCalibrator
+    {
+        bool getBatch(void* bindings[], char const* names[], int32_t count) noexcept override
+        {
+            for (int32_t i = 0; i < count; ++i)
+                bindings[i] = std::strcmp(names[i], "x") == 0 ? static_cast<void*>(half) : indices;
+            return next++ == 0;
+        }
+        uint16_t half[8] = {0x3c00, 0x4000, 0xc400, 0, 0, 0, 0x4200, 0x3800}; // 1 2 -4 0 0 0 3 0.5
+        int32_t indices[4] = {0, 1, 2, 7};
+    } c;
+    m.config->setInt8Calibrator(&c);
+    ASSERT_TRUE(m.plan()) << m.errors();
+    std::map<std::string, float> const scales = scalesOf(c.cache);
+    EXPECT_EQ(scales.at("x"), 4.0F / 127);
+    EXPECT_EQ(scales.at("y"), 2.0F / 127); // 3 is not looked up
+    EXPECT_FALSE(scales.contains("index"));
+}

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "calibrate/calibrate.h"
 #include "ir/text.h"
 #include "plan/network.h"
 #include "tw_onnx.pb.h"
@@ -128,6 +129,25 @@ void writeModels()
     saveModel("resize", resize);
 }
 
+void writeCalibrationCaches()
+{
+    using namespace tw::calibrate;
+    Tensor t(DataType::kFloat, {300});
+    for (int i = 0; i < 300; ++i)
+        t.ref().set(i, i % 4 == 0 ? 0 : (i - 150) * 0.013);
+    NamedHistograms list{{"x", {}}, {"(Unnamed Layer* 1) [Convolution]_output", {}}, {"zero: no scale", {}}};
+    Tally tally(serialWorkers());
+    tally.add(t.ref(), list[0].second);
+    t.ref().set(7, 100);
+    tally.add(t.ref(), list[1].second);
+    save("fuzz_calibration_cache", "histograms.txt", writeHistograms(list, 8503));
+    for (int a = 0; a < kAlgorithms; ++a) {
+        Settings const settings{.algorithm = static_cast<Algorithm>(a), .version = 8503};
+        save("fuzz_calibration_cache", std::string(nameOf(settings.algorithm)) + ".cache",
+             writeTable(tableOf(list, {}, settings, serialWorkers())));
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -164,6 +184,7 @@ int main(int argc, char** argv)
     if (test::buildContents(refittable).ok())
         if (auto bytes = plan::write(refittable); bytes.ok())
             save("fuzz_plan", "refittable.plan", *bytes);
+    writeCalibrationCaches();
     writeModels();
     return 0;
 }

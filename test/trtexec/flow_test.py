@@ -386,13 +386,30 @@ class Flow(unittest.TestCase):
         for flag in ("--dumpRefit", "--timeRefit"):
             self.fails(*onnx, flag) # the engine is not refittable
 
+    def test_calibration_cache(self):
+        onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8", "--int8"]
+        cache = self.folder / "calibration.cache"
+        for name in ("EntropyCalibration2", "MinMaxCalibration", "EntropyCalibration"):
+            cache.write_text(f"TRT-8503-{name}\nimage: 3c010a14\n")
+            result = self.passes(*onnx, f"--calib={cache}", "--minShapesCalib=image:1x1x8x8",
+                                 "--optShapesCalib=image:2x1x8x8", "--maxShapesCalib=image:4x1x8x8")
+            self.in_order(result.stdout, [f"Calibration: {cache}", "Input calibration shape: image=1x1x8x8+2x1x8x8+4x1x8x8",
+                                          f"Reading Calibration Cache for calibrator: {name}"])
+            self.assertIn("Missing scale and zero-point for tensor conv1, ", result.stderr)
+        for bad in ("image: 3c010a14\n", "TRT-8503-EntropyCalibration2\nimage: 3c010a1x\n", ""):
+            cache.write_text(bad)
+            self.fails(*onnx, f"--calib={cache}")
+        self.fails(*onnx, f"--calib={self.folder / 'not_there.cache'}")
+        # Without a cache every tensor has a range, for timing alone.
+        result = self.passes(*onnx)
+        self.in_order(result.stdout, ["Calibration: Dynamic", "every tensor gets a dummy dynamic range"])
+        self.assertNotIn("Missing scale", result.stdout + result.stderr)
+
     def test_features_of_later_versions_say_so(self):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
-        cache = self.folder / "calibration.cache"
-        cache.write_text("TRT-8503-EntropyCalibration2\nimage: 3c010a14\n")
         for arguments in ([*onnx, "--sparsity=enable"], [*onnx, "--sparsity=force"],
-                          [*onnx, "--useDLACore=0"], [*onnx, "--int8", f"--calib={cache}"], [*onnx, "--safe"],
+                          [*onnx, "--useDLACore=0"], [*onnx, "--safe"],
                           ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
                           ["--deploy=m.prototxt", "--output=y"]):
             self.fails(*arguments)

@@ -10,6 +10,7 @@ Exit status 0: everything as models.txt says; 77: the folder of models is not th
 """
 import argparse
 import ast
+import math
 import os
 import re
 import struct
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+import streams
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIP = 77
@@ -38,6 +41,9 @@ ACCURACY = {
     "cifar_imgcls": (CIFAR, 3, scaled(1 / 255, [.5], [.5]), 77, "77 of 100"),
 }
 
+
+# Of outputs and states after 400 frames, as a share of the largest: a frame alone is off by some 1e-6.
+STREAM_TOLERANCE = 2e-5
 
 # Inputs whose dimensions are dynamic: smallest, usual and largest shape of one engine that then runs the recorded ones.
 RANGES = {
@@ -168,7 +174,33 @@ def run_model(args, name):
         right, line = accuracy(args, name)
         good = good and right
         lines.append(line)
+    if name in streams.STREAMS and not args.trtexec_only:
+        right, line = stream(args, name)
+        good = good and right
+        lines.append(line)
     return good, lines
+
+
+def stream(args, name):
+    """Every frame with the state that the one before gave."""
+    frame, state, others = streams.STREAMS[name]
+    shape, frames, state_shape = streams.frames_of(os.path.join(args.models, name))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, p) for p in ("frames", "state", "out")]
+        with open(paths[0], "wb") as f:
+            f.write(frames)
+        with open(paths[1], "wb") as f:
+            f.write(bytes(4 * math.prod(state_shape)))
+        status, text = run([os.path.join(args.bin, "model_stream"), os.path.join(args.models, name, "model.onnx"), *paths,
+                            *("%s:%s" % (key, "x".join(map(str, dims))) for key, dims in ((frame, shape), (state, state_shape))),
+                            *("%s=%d" % entry for entry in others.items())])
+        if status != 0:
+            return False, "stream: failed\n" + text
+        with open(paths[2], "rb") as f:
+            outputs, last = streams.compare(name, f.read())
+    good = max(outputs, last) <= STREAM_TOLERANCE
+    return good, "%d frames with carried state: outputs within %.1g, the last state within %.1g of the largest%s" % (
+        streams.FRAMES, outputs, last, "" if good else ": MORE THAN %g" % STREAM_TOLERANCE)
 
 
 def refuse_model(args, name, what):

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "ir/text.h"
@@ -128,6 +129,18 @@ void writeModels()
     saveModel("resize", resize);
 }
 
+// Networks that random numbers decide, of several lengths.
+void writeDecisions()
+{
+    for (unsigned seed = 0; seed < 64; ++seed) {
+        std::mt19937 random(seed);
+        std::string bytes;
+        for (unsigned i = 0; i < 40 + seed * 8; ++i)
+            bytes += static_cast<char>(random() & 0xff);
+        save("fuzz_networks", "random_" + std::to_string(seed), bytes);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -165,5 +178,7 @@ int main(int argc, char** argv)
         if (auto bytes = plan::write(refittable); bytes.ok())
             save("fuzz_plan", "refittable.plan", *bytes);
     writeModels();
+    if (every == 1)
+        writeDecisions();
     return 0;
 }

@@ -125,11 +125,10 @@ bool isReadAsData(ir::Graph const& g, ir::Value const* input)
     for (auto const& node : g.nodes) {
         bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
                                       [&](ir::Value const* v) { return shapes.contains(v); });
-        uint32_t const decides = node->op->shapeInputs ? node->op->shapeInputs(*node) : 0;
         if (host || node->op->readsDimsOnly)
             continue;
         for (size_t i = 0; i < node->inputs.size(); ++i)
-            if (node->inputs[i] == input && !(i < 32 && (decides >> i & 1)))
+            if (node->inputs[i] == input && !ir::isShapeInput(*node, i))
                 return true;
     }
     return false;

@@ -86,8 +86,9 @@ Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vec
             if (!d.isConst()) {
                 out.bounded = true;
                 size = d.range(ctx.freshSymbols()).hi;
-                out.unlimited = out.unlimited || size == INT64_MAX;
-                size = size == INT64_MAX ? 0 : size;
+                bool const isOpen = size >= INT32_MAX; // the largest dimension there is says nothing
+                out.unlimited = out.unlimited || isOpen;
+                size = isOpen ? 0 : size;
             }
             if (size < 0)
                 return ctx.error("output " + std::to_string(i) + " would have the negative dimension " +
@@ -164,6 +165,9 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
             if (!shapes[i].bounded || ctx.out(int(i)).dims == shapes[i].dims)
                 continue;
             TensorRef const& small = ctx.out(int(i));
+            if (small.dims.volume() > shapes[i].dims.volume())
+                return internalError("node '" + node.name + "': output " + std::to_string(i) + " has shape " +
+                                     small.dims.str() + ", above its bound " + shapes[i].dims.str());
             Tensor exact(small.type, small.dims);
             std::memcpy(exact.data(), small.data, size_t(small.sizeBytes()));
             outputs[i] = std::move(exact);

@@ -49,9 +49,9 @@ struct OpDef
     // Validates attributes and inputs, sets type and shape of every output (and contents, where the op does shape
     // arithmetic). Used with symbolic shapes at build time and with concrete ones at run time.
     Result<void> (*infer)(InferContext&) = nullptr;
-    // Bit i: the elements of input i decide output shapes (reshape dimensions, slice bounds, ...): it is a shape
-    // tensor.
-    uint32_t (*shapeInputs)(Node const&) = nullptr;
+    // Whether the elements of input i decide output shapes (reshape dimensions, slice bounds, ...): it is a shape
+    // tensor. Null: no input's do.
+    bool (*isShapeInput)(Node const&, size_t i) = nullptr;
 
     // What the op means: plain loops in double or exact integers.
     Result<void> (*reference)(ops::RefContext&) = nullptr;
@@ -81,6 +81,9 @@ struct OpDef
     bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
     bool readsPart = false;      // of input 0 at most as many elements as it writes
     bool computesShapes = false; // small ones, on the host: t in the guide's signatures of layers
+    // Of ops with regions: from this input of a region on they are inputs of the node as it is, the last of both. Null: from
+    // the first on.
+    size_t (*firstCapture)(Node const&) = nullptr;
 };
 
 } // namespace tw::ir

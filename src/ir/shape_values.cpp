@@ -2,7 +2,6 @@
 #include "ir/shape_values.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "ir/op_def.h"
 
@@ -35,39 +34,14 @@ std::set<Node const*> shapeNodes(Graph const& g)
     return nodes;
 }
 
-// How many axes a loop's node iterates along.
-struct IteratorCount final : AttrVisitor
-{
-    size_t count = 0;
-    void integer(int, char const*, int64_t&) override {}
-    void real(int, char const*, double&) override {}
-    void text(int, char const*, std::string&) override {}
-    void integers(int, char const* name, std::vector<int64_t>& v) override
-    {
-        count = std::string_view(name) == "iterator_axes" ? v.size() : count;
-    }
-    void reals(int, char const*, std::vector<double>&) override {}
-};
-
-// The first input of the regions that is an input of the node as it is; those stand last in both.
-size_t firstCapture(Node const& node)
-{
-    if (node.op->regions != RegionKind::kLoop)
-        return 0;
-    Graph const& body = *node.regions.back();
-    IteratorCount iterators;
-    node.attrs->visit(iterators);
-    size_t const stacked = node.inputs.size() - std::min(node.inputs.size(), body.inputs.size() + 1);
-    return body.outputs.size() - std::min(body.outputs.size(), stacked) + iterators.count;
-}
-
 // What shapes inside of the node's regions are made of.
 void needInside(Node const& node, std::set<Value const*>& needed)
 {
+    size_t const firstCapture = node.op->firstCapture ? node.op->firstCapture(node) : 0;
     for (auto const& region : node.regions) {
         std::set<Value const*> const inner = shapeValues(*region);
         size_t const before = node.inputs.size() - std::min(node.inputs.size(), region->inputs.size());
-        for (size_t i = firstCapture(node); i < region->inputs.size() && before + i < node.inputs.size(); ++i)
+        for (size_t i = firstCapture; i < region->inputs.size() && before + i < node.inputs.size(); ++i)
             if (inner.contains(region->inputs[i]) && node.inputs[before + i])
                 needed.insert(node.inputs[before + i]);
     }
@@ -96,7 +70,7 @@ std::set<Value const*> shapeValues(Graph const& g, std::set<Node const*> const& 
 
 bool isShapeInput(Node const& node, size_t i)
 {
-    return i < 32 && node.op->shapeInputs && (node.op->shapeInputs(node) >> i & 1) != 0;
+    return node.op->isShapeInput && node.op->isShapeInput(node, i);
 }
 
 bool isOnHost(Node const& node)

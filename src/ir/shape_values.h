@@ -11,7 +11,7 @@
 
 namespace tw::ir {
 
-// Whether the elements of input `i` decide shapes (OpDef::shapeInputs): the input is a shape tensor.
+// Whether the elements of input `i` decide shapes (OpDef::isShapeInput): the input is a shape tensor.
 bool isShapeInput(Node const& node, size_t i);
 
 // All shape tensors, and those of them that stand on the host: no layer of the device makes them.

@@ -358,9 +358,9 @@ private:
                 TW_TRY(grow(stack, trip));
         }
         if (!(part.dims == stack.part.dims))
-            return failedExecution("the value of output " + std::to_string(at_.carried + k) + " had shape " +
-                                   stack.part.dims.str() + ", iteration " + std::to_string(trip) + " gives " +
-                                   part.dims.str());
+            return failedExecution("the value of output " + std::to_string(at_.carried + k) + " ('" +
+                                   body_.outputs[at_.carried + k]->name + "') had shape " + stack.part.dims.str() +
+                                   ", iteration " + std::to_string(trip) + " gives " + part.dims.str());
         std::byte* const to = stack.at(trip);
         if (part.data == to)
             return {};
@@ -373,8 +373,11 @@ private:
         Carried const& c = carried_[i];
         TensorRef const& next = m_.ref(results_[i]);
         if (!(next.dims == dims_[i]))
-            return failedExecution("carried value " + std::to_string(i) + " had shape " + dims_[i].str() +
-                                   ", iteration " + std::to_string(trip) + " gives " + next.dims.str());
+            return failedExecution("carried value " + std::to_string(i) + " ('" + body_.inputs[i]->name +
+                                   "') had shape " + dims_[i].str() + ", iteration " + std::to_string(trip) +
+                                   " gives " + next.dims.str() + " ('" + body_.outputs[i]->name +
+                                   "'); values keep their shape from trip to trip: stack what grows, or fill it up to "
+                                   "its largest size");
         if (c.isOwn)
             return {};
         if (c.capture >= 0) {

@@ -257,6 +257,48 @@ TEST_F(Programs, PartsOfDifferentSizesAreNoStack)
     expect({{{2, 3}, {0, 0, 2, 0, 0, 1}}}, {{{2, 1, 1}, {2, 2}}});
 }
 
+// What an inner branch decides has no bound that the outer one knows of.
+TEST_F(Programs, SizesOfInnerBranches)
+{
+    ITensor *x = input("x", {-1, 2}), *a = input("a", {}), *b = input("b", {});
+    profiles["x"] = {{1, 2}, {2, 2}, {4, 2}};
+    auto isNegative = [&](ITensor* t) { return less(t, floats({}, {0})); };
+    IIfConditional* outer = net.addIfConditional();
+    outer->setCondition(*isNegative(a));
+    ITensor *inside = outer->addInput(*x)->getOutput(0), *which = outer->addInput(*b)->getOutput(0);
+    IIfConditional* inner = net.addIfConditional();
+    inner->setCondition(*isNegative(which));
+    ITensor* in = inner->addInput(*inside)->getOutput(0);
+    ITensor* total = net.addReduce(*in, ReduceOperation::kSUM, 1, true)->getOutput(0);
+    ITensor* some = inner->addOutput(*total, *sum(in, in))->getOutput(0);
+    output(outer->addOutput(*sum(some, some), *inside)->getOutput(0), "y");
+    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}, number(-1), number(-1)}, {{{1, 2}, {18, 24}}});
+    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}, number(-1), number(1)}, {{{3, 2}, {4, 8, 12, 16, 20, 24}}});
+    expect({{{2, 2}, {1, 2, 3, 4}}, number(1), number(1)}, {{{2, 2}, {1, 2, 3, 4}}});
+}
+
+// A list that grows by an element in each trip: what is carried keeps its shape, and the error names it.
+TEST_F(Programs, CarriedValuesThatGrowAreRefusedByName)
+{
+    ITensor* x = input("x", {-1});
+    profiles["x"] = {{1}, {2}, {4}};
+    ILoop* loop = counted(integer(2));
+    IRecurrenceLayer* list = loop->addRecurrence(*x);
+    ITensor* const parts[] = {list->getOutput(0), floats({1}, {7})};
+    IConcatenationLayer* longer = net.addConcatenation(parts, 2);
+    longer->setAxis(0);
+    list->getOutput(0)->setName("list");
+    longer->getOutput(0)->setName("longer");
+    list->setInput(1, *longer->getOutput(0));
+    output(last(loop, list->getOutput(0)), "y");
+    interpret({{{2}, {1, 2}}});
+    EXPECT_TRUE(contains(problem, "carried value 0")) << problem;
+    auto const engine = build();
+    EXPECT_TRUE(!engine || execute(engine.get(), {{{2}, {1, 2}}}).empty());
+    for (char const* part : {"longer", "[2]", "[3]"})
+        EXPECT_TRUE(contains(errors(), part)) << errors();
+}
+
 TEST_F(Programs, TheResultOfALoopDecidesAnother)
 {
     ITensor* x = input("x", {}, DataType::kFLOAT);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "calibrate/calibrate.h"
@@ -148,6 +149,18 @@ void writeCalibrationCaches()
     }
 }
 
+// Networks that random numbers decide, of several lengths.
+void writeDecisions()
+{
+    for (unsigned seed = 0; seed < 64; ++seed) {
+        std::mt19937 random(seed);
+        std::string bytes;
+        for (unsigned i = 0; i < 40 + seed * 8; ++i)
+            bytes += static_cast<char>(random() & 0xff);
+        save("fuzz_networks", "random_" + std::to_string(seed), bytes);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -186,5 +199,7 @@ int main(int argc, char** argv)
             save("fuzz_plan", "refittable.plan", *bytes);
     writeCalibrationCaches();
     writeModels();
+    if (every == 1)
+        writeDecisions();
     return 0;
 }

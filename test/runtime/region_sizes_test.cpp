@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops and conditionals over tensors whose sizes are those of the inputs, or that the data decide.
 #include "engine_run.h"
+#include "ir/shape_values.h"
 #include "ir/text.h"
 
 namespace tw::test {
@@ -52,7 +53,52 @@ std::string const kRows = R"(graph "g" imported { symbol N 0..16 symbol M 0..16
     node 3 "tanh" activation(%5) {kind = 2, alpha = 0, beta = 0} -> %6 "z" f32[M,N]
     output %4 output %6 })";
 
+// Carried values that keep what they are, then a count of n trips, two lengths of n, and a capture that a shape in the body
+// is made of.
+std::string manyCarried(int carried)
+{
+    auto number = [](int i) { return "%" + std::to_string(i); };
+    std::string inputs, before, condition, body, results, lasts;
+    for (int i = 0; i < carried; ++i) {
+        std::string const name = number(i) + " \"c" + std::to_string(i) + "\" f32[2]";
+        inputs += "    input " + name + "\n";
+        before += number(i) + ", ";
+        condition += "      input " + name + "\n";
+        body += "      input " + name + "\n";
+        results += "      output " + number(i) + "\n";
+    }
+    int const n = carried, capture = carried;
+    for (int i = 0; i < carried; ++i)
+        lasts += number(n + 2 + i) + " \"l" + std::to_string(i) + "\" f32[2], ";
+    std::string const captured = "      input " + number(capture) + " \"size\" i32[1]\n";
+    return "graph \"g\" imported { symbol n.0 1..8\n" + inputs + "    input " + number(n) +
+           " \"n\" i32[1] host content [n.0]\n    const " + number(n + 1) + " \"two\" i32[1] = [2]\n" +
+           "    node 0 \"loop\" loop(" + before + number(n + 1) + ", " + number(n) + ", " + number(n) + ", " +
+           number(n) + ") {carried = " + std::to_string(carried) +
+           ", iterator_axes = [], iterator_reverse = [], stack_axes = [0, 0], stack_reverse = [0, 0]}\n" +
+           "    region graph \"condition\" imported {\n" + condition + captured + "      const " + number(capture + 1) +
+           " \"yes\" b[] = [1]\n      output " + number(capture + 1) + "\n    }\n" +
+           "    region graph \"body\" imported { symbol m 0..8\n" + body + captured + "      node 0 \"zeros\" fill(" +
+           number(capture) + ") {operation = 1}\n        -> " + number(capture + 1) + " \"z\" f32[m]\n" + results +
+           "      output " + number(carried - 1) + "\n      output " + number(carried - 2) + "\n    }\n    -> " +
+           lasts + number(2 * n + 2) + " \"s\" f32[n.0,2], " + number(2 * n + 3) + " \"t\" f32[n.0,2]\n  output " +
+           number(2 * n + 2) + "\n}\n";
+}
+
 } // namespace
+
+// Which inputs are shape tensors does not end with the 32nd.
+TEST(RegionSizes, LengthsBehindManyCarriedValues)
+{
+    for (int carried : {2, 31, 32, 33, 70}) {
+        auto const g = ir::parse(manyCarried(carried), ops::find);
+        ASSERT_TRUE(g.ok()) << g.error().message;
+        ir::Node const& loop = *(*g)->nodes[0];
+        for (size_t i = 0; i < loop.inputs.size(); ++i)
+            EXPECT_EQ(ir::isShapeInput(loop, i), i >= size_t(carried) && i < size_t(carried) + 3) << i;
+        EXPECT_TRUE(ir::hostValues(**g).contains((*g)->inputs.back())) << carried;
+    }
+}
 
 TEST(RegionSizes, OfTheInputs)
 {

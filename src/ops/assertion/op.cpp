@@ -40,7 +40,7 @@ ir::OpDef const& def()
         .name = "assertion",
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = [](ir::Node const&) -> uint32_t { return 1; },
+        .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
         .reference = reference,
         .domain = domain,
         .cpuTactics = cpuTactics,

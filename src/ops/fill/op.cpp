@@ -128,7 +128,7 @@ ir::OpDef const& def()
         .maxInputs = 3,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = [](ir::Node const& n) { return !n.inputs.empty() && n.inputs[0] ? uint32_t(1) : uint32_t(0); },
+        .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
         .reference = reference,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -169,17 +169,13 @@ Result<void> infer(ir::InferContext& ctx)
 }
 
 // Lengths decide shapes; a count that shape arithmetic knows stays with it on the host, so that nobody waits for it.
-uint32_t shapeInputs(ir::Node const& node)
+bool isShapeInput(ir::Node const& node, size_t i)
 {
     Layout const at(node.attrsAs<Attrs>());
-    uint32_t bits = 0;
-    auto add = [&](size_t i) { bits |= i < 32 ? uint32_t(1) << i : 0; };
-    for (size_t k = 0; k < at.stacked; ++k)
-        add(at.lengthAt(k));
-    ir::Value const* count = at.count() < node.inputs.size() ? node.inputs[at.count()] : nullptr;
-    if (count && (count->content || count->isConstant() || count->host))
-        add(at.count());
-    return bits;
+    if (i != at.count())
+        return i >= at.lengthAt(0) && i < at.firstCapture();
+    ir::Value const* count = i < node.inputs.size() ? node.inputs[i] : nullptr;
+    return count && (count->content || count->isConstant() || count->host);
 }
 
 } // namespace
@@ -193,9 +189,10 @@ ir::OpDef const& def()
         .regionCount = 2,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = shapeInputs,
+        .isShapeInput = isShapeInput,
         .reference = reference,
         .regions = ir::RegionKind::kLoop,
+        .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
     };
     return kDef;
 }

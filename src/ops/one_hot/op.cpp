@@ -49,7 +49,7 @@ ir::OpDef const& def()
         .maxInputs = 3,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = [](ir::Node const&) { return uint32_t(1) << 2; },
+        .isShapeInput = [](ir::Node const&, size_t i) { return i == 2; },
         .reference = reference,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

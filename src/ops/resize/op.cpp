@@ -96,9 +96,9 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-uint32_t shapeInputs(ir::Node const&)
+bool isShapeInput(ir::Node const&, size_t i)
 {
-    return 2;
+    return i == 1;
 }
 
 void domain(ir::Node const& node, int input, Domain& d)
@@ -155,7 +155,7 @@ ir::OpDef const& def()
         .maxInputs = 2,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = shapeInputs,
+        .isShapeInput = isShapeInput,
         .reference = reference,
         .domain = domain,
         .cpuTactics = cpuTactics,

@@ -163,9 +163,9 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-uint32_t shapeInputs(ir::Node const&)
+bool isShapeInput(ir::Node const&, size_t i)
 {
-    return 1u << 1;
+    return i == 1;
 }
 
 // Whether a permutation of these dimensions leaves the elements in their order: only dimensions of size 1 move.
@@ -219,7 +219,7 @@ ir::OpDef const& def()
         .maxInputs = 2,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = shapeInputs,
+        .isShapeInput = isShapeInput,
         .reference = reference,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -145,9 +145,9 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-uint32_t shapeInputs(ir::Node const&)
+bool isShapeInput(ir::Node const&, size_t i)
 {
-    return 1u << 1 | 1u << 2 | 1u << 3;
+    return i >= 1 && i <= 3;
 }
 
 // By pixels: whole cache lines of every pixel, in kHWC8 whole vectors.
@@ -211,7 +211,7 @@ ir::OpDef const& def()
         .maxInputs = 5,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
-        .shapeInputs = shapeInputs,
+        .isShapeInput = isShapeInput,
         .reference = reference,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -69,8 +69,8 @@ CpuInfo probeCpu()
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
     IsaLimit const limit = isaLimit;
     if (limit != IsaLimit::kNone)
-        info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vbmi = info.avx512vnni = info.avx512fp16 =
-            info.avx512bf16 = false;
+        info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vbmi = info.avx512vnni =
+            info.avx512fp16 = info.avx512bf16 = false;
     if (limit == IsaLimit::kBaseline)
         info.avx2 = info.fma = info.f16c = info.avxVnni = false;
     // Caches, one by one, in a leaf of the same layout at each maker's place.

@@ -61,9 +61,12 @@ struct Fixture
     std::string error() const { return parser->getNbErrors() ? parser->getError(0)->desc() : ""; }
     // Builds the network and runs it: what the inputs hold, empty for outputs. Returns the first error.
     std::map<std::string, std::vector<float>> results;
+    bool int8 = false; // BuilderFlag::kINT8
     std::string run(std::map<std::string, std::vector<float>> const& tensors)
     {
         std::unique_ptr<nvinfer1::IBuilderConfig> config{builder->createBuilderConfig()};
+        if (int8)
+            config->setFlag(nvinfer1::BuilderFlag::kINT8);
         std::unique_ptr<nvinfer1::ICudaEngine> engine{builder->buildEngineWithConfig(*network, *config)};
         if (!engine)
             return logger.errors.empty() ? "no engine" : logger.errors[0];

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done with engines: refit, inspection, timing caches, settings, profiles; and the warnings of older names."""
+
 import json
 import warnings
 
@@ -35,7 +36,9 @@ def test_refit():
     assert refitter.get_missing() == ([], [])
     assert refitter.refit_cuda_engine()
     close(run(engine, x=X)["y"], answer(w, B))
-    assert refitter.set_weights("conv", trt.WeightsRole.BIAS, b) and (not refitter.get_missing()[0] or refitter.set_weights("conv", trt.WeightsRole.KERNEL, w))
+    assert refitter.set_weights("conv", trt.WeightsRole.BIAS, b) and (
+        not refitter.get_missing()[0] or refitter.set_weights("conv", trt.WeightsRole.KERNEL, w)
+    )
     assert refitter.refit_cuda_engine()
     close(run(engine, x=X)["y"], answer(w, b))
     with pytest.raises(RuntimeError, match="refitter"):
@@ -106,11 +109,22 @@ def test_settings():
     config.set_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
     assert config.get_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION) and config.quantization_flags == 1
     config.clear_quantization_flag(flag=trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
-    assert config.set_tactic_sources(1 << int(trt.TacticSource.CUDNN)) and config.get_tactic_sources() == 1 << int(trt.TacticSource.CUDNN)
+    assert config.set_tactic_sources(1 << int(trt.TacticSource.CUDNN)) and config.get_tactic_sources() == 1 << int(
+        trt.TacticSource.CUDNN
+    )
     config.set_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805, True)
     assert config.get_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805)
-    assert (config.avg_timing_iterations, config.profile_stream, config.default_device_type, config.engine_capability) == (3, 0, trt.DeviceType.GPU, trt.EngineCapability.STANDARD)
-    assert config.get_device_type(network[0]) == trt.DeviceType.GPU and not config.is_device_type_set(network[0]) and not config.can_run_on_DLA(network[0])
+    assert (config.avg_timing_iterations, config.profile_stream, config.default_device_type, config.engine_capability) == (
+        3,
+        0,
+        trt.DeviceType.GPU,
+        trt.EngineCapability.STANDARD,
+    )
+    assert (
+        config.get_device_type(network[0]) == trt.DeviceType.GPU
+        and not config.is_device_type_set(network[0])
+        and not config.can_run_on_DLA(network[0])
+    )
     config.reset()
     assert config.avg_timing_iterations != 3 and config.num_optimization_profiles == 0
     assert builder.max_threads == 1
@@ -130,14 +144,38 @@ def test_settings():
 
 def test_engine_and_context():
     engine = engine_of(*convolution())
-    assert (engine.num_bindings, len(engine), list(engine), engine[0], engine["y"], engine["nothing"]) == (2, 2, ["x", "y"], "x", 1, -1)
+    assert (engine.num_bindings, len(engine), list(engine), engine[0], engine["y"], engine["nothing"]) == (
+        2,
+        2,
+        ["x", "y"],
+        "x",
+        1,
+        -1,
+    )
     for bad in (2, -3):
         with pytest.raises(IndexError):
             engine[bad]
-    assert engine.get_tensor_mode("x") == trt.TensorIOMode.INPUT and engine.get_tensor_mode("nothing") == trt.TensorIOMode.NONE and engine.get_tensor_name(9) is None
-    assert engine.get_tensor_format("x") == trt.TensorFormat.LINEAR and engine.get_tensor_location("x") == trt.TensorLocation.DEVICE and not engine.is_shape_inference_io("x")
-    assert engine.get_tensor_bytes_per_component("nothing") == -1 and engine.get_tensor_vectorized_dim("x") == -1 and isinstance(engine.get_tensor_format_desc("x"), str)
-    assert engine.num_optimization_profiles == 1 and not engine.has_implicit_batch_dimension and engine.device_memory_size >= 0 and engine.tactic_sources >= 0
+    assert (
+        engine.get_tensor_mode("x") == trt.TensorIOMode.INPUT
+        and engine.get_tensor_mode("nothing") == trt.TensorIOMode.NONE
+        and engine.get_tensor_name(9) is None
+    )
+    assert (
+        engine.get_tensor_format("x") == trt.TensorFormat.LINEAR
+        and engine.get_tensor_location("x") == trt.TensorLocation.DEVICE
+        and not engine.is_shape_inference_io("x")
+    )
+    assert (
+        engine.get_tensor_bytes_per_component("nothing") == -1
+        and engine.get_tensor_vectorized_dim("x") == -1
+        and isinstance(engine.get_tensor_format_desc("x"), str)
+    )
+    assert (
+        engine.num_optimization_profiles == 1
+        and not engine.has_implicit_batch_dimension
+        and engine.device_memory_size >= 0
+        and engine.tactic_sources >= 0
+    )
     context = engine.create_execution_context_without_device_memory()
     memory = np.empty(engine.device_memory_size + 256, np.uint8)
     context.device_memory = memory.ctypes.data + -memory.ctypes.data % 256
@@ -145,8 +183,17 @@ def test_engine_and_context():
         context.device_memory
     close(run(engine, context, x=X)["y"], answer(W, B))
     context.name = "mine"
-    assert context.name == "mine" and context.engine is engine and context.all_binding_shapes_specified and context.all_shape_inputs_specified
-    assert context.get_tensor_strides("x") == (192, 64, 8, 1) and context.active_optimization_profile == 0 and context.set_optimization_profile_async(0, 0)
+    assert (
+        context.name == "mine"
+        and context.engine is engine
+        and context.all_binding_shapes_specified
+        and context.all_shape_inputs_specified
+    )
+    assert (
+        context.get_tensor_strides("x") == (192, 64, 8, 1)
+        and context.active_optimization_profile == 0
+        and context.set_optimization_profile_async(0, 0)
+    )
     assert not context.debug_sync and context.persistent_cache_limit == 0 and context.temporary_allocator is None
     quiet = engine_of(*convolution(QUIET), logger=QUIET).create_execution_context()
     assert not quiet.execute_async_v3(0)  # no addresses
@@ -154,7 +201,14 @@ def test_engine_and_context():
     for bad in (lambda: quiet.execute_v2([X.ctypes.data]), lambda: quiet.execute_v2([])):
         with pytest.raises(ValueError, match="2 bindings"):
             bad()
-    for bad in (lambda: quiet.execute_v2(X), lambda: quiet.execute_v2([1.5, 2]), lambda: quiet.set_tensor_address("x", X), lambda: quiet.execute_async_v3("0"), lambda: quiet.execute_async_v3(None), lambda: quiet.set_tensor_address("x", -(2**70))):
+    for bad in (
+        lambda: quiet.execute_v2(X),
+        lambda: quiet.execute_v2([1.5, 2]),
+        lambda: quiet.set_tensor_address("x", X),
+        lambda: quiet.execute_async_v3("0"),
+        lambda: quiet.execute_async_v3(None),
+        lambda: quiet.set_tensor_address("x", -(2**70)),
+    ):
         with pytest.raises((TypeError, ValueError)):
             bad()
 
@@ -163,12 +217,25 @@ def test_binding_names_of_old():
     """The methods by binding: they work, and say what to use instead."""
     engine = engine_of(*convolution())
     context = engine.create_execution_context()
-    for call, expected, use in ((lambda: engine.get_binding_name(0), "x", "get_tensor_name"), (lambda: engine.get_binding_index("y"), 1, "get_tensor_name"), (lambda: engine.binding_is_input(0), True, "get_tensor_mode"),
-                                (lambda: engine.binding_is_input("y"), False, "get_tensor_mode"), (lambda: engine.get_binding_shape("y"), (1, 4, 8, 8), "get_tensor_shape"), (lambda: engine.get_binding_shape(0), (1, 3, 8, 8), "get_tensor_shape"),
-                                (lambda: engine.get_binding_dtype(0), trt.float32, "get_tensor_dtype"), (lambda: engine.get_binding_dtype("y"), trt.float32, "get_tensor_dtype"), (lambda: engine.get_location("x"), trt.TensorLocation.DEVICE, "get_tensor_location"),
-                                (lambda: engine.is_shape_binding(0), False, "get_tensor_location"), (lambda: engine.is_execution_binding(0), True, "get_tensor_location"), (lambda: engine.get_binding_format(0), trt.TensorFormat.LINEAR, "get_tensor_format"),
-                                (lambda: engine.max_batch_size, 1, "EXPLICIT_BATCH"), (lambda: context.get_binding_shape(1), (1, 4, 8, 8), "get_tensor_shape"), (lambda: context.get_strides(0), (192, 64, 8, 1), "get_tensor_strides"),
-                                (lambda: context.set_binding_shape(0, (1, 3, 8, 8)), True, "set_input_shape"), (lambda: engine.__del__(), None, "del obj")):
+    for call, expected, use in (
+        (lambda: engine.get_binding_name(0), "x", "get_tensor_name"),
+        (lambda: engine.get_binding_index("y"), 1, "get_tensor_name"),
+        (lambda: engine.binding_is_input(0), True, "get_tensor_mode"),
+        (lambda: engine.binding_is_input("y"), False, "get_tensor_mode"),
+        (lambda: engine.get_binding_shape("y"), (1, 4, 8, 8), "get_tensor_shape"),
+        (lambda: engine.get_binding_shape(0), (1, 3, 8, 8), "get_tensor_shape"),
+        (lambda: engine.get_binding_dtype(0), trt.float32, "get_tensor_dtype"),
+        (lambda: engine.get_binding_dtype("y"), trt.float32, "get_tensor_dtype"),
+        (lambda: engine.get_location("x"), trt.TensorLocation.DEVICE, "get_tensor_location"),
+        (lambda: engine.is_shape_binding(0), False, "get_tensor_location"),
+        (lambda: engine.is_execution_binding(0), True, "get_tensor_location"),
+        (lambda: engine.get_binding_format(0), trt.TensorFormat.LINEAR, "get_tensor_format"),
+        (lambda: engine.max_batch_size, 1, "EXPLICIT_BATCH"),
+        (lambda: context.get_binding_shape(1), (1, 4, 8, 8), "get_tensor_shape"),
+        (lambda: context.get_strides(0), (192, 64, 8, 1), "get_tensor_strides"),
+        (lambda: context.set_binding_shape(0, (1, 3, 8, 8)), True, "set_input_shape"),
+        (lambda: engine.__del__(), None, "del obj"),
+    ):
         with pytest.warns(DeprecationWarning, match=f"Use {use} instead"):
             assert call() == expected
 
@@ -181,8 +248,15 @@ def test_every_deprecated_property_warns():
     x = network.get_input(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        objects = {"IConvolutionLayer": network.add_convolution(x, 4, (3, 3), W), "IDeconvolutionLayer": network.add_deconvolution(x, 1, (2, 2), np.ones((3, 1, 2, 2), np.float32)), "IPoolingLayer": network.add_pooling(x, trt.PoolingType.MAX, (2, 2)),
-                   "IPaddingLayer": network.add_padding(x, (1, 1), (1, 1)), "IBuilderConfig": config, "Builder": builder, "ICudaEngine": engine_of(*convolution())}
+        objects = {
+            "IConvolutionLayer": network.add_convolution(x, 4, (3, 3), W),
+            "IDeconvolutionLayer": network.add_deconvolution(x, 1, (2, 2), np.ones((3, 1, 2, 2), np.float32)),
+            "IPoolingLayer": network.add_pooling(x, trt.PoolingType.MAX, (2, 2)),
+            "IPaddingLayer": network.add_padding(x, (1, 1), (1, 1)),
+            "IBuilderConfig": config,
+            "Builder": builder,
+            "ICudaEngine": engine_of(*convolution()),
+        }
     objects["IExecutionContext"] = objects["ICudaEngine"].create_execution_context()
     facts = (pathlib.Path(__file__).parents[1] / "surface" / "python-8.5.txt").read_text()
     found = re.findall(r"^property tensorrt\.(\w+)\.(\w+) .*deprecated (?:get use=(\w+))?,? ?(?:set use=(\w+))?$", facts, re.M)
@@ -215,7 +289,13 @@ def test_warnings_as_errors():
 
 def test_with_statement_of_old():
     with pytest.warns(DeprecationWarning, match="Context managers"):
-        with trt.Builder(LOUD) as builder, builder.create_network(1) as network, builder.create_builder_config() as config, trt.OnnxParser(network, LOUD) as parser, trt.Runtime(LOUD) as runtime:
+        with (
+            trt.Builder(LOUD) as builder,
+            builder.create_network(1) as network,
+            builder.create_builder_config() as config,
+            trt.OnnxParser(network, LOUD) as parser,
+            trt.Runtime(LOUD) as runtime,
+        ):
             assert network.num_layers == 0 and config.flags and parser.num_errors == 0 and runtime.logger is LOUD
     assert network.num_layers == 0
 
@@ -237,7 +317,9 @@ def test_implicit_batch():
         assert engine.max_batch_size == 4 and engine.has_implicit_batch_dimension
         context = engine.create_execution_context()
         for batch in (1, 3):
-            x, y = np.random.default_rng(batch).standard_normal((batch, 3, 8, 8)).astype(np.float32), np.zeros((batch, 4, 8, 8), np.float32)
+            x, y = np.random.default_rng(batch).standard_normal((batch, 3, 8, 8)).astype(np.float32), np.zeros(
+                (batch, 4, 8, 8), np.float32
+            )
             assert context.execute(batch, [x.ctypes.data, y.ctypes.data])
             close(y, conv2d(x, W, B, padding=1))
             y[:] = 0
@@ -266,7 +348,9 @@ def test_stubs_can_be_read():
 
     folder = pathlib.Path(trt.tensorrt.__file__).parent
     tree = ast.parse((folder / "tensorrt.pyi").read_text())
-    names = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))} | {t.target.id for t in tree.body if isinstance(t, ast.AnnAssign)}
+    names = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))} | {
+        t.target.id for t in tree.body if isinstance(t, ast.AnnAssign)
+    }
     names |= {a.targets[0].id for a in tree.body if isinstance(a, ast.Assign)} | {"nptype", "volume"}
     assert set(trt.__all__) <= names, set(trt.__all__) - names
     ast.parse((folder / "__init__.pyi").read_text())

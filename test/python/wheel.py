@@ -5,6 +5,7 @@
 Builds the wheel as `pip install .` does, unless it is given, unpacks it into an empty folder, and runs from there, without the
 build tree: the module, the stand-in, trtexec, and a C++ program that is compiled against the headers and libraries inside.
 """
+
 import argparse
 import os
 import pathlib
@@ -54,17 +55,48 @@ def main():
         environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
         environment.update(PYTHONPATH=str(site), PYTHONDONTWRITEBYTECODE="1", TENSORWRIGHT_DEVICE="cpu")
         for name in ("onnx", "hostcuda"):
-            run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / f"{name}_test.py", env=environment, cwd=folder)
+            run(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                HERE / f"{name}_test.py",
+                env=environment,
+                cwd=folder,
+            )
         where = "import sys, tensorrt, tensorwright; assert tensorwright.Builder is tensorrt.Builder; print(tensorrt.__file__, tensorwright.__version__)"
         shown = run(sys.executable, "-c", where, env=environment, cwd=folder, capture_output=True).stdout
         assert shown.startswith(str(site)) and "8.5.3.1" in shown, shown
         (folder / "model.onnx").write_bytes(model())
-        shown = run(site / "bin" / "trtexec", f"--onnx={folder / 'model.onnx'}", "--iterations=2", "--duration=0", "--warmUp=0", env=environment, capture_output=True).stdout
+        shown = run(
+            site / "bin" / "trtexec",
+            f"--onnx={folder / 'model.onnx'}",
+            "--iterations=2",
+            "--duration=0",
+            "--warmUp=0",
+            env=environment,
+            capture_output=True,
+        ).stdout
         assert "PASSED" in shown, shown
         root = site / "tensorwright"
         (folder / "program.cpp").write_text(PROGRAM)
-        run("c++", "-std=c++17", "-w", folder / "program.cpp", "-o", folder / "program", f"-I{root}/include", f"-I{root}/include/hostcuda", f"-L{root}/lib", f"-L{root}/lib/hostcuda", "-lnvinfer", "-lcudart",
-            f"-Wl,-rpath,{root}/lib:{root}/lib/hostcuda")
+        run(
+            "c++",
+            "-std=c++17",
+            "-w",
+            folder / "program.cpp",
+            "-o",
+            folder / "program",
+            f"-I{root}/include",
+            f"-I{root}/include/hostcuda",
+            f"-L{root}/lib",
+            f"-L{root}/lib/hostcuda",
+            "-lnvinfer",
+            "-lcudart",
+            f"-Wl,-rpath,{root}/lib:{root}/lib/hostcuda",
+        )
         assert run(folder / "program", env=environment, capture_output=True).stdout == "linked\n"
         left = [str(p.relative_to(site)) for p in site.rglob("*") if p.is_symlink() or p.suffix == ".a"]
         assert not left, left

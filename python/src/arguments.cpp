@@ -99,11 +99,11 @@ bool readAddress(nb::handle object, bool acceptsNone, void*& pointer)
     }
     if (PyFloat_Check(object.ptr()) || PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()))
         return false;
-    // Not through __int__ alone: arrays of one element have it, and give the element.
+    // Through __int__ alone only what is no array and no real number: those have it as well.
     nb::object number = nb::steal(PyNumber_Index(object.ptr()));
     if (!number.is_valid()) {
         PyErr_Clear();
-        if (PySequence_Check(object.ptr()))
+        if (PySequence_Check(object.ptr()) || PyObject_HasAttrString(object.ptr(), "__float__"))
             return false;
         number = nb::steal(PyNumber_Long(object.ptr()));
     }

@@ -463,6 +463,42 @@ def test_weights_live_as_long_as_the_network():
     assert junk
 
 
+def test_nothing_is_kept_for_ever():
+    """Weights, loggers and plans are freed with the last that needs them."""
+    trt.Builder(LOUD)  # the process's first logger stays
+    freed = []
+
+    def watched(array, what):
+        weakref.finalize(array, freed.append, what)
+        return array
+
+    class Watched(Logger):
+        def __del__(self):
+            freed.append("logger")
+
+    def program():
+        logger = Watched()
+        builder = trt.Builder(logger)
+        network = builder.create_network(1)
+        x = network.add_input("x", trt.float32, (1, 3, 8, 8))
+        layer = network.add_convolution_nd(x, 4, (3, 3), watched(W.copy(), "kernel"), trt.Weights(watched(B.copy(), "bias")))
+        layer.kernel = watched(W.copy(), "second kernel")
+        network.mark_output(layer.get_output(0))
+        config = builder.create_builder_config()
+        runtime = trt.Runtime(logger)
+        engine = runtime.deserialize_cuda_engine(builder.build_serialized_network(network, config))
+        assert not freed
+        return engine.create_execution_context()
+
+    context = program()
+    gc.collect()
+    assert sorted(freed) == ["bias", "kernel", "second kernel"]
+    assert context.engine.num_io_tensors == 2
+    del context
+    gc.collect()
+    assert freed[-1] == "logger"
+
+
 def test_parser_and_network_die_in_any_order():
     from models import Resnet
 

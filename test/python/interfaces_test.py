@@ -158,7 +158,7 @@ def test_calibrator_with_bad_answers(raised):
         def get_batch_size(self):
             return "many"
 
-    for answer in ([1], "ab", [1, "b"], 5, [1, 2.5], {1: 2}):
+    for answer in ([1], "ab", [1, "b"], 5, [1, 2.5], [1, np.float32(2)], [1, np.ones(1, np.float32)], {1: 2}):
         seen = probe.calibrate(Bad(answer), ["a", "b"])
         assert seen["batches"] == [] and seen["cache"] is None and seen["length"] == 0 and seen["batch size"] == 0
     assert probe.calibrate(Bad(None), ["a"])["batches"] == []

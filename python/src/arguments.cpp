@@ -99,11 +99,11 @@ bool readAddress(nb::handle object, bool acceptsNone, void*& pointer)
     }
     if (PyFloat_Check(object.ptr()) || PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()))
         return false;
-    // Not through __int__ alone: arrays of one element have it, and give the element.
+    // Through __int__ alone only what is no array and no real number: those have it as well.
     nb::object number = nb::steal(PyNumber_Index(object.ptr()));
     if (!number.is_valid()) {
         PyErr_Clear();
-        if (PySequence_Check(object.ptr()))
+        if (PySequence_Check(object.ptr()) || PyObject_HasAttrString(object.ptr(), "__float__"))
             return false;
         number = nb::steal(PyNumber_Long(object.ptr()));
     }
@@ -135,7 +135,7 @@ bool readAddresses(nb::handle object, std::vector<void*>& pointers)
 Weights weightsOfArray(nb::handle array)
 {
     nb::module_ const numpy = nb::module_::import_("numpy");
-    if (!nb::isinstance(array, numpy.attr("ndarray")))
+    if (!nb::isinstance(array, numpy.attr("ndarray")) && !nb::isinstance(array, numpy.attr("generic")))
         throw nb::type_error("weights: a NumPy array or tensorrt.Weights is expected here");
     Weights result;
     nb::object const dtype = array.attr("dtype");
@@ -161,12 +161,12 @@ Weights weightsOfArray(nb::handle array)
     return result;
 }
 
-nb::object arrayOfWeights(nvinfer1::Weights weights, nb::handle owner)
+Array arrayOfWeights(nvinfer1::Weights weights, nb::handle owner)
 {
     nb::module_ const numpy = nb::module_::import_("numpy");
     nb::object const dtype = numpy.attr("dtype")(numpyName(weights.type));
     if (!weights.values || weights.count <= 0)
-        return numpy.attr("empty")(0, dtype);
+        return nb::borrow<Array>(numpy.attr("empty")(0, dtype));
     // NumPy keeps the object that has __array_interface__, and that one keeps the owner.
     nb::object const holder = nb::module_::import_("types").attr("SimpleNamespace")();
     nb::dict interface;
@@ -176,7 +176,7 @@ nb::object arrayOfWeights(nvinfer1::Weights weights, nb::handle owner)
     interface["data"] = nb::make_tuple(nb::steal(PyLong_FromVoidPtr(const_cast<void*>(weights.values))), false);
     holder.attr("__array_interface__") = interface;
     holder.attr("owner") = owner;
-    return numpy.attr("asarray")(holder);
+    return nb::borrow<Array>(numpy.attr("asarray")(holder));
 }
 
 void keepAlive(nb::handle nurse, nb::handle patient)

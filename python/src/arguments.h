@@ -79,8 +79,16 @@ bool isSequence(nb::handle object);
 bool readAddress(nb::handle object, bool acceptsNone, void*& pointer);
 bool readAddresses(nb::handle object, std::vector<void*>& pointers);
 
+/// A numpy.ndarray, by this name in signatures.
+class Array : public nb::object
+{
+public:
+    static bool check(nb::handle) { return true; } // made here, never an argument
+    NB_OBJECT(Array, nb::object, "numpy.ndarray", check)
+};
+
 /// Gives a NumPy view of weights; owner keeps their memory alive.
-nb::object arrayOfWeights(nvinfer1::Weights weights, nb::handle owner);
+Array arrayOfWeights(nvinfer1::Weights weights, nb::handle owner);
 
 /// Keeps patient alive until nurse is freed.
 void keepAlive(nb::handle nurse, nb::handle patient);

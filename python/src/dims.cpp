@@ -76,6 +76,7 @@ void bindDims(nb::module_& m)
     dims.def(
         "__init__", [](Dims* self, Dims const& shape) { new (self) Dims(shape); }, nb::arg("shape"),
         "The numbers of a sequence.");
+    dims.attr("__hash__") = nb::none(); // they can change
     dims.attr("MAX_DIMS") = nb::int_(Dims::MAX_DIMS);
     dims.def(
             "__str__", [](Dims const& self) { return text(self.d, self.nbDims); }, "The numbers as a tuple is written.")

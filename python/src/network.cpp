@@ -55,12 +55,14 @@ std::vector<ITensor*> const& checked(std::vector<ITensor*> const& inputs)
 }
 
 // As an ILayer, whatever other objects stand for it: programs tell layers apart by ILayer.type, which some classes replace.
-nb::object asLayer(Network const& self, ILayer* layer)
+nb::typed<nb::object, ILayer> asLayer(Network const& self, ILayer* layer)
 {
-    return layer ? nb::inst_reference(nb::type<ILayer>(), noted(self, layer), self.h) : nb::none();
+    if (!layer)
+        return nb::none();
+    return nb::inst_reference(nb::type<ILayer>(), noted(self, layer), self.h);
 }
 
-nb::object layerAt(Network self, Py_ssize_t index)
+nb::typed<nb::object, ILayer> layerAt(Network self, Py_ssize_t index)
 {
     int32_t const count = self.p->getNbLayers();
     Py_ssize_t const at = index < 0 ? index + count : index;

@@ -31,7 +31,7 @@ void destroyOwned(void* plugin) noexcept
 }
 
 // An object that destroys the plugin when it is freed; None for null.
-nb::object own(IPluginV2* plugin)
+nb::typed<nb::object, IPluginV2> own(IPluginV2* plugin)
 {
     if (!plugin)
         return nb::none();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API of TensorRT 8.5, on CPUs and GPUs: networks and models become engines, and engines run."""
+
 from .tensorrt import *
 
 __version__ = "8.5.3.1"

@@ -6,6 +6,7 @@
 Device memory is host memory and streams run in the caller's thread. Each function gives a tuple: a cudaError_t, then its
 results. The machine's own CUDA runtime, where there is one, is not touched.
 """
+
 import ctypes
 import enum
 import os
@@ -15,12 +16,19 @@ def _load():
     here = os.path.dirname(os.path.realpath(__file__))
     package = os.path.dirname(os.path.abspath(__file__))
     tried = []
-    for folder in (os.path.join(package, "..", "tensorwright", "lib"), os.path.join(package, "..", "..", "lib"), os.path.join(here, "..", "..", "lib")):
+    for folder in (
+        os.path.join(package, "..", "tensorwright", "lib"),
+        os.path.join(package, "..", "..", "lib"),
+        os.path.join(here, "..", "..", "lib"),
+    ):
         path = os.path.normpath(os.path.join(folder, "hostcuda", "libcudart.so.12"))
         if os.path.exists(path):
             return ctypes.CDLL(path)
         tried.append(path)
-    raise ImportError("tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at " + ", ".join(tried))
+    raise ImportError(
+        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at "
+        + ", ".join(tried)
+    )
 
 
 _library = _load()
@@ -59,7 +67,16 @@ cudaError_t = _Number(
         "cudaErrorUnknown": 999,
     },
 )
-cudaMemcpyKind = _Number("cudaMemcpyKind", {"cudaMemcpyHostToHost": 0, "cudaMemcpyHostToDevice": 1, "cudaMemcpyDeviceToHost": 2, "cudaMemcpyDeviceToDevice": 3, "cudaMemcpyDefault": 4})
+cudaMemcpyKind = _Number(
+    "cudaMemcpyKind",
+    {
+        "cudaMemcpyHostToHost": 0,
+        "cudaMemcpyHostToDevice": 1,
+        "cudaMemcpyDeviceToHost": 2,
+        "cudaMemcpyDeviceToDevice": 3,
+        "cudaMemcpyDefault": 4,
+    },
+)
 
 cudaStreamDefault, cudaStreamNonBlocking = 0, 1
 cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming = 0, 1, 2

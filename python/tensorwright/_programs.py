@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that come with the package."""
+
 import os
 import sys
 

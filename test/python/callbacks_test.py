@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python classes that the library calls: loggers, profilers, recorders, allocators, selectors, calibrators. They are called
 as 8.5 calls them, may raise, and may come and go in any order."""
+
 import gc
 import sys
 import threading
@@ -103,7 +104,11 @@ def test_profiler(raised):
     context.profiler = profiler
     assert context.profiler is profiler
     run(engine, context, x=X)
-    assert len(profiler.times) >= 1 and all(ms >= 0 for ms in profiler.times.values()) and any("conv" in name for name in profiler.times)
+    assert (
+        len(profiler.times) >= 1
+        and all(ms >= 0 for ms in profiler.times.values())
+        and any("conv" in name for name in profiler.times)
+    )
     context.enqueue_emits_profile = False
     profiler.times.clear()
     run(engine, context, x=X)
@@ -398,8 +403,20 @@ def test_objects_die_in_any_order():
         context = engine.create_execution_context()
         inspector = engine.create_engine_inspector()
         inspector.execution_context = context
-        return dict(logger=logger, builder=builder, network=network, config=config, plan=plan, runtime=runtime, engine=engine, context=context, inspector=inspector,
-                    layer=network[0], tensor=network.get_input(0), profile=builder.create_optimization_profile())
+        return dict(
+            logger=logger,
+            builder=builder,
+            network=network,
+            config=config,
+            plan=plan,
+            runtime=runtime,
+            engine=engine,
+            context=context,
+            inspector=inspector,
+            layer=network[0],
+            tensor=network.get_input(0),
+            profile=builder.create_optimization_profile(),
+        )
 
     names = list(everything())
     orders = [names, names[::-1]] + [list(np.random.default_rng(i).permutation(names)) for i in range(6)]
@@ -409,9 +426,20 @@ def test_objects_die_in_any_order():
             del things[name]
             gc.collect()
             for left, thing in things.items():
-                {"network": lambda t: t.num_layers, "layer": lambda t: t.name, "tensor": lambda t: t.shape, "engine": lambda t: t.num_io_tensors,
-                 "context": lambda t: t.get_tensor_shape("y"), "plan": lambda t: bytes(t), "inspector": lambda t: t.get_engine_information(trt.LayerInformationFormat.ONELINE),
-                 "builder": lambda t: t.platform_has_fast_fp16, "runtime": lambda t: t.num_DLA_cores, "config": lambda t: t.flags, "profile": bool, "logger": repr}[left](thing)
+                {
+                    "network": lambda t: t.num_layers,
+                    "layer": lambda t: t.name,
+                    "tensor": lambda t: t.shape,
+                    "engine": lambda t: t.num_io_tensors,
+                    "context": lambda t: t.get_tensor_shape("y"),
+                    "plan": lambda t: bytes(t),
+                    "inspector": lambda t: t.get_engine_information(trt.LayerInformationFormat.ONELINE),
+                    "builder": lambda t: t.platform_has_fast_fp16,
+                    "runtime": lambda t: t.num_DLA_cores,
+                    "config": lambda t: t.flags,
+                    "profile": bool,
+                    "logger": repr,
+                }[left](thing)
     assert itertools
 
 
@@ -433,6 +461,42 @@ def test_weights_live_as_long_as_the_network():
     network[0].get_output(0).name = "y"
     close(run(engine_of(builder, network, builder.create_builder_config()), x=X)["y"], conv2d(X, W, B, padding=1))
     assert junk
+
+
+def test_nothing_is_kept_for_ever():
+    """Weights, loggers and plans are freed with the last that needs them."""
+    trt.Builder(LOUD)  # the process's first logger stays
+    freed = []
+
+    def watched(array, what):
+        weakref.finalize(array, freed.append, what)
+        return array
+
+    class Watched(Logger):
+        def __del__(self):
+            freed.append("logger")
+
+    def program():
+        logger = Watched()
+        builder = trt.Builder(logger)
+        network = builder.create_network(1)
+        x = network.add_input("x", trt.float32, (1, 3, 8, 8))
+        layer = network.add_convolution_nd(x, 4, (3, 3), watched(W.copy(), "kernel"), trt.Weights(watched(B.copy(), "bias")))
+        layer.kernel = watched(W.copy(), "second kernel")
+        network.mark_output(layer.get_output(0))
+        config = builder.create_builder_config()
+        runtime = trt.Runtime(logger)
+        engine = runtime.deserialize_cuda_engine(builder.build_serialized_network(network, config))
+        assert not freed
+        return engine.create_execution_context()
+
+    context = program()
+    gc.collect()
+    assert sorted(freed) == ["bias", "kernel", "second kernel"]
+    assert context.engine.num_io_tensors == 2
+    del context
+    gc.collect()
+    assert freed[-1] == "logger"
 
 
 def test_parser_and_network_die_in_any_order():
@@ -520,6 +584,7 @@ def test_objects_at_the_end_of_python(tmp_path):
         "    def log(self, severity, msg): self.n += 1\n"
         "logger = Logger(); things = convolution(logger); logger.builder = things[0]\n"
         "engine = engine_of(*things, logger); context = engine.create_execution_context()\n"
-        "print('ran', run(engine, context, x=np.ones((1, 3, 8, 8), np.float32))['y'].shape)\n")
+        "print('ran', run(engine, context, x=np.ones((1, 3, 8, 8), np.float32))['y'].shape)\n"
+    )
     result = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert result.returncode == 0 and result.stdout == "ran (1, 4, 8, 8)\n" and result.stderr == ""

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way of 8.5's samples with cuda-python, on a machine without a GPU: one import line differs."""
+
 import numpy as np
 import tensorrt as trt
 from tensorrt import hostcuda as cudart
 
 from models import close, conv2d
 from small import B, W, convolution, engine_of
+
 
 def ok(call):
     error, results = call[0], call[1:]
@@ -21,7 +23,11 @@ class HostDeviceMem:
         self.host_address = ok(cudart.cudaMallocHost(self.nbytes))
         import ctypes
 
-        self.host = np.ctypeslib.as_array(ctypes.cast(self.host_address, ctypes.POINTER(ctypes.c_byte)), (self.nbytes,)).view(dtype).reshape(shape)
+        self.host = (
+            np.ctypeslib.as_array(ctypes.cast(self.host_address, ctypes.POINTER(ctypes.c_byte)), (self.nbytes,))
+            .view(dtype)
+            .reshape(shape)
+        )
         self.device = ok(cudart.cudaMalloc(self.nbytes))
 
     def free(self):
@@ -33,18 +39,27 @@ def test_sample():
     engine = engine_of(*convolution())
     context = engine.create_execution_context()
     stream = ok(cudart.cudaStreamCreate())
-    memory = {name: HostDeviceMem(tuple(engine.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name))) for name in engine}
+    memory = {
+        name: HostDeviceMem(tuple(engine.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name))) for name in engine
+    }
     bindings = [memory[name].device for name in engine]
     x = memory["x"]
     x.host[:] = np.random.default_rng(9).standard_normal(x.host.shape)
     expected = np.maximum(conv2d(x.host, W, B, padding=1), 0)
-    for run in (lambda: context.execute_async_v2(bindings=bindings, stream_handle=stream),
-                lambda: [context.set_tensor_address(name, memory[name].device) for name in engine] and context.execute_async_v3(stream_handle=stream),
-                lambda: context.execute_v2(bindings=bindings)):
+    for run in (
+        lambda: context.execute_async_v2(bindings=bindings, stream_handle=stream),
+        lambda: [context.set_tensor_address(name, memory[name].device) for name in engine]
+        and context.execute_async_v3(stream_handle=stream),
+        lambda: context.execute_v2(bindings=bindings),
+    ):
         memory["y"].host[:] = 0
         ok(cudart.cudaMemcpyAsync(x.device, x.host, x.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, stream))
         assert run()
-        ok(cudart.cudaMemcpyAsync(memory["y"].host, memory["y"].device, memory["y"].nbytes, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost, stream))
+        ok(
+            cudart.cudaMemcpyAsync(
+                memory["y"].host, memory["y"].device, memory["y"].nbytes, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost, stream
+            )
+        )
         ok(cudart.cudaStreamSynchronize(stream))
         close(memory["y"].host, expected)
     for m in memory.values():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every override of the interfaces of 8.5, called as the library calls it (probe.cpp), and what becomes of what it gives."""
+
 import sys
 
 import numpy as np
@@ -41,7 +42,12 @@ class Allocator(trt.IGpuAllocator):
 def test_allocator():
     allocator = Allocator()
     assert probe.allocator(allocator, 100, 256) == [0x1000, 0x2000, True]
-    assert allocator.calls == [("allocate", 100, 256, 1), ("reallocate", 0x1000, 256, 200), ("deallocate", 0x1000), ("free", 0x1000)]
+    assert allocator.calls == [
+        ("allocate", 100, 256, 1),
+        ("reallocate", 0x1000, 256, 200),
+        ("deallocate", 0x1000),
+        ("free", 0x1000),
+    ]
 
 
 def test_allocator_with_less(capfd):
@@ -104,7 +110,16 @@ class Calibrator:
         self.written = cache
 
 
-@pytest.mark.parametrize("base", [trt.IInt8Calibrator, trt.IInt8LegacyCalibrator, trt.IInt8EntropyCalibrator, trt.IInt8EntropyCalibrator2, trt.IInt8MinMaxCalibrator])
+@pytest.mark.parametrize(
+    "base",
+    [
+        trt.IInt8Calibrator,
+        trt.IInt8LegacyCalibrator,
+        trt.IInt8EntropyCalibrator,
+        trt.IInt8EntropyCalibrator2,
+        trt.IInt8MinMaxCalibrator,
+    ],
+)
 def test_calibrators(base, raised):
     class Kind(Calibrator, base):
         def __init__(self):
@@ -120,8 +135,11 @@ def test_calibrators(base, raised):
     assert not raised
     assert seen["cache"] == b"cache" and seen["length"] == 5 and seen["batch size"] == 8
     assert seen["batches"] == [[1, 2], [2**63, 4]] and kind.names == ["a", "b"]
-    assert seen["algorithm"] == {trt.IInt8LegacyCalibrator: trt.CalibrationAlgoType.LEGACY_CALIBRATION, trt.IInt8EntropyCalibrator: trt.CalibrationAlgoType.ENTROPY_CALIBRATION,
-                                 trt.IInt8EntropyCalibrator2: trt.CalibrationAlgoType.ENTROPY_CALIBRATION_2}.get(base, trt.CalibrationAlgoType.MINMAX_CALIBRATION)
+    assert seen["algorithm"] == {
+        trt.IInt8LegacyCalibrator: trt.CalibrationAlgoType.LEGACY_CALIBRATION,
+        trt.IInt8EntropyCalibrator: trt.CalibrationAlgoType.ENTROPY_CALIBRATION,
+        trt.IInt8EntropyCalibrator2: trt.CalibrationAlgoType.ENTROPY_CALIBRATION_2,
+    }.get(base, trt.CalibrationAlgoType.MINMAX_CALIBRATION)
     assert bytes(kind.written) == b"TRT-8503-result"  # after the library's bytes are gone
 
 
@@ -140,7 +158,7 @@ def test_calibrator_with_bad_answers(raised):
         def get_batch_size(self):
             return "many"
 
-    for answer in ([1], "ab", [1, "b"], 5, [1, 2.5], {1: 2}):
+    for answer in ([1], "ab", [1, "b"], 5, [1, 2.5], [1, np.float32(2)], [1, np.ones(1, np.float32)], {1: 2}):
         seen = probe.calibrate(Bad(answer), ["a", "b"])
         assert seen["batches"] == [] and seen["cache"] is None and seen["length"] == 0 and seen["batch size"] == 0
     assert probe.calibrate(Bad(None), ["a"])["batches"] == []

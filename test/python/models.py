@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models for the tests, and their answers in NumPy."""
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -36,7 +37,9 @@ class Resnet:
             w, b = weight((k, c, window, window), out + ".w"), weight((k, 1), out + ".b")
             self.weights[b] = self.weights[b][:, 0]
             p = window // 2
-            self.nodes.append(helper.make_node("Conv", [x, w, b], [out + ".c"], kernel_shape=[window] * 2, strides=[stride] * 2, pads=[p] * 4))
+            self.nodes.append(
+                helper.make_node("Conv", [x, w, b], [out + ".c"], kernel_shape=[window] * 2, strides=[stride] * 2, pads=[p] * 4)
+            )
             scale = {n: random.uniform(0.5, 1.5, k).astype(np.float32) for n in ("s", "m", "v")}
             for n, v in scale.items():
                 self.weights[f"{out}.{n}"] = v
@@ -67,9 +70,12 @@ class Resnet:
     def model(self, dynamic_batch=False):
         shape = ("batch" if dynamic_batch else self.shape[0],) + self.shape[1:]
         graph = helper.make_graph(
-            self.nodes, "resnet", [helper.make_tensor_value_info("input", TensorProto.FLOAT, shape)],
+            self.nodes,
+            "resnet",
+            [helper.make_tensor_value_info("input", TensorProto.FLOAT, shape)],
             [helper.make_tensor_value_info("prob", TensorProto.FLOAT, (shape[0], 10))],
-            [numpy_helper.from_array(v, n) for n, v in self.weights.items()])
+            [numpy_helper.from_array(v, n) for n, v in self.weights.items()],
+        )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
 
     def answer(self, x):
@@ -105,5 +111,7 @@ class Resnet:
 def close(actual, expected, tolerance=1e-4):
     """Within the tolerance, and not nearly constant: that would prove nothing."""
     assert actual.shape == expected.shape
-    assert expected.size < 2 or np.ptp(expected) > 20 * tolerance * max(1.0, np.abs(expected).max()), "the expected output is nearly constant"
+    assert expected.size < 2 or np.ptp(expected) > 20 * tolerance * max(
+        1.0, np.abs(expected).max()
+    ), "the expected output is nearly constant"
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ONNX model from the file to the answer, in the ways of 8.5's samples."""
+
+import pathlib
+import re
+
 import numpy as np
 import pytest
 import tensorrt as trt
@@ -127,3 +131,12 @@ def test_not_a_plan():
     assert runtime.deserialize_cuda_engine(b"") is None
     with pytest.raises(TypeError):
         runtime.deserialize_cuda_engine("text")
+
+
+def test_program_of_the_readme(resnet, tmp_path, monkeypatch, capsys):
+    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", readme, re.M | re.S)
+    (tmp_path / "model.onnx").write_bytes(resnet.model())
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+    assert capsys.readouterr().out == "ran\n"

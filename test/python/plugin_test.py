@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins of a C++ library that is opened by ctypes, as 8.5's samples do: fields, creators, networks, plans."""
+
 import ctypes
 import gc
 import pathlib
@@ -87,7 +88,11 @@ def test_fields():
 
 def test_plugin_in_an_engine():
     plugin = make(2.0)
-    assert isinstance(plugin, trt.IPluginV2) and (plugin.plugin_type, plugin.plugin_version, plugin.num_outputs) == ("PoolOfPairs", "1", 1)
+    assert isinstance(plugin, trt.IPluginV2) and (plugin.plugin_type, plugin.plugin_version, plugin.num_outputs) == (
+        "PoolOfPairs",
+        "1",
+        1,
+    )
     assert bytes(plugin.serialize()) == np.float32(2).tobytes() and plugin.serialization_size == 4
     builder, network, layer = network_of(plugin, (3, 8))
     assert layer.type == trt.LayerType.PLUGIN_V2 and layer.plugin.plugin_type == "PoolOfPairs"

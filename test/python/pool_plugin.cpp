@@ -35,10 +35,15 @@ public:
     {
         return inOut[at].type == DataType::kFLOAT && inOut[at].format == TensorFormat::kLINEAR;
     }
-    void configurePlugin(DynamicPluginTensorDesc const*, int32_t, DynamicPluginTensorDesc const*, int32_t) noexcept override {}
-    size_t getWorkspaceSize(PluginTensorDesc const*, int32_t, PluginTensorDesc const*, int32_t) const noexcept override { return 0; }
-    int32_t enqueue(PluginTensorDesc const*, PluginTensorDesc const* outputs, void const* const* in, void* const* out, void*,
-                    cudaStream_t) noexcept override
+    void configurePlugin(DynamicPluginTensorDesc const*, int32_t, DynamicPluginTensorDesc const*,
+                         int32_t) noexcept override
+    {}
+    size_t getWorkspaceSize(PluginTensorDesc const*, int32_t, PluginTensorDesc const*, int32_t) const noexcept override
+    {
+        return 0;
+    }
+    int32_t enqueue(PluginTensorDesc const*, PluginTensorDesc const* outputs, void const* const* in, void* const* out,
+                    void*, cudaStream_t) noexcept override
     {
         auto const* x = static_cast<float const*>(in[0]);
         auto* y = static_cast<float*>(out[0]);
@@ -73,7 +78,8 @@ public:
     {
         float factor = 1;
         for (int32_t i = 0; i < fields->nbFields; ++i)
-            if (std::string(fields->fields[i].name) == "factor" && fields->fields[i].type == PluginFieldType::kFLOAT32 && fields->fields[i].length == 1)
+            if (std::string(fields->fields[i].name) == "factor" &&
+                fields->fields[i].type == PluginFieldType::kFLOAT32 && fields->fields[i].length == 1)
                 factor = *static_cast<float const*>(fields->fields[i].data);
         return factor == 0 ? nullptr : new PoolOfPairs(factor);
     }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small networks and what the tests do with them."""
+
 import numpy as np
 import tensorrt as trt
 

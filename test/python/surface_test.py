@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module against the facts of the 8.5 Python API: every line of python-8.5.txt."""
+
 import collections
 import inspect
 import os
@@ -48,13 +49,21 @@ FACTS_LIST = facts()
 def lookup(name):
     thing = tensorrt
     for part in name.split(".")[1:]:
-        thing = inspect.getattr_static(thing, part) if inspect.isclass(thing) and not hasattr(thing, "__members__") else getattr(thing, part)
+        thing = (
+            inspect.getattr_static(thing, part)
+            if inspect.isclass(thing) and not hasattr(thing, "__members__")
+            else getattr(thing, part)
+        )
     return thing
 
 
 def parameters(text):
     """[(name or None, has a default)] without self, from "(self, a: int = 1) -> int"."""
-    inner = text[1 : text.rindex(")", 0, (text + " ->").index(" ->", text.index(")")))] if "->" in text else text[1 : text.rindex(")")]
+    inner = (
+        text[1 : text.rindex(")", 0, (text + " ->").index(" ->", text.index(")")))]
+        if "->" in text
+        else text[1 : text.rindex(")")]
+    )
     result = []
     for part in split_top(inner):
         if part in ("/", "*"):
@@ -70,7 +79,13 @@ def signatures(function):
     """The same of each overload of a function of the module."""
     if hasattr(function, "__nb_signature__"):
         return [parameters(re.sub(r"^def \w+", "", s[0])) for s in function.__nb_signature__]
-    return [[(p.name, p.default is not p.empty) for p in inspect.signature(function).parameters.values() if p.name not in ("self", "this")]]
+    return [
+        [
+            (p.name, p.default is not p.empty)
+            for p in inspect.signature(function).parameters.values()
+            if p.name not in ("self", "this")
+        ]
+    ]
 
 
 def check_class(fact):
@@ -116,7 +131,11 @@ def check_callable(fact):
         raise AssertionError("no constructor")
     assert callable(thing) and thing.__doc__
     # Python's own grammar knows no parameter without default behind one with.
-    expected = [(name, has or any(d for _, d in all_[:i])) for all_ in [parameters(fact.rest.split(" | ")[0])] for i, (name, has) in enumerate(all_)]
+    expected = [
+        (name, has or any(d for _, d in all_[:i]))
+        for all_ in [parameters(fact.rest.split(" | ")[0])]
+        for i, (name, has) in enumerate(all_)
+    ]
     for found in signatures(thing):
         if len(found) == len(expected) and all((e[0] is None or e[0] == f[0]) and e[1] == f[1] for e, f in zip(expected, found)):
             return
@@ -149,7 +168,9 @@ def check_implicit(fact):
         assert network.add_constant((2,), numpy.zeros(2, numpy.float32)).shape == (2,)
     elif target == "DimsHW":
         with pytest.warns(DeprecationWarning):
-            assert network.add_pooling(x, tensorrt.PoolingType.MAX, [2, 2]) and network.add_pooling(x, tensorrt.PoolingType.MAX, (2, 2))
+            assert network.add_pooling(x, tensorrt.PoolingType.MAX, [2, 2]) and network.add_pooling(
+                x, tensorrt.PoolingType.MAX, (2, 2)
+            )
     elif target == "Permutation":
         layer = network.add_shuffle(x)
         for order in ([0, 2, 3, 1], (0, 2, 3, 1)):
@@ -169,8 +190,15 @@ def check_implicit(fact):
 
 
 CHECKS = {
-    "class": check_class, "enum": check_enum, "value": check_value, "property": check_property, "method": check_callable,
-    "function": check_callable, "constant": check_constant, "override": check_override, "implicit": check_implicit,
+    "class": check_class,
+    "enum": check_enum,
+    "value": check_value,
+    "property": check_property,
+    "method": check_callable,
+    "function": check_callable,
+    "constant": check_constant,
+    "override": check_override,
+    "implicit": check_implicit,
 }
 
 
@@ -183,7 +211,9 @@ def test_every_line():
         except (AssertionError, AttributeError, KeyError) as error:
             failures.append(f"{fact}\n    {type(error).__name__}: {error}")
     total = len(FACTS_LIST)
-    report = f"{sum(counts.values())} of {total} declarations of the 8.5 Python API: " + ", ".join(f"{n} {k}" for k, n in sorted(counts.items()))
+    report = f"{sum(counts.values())} of {total} declarations of the 8.5 Python API: " + ", ".join(
+        f"{n} {k}" for k, n in sorted(counts.items())
+    )
     if os.environ.get("TW_REPORT_DIR"):
         pathlib.Path(os.environ["TW_REPORT_DIR"], "python_surface.txt").write_text(report + "\n")
     assert not failures, f"{len(failures)} of {total} lines are not met:\n" + "\n".join(failures[:60])
@@ -206,10 +236,18 @@ def test_nothing_else():
 
 def test_the_check_catches():
     """Each kind of check refuses what is not there."""
-    for line in ("class tensorrt.Nothing", "class tensorrt.Dims3(tensorrt.ILayer)", "value tensorrt.DataType.FLOAT = 1", "property tensorrt.Dims3.q : int | read-only",
-                 "property tensorrt.ITensor.name : str | read-only", "method tensorrt.Builder.create_network(self, flag: int = 0) -> None",
-                 "method tensorrt.Builder.create_network(self, flags: int) -> None", "constant tensorrt.float32 = tensorrt.DataType.HALF",
-                 "override tensorrt.ILogger.never_a_method(x)", "function tensorrt.volume(a, b)"):
+    for line in (
+        "class tensorrt.Nothing",
+        "class tensorrt.Dims3(tensorrt.ILayer)",
+        "value tensorrt.DataType.FLOAT = 1",
+        "property tensorrt.Dims3.q : int | read-only",
+        "property tensorrt.ITensor.name : str | read-only",
+        "method tensorrt.Builder.create_network(self, flag: int = 0) -> None",
+        "method tensorrt.Builder.create_network(self, flags: int) -> None",
+        "constant tensorrt.float32 = tensorrt.DataType.HALF",
+        "override tensorrt.ILogger.never_a_method(x)",
+        "function tensorrt.volume(a, b)",
+    ):
         match = re.match(r"(\w+) (\S+?)([( ].*|)$", line)
         with pytest.raises((AssertionError, AttributeError, KeyError)):
             CHECKS[match.group(1)](Fact(line, 0, *match.groups()))

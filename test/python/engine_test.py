@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with engines: refit, inspection, timing caches, settings, profiles; and the warnings of older names."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import tensorrt as trt
+
+from models import close, conv2d
+from small import B, LOUD, QUIET, W, convolution, engine_of, run
+
+X = np.random.default_rng(5).standard_normal((1, 3, 8, 8)).astype(np.float32)
+
+
+def answer(w, b):
+    return np.maximum(conv2d(X, w, b, padding=1), 0)
+
+
+def test_refit():
+    engine = engine_of(*convolution(flags=[trt.BuilderFlag.REFIT]))
+    assert engine.refittable
+    refitter = trt.Refitter(engine, LOUD)
+    assert refitter.logger is LOUD
+    layers, roles = refitter.get_all()
+    assert sorted(zip(layers, map(int, roles))) == [("conv", int(trt.WeightsRole.KERNEL)), ("conv", int(trt.WeightsRole.BIAS))]
+    w, b = W[::-1].copy(), np.arange(4, dtype=np.float32)
+    assert not trt.Refitter(engine, QUIET).set_weights("nothing", trt.WeightsRole.KERNEL, w)
+    assert not trt.Refitter(engine, QUIET).set_weights("conv", trt.WeightsRole.KERNEL, w[:1])
+    assert refitter.set_weights("conv", trt.WeightsRole.KERNEL, w.copy())  # kept until it is applied
+    missing = refitter.get_missing()
+    for layer, role in zip(*missing):
+        assert (layer, role) == ("conv", trt.WeightsRole.BIAS)
+        assert refitter.set_weights(layer_name=layer, role=role, weights=trt.Weights(B.copy()))
+    assert refitter.get_missing() == ([], [])
+    assert refitter.refit_cuda_engine()
+    close(run(engine, x=X)["y"], answer(w, B))
+    assert refitter.set_weights("conv", trt.WeightsRole.BIAS, b) and (
+        not refitter.get_missing()[0] or refitter.set_weights("conv", trt.WeightsRole.KERNEL, w)
+    )
+    assert refitter.refit_cuda_engine()
+    close(run(engine, x=X)["y"], answer(w, b))
+    with pytest.raises(RuntimeError, match="refitter"):
+        trt.Refitter(engine_of(*convolution()), QUIET)
+
+
+def test_refit_by_name():
+    builder, network, config = convolution(flags=[trt.BuilderFlag.REFIT])
+    kernel = network[0]
+    kernel.__class__ = trt.IConvolutionLayer
+    named = trt.Weights(W.copy())
+    kernel.kernel = named
+    assert network.set_weights_name(named, "the kernel") and not network.set_weights_name(trt.Weights(W.copy()), "unused")
+    engine = engine_of(builder, network, config)
+    refitter = trt.Refitter(engine, LOUD)
+    assert refitter.get_all_weights() == ["the kernel"]
+    assert refitter.set_named_weights("the kernel", 2 * W) and not trt.Refitter(engine, QUIET).set_named_weights("another", W)
+    for layer, role in zip(*refitter.get_missing()):
+        assert refitter.set_weights(layer, role, B)
+    assert refitter.get_missing_weights() == [] and refitter.refit_cuda_engine()
+    close(run(engine, x=X)["y"], answer(2 * W, B))
+    assert refitter.get_tensors_with_dynamic_range() == [] and len(trt.Refitter(engine, QUIET).get_dynamic_range("x")) == 2
+    assert not trt.Refitter(engine, QUIET).set_dynamic_range("x", (-1, 1))
+
+
+def test_inspector():
+    builder, network, config = convolution()
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = engine_of(builder, network, config)
+    assert engine.profiling_verbosity == trt.ProfilingVerbosity.DETAILED
+    inspector = engine.create_engine_inspector()
+    assert inspector.execution_context is None
+    context = engine.create_execution_context()
+    inspector.execution_context = context
+    assert inspector.execution_context is context
+    report = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+    assert len(report["Layers"]) == engine.num_layers
+    assert "conv" in inspector.get_layer_information(0, trt.LayerInformationFormat.ONELINE) or engine.num_layers > 1
+
+
+def test_timing_cache():
+    builder, network, config = convolution()
+    cache = config.create_timing_cache(b"")
+    assert config.set_timing_cache(cache, ignore_mismatch=False) and config.get_timing_cache() is cache
+    first = builder.build_serialized_network(network, config)
+    data = bytes(cache.serialize())
+    assert len(data) > 16
+    again = builder.create_builder_config()
+    second = again.create_timing_cache(data)
+    assert again.set_timing_cache(second, False) and bytes(builder.build_serialized_network(network, again)) == bytes(first)
+    other = config.create_timing_cache(b"")
+    assert other.combine(second, ignore_mismatch=True) and other.reset()
+    assert trt.Builder(QUIET).create_builder_config().create_timing_cache(b"damaged bytes") is None
+
+
+def test_settings():
+    builder, network, config = convolution()
+    assert not config.get_flag(trt.BuilderFlag.FP16)
+    config.set_flag(trt.BuilderFlag.FP16)
+    assert config.get_flag(trt.BuilderFlag.FP16) and config.flags & 1 << int(trt.BuilderFlag.FP16)
+    config.clear_flag(trt.BuilderFlag.FP16)
+    config.flags = 1 << int(trt.BuilderFlag.INT8)
+    assert config.get_flag(trt.BuilderFlag.INT8) and not config.get_flag(trt.BuilderFlag.TF32)
+    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 20)
+    assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) == 1 << 20
+    config.avg_timing_iterations = 3
+    config.profile_stream = 0
+    config.set_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
+    assert config.get_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION) and config.quantization_flags == 1
+    config.clear_quantization_flag(flag=trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
+    assert config.set_tactic_sources(1 << int(trt.TacticSource.CUDNN)) and config.get_tactic_sources() == 1 << int(
+        trt.TacticSource.CUDNN
+    )
+    config.set_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805, True)
+    assert config.get_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805)
+    assert (config.avg_timing_iterations, config.profile_stream, config.default_device_type, config.engine_capability) == (
+        3,
+        0,
+        trt.DeviceType.GPU,
+        trt.EngineCapability.STANDARD,
+    )
+    assert (
+        config.get_device_type(network[0]) == trt.DeviceType.GPU
+        and not config.is_device_type_set(network[0])
+        and not config.can_run_on_DLA(network[0])
+    )
+    config.reset()
+    assert config.avg_timing_iterations != 3 and config.num_optimization_profiles == 0
+    assert builder.max_threads == 1
+    builder.max_threads = 2
+    assert builder.max_threads == 2 and builder.is_network_supported(network, builder.create_builder_config())
+    profile = builder.create_optimization_profile()
+    assert profile and profile.get_shape("x") == [] and profile.get_shape_input("x") == []
+    profile.set_shape_input("s", [1], (2,), [3])
+    assert profile.get_shape_input("s") == [[1], [2], [3]]
+    with pytest.raises(ValueError, match="'s'"):
+        profile.set_shape_input("s", [1, 2], [2], [3])
+    profile.extra_memory_target = 0.5
+    assert profile.extra_memory_target == 0.5 and builder.create_builder_config().add_optimization_profile(profile) == 0
+    with pytest.raises(ValueError):
+        profile.extra_memory_target = 2
+
+
+def test_engine_and_context():
+    engine = engine_of(*convolution())
+    assert (engine.num_bindings, len(engine), list(engine), engine[0], engine["y"], engine["nothing"]) == (
+        2,
+        2,
+        ["x", "y"],
+        "x",
+        1,
+        -1,
+    )
+    for bad in (2, -3):
+        with pytest.raises(IndexError):
+            engine[bad]
+    assert (
+        engine.get_tensor_mode("x") == trt.TensorIOMode.INPUT
+        and engine.get_tensor_mode("nothing") == trt.TensorIOMode.NONE
+        and engine.get_tensor_name(9) is None
+    )
+    assert (
+        engine.get_tensor_format("x") == trt.TensorFormat.LINEAR
+        and engine.get_tensor_location("x") == trt.TensorLocation.DEVICE
+        and not engine.is_shape_inference_io("x")
+    )
+    assert (
+        engine.get_tensor_bytes_per_component("nothing") == -1
+        and engine.get_tensor_vectorized_dim("x") == -1
+        and isinstance(engine.get_tensor_format_desc("x"), str)
+    )
+    assert (
+        engine.num_optimization_profiles == 1
+        and not engine.has_implicit_batch_dimension
+        and engine.device_memory_size >= 0
+        and engine.tactic_sources >= 0
+    )
+    context = engine.create_execution_context_without_device_memory()
+    memory = np.empty(engine.device_memory_size + 256, np.uint8)
+    context.device_memory = memory.ctypes.data + -memory.ctypes.data % 256
+    with pytest.raises(AttributeError):
+        context.device_memory
+    close(run(engine, context, x=X)["y"], answer(W, B))
+    context.name = "mine"
+    assert (
+        context.name == "mine"
+        and context.engine is engine
+        and context.all_binding_shapes_specified
+        and context.all_shape_inputs_specified
+    )
+    assert (
+        context.get_tensor_strides("x") == (192, 64, 8, 1)
+        and context.active_optimization_profile == 0
+        and context.set_optimization_profile_async(0, 0)
+    )
+    assert not context.debug_sync and context.persistent_cache_limit == 0 and context.temporary_allocator is None
+    quiet = engine_of(*convolution(QUIET), logger=QUIET).create_execution_context()
+    assert not quiet.execute_async_v3(0)  # no addresses
+    assert not quiet.set_tensor_address("nothing", 0)
+    for bad in (lambda: quiet.execute_v2([X.ctypes.data]), lambda: quiet.execute_v2([])):
+        with pytest.raises(ValueError, match="2 bindings"):
+            bad()
+    for bad in (
+        lambda: quiet.execute_v2(X),
+        lambda: quiet.execute_v2([1.5, 2]),
+        lambda: quiet.set_tensor_address("x", X),
+        lambda: quiet.execute_async_v3("0"),
+        lambda: quiet.execute_async_v3(None),
+        lambda: quiet.set_tensor_address("x", -(2**70)),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            bad()
+
+
+def test_binding_names_of_old():
+    """The methods by binding: they work, and say what to use instead."""
+    engine = engine_of(*convolution())
+    context = engine.create_execution_context()
+    for call, expected, use in (
+        (lambda: engine.get_binding_name(0), "x", "get_tensor_name"),
+        (lambda: engine.get_binding_index("y"), 1, "get_tensor_name"),
+        (lambda: engine.binding_is_input(0), True, "get_tensor_mode"),
+        (lambda: engine.binding_is_input("y"), False, "get_tensor_mode"),
+        (lambda: engine.get_binding_shape("y"), (1, 4, 8, 8), "get_tensor_shape"),
+        (lambda: engine.get_binding_shape(0), (1, 3, 8, 8), "get_tensor_shape"),
+        (lambda: engine.get_binding_dtype(0), trt.float32, "get_tensor_dtype"),
+        (lambda: engine.get_binding_dtype("y"), trt.float32, "get_tensor_dtype"),
+        (lambda: engine.get_location("x"), trt.TensorLocation.DEVICE, "get_tensor_location"),
+        (lambda: engine.is_shape_binding(0), False, "get_tensor_location"),
+        (lambda: engine.is_execution_binding(0), True, "get_tensor_location"),
+        (lambda: engine.get_binding_format(0), trt.TensorFormat.LINEAR, "get_tensor_format"),
+        (lambda: engine.max_batch_size, 1, "EXPLICIT_BATCH"),
+        (lambda: context.get_binding_shape(1), (1, 4, 8, 8), "get_tensor_shape"),
+        (lambda: context.get_strides(0), (192, 64, 8, 1), "get_tensor_strides"),
+        (lambda: context.set_binding_shape(0, (1, 3, 8, 8)), True, "set_input_shape"),
+        (lambda: engine.__del__(), None, "del obj"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"Use {use} instead"):
+            assert call() == expected
+
+
+def test_every_deprecated_property_warns():
+    import pathlib
+    import re
+
+    builder, network, config = convolution()
+    x = network.get_input(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        objects = {
+            "IConvolutionLayer": network.add_convolution(x, 4, (3, 3), W),
+            "IDeconvolutionLayer": network.add_deconvolution(x, 1, (2, 2), np.ones((3, 1, 2, 2), np.float32)),
+            "IPoolingLayer": network.add_pooling(x, trt.PoolingType.MAX, (2, 2)),
+            "IPaddingLayer": network.add_padding(x, (1, 1), (1, 1)),
+            "IBuilderConfig": config,
+            "Builder": builder,
+            "ICudaEngine": engine_of(*convolution()),
+        }
+    objects["IExecutionContext"] = objects["ICudaEngine"].create_execution_context()
+    facts = (pathlib.Path(__file__).parents[1] / "surface" / "python-8.5.txt").read_text()
+    found = re.findall(r"^property tensorrt\.(\w+)\.(\w+) .*deprecated (?:get use=(\w+))?,? ?(?:set use=(\w+))?$", facts, re.M)
+    assert len(found) >= 15
+    for owner, name, get, set_ in found:
+        thing = objects[owner]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = getattr(thing, name)
+        if get:
+            with pytest.warns(DeprecationWarning, match=f"Use {get} instead"):
+                getattr(thing, name)
+        if set_:
+            with pytest.warns(DeprecationWarning, match=f"Use {set_} instead"):
+                setattr(thing, name, value)
+
+
+def test_warnings_as_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        builder, network, config = convolution()  # nothing of this is deprecated, nor is freeing it
+        engine = engine_of(builder, network, config)
+        with pytest.raises(DeprecationWarning):
+            engine.get_binding_name(0)
+        with pytest.raises(DeprecationWarning):
+            network.add_pooling(network.get_input(0), trt.PoolingType.MAX, (2, 2))
+        assert network.num_layers == 2
+        del builder, network, config, engine
+
+
+def test_with_statement_of_old():
+    with pytest.warns(DeprecationWarning, match="Context managers"):
+        with (
+            trt.Builder(LOUD) as builder,
+            builder.create_network(1) as network,
+            builder.create_builder_config() as config,
+            trt.OnnxParser(network, LOUD) as parser,
+            trt.Runtime(LOUD) as runtime,
+        ):
+            assert network.num_layers == 0 and config.flags and parser.num_errors == 0 and runtime.logger is LOUD
+    assert network.num_layers == 0
+
+
+def test_implicit_batch():
+    """Networks without the batch in their shapes, by the calls of those days."""
+    builder = trt.Builder(LOUD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        builder.max_batch_size = 4
+        network = builder.create_network()
+        assert network.has_implicit_batch_dimension
+        x = network.add_input("x", trt.float32, (3, 8, 8))
+        layer = network.add_convolution(x, 4, trt.DimsHW(3, 3), W, trt.Weights(B))
+        layer.padding = (1, 1)
+        layer.get_output(0).name = "y"
+        network.mark_output(layer.get_output(0))
+        engine = builder.build_engine(network, builder.create_builder_config())
+        assert engine.max_batch_size == 4 and engine.has_implicit_batch_dimension
+        context = engine.create_execution_context()
+        for batch in (1, 3):
+            x, y = np.random.default_rng(batch).standard_normal((batch, 3, 8, 8)).astype(np.float32), np.zeros(
+                (batch, 4, 8, 8), np.float32
+            )
+            assert context.execute(batch, [x.ctypes.data, y.ctypes.data])
+            close(y, conv2d(x, W, B, padding=1))
+            y[:] = 0
+            assert context.execute_async(batch_size=batch, bindings=[x.ctypes.data, y.ctypes.data], stream_handle=0)
+            close(y, conv2d(x, W, B, padding=1))
+
+
+def test_older_parsers_refuse_in_words():
+    network = trt.Builder(QUIET).create_network(1)
+    uff = trt.UffParser()
+    assert (uff.uff_required_version_major, uff.uff_required_version_minor, uff.uff_required_version_patch) == (0, 6, 9)
+    uff.register_input("in", (1, 28, 28), trt.UffInputOrder.NCHW)
+    uff.register_output("out")
+    assert uff.parse("/nothing.uff", network) is False and uff.parse_buffer(b"no model", network) is False
+    caffe = trt.CaffeParser()
+    caffe.plugin_namespace, caffe.protobuf_buffer_size = "space", 1 << 20
+    assert caffe.parse(deploy="/nothing.prototxt", model="/nothing.caffemodel", network=network, dtype=trt.float32) is None
+    assert caffe.parse_buffer(b"", b"", network, trt.float32) is None and caffe.parse_binary_proto("/nothing") is None
+    field = trt.FieldMap("name", 0x1000, trt.FieldType.INT32, length=2)
+    assert (field.name, field.type, field.length) == ("name", trt.FieldType.INT32, 2)
+
+
+def test_stubs_can_be_read():
+    import ast
+    import pathlib
+
+    folder = pathlib.Path(trt.tensorrt.__file__).parent
+    tree = ast.parse((folder / "tensorrt.pyi").read_text())
+    names = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))} | {
+        t.target.id for t in tree.body if isinstance(t, ast.AnnAssign)
+    }
+    names |= {a.targets[0].id for a in tree.body if isinstance(a, ast.Assign)} | {"nptype", "volume"}
+    assert set(trt.__all__) <= names, set(trt.__all__) - names
+    ast.parse((folder / "__init__.pyi").read_text())
+    assert (folder / "py.typed").exists()

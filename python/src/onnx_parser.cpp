@@ -40,9 +40,23 @@ void makeParser(OnnxParser* self, nb::pointer_and_handle<nvinfer1::INetworkDefin
     new (self) OnnxParser{std::move(parser)};
 }
 
-std::string describe(IParserError const& error)
+// A copy: the parser's own are gone with its next call.
+struct ParserError
 {
-    return "In node " + std::to_string(error.node()) + " (" + error.func() + "): " + error.desc();
+    explicit ParserError(IParserError const& error)
+        : code(error.code()), desc(error.desc()), file(error.file()), line(error.line()), func(error.func()),
+          node(error.node())
+    {}
+    ErrorCode code;
+    std::string desc, file;
+    int line;
+    std::string func;
+    int node;
+};
+
+std::string describe(ParserError const& error)
+{
+    return "In node " + std::to_string(error.node) + " (" + error.func + "): " + error.desc;
 }
 
 void defError(nb::module_& m)
@@ -57,14 +71,20 @@ void defError(nb::module_& m)
         .value("INVALID_NODE", ErrorCode::kINVALID_NODE, "A node is not well formed.")
         .value("UNSUPPORTED_GRAPH", ErrorCode::kUNSUPPORTED_GRAPH, "The graph has a form that cannot be imported.")
         .value("UNSUPPORTED_NODE", ErrorCode::kUNSUPPORTED_NODE, "A node cannot be imported.");
-    using E = IParserError;
+    using E = ParserError;
     nb::class_<E>(m, "ParserError", "One reason why a model was not imported.")
-        .def("code", &E::code, "Kind of the error.")
-        .def("desc", &E::desc, "What is wrong.")
-        .def("file", &E::file, "Source file of the parser in which the error arose.")
-        .def("line", &E::line, "Line in that file.")
-        .def("func", &E::func, "Function in that file.")
-        .def("node", &E::node, "Index of the node in the model, or -1.")
+        .def(
+            "code", [](E const& self) { return self.code; }, "Kind of the error.")
+        .def(
+            "desc", [](E const& self) { return self.desc; }, "What is wrong.")
+        .def(
+            "file", [](E const& self) { return self.file; }, "Source file of the parser in which the error arose.")
+        .def(
+            "line", [](E const& self) { return self.line; }, "Line in that file.")
+        .def(
+            "func", [](E const& self) { return self.func; }, "Function in that file.")
+        .def(
+            "node", [](E const& self) { return self.node; }, "Index of the node in the model, or -1.")
         .def("__str__", &describe, "The error as a sentence.")
         .def("__repr__", &describe, "The error as a sentence.");
 }
@@ -136,9 +156,9 @@ void bindOnnxParser(nb::module_& m)
                     throw nb::index_error(("error " + std::to_string(index) + " is out of range: there are " +
                                            std::to_string(self->getNbErrors()))
                                               .c_str());
-                return error;
+                return ParserError(*error);
             },
-            nb::arg("index"), nb::rv_policy::reference_internal, "An error; valid until clear_errors().")
+            nb::arg("index"), "An error.")
         .def(
             "clear_errors", [](OnnxParser& self) { self->clearErrors(); }, "Forgets all errors.");
     defDelete(type);

@@ -121,8 +121,11 @@ def test_not_a_model():
     assert "not an ONNX model" in parser.get_error(0).desc()
     with pytest.raises(IndexError):
         parser.get_error(1)
+    error = parser.get_error(0)
     parser.clear_errors()
     assert parser.num_errors == 0
+    assert "not an ONNX model" in error.desc() and error.node() == -1 and error.line() > 0 and error.file() and error.func()
+    assert "not an ONNX model" in str(error) == repr(error)
 
 
 def test_not_a_plan():

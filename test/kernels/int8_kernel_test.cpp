@@ -221,6 +221,9 @@ void runTrial(Trial const& t, std::mt19937& rng)
         writeAs(residualType, pick(0, 30) == 0 ? std::numeric_limits<float>::quiet_NaN() : 100 * real(),
                 residual.as<uint8_t>() + i * bytesOf(residualType));
 
+    Guarded table(256);
+    for (int i = 0; i < 256; ++i)
+        table.as<int8_t>()[i] = int8_t(rng());
     auto kernel = Int8Kernel::emit(t.way.isa, t.way.dots, s);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     Int8Args args;
@@ -239,6 +242,8 @@ void runTrial(Trial const& t, std::mt19937& rng)
     args.output.ldrBytes = int64_t(ldr) * bytesOf(residualType);
     args.output.residualScale = 0.37f;
     args.output.outputScale = 1.7f;
+    args.output.innerScale = 0.9f;
+    args.output.table = table.as<int8_t>();
     args.output.lastColumns = t.columns - (s.vectors - 1) * width;
     (*kernel)(args);
 
@@ -254,6 +259,11 @@ void runTrial(Trial const& t, std::mt19937& rng)
                 y = float(int32_t(sums[size_t(r * panel + j)])) * scale.as<float>()[e.oneScale ? 0 : j];
                 if (e.bias)
                     y += bias.as<float>()[j];
+                if (e.innerScale) {
+                    writeAs(Int8Type::kInt8, y, want);
+                    y = float(int8_t(want[0])) * args.output.innerScale;
+                    want[0] = 0xa5;
+                }
                 if (e.residual) {
                     float x =
                         readAs(residualType, residual.as<uint8_t>() + size_t(r * ldr + j) * bytesOf(residualType));
@@ -266,6 +276,8 @@ void runTrial(Trial const& t, std::mt19937& rng)
                 if (e.outputScale)
                     y *= args.output.outputScale;
                 writeAs(e.store, y, want);
+                if (e.table)
+                    want[0] = uint8_t(table.as<int8_t>()[int8_t(want[0]) + 128]);
             }
             float const g = readAs(e.store, got), w = readAs(e.store, want);
             if (j < stored && e.activation && e.activation->kind == ActivationKind::kTanh) {
@@ -346,6 +358,13 @@ TEST_P(Int8KernelTest, everyTile)
                 if (pick(0, 1))
                     t.spec.epilogue.activation = kinds[pick(0, 3)];
                 t.spec.epilogue.outputScale = pick(0, 1);
+                t.spec.epilogue.innerScale = pick(0, 2) == 0;
+                // Of tanh's results, some are rounded to the other side.
+                bool const isExact =
+                    !t.spec.epilogue.activation || t.spec.epilogue.activation->kind != ActivationKind::kTanh;
+                if (t.spec.epilogue.store == Int8Type::kInt8 && isExact && pick(0, 2) == 0)
+                    t.spec.epilogue.table =
+                        pick(0, 1) ? ByteTable::kBytes : byteTableOf(tw::device::probeCpu(), way.isa);
                 bool const floatResidual = t.spec.epilogue.residual.value_or(Int8Type::kInt8) != Int8Type::kInt8;
                 t.spec.epilogue.bounded = t.scale < 1 && !floatResidual && pick(0, 1);
                 t.spec.nextLines = pick(0, 3) == 0 ? 5 : 0;

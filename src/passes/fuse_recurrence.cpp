@@ -3,7 +3,8 @@
 //   before: loop(h0, x, W, R) { h = tanh(x[i] W + h R + b), stack h }        after: recurrence(x, R, W, b, h0)
 // A cell is known by what it computes (passes/recurrent_cell.h), so gates may come out of one product or several, x and
 // h may be one row or two, and products with x may stand in front of the loop. What else the body does stays a loop over
-// the states of all steps: the next cell of a stack of layers is then one of its own. Any form. Stands after
+// the states of all steps: the next cell of a stack of layers is then one of its own. Layers then read sequences in the
+// order in which they lie (passes/recurrence_order.h). Any form. Stands after
 // hoist_invariants and constants_into_regions, and before remove_dead of the next round, which takes what is left.
 // Leaves alone: loops that a condition can end or whose trips are not the steps of the sequence; cells without input, or
 // whose cell state others read in each step; layers with wishes of the user; weights that may be refitted, which must
@@ -22,6 +23,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/recurrence_node.h"
+#include "passes/recurrence_order.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -461,9 +463,10 @@ Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx)
             i = size_t(-1); // from the start: nodes have moved, and there may be another cell
         changed = changed || fused;
     }
-    if (changed)
+    TW_ASSIGN(bool const turned, dropTranspositions(g));
+    if (changed || turned)
         g.eraseUnusedValues();
-    return changed;
+    return changed || turned;
 }
 
 } // namespace tw::passes

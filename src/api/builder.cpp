@@ -18,6 +18,7 @@
 #include "api/plugin_graph.h"
 #include "api/precision_settings.h"
 #include "api/profile_ranges.h"
+#include "api/ranges.h"
 #include "builder/build.h"
 #include "builder/target_info.h"
 #include "device/cpu.h"

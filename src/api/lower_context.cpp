@@ -2,10 +2,10 @@
 // What a layer sees while it is turned into nodes.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "api/implicit_batch.h"
 #include "api/network.h"
+#include "api/ranges.h"
 
 namespace tw::api {
 
@@ -106,42 +106,6 @@ void labelValues(std::map<TensorObject const*, ir::Value*> const& values)
             v->quantization = ir::Quantization{{scaleOf(*t)}, -1, ir::Quantization::Origin::kDynamicRange};
         }
     }
-}
-
-float scaleOf(TensorObject const& t)
-{
-    return std::max(std::fabs(*t.rangeMin), std::fabs(*t.rangeMax)) / 127;
-}
-
-namespace {
-
-void takeRangesInto(ir::Graph& g, passes::Ranges& ranges)
-{
-    std::set<ir::Value const*> ofPlugins;
-    for (auto const& n : g.nodes) {
-        for (auto const& r : n->regions)
-            takeRangesInto(*r, ranges);
-        if (n->op == &ops::plugin::def()) {
-            ofPlugins.insert(n->inputs.begin(), n->inputs.end());
-            ofPlugins.insert(n->outputs.begin(), n->outputs.end());
-        }
-    }
-    for (auto const& v : g.values()) {
-        if (!v->quantization || !isFloating(v->type))
-            continue;
-        ranges[v->name] = v->quantization->scales[0];
-        if (!ofPlugins.contains(v.get()))
-            v->quantization.reset();
-    }
-}
-
-} // namespace
-
-passes::Ranges takeRanges(ir::Graph& g)
-{
-    passes::Ranges ranges;
-    takeRangesInto(g, ranges);
-    return ranges;
 }
 
 } // namespace tw::api

@@ -8,11 +8,10 @@
 #include "api/control_flow/emit.h"
 #include "api/control_flow/nesting.h"
 #include "api/implicit_batch.h"
+#include "api/ranges.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
-#include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
-#include "ops/quantize/op.h"
 #include "tactic/registry.h"
 
 namespace tw::api {
@@ -236,21 +235,11 @@ Result<void> NetworkObject::lowerInputs()
             values_[t.get()] = cast->outputs[0];
         }
         if (v->type == DataType::kInt8 && t->rangeMin) {
-            TW_ASSIGN(values_[t.get()], inFloats(*v, scaleOf(*t)));
+            TW_ASSIGN(values_[t.get()], inFloats(graph_, *v, *t));
         }
     }
     inputsLowered_ = true;
     return {};
-}
-
-// What an INT8 network input with a dynamic range stands for.
-Result<ir::Value*> NetworkObject::inFloats(ir::Value& integers, float scale)
-{
-    ir::Value* const s = graph_.addConstant(integers.name + ".range", DataType::kFloat, Extents{}, &scale);
-    TW_ASSIGN(ir::Node * n, graph_.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(),
-                                           {&integers, s}, integers.name + " [input]"));
-    n->outputs[0]->name = integers.name + " [input]";
-    return n->outputs[0];
 }
 
 Result<void> NetworkObject::lowerLayer(LayerState& layer)
@@ -429,15 +418,7 @@ Result<void> NetworkObject::addOutput(TensorObject& t)
     }
     DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
     if (want == DataType::kInt8 && isFloating(v->type)) {
-        if (!t.rangeMin)
-            return invalidArgument("network output '" + t.name +
-                                   "' is INT8 and has no dynamic range: ITensor::setDynamicRange() says what its numbers "
-                                   "stand for");
-        float const scale = scaleOf(t);
-        ir::Value* const s = graph_.addConstant(t.name + ".range", DataType::kFloat, Extents{}, &scale);
-        TW_ASSIGN(ir::Node * n, graph_.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {v, s},
-                                               t.name + " [output]"));
-        v = n->outputs[0];
+        TW_ASSIGN(v, inIntegers(graph_, *v, t));
     }
     bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
     if (taken || want != v->type) {

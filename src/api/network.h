@@ -22,7 +22,6 @@
 #include "api/report.h"
 #include "ir/graph.h"
 #include "ir/op_def.h"
-#include "passes/pass.h"
 #include "tactic/registry.h"
 
 namespace tw::api {
@@ -237,7 +236,6 @@ private:
         ir::Graph::Mark mark;
     };
     Result<void> lowerInputs();
-    Result<ir::Value*> inFloats(ir::Value& integers, float scale);
     Result<void> lowerLayer(LayerState& layer);
     Result<void> lowerWithInputs(LayerState& layer);
     bool isLowered(LayerState const& layer) const;
@@ -256,11 +254,6 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
                                           std::vector<ir::Value*> inputs);
 // Tensors' names and dynamic ranges on the values that they became.
 void labelValues(std::map<TensorObject const*, ir::Value*> const& values);
-// One step of the INT8 numbers of a tensor that has a dynamic range.
-float scaleOf(TensorObject const& t);
-// Removes the ranges of floating values, regions too, and gives them by name. What a plugin reads or makes keeps them:
-// plugins are told.
-passes::Ranges takeRanges(ir::Graph& g);
 
 inline NetworkObject& objectOf(nvinfer1::INetworkDefinition& n)
 {

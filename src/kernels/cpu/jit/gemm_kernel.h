@@ -61,9 +61,9 @@ struct EpilogueOp
     EpilogueOp(Activation const& a) : kind(kActivation), activation(a) {}
 };
 
-// Types that a tile can be stored as. Only FP32 is emitted: on the CPU FP16 and INT8 are permissions without effect
+// Types that a tile can be stored as. Only FP32 is emitted: on the CPU FP16 is a permission without effect
 // (docs/compat.md), FP16 products take the plain tactics, and AVX2 has no masked store of 16-bit elements, so that the
-// tail of a row would need code of its own.
+// tail of a row would need code of its own. Sums of i8: int8_kernel.h.
 enum class StoreType
 {
     kFloat,

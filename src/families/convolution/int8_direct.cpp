@@ -315,10 +315,11 @@ std::vector<Config> Int8DirectTactic::configs(Problem const& p) const
 {
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
     int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    int64_t const inputBytes = p.inputs[0].dims.volume() / groups;
     std::vector<Config> list;
-    for (int64_t v : {2, 4, 3, 1})
-        if (v <= vectors && (v > 1 || vectors % 2 == 1))
-            for (int64_t small : {0, 1})
+    for (int64_t v : int8TileVectors(isa_, vectors))
+        for (int64_t small : {0, 1})
+            if (small == 0 || inputBytes > thisCpu().l1DataBytes / 2)
                 list.push_back({v, small});
     return list;
 }

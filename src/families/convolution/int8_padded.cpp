@@ -397,9 +397,8 @@ std::vector<Config> Int8PaddedTactic::configs(Problem const& p) const
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
     int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
     std::vector<Config> list;
-    for (int64_t v : {2, 4, 3, 1})
-        if (v <= vectors)
-            list.push_back({v});
+    for (int64_t v : int8TileVectors(isa_, vectors))
+        list.push_back({v});
     return list;
 }
 

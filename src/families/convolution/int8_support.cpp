@@ -100,6 +100,18 @@ kernels::jit::Int8Output Int8Ends::output(RunArgs const& args, int64_t first) co
     return out;
 }
 
+std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup)
+{
+    constexpr int kLeastRows = 3;
+    if (vectorsOfGroup == 1)
+        return {1};
+    std::vector<int64_t> list;
+    for (int64_t v : {2, 4, 3})
+        if (v <= vectorsOfGroup && kernels::jit::int8MaxRows(isa, dotsOfThisCpu(isa), int(v)) >= kLeastRows)
+            list.push_back(v);
+    return list;
+}
+
 kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa)
 {
     return kernels::jit::dotsOf(thisCpu(), isa);

@@ -34,6 +34,9 @@ private:
     bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
 };
 
+// Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait
+// for each other's sums.
+std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup);
 // How this CPU multiplies bytes with vectors of `isa`.
 kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa);
 

@@ -13,9 +13,12 @@
 #include "device/thread_pool.h"
 #include "interp/interp.h"
 #include "ops/convolution/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/parametric_relu/op.h"
+#include "ops/pointwise/op.h"
+#include "ops/quantize/op.h"
 #include "ops/select/op.h"
 #include "ops/topk/op.h"
 #include "tactic/registry.h"
@@ -244,6 +247,28 @@ int main(int argc, char** argv)
          ops::parametric_relu::def(),
          none,
          {{{1, 64, 56, 56}}, {{1, 64, 1, 1}, DataType::kFloat, true}},
+         4},
+        {"quantize/1x64x56x56",
+         ops::quantize::def(),
+         [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ops::quantize::Attrs>()); },
+         {{{1, 64, 56, 56}}, {{1}}},
+         4},
+        {"dequantize/1x64x56x56",
+         ops::dequantize::def(),
+         [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ops::dequantize::Attrs>()); },
+         {{{1, 64, 56, 56}, DataType::kInt8}, {{1}}},
+         4},
+        {"pointwise/sum_i8_1x64x56x56", // (x s + y t) max 0
+         ops::pointwise::def(),
+         [] {
+             auto a = std::make_unique<ops::pointwise::Attrs>();
+             a->inputs = {0, 0, 0, 0, 1, 0, 1, 0};
+             a->steps = {3, 0, 2, 0, 3, 1, 3, 0, 1, 4, 5, 0, 30, 6, 0, 0};
+             a->parameters.resize(8);
+             a->outputType = DataType::kInt8;
+             return a;
+         },
+         {{{1, 64, 56, 56}, DataType::kInt8}, {{1, 64, 56, 56}, DataType::kInt8}, {{1}}, {{1}}},
          4},
     };
     std::printf("%s\n", device::probeCpu().fingerprint().c_str());

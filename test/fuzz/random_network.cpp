@@ -79,9 +79,8 @@ ITensor* RandomNetwork::integers(std::vector<int32_t> const& shape, std::vector<
     integers_.push_back(values);
     return out(net_.addConstant(dims(shape), {DataType::kINT32, integers_.back().data(), int64_t(values.size())}));
 }
-Weights RandomNetwork::drawn(ILayer const* layer, std::string const& name, WeightsRole role, int64_t count)
+Weights RandomNetwork::drawn(std::string const& name, WeightsRole role, int64_t count)
 {
-    (void)layer;
     floats_.emplace_back();
     std::vector<float>& v = floats_.back();
     for (int64_t i = 0; i < count; ++i)
@@ -95,7 +94,7 @@ ITensor* RandomNetwork::constant(std::vector<int32_t> const& shape)
     int64_t count = 1;
     for (int32_t d : shape)
         count *= d;
-    IConstantLayer* l = net_.addConstant(dims(shape), drawn(nullptr, name, WeightsRole::kCONSTANT, count));
+    IConstantLayer* l = net_.addConstant(dims(shape), drawn(name, WeightsRole::kCONSTANT, count));
     if (l)
         l->setName(name.c_str());
     return out(l);
@@ -298,8 +297,8 @@ ITensor* RandomNetwork::weighted(Scope const& scope, int kind)
     Dims const d = x->getDimensions();
     if (kind == 0 && d.nbDims == 4 && d.d[1] > 0) {
         int const maps = 1 + bytes_->upTo(2), columns = 1 + bytes_->upTo(1);
-        Weights const kernel = drawn(nullptr, name, WeightsRole::kKERNEL, int64_t(maps) * d.d[1] * columns);
-        Weights const bias = bytes_->flip() ? drawn(nullptr, name, WeightsRole::kBIAS, maps) : none;
+        Weights const kernel = drawn(name, WeightsRole::kKERNEL, int64_t(maps) * d.d[1] * columns);
+        Weights const bias = bytes_->flip() ? drawn(name, WeightsRole::kBIAS, maps) : none;
         IConvolutionLayer* l = net_.addConvolutionNd(*x, maps, Dims2(1, columns), kernel, bias);
         if (l)
             l->setName(name.c_str());
@@ -310,7 +309,7 @@ ITensor* RandomNetwork::weighted(Scope const& scope, int kind)
         IRNNv2Layer* l = net_.addRNNv2(*x, 1, hidden, d.d[1], RNNOperation::kRELU);
         for (bool isInput : {true, false}) {
             std::string const gate = name + (isInput ? "i" : "h");
-            Weights const w = drawn(nullptr, gate, WeightsRole::kKERNEL, hidden * (isInput ? d.d[2] : hidden));
+            Weights const w = drawn(gate, WeightsRole::kKERNEL, hidden * (isInput ? d.d[2] : hidden));
             weights_.erase({gate, WeightsRole::kKERNEL}); // not by these names
             if (l)
                 l->setWeightsForGate(0, RNNGateType::kINPUT, isInput, w);

@@ -30,7 +30,7 @@ private:
 class RandomNetwork
 {
 public:
-    // `isPlain`: plugins are spelled out in layers.
+    // `plugin`: y = 2 x + 1; null: spelled out in layers.
     RandomNetwork(nvinfer1::INetworkDefinition& network, nvinfer1::IPluginV2Ext* plugin)
         : net_(network), plugin_(plugin)
     {}
@@ -70,8 +70,7 @@ private:
     ITensor* total(ITensor* x); // of rank 0
     ITensor* integers(std::vector<int32_t> const& shape, std::vector<int32_t> const& values);
     ITensor* constant(std::vector<int32_t> const& shape);
-    nvinfer1::Weights drawn(nvinfer1::ILayer const* layer, std::string const& name, nvinfer1::WeightsRole role,
-                            int64_t count);
+    nvinfer1::Weights drawn(std::string const& name, nvinfer1::WeightsRole role, int64_t count);
     void add(Scope& scope, ITensor* t);
 
     nvinfer1::INetworkDefinition& net_;

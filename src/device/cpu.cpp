@@ -118,6 +118,7 @@ std::string CpuInfo::fingerprint() const
     add(avx512bw, "avx512bw");
     add(avx512vl, "avx512vl");
     add(avx512vnni, "avx512vnni");
+    add(avx512vbmi, "avx512vbmi");
     add(avxVnni, "avxvnni");
     add(avx512fp16, "avx512fp16");
     add(avx512bf16, "avx512bf16");

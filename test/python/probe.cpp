@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the interfaces that Python classes implement as the library would, for those that no test here makes it call.
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,20 @@ nb::list recorder(IErrorRecorder& self)
     return seen;
 }
 
+// Seconds of this thread for count runs in C++, for what a call from Python adds.
+double enqueueSeconds(IExecutionContext& self, int count)
+{
+    auto const now = [] {
+        timespec time{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+    };
+    double const start = now();
+    for (int i = 0; i < count; ++i)
+        self.enqueueV3(nullptr);
+    return now() - start;
+}
+
 } // namespace
 
 NB_MODULE(callback_probe, m)
@@ -101,4 +116,5 @@ NB_MODULE(callback_probe, m)
     m.def("calibrate", &calibrate);
     m.def("legacy", &legacy);
     m.def("recorder", &recorder);
+    m.def("enqueue_seconds", &enqueueSeconds);
 }

@@ -225,7 +225,7 @@ std::vector<Config> ProductsTactic::configs(Problem const& p) const
 double ProductsTactic::estimate(Problem const& p, Config const& config) const
 {
     Blob const* const r = p.inputs[kR].constant;
-    bool const fits = r && r->sizeBytes() < thisCpu().l2Bytes; // of weights that every worker reads
+    bool const fits = r && int64_t(r->sizeBytes()) < thisCpu().l2Bytes; // of weights that every worker reads
     return estimateOf(p, isa_, config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
 }
 

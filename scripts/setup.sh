@@ -51,7 +51,7 @@ if [ ${#pypi[@]} -gt 0 ]; then
     [ -x .venv/bin/pip ] || $python -m venv .venv
     missing=()
     for package in "${pypi[@]}"; do
-        version=$(.venv/bin/pip show "${package%%==*}" 2>/dev/null | awk '$1 == "Version:" { print $2 }')
+        version=$(.venv/bin/pip show "${package%%==*}" 2>/dev/null | awk '$1 == "Version:" { print $2 }' || true)
         [ -n "$version" ] && { [[ $package != *==* ]] || [ "$version" = "${package#*==}" ]; } || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] || .venv/bin/pip install -q --disable-pip-version-check --retries 1 --timeout 30 "${missing[@]}"

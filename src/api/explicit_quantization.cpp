@@ -46,26 +46,6 @@ Error errorAt(ir::Node const& n, std::string const& what)
     return invalidArgument("layer '" + n.name + "' (" + n.op->name + "): " + what);
 }
 
-// Where dimension `axis` of input 0 is after the shuffle; -1: it is no dimension by itself any more.
-int axisAfter(ir::Node const& shuffle, int axis)
-{
-    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
-    auto through = [](std::vector<int64_t> const& permutation, int at) {
-        auto const found = std::find(permutation.begin(), permutation.end(), at);
-        return permutation.empty() ? at : int(found - permutation.begin());
-    };
-    ir::Shape const &x = shuffle.inputs[0]->shape, &y = shuffle.outputs[0]->shape;
-    if (!isStatic(x) || !isStatic(y))
-        return -1;
-    Extents const before = ops::shuffle::permuted(ir::extentsOf(x), a.firstTranspose),
-                  after = ops::shuffle::unpermuted(ir::extentsOf(y), a.secondTranspose);
-    int const from = through(a.firstTranspose, axis);
-    for (int to = 0; to < after.rank; ++to)
-        if (after[to] == before[from] && after.volume(0, to) == before.volume(0, from))
-            return through(a.secondTranspose, to);
-    return -1;
-}
-
 class Checker
 {
 public:
@@ -124,7 +104,7 @@ private:
             return {};
         for (auto const& [n, i] : readers->second) {
             if (n->op == &ops::shuffle::def() && i == 0) {
-                TW_TRY(checkWeightReaders(dq, *n->outputs[0], axis < 0 ? -1 : axisAfter(*n, axis)));
+                TW_TRY(checkWeightReaders(dq, *n->outputs[0], axis < 0 ? -1 : ops::shuffle::dimensionBehind(*n, axis)));
                 continue;
             }
             if (n->op == &ops::identity::def()) {

@@ -9,7 +9,8 @@
 // (column). See docs/adr/0012-int8-in-the-graph.md. A sum with a residual in floats has a result in floats, as the guide
 // says (the sum's first input decides). What is left of constants behind dequantize becomes a constant. Expects
 // Form::kFused, so that the node has its epilogue; stands after quantize_ranges and move_quantization. Leaves alone: norms
-// and gates, groups of a transposed convolution whose channels have scales of their own, GPUs (no kernels yet).
+// and gates, groups of a transposed convolution whose channels have scales of their own, sums that 32 bits may not hold,
+// GPUs (no kernels yet).
 #include <algorithm>
 
 #include "ops/activation/op.h"
@@ -68,14 +69,6 @@ Channels channelsOf(ir::Node const& n)
     return columns.isConst() ? Channels{columns.value(), axis} : Channels{};
 }
 
-bool isSum(ir::Node const& n)
-{
-    if (n.op == &ops::convolution::def())
-        return true;
-    return n.op == &ops::matrix_multiply::def() && !ops::matrix_multiply::isGated(n) &&
-           !ops::matrix_multiply::hasNorm(n);
-}
-
 // Whether a positive factor goes through the activation.
 bool isHomogeneous(ops::FusedActivation const& f)
 {
@@ -102,10 +95,10 @@ public:
         std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
         for (auto const& n : g_.nodes)
             if (ctx_.target.cpu() && n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
-                (isSum(*n) || n->op == &ops::pooling::def()))
+                (maySumIntegers(*n) || n->op == &ops::pooling::def()))
                 nodes.push_back(n.get());
         for (ir::Node* n : nodes)
-            TW_TRY(isSum(*n) ? fuseSum(*n) : fusePooling(*n));
+            TW_TRY(maySumIntegers(*n) ? fuseSum(*n) : fusePooling(*n));
         TW_TRY(foldConstants());
         if (changed_)
             g_.eraseUnusedValues();

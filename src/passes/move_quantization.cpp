@@ -25,26 +25,6 @@ namespace tw::passes {
 
 namespace {
 
-// The dimension of y that holds what `axis` of x holds, in the same order; -1: there is none.
-int axisBehind(ir::Node const& shuffle, int axis)
-{
-    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
-    ir::Value const &x = *shuffle.inputs[0], &y = *shuffle.outputs[0];
-    if ((shuffle.inputs.size() > 1 && shuffle.inputs[1]) || !ir::isStatic(x.shape) || !ir::isStatic(y.shape))
-        return -1;
-    auto placeOf = [](std::vector<int64_t> const& permutation, int d) {
-        auto const at = std::find(permutation.begin(), permutation.end(), d);
-        return permutation.empty() ? d : int(at - permutation.begin());
-    };
-    Extents const before = ops::shuffle::permuted(ir::extentsOf(x.shape), a.firstTranspose);
-    Extents const after = ops::shuffle::unpermuted(ir::extentsOf(y.shape), a.secondTranspose);
-    int const from = placeOf(a.firstTranspose, axis);
-    for (int d = 0; d < after.rank; ++d)
-        if (after[d] == before[from] && after.volume(0, d) == before.volume(0, from))
-            return placeOf(a.secondTranspose, d);
-    return -1;
-}
-
 // What chooses some of its input's elements.
 bool dropsElements(ir::Node const& n)
 {
@@ -122,7 +102,7 @@ private:
             if (!d || n.inputs[i]->type != first->node->outputs[0]->type)
                 return false;
             if (!d->isPerTensor()) {
-                axis = n.op == &ops::shuffle::def() ? axisBehind(n, d->axis) : -1;
+                axis = n.op == &ops::shuffle::def() ? ops::shuffle::dimensionBehind(n, d->axis) : -1;
                 if (axis < 0)
                     return false;
             } else if (!haveSameScale(*first->scale, *d->scale, ctx_)) {

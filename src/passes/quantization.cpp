@@ -2,8 +2,10 @@
 #include "passes/quantization.h"
 
 #include "ops/concatenation/op.h"
+#include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/gather/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
 #include "ops/quantize/op.h"
@@ -15,6 +17,35 @@
 #include "tactic/registry.h"
 
 namespace tw::passes {
+
+namespace {
+
+// How many products each sum has; nothing where that is not known yet.
+std::optional<int64_t> factorsOf(ir::Node const& n)
+{
+    ir::Shape const& w = n.inputs[1]->shape;
+    if (!ir::isStatic(w))
+        return std::nullopt;
+    Extents const dims = ir::extentsOf(w);
+    if (n.op == &ops::convolution::def()) {
+        auto const& a = n.attrsAs<ops::convolution::Attrs>();
+        return a.transposed ? dims[0] / a.groups * dims.volume(2, dims.rank) : dims.volume(1, dims.rank);
+    }
+    using enum ops::matrix_multiply::MatrixOperation;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    if (a.connected)
+        return dims.volume(1, dims.rank);
+    return dims[a.b == kNone ? dims.rank - 2 : dims.rank - 1];
+}
+
+} // namespace
+
+bool maySumIntegers(ir::Node const& n)
+{
+    bool const isProduct =
+        n.op == &ops::matrix_multiply::def() && !ops::matrix_multiply::isGated(n) && !ops::matrix_multiply::hasNorm(n);
+    return (isProduct || n.op == &ops::convolution::def()) && factorsOf(n).value_or(0) <= ops::kMostIntegerFactors;
+}
 
 bool isQuantize(ir::Node const* n)
 {

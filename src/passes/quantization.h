@@ -11,6 +11,10 @@
 
 namespace tw::passes {
 
+// A node of sums that could take integers as factors: a convolution or a product without norm and gate, whose sums 32 bits
+// hold.
+bool maySumIntegers(ir::Node const& n);
+
 bool isQuantize(ir::Node const* n);
 bool isDequantize(ir::Node const* n);
 

@@ -40,14 +40,6 @@ bool isSmoothing(ir::Node const& n)
            n.op == &ops::expanded_depthwise::def();
 }
 
-bool isSum(ir::Node const& n)
-{
-    if (n.op == &ops::convolution::def())
-        return true;
-    return n.op == &ops::matrix_multiply::def() && !ops::matrix_multiply::isGated(n) &&
-           !ops::matrix_multiply::hasNorm(n);
-}
-
 // The weights' dimension that is the output channels.
 int channelAxis(ir::Node const& n)
 {
@@ -104,7 +96,7 @@ private:
 
     bool mayBeIntegers(ir::Node const& n)
     {
-        if (!isSum(n) || n.outputs[0]->type != DataType::kFloat || !mayQuantize(n.inputs[0]) || isPinned(n))
+        if (!maySumIntegers(n) || n.outputs[0]->type != DataType::kFloat || !mayQuantize(n.inputs[0]) || isPinned(n))
             return false;
         ir::Value const& w = *n.inputs[1];
         if (!w.isConstant() || w.type != DataType::kFloat || ir::extentsOf(w.shape).volume() == 0)

@@ -340,6 +340,21 @@ TEST(FuseQuantization, WeightsThatStayNumbersAreFolded)
     EXPECT_EQ(m.g.nodes[0]->inputs[1]->type, DataType::kFloat);
 }
 
+TEST(FuseQuantization, SumsOfMoreThan32Bits)
+{
+    for (int64_t k : {131071, 131072}) {
+        GraphMaker m;
+        ir::Value* x = faked(m, m.input("x", ir::shapeOf({1, k})), 0.125, "a");
+        using enum ops::matrix_multiply::MatrixOperation;
+        m.output(m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(kNone, kNone),
+                       {x, weights(m, {k, 1}, -1, "w")}, "product"),
+                 "y");
+        checkPass(m.g, passes::fuseQuantization, true);
+        EXPECT_EQ(find(m.g, ops::matrix_multiply::def())->inputs[0]->type,
+                  k == 131071 ? DataType::kInt8 : DataType::kFloat);
+    }
+}
+
 TEST(FuseQuantization, BatchNormalizationGoesIntoScales)
 {
     for (int axis : {-1, 0}) {

@@ -60,9 +60,6 @@ DataType biasType(ir::InferContext const& ctx)
 
 namespace {
 
-// So many products of -128 and -128 have a sum of 32 bits.
-constexpr int64_t kMostFactors = INT32_MAX / (128 * 128);
-
 std::string nameOfType(int32_t type)
 {
     return type >= 0 && type < kDataTypeCount ? nameOf(DataType(type)) : std::to_string(type);
@@ -85,9 +82,9 @@ Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::
             return ctx.error("sums of i8 are not normalized, but there is " + ctx.describe(i));
     if (!ctx.has(Epilogue::kScale))
         return ctx.error("sums of i8 need a scale, input " + std::to_string(Epilogue::kScale));
-    if (k.isConst() && k.value() > kMostFactors)
+    if (k.isConst() && k.value() > kMostIntegerFactors)
         return ctx.error("a sum of " + k.str() + " products of i8 may need more than 32 bits (allowed: up to " +
-                         std::to_string(kMostFactors) + " products); compute this layer in f32 or f16");
+                         std::to_string(kMostIntegerFactors) + " products); compute this layer in f32 or f16");
     return {};
 }
 

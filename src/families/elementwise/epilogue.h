@@ -58,6 +58,9 @@ struct Epilogue
     DataType typeOf(DataType factors) const;
 };
 
+// So many products of -128 and -128 have a sum of 32 bits.
+inline constexpr int64_t kMostIntegerFactors = INT32_MAX / (128 * 128);
+
 // Whether the node has such an input.
 bool hasInput(ir::Node const& node, int input);
 // Whether it sums products of i8.

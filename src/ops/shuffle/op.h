@@ -33,6 +33,10 @@ struct Attrs : ir::AttrsOf<Attrs>
 Extents permuted(Extents const& e, std::vector<int64_t> const& permutation);
 Extents unpermuted(Extents const& e, std::vector<int64_t> const& permutation);
 
+// The dimension of y that holds what dimension `axis` of x does, in the same order; -1: there is none, or shapes are not
+// known.
+int dimensionBehind(ir::Node const& node, int axis);
+
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
 std::span<Tactic const* const> cudaTactics();

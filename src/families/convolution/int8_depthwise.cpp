@@ -59,8 +59,8 @@ class DepthwiseConvolution final : public Kernel
 {
 public:
     DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), ends_(problem, isa), isa_(isa), dots_(dotsOfThisCpu(isa)), prefetch_(prefetch),
-          threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
+        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
+          prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_((channels_ + lanes_ - 1) / lanes_)
     {}
 
@@ -226,7 +226,7 @@ Support Int8DepthwiseTactic::supports(Problem const& p) const
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, Int8Ends(p, isa_), kernels::jit::int8DepthwiseLanes(isa_), g.c);
+    Int8DepthwiseSpec spec = specOf(g, int8Ends(p, isa_), kernels::jit::int8DepthwiseLanes(isa_), g.c);
     spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
     spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
     if (char const* why = kernels::jit::int8DepthwiseMisfit(isa_, spec))

@@ -66,7 +66,7 @@ class DirectConvolution final : public Kernel
 {
 public:
     DirectConvolution(Problem const& problem, Isa isa, Config const& config)
-        : filters(problem, isa, config[0]), node_(*problem.node), ends_(problem, isa), isa_(isa),
+        : filters(problem, isa, config[0]), node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa),
           transposed_(isTransposed(node_)), smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1))
     {}
 

@@ -86,7 +86,7 @@ class PaddedConvolution final : public Kernel
 {
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
-        : node_(*problem.node), ends_(problem, isa), isa_(isa), dots_(dotsOfThisCpu(isa)),
+        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
           threads_(std::max(problem.threads, 1)), width_(kernels::jit::vectorWidth(isa)),
           groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
           vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),

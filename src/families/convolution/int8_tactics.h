@@ -5,6 +5,7 @@
 #pragma once
 
 #include "families/convolution/tactics.h"
+#include "families/elementwise/int8_ends.h"
 #include "kernels/cpu/jit/int8_kernel.h"
 
 namespace tw::ops {
@@ -13,30 +14,13 @@ namespace tw::ops {
 // weights (or, with kAny, any), sizes that offsets of 32 bits reach, an epilogue that kernels have.
 Support supportsInt8Convolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes, Weights weights);
 
-// What kernels end with, of one node.
-class Int8Ends
-{
-public:
-    Int8Ends(Problem const& problem, kernels::jit::Isa isa);
-    // `masked`: not all columns of the last vector exist.
-    kernels::jit::Int8Epilogue epilogue(bool masked) const;
-    // Of channels from `first` on; c and residual at the first pixel.
-    kernels::jit::Int8Output output(RunArgs const& args, int64_t first) const;
-    bool hasResidual() const { return residual_.has_value(); }
-    int64_t yBytes() const { return kernels::jit::bytesOf(type_); }
-    int64_t residualBytes() const { return residual_ ? kernels::jit::bytesOf(*residual_) : 0; }
-
-private:
-    kernels::jit::Int8Type type_;
-    std::optional<kernels::jit::Int8Type> residual_;
-    std::optional<kernels::jit::Activation> activation_;
-    std::optional<kernels::jit::ByteTable> table_;
-    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
-};
+// What kernels of a convolution end with.
+Int8Ends int8Ends(Problem const& problem, kernels::jit::Isa isa);
 
 // Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait
 // for each other's sums.
 std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup);
+
 // How this CPU multiplies bytes with vectors of `isa`.
 kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa);
 

@@ -268,6 +268,16 @@ bool isExact(PointwiseProgram const& program)
 
 } // namespace
 
+PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis)
+{
+    using Kind = PointwiseInput::Kind;
+    PointwiseSpec spec;
+    spec.program.inputs = 2;
+    spec.program.steps = {{code, 0, 1}};
+    spec.inputs = {{0}, {1, axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(axis, 0)}};
+    return spec;
+}
+
 Support PointwiseTactic::supports(Problem const& problem) const
 {
     if (Support isa = supportsIsa(isa_); !isa.ok)

@@ -31,6 +31,9 @@ struct PointwiseSpec
     std::vector<PointwiseInput> inputs; // of the program
 };
 
+// Input 0 times (kMul) or by (kDiv) input 1, which is one number (axis -1) or one for each index along the axis.
+PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis);
+
 class PointwiseTactic final : public Tactic
 {
 public:

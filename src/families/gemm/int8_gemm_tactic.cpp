@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families/elementwise/activate_jit.h"
-#include "families/elementwise/epilogue.h"
-#include "families/elementwise/int8_bounds.h"
+#include "families/elementwise/int8_ends.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops {
@@ -16,14 +14,8 @@ namespace {
 using kernels::Int8Gemm;
 using kernels::Int8GemmOptions;
 using kernels::jit::Dots;
-using kernels::jit::Int8Type;
 using kernels::jit::Isa;
 using matrix_multiply::Geometry;
-
-Int8Type int8Type(DataType t)
-{
-    return t == DataType::kFloat ? Int8Type::kFloat : t == DataType::kHalf ? Int8Type::kHalf : Int8Type::kInt8;
-}
 
 bool hasContiguousRows(Geometry const& g)
 {
@@ -65,8 +57,8 @@ struct Int8GemmPrepared final : Prepared
 class Int8GemmKernel final : public Kernel
 {
 public:
-    Int8GemmKernel(ir::Node const& node, Int8GemmOptions const& options, PackedInt8Ptr packed)
-        : node_(node), options_(options), packed_(std::move(packed))
+    Int8GemmKernel(ir::Node const& node, Int8GemmOptions const& options, Int8Ends const& ends, PackedInt8Ptr packed)
+        : node_(node), options_(options), ends_(ends), packed_(std::move(packed))
     {}
     bool readsConstant(size_t i) const override { return i != 1 || !packed_; }
 
@@ -92,26 +84,17 @@ public:
 
     Result<void> run(RunArgs& args) const override
     {
-        auto const input = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
-        auto const number = [&](size_t i) { return input(i).data ? *input(i).as<float>() : 1.F; };
-        kernels::jit::Int8Output out;
-        out.c = args.outputs[0].data;
-        out.scale = input(Epilogue::kScale).as<float>();
-        out.bias = options_.epilogue.bias ? input(Epilogue::kBias).as<float>() : nullptr;
-        out.residual = options_.epilogue.residual ? input(Epilogue::kResidual).data : nullptr;
-        out.residualScale = number(Epilogue::kResidualScale);
-        out.outputScale = number(Epilogue::kOutputScale);
-        out.innerScale = number(Epilogue::kInnerScale);
-        out.table = input(Epilogue::kTable).as<int8_t>();
-        auto const* const b = packed_ ? reinterpret_cast<int8_t const*>(packed_->memory.data()) : input(1).as<int8_t>();
+        auto const* const b =
+            packed_ ? reinterpret_cast<int8_t const*>(packed_->memory.data()) : args.inputs[1].as<int8_t>();
         static_cast<Int8GemmPrepared const*>(args.prepared)
-            ->gemm.run(input(0).as<int8_t>(), b, out, args.workspace, *args.workers);
+            ->gemm.run(args.inputs[0].as<int8_t>(), b, ends_.output(args, 0), args.workspace, *args.workers);
         return {};
     }
 
 private:
     ir::Node const& node_;
     Int8GemmOptions options_;
+    Int8Ends ends_;
     PackedInt8Ptr packed_; // null: b is not known
 };
 
@@ -183,8 +166,6 @@ Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Con
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    auto const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
-    auto const has = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
     Int8GemmOptions o;
     o.isa = isa_;
     o.dots = dots_;
@@ -194,22 +175,14 @@ Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Con
     o.packedBefore = p.inputs[1].constant != nullptr;
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);
-    o.epilogue.bias = has(Epilogue::kBias);
-    if (has(Epilogue::kResidual))
-        o.epilogue.residual = int8Type(p.inputs[Epilogue::kResidual].type);
-    o.epilogue.activation = jitActivation(epilogue.activation);
-    o.epilogue.outputScale = has(Epilogue::kOutputScale);
-    o.epilogue.store = int8Type(p.outputs[0].type);
-    o.epilogue.innerScale = has(Epilogue::kInnerScale);
-    if (has(Epilogue::kTable))
-        o.epilogue.table = kernels::jit::byteTableOf(thisCpu(), isa_);
-    o.epilogue.bounded = staysBounded(p, epilogue, double(whole.k));
+    Int8Ends const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), isa_);
+    o.epilogue = ends.epilogue(false);
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {
         Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
         TW_ASSIGN(matrices, packInt8(o, g, *b, packed));
     }
-    return std::unique_ptr<Kernel>(std::make_unique<Int8GemmKernel>(*p.node, o, std::move(matrices)));
+    return std::unique_ptr<Kernel>(std::make_unique<Int8GemmKernel>(*p.node, o, ends, std::move(matrices)));
 }
 
 } // namespace tw::ops

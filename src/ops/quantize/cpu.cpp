@@ -42,13 +42,7 @@ constexpr PlainTactic kPlain{"quantize_any_plain_cpu", 1, run};
 // The same as an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    auto const& a = p.node->attrsAs<Attrs>();
-    PointwiseSpec spec;
-    spec.program.inputs = 2;
-    spec.program.steps = {{kernels::jit::PointwiseCode::kDiv, 0, 1}};
-    using Kind = PointwiseInput::Kind;
-    spec.inputs = {{0}, {1, a.axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(a.axis, 0)}};
-    return spec;
+    return scaledSpec(kernels::jit::PointwiseCode::kDiv, p.node->attrsAs<Attrs>().axis);
 }
 
 using kernels::jit::Isa;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/jit/byte_table_code.h"
+#include "kernels/cpu/jit/depthwise_runs.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
 
@@ -35,32 +36,11 @@ int tileWidth(Isa isa)
     return ((isa == Isa::kAvx512 ? 32 : 16) - std::max(kBeside, kMathTemps)) / kQuad;
 }
 
-// A run of equal tiles without taps that fall off, or one tile with some.
-struct Run
-{
-    int64_t first = 0; // output column
-    int width = 0;     // outputs of each tile
-    int64_t tiles = 1;
-    bool inside = true;
-};
+using Run = DepthwiseRun;
 
 std::vector<Run> runsOf(Isa isa, Int8DepthwiseSpec const& s)
 {
-    std::vector<Run> runs;
-    int64_t const most = std::max(tileWidth(isa), 1), tiles = (s.outWidth + most - 1) / most;
-    int64_t at = 0;
-    for (int64_t t = 0; t < tiles; ++t) {
-        int const width = int(s.outWidth / tiles + (t < s.outWidth % tiles ? 1 : 0)); // as even as can be
-        int64_t const begin = at * s.stride - s.before;
-        int64_t const end = (at + width - 1) * s.stride - s.before + (s.taps - 1) * s.dilation;
-        bool const inside = begin >= 0 && end < s.inWidth;
-        if (inside && !runs.empty() && runs.back().inside && runs.back().width == width)
-            ++runs.back().tiles;
-        else
-            runs.push_back({at, width, 1, inside});
-        at += width;
-    }
-    return runs;
+    return depthwiseRuns(std::max(tileWidth(isa), 1), s);
 }
 
 class Emitter

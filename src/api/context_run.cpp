@@ -152,7 +152,8 @@ Result<void> checkCapture(cuda::Device const& device, ContextObject& context, Re
     if (driver.cuStreamIsCapturing(stream, &status) != cuda::kSuccess || status == 0)
         return {};
     r.isCaptured = true;
-    std::string why = runtime::whyNotCaptured(*r.instance);
+    std::string why =
+        runtime::whyNotCaptured(*r.instance, runtime::hasDecisionsOnDevice(*r.instance) && device.conditionalNodes());
     ir::Graph const& g = *r.instance->block->graph;
     auto check = [&](std::vector<TensorRef> const& tensors, std::vector<ir::Value*> const& values) {
         for (size_t i = 0; i < tensors.size() && why.empty(); ++i)

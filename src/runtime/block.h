@@ -149,6 +149,9 @@ struct ExecuteArgs
     std::shared_ptr<cuda::Device const> const* device = nullptr;
     void* stream = nullptr;       // on the CPU the stand-in's, for kernels of the user
     int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
+    // Host memory that the GPU sees: becomes the number of trips and one more when a loop that the GPU decides ends
+    // because its tensors do, while its condition still holds. Null: nobody asks.
+    int32_t* broken = nullptr;
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);
 

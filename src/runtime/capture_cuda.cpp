@@ -48,16 +48,31 @@ bool isExact(Instance const& inst, std::vector<ir::Value*> const& values)
                        [&](ir::Value const* v) { return inst.values[size_t(inst.block->indexOf(v))].exact; });
 }
 
-std::string whyNotCapturedLoop(Instance const& inst, size_t index)
+// Those that a step with regions may run.
+std::vector<size_t> regionsOf(Instance const& inst, size_t index)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    bool const onlyBody =
+        step.node->op->regions == ir::RegionKind::kLoop && ops::loop::isAlwaysTrue(*step.node->regions[0]);
+    return onlyBody ? std::vector<size_t>{1} : std::vector<size_t>{0, 1};
+}
+
+std::string whyNotCapturedRegions(Instance const& inst, size_t index, bool hasNodes)
 {
     LoadedStep const& step = inst.block->steps[index];
     std::string const layer = "layer '" + step.node->name + "'";
-    if (!tripsOf(inst, step))
+    bool const isOnDevice = isDecidedOnDevice(inst, index);
+    if (isOnDevice && !hasNodes)
         return layer + " is a loop or a conditional, whose way the host decides";
-    Instance const& body = *inst.regions[index][1];
-    if (!isExact(body, body.block->graph->inputs))
-        return layer + " is a loop over tensors whose size depends on data";
-    return whyNotCaptured(body);
+    for (size_t const r : regionsOf(inst, index)) {
+        Instance const& region = *inst.regions[index][r];
+        auto const& g = *region.block->graph;
+        if (!isExact(region, g.inputs) || (isOnDevice && !isExact(region, {g.outputs.begin(), g.outputs.end()})))
+            return layer + " is a loop or a conditional over tensors whose size depends on data";
+        if (std::string why = whyNotCaptured(region, hasNodes); !why.empty())
+            return why;
+    }
+    return {};
 }
 
 bool isStateful(ir::Graph const& g)
@@ -70,7 +85,26 @@ bool isStateful(ir::Graph const& g)
 
 } // namespace
 
-std::string whyNotCaptured(Instance const& instance)
+bool isDecidedOnDevice(Instance const& inst, size_t index)
+{
+    return !inst.block->steps[index].regions.empty() && !tripsOf(inst, inst.block->steps[index]);
+}
+
+bool hasDecisionsOnDevice(Instance const& inst)
+{
+    for (size_t i = 0; i < inst.block->steps.size(); ++i) {
+        if (inst.skipped[i])
+            continue;
+        if (isDecidedOnDevice(inst, i))
+            return true;
+        for (auto const& region : inst.regions[i])
+            if (hasDecisionsOnDevice(*region))
+                return true;
+    }
+    return false;
+}
+
+std::string whyNotCaptured(Instance const& instance, bool hasNodes)
 {
     LoadedBlock const& block = *instance.block;
     for (ir::Value const* v : block.graph->outputs)
@@ -83,7 +117,7 @@ std::string whyNotCaptured(Instance const& instance)
         ir::Node const& node = *step.node;
         std::string const layer = "layer '" + node.name + "'";
         if (!node.regions.empty())
-            if (std::string why = whyNotCapturedLoop(instance, i); !why.empty())
+            if (std::string why = whyNotCapturedRegions(instance, i, hasNodes); !why.empty())
                 return why;
         if (step.host)
             return layer + " computes shapes on the host from values that only the run knows";
@@ -101,19 +135,23 @@ int64_t launchesOf(Instance const& instance)
             continue;
         LoadedStep const& step = instance.block->steps[i];
         int64_t own = 1;
-        if (auto const trips = tripsOf(instance, step); !step.regions.empty() && trips) {
+        if (!step.regions.empty()) {
+            auto const trips = tripsOf(instance, step);
             auto const results = int64_t(step.node->regions[1]->outputs.size() + step.inputs.size());
-            own = ir::mulSat(std::max<int64_t>(*trips, 0), launchesOf(*instance.regions[i][1]) + results);
+            int64_t once = results;
+            for (size_t const r : regionsOf(instance, i))
+                once = ir::addSat(once, launchesOf(*instance.regions[i][r]));
+            own = ir::mulSat(trips ? std::max<int64_t>(*trips, 0) : 1, once);
         }
         launches = ir::addSat(launches, own);
     }
     return launches;
 }
 
-bool isWorthCapture(Instance const& instance)
+bool isWorthCapture(Instance const& instance, bool hasNodes)
 {
     constexpr int kLeastLaunches = 3; // from which one launch is cheaper than theirs
-    if (!whyNotCaptured(instance).empty() || isStateful(*instance.block->graph))
+    if (!whyNotCaptured(instance, hasNodes).empty() || isStateful(*instance.block->graph))
         return false;
     int64_t const launches = launchesOf(instance);
     return launches >= kLeastLaunches && launches <= kMostLaunches;

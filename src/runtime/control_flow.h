@@ -72,6 +72,7 @@ public:
 
     Result<void> run()
     {
+        TW_TRY(gatherCount());
         TW_TRY(gather());
         if (limit_ > 0)
             TW_TRY(open());
@@ -88,7 +89,7 @@ public:
         return finish(trip);
     }
 
-private:
+protected:
     struct Iterated
     {
         TensorRef whole;
@@ -123,6 +124,15 @@ private:
         int stack = -1;                                // it is stacked too
     };
 
+    Result<void> gatherCount()
+    {
+        if (m_.has(at_.count())) {
+            TW_ASSIGN(int64_t const count, m_.number(at_.count()));
+            hasCount_ = true;
+            limit_ = std::max<int64_t>(count, 0);
+        }
+        return {};
+    }
     Result<void> gather()
     {
         auto const& in = m_.inputs();
@@ -133,11 +143,6 @@ private:
             dims_.push_back(s.dims);
         for (size_t i = 0; at_.inputOf(i) < in.size(); ++i)
             now_.push_back(in[at_.inputOf(i)]);
-        if (m_.has(at_.count())) {
-            TW_ASSIGN(int64_t const count, m_.number(at_.count()));
-            hasCount_ = true;
-            limit_ = std::max<int64_t>(count, 0);
-        }
         for (size_t s = 0; s < at_.iterated; ++s)
             TW_TRY(gatherIterated(s));
         stacks_.resize(at_.stacked);

@@ -10,7 +10,7 @@
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "runtime/capture_cuda.h"
-#include "runtime/control_flow.h"
+#include "runtime/control_flow_captured.h"
 #include "runtime/replay_cuda.h"
 #include "runtime/values_cuda.h"
 
@@ -235,6 +235,15 @@ public:
     {
         args_.observer = nullptr;
     }
+    cuda::ConditionalNodes const& nodes() const { return *p_.device_->conditionalNodes(); }
+    CUstream_st* stream() const { return static_cast<CUstream_st*>(args_.stream); }
+    int32_t* broken() const { return args_.broken; }
+    bool isKnown(Place const& p) const { return p.host.data != nullptr; }
+    void onStream(CUstream_st* stream)
+    {
+        args_.stream = stream;
+        makeRunners();
+    }
     // What regions read comes to the device; what the host has, it keeps.
     Result<void> gather()
     {
@@ -280,9 +289,7 @@ public:
     {
         TW_TRY(reserveBytes(memory.sizeBytes, [&](int64_t bytes) { return this->memory(bytes); }));
         args_.arena = workspace_;
-        for (size_t r = 0; r < 2; ++r)
-            if (instances_[r])
-                runners_[r] = std::make_unique<CudaRunner>(*instances_[r], args_);
+        makeRunners();
         return {};
     }
     Result<void*> memory(int64_t bytes)
@@ -312,11 +319,16 @@ public:
         kept_[0] = std::move(kept);
         return {};
     }
-    Result<bool> runCondition(std::vector<Place> const& inputs, std::byte* to)
+    Result<Place> condition(std::vector<Place> const& inputs, std::byte* to)
     {
         TensorRef goesOn{DataType::kBool, {}, to};
         TW_TRY(runners_[0]->run(inputs, std::span(&goesOn, 1)));
-        return isTrue(runners_[0]->values().results()[0]);
+        return runners_[0]->values().results()[0];
+    }
+    Result<bool> runCondition(std::vector<Place> const& inputs, std::byte* to)
+    {
+        TW_ASSIGN(Place const goesOn, condition(inputs, to));
+        return isTrue(goesOn);
     }
 
     Result<TensorRef> output(size_t i, Extents const& dims)
@@ -353,10 +365,13 @@ public:
     }
     Result<void> copyRows(void* to, int64_t toPitch, void const* from, int64_t fromPitch, int64_t width, int64_t rows)
     {
-        if (rows == 1 || (toPitch == width && fromPitch == width))
-            return p_.values_.copyOnDevice(to, from, width * rows);
-        if (width == 0 || rows == 0)
+        if (width == 0 || rows == 0 || to == from)
             return {};
+        if (rows == 1 || (toPitch == width && fromPitch == width)) {
+            TW_CUDA(p_.driver_,
+                    cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(width * rows), stream()));
+            return {};
+        }
         cuda::CopyRows copy;
         copy.from = cuda::addressOf(from);
         copy.fromPitch = size_t(fromPitch);
@@ -364,7 +379,7 @@ public:
         copy.toPitch = size_t(toPitch);
         copy.rowBytes = size_t(width);
         copy.rows = size_t(rows);
-        TW_CUDA(p_.driver_, cuMemcpy2DAsync(&copy, p_.stream_));
+        TW_CUDA(p_.driver_, cuMemcpy2DAsync(&copy, stream()));
         return {};
     }
     Result<void> zeroRows(void* to, int64_t pitch, int64_t width, int64_t rows)
@@ -372,11 +387,17 @@ public:
         if (width == 0 || rows == 0)
             return {};
         TW_CUDA(p_.driver_,
-                cuMemsetD2D8Async(cuda::addressOf(to), size_t(pitch), 0, size_t(width), size_t(rows), p_.stream_));
+                cuMemsetD2D8Async(cuda::addressOf(to), size_t(pitch), 0, size_t(width), size_t(rows), stream()));
         return {};
     }
 
 private:
+    void makeRunners()
+    {
+        for (size_t r = 0; r < 2; ++r)
+            if (instances_[r])
+                runners_[r] = std::make_unique<CudaRunner>(*instances_[r], args_);
+    }
     CudaRunner& p_;
     ExecuteArgs args_; // of the regions
     std::vector<Place> inputs_;
@@ -389,7 +410,11 @@ Result<void> CudaRunner::runRegions(size_t index)
 {
     Regions regions(*this, index);
     TW_TRY(regions.gather());
-    return runControlFlow(regions);
+    int capturing = 0;
+    bool const isCaptured = isDecidedOnDevice(inst_, index) &&
+                            driver_.cuStreamIsCapturing(stream_, &capturing) == cuda::kSuccess && capturing != 0 &&
+                            device_->conditionalNodes();
+    return isCaptured ? captureControlFlow(regions) : runControlFlow(regions);
 }
 
 // So that no kernel works on copies that live no longer than the run.
@@ -417,6 +442,7 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
     auto runOn = [&](void* stream) -> Result<void> {
         ExecuteArgs on = args;
         on.stream = stream;
+        on.broken = instance.replay ? instance.replay->broken() : nullptr;
         CudaRunner runner(instance, on);
         TW_TRY(runner.run(inputs, args.outputs));
         return runner.values().deliver(args.outputs);
@@ -425,9 +451,12 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
         std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.data != nullptr; });
     if (!instance.replayTried) {
         instance.replayTried = true;
-        if (isWorthCapture(instance))
-            instance.replay = std::make_shared<CudaReplay>(*args.device);
+        bool const hasNodes = hasDecisionsOnDevice(instance) && (*args.device)->conditionalNodes();
+        if (isWorthCapture(instance, hasNodes))
+            instance.replay = std::make_shared<CudaReplay>(*args.device, hasNodes);
     }
+    if (instance.replay)
+        TW_TRY(instance.replay->checkLoops());
     if (!instance.replay || args.observer || !hasPlaces || !isAligned(g, args))
         return runOn(args.stream);
     TW_TRY(instance.replay->execute(args, runOn));

@@ -21,12 +21,13 @@ Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::sp
 // Where things lie in the workspace of a node with regions.
 struct RegionMemory
 {
-    int64_t goesOn = 0;         // what the condition gives
+    int64_t goesOn = 0;         // what the condition gives, and kTripOffset behind it the trips that a GPU counts
     std::vector<int64_t> spare; // each carried value has two places: this one, and the loop's output
     std::vector<int64_t> slice; // of an iterated tensor, where it is no view
     std::vector<int64_t> part;  // what the body gives for a stack, where it is not written in place
     int64_t sizeBytes = 0;      // the arena, which the regions use in turns, stands first
 };
+inline constexpr int64_t kTripOffset = 16;
 // `regions`: null for those that are not used.
 RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions);
 

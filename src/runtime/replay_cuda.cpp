@@ -2,6 +2,7 @@
 #include "runtime/replay_cuda.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "device/cuda/device.h"
 
@@ -13,7 +14,33 @@ constexpr size_t kMostEntries = 4; // clients alternate between a few sets of bu
 
 } // namespace
 
-CudaReplay::CudaReplay(std::shared_ptr<cuda::Device const> device) : device_(std::move(device)) {}
+CudaReplay::CudaReplay(std::shared_ptr<cuda::Device const> device, bool hasLoops) : device_(std::move(device))
+{
+    cuda::Current const current(*device_);
+    void* memory = nullptr;
+    if (!device_->conditionalNodes() || device_->driver().cuMemAllocHost(&memory, sizeof(int32_t)) != cuda::kSuccess)
+        return;
+    broken_ = static_cast<int32_t*>(memory);
+    *broken_ = 0;
+}
+
+size_t CudaReplay::graphs() const
+{
+    return size_t(std::count_if(entries_.begin(), entries_.end(), [](Entry const& e) { return e.graph != nullptr; }));
+}
+
+Result<void> CudaReplay::checkLoops()
+{
+    if (!broken_)
+        return {};
+    int const trips = std::atomic_ref(*broken_).exchange(0) - 1;
+    if (trips < 0)
+        return {};
+    return Error{ErrorCode::kFailedExecution,
+                 "in a run before this one a loop ended after " + std::to_string(trips) +
+                     " iterations, where a tensor that it iterates over or an output that it stacks ends, while its "
+                     "condition still held"};
+}
 
 CudaReplay::~CudaReplay()
 {
@@ -23,6 +50,8 @@ CudaReplay::~CudaReplay()
             device_->driver().cuGraphExecDestroy(e.graph);
     if (stream_)
         device_->driver().cuStreamDestroy(static_cast<CUstream_st*>(stream_));
+    if (broken_)
+        device_->driver().cuMemFreeHost(broken_);
 }
 
 Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run)
@@ -51,8 +80,11 @@ Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<voi
     }
     entries_.splice(entries_.begin(), entries_, it);
     Entry& entry = entries_.front();
-    if (!entry.graph && !entry.failed && !capture(entry, run).ok())
-        entry.failed = true;
+    if (!entry.graph && !entry.failed)
+        if (auto captured = capture(entry, run); !captured.ok()) {
+            entry.failed = true;
+            whyNot_ = std::move(captured).error().message;
+        }
     if (!entry.graph)
         return run(args.stream);
     TW_CUDA(driver, cuGraphLaunch(entry.graph, stream));
@@ -72,14 +104,17 @@ Result<void> CudaReplay::capture(Entry& entry, FunctionRef<Result<void>(void* st
     auto ran = run(stream_);
     void* graph = nullptr;
     auto ended = driver.check(driver.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+    Result<void> made = Result<void>();
     if (ran.ok() && ended.ok() && graph) {
-        auto made = driver.check(driver.cuGraphInstantiate(&entry.graph, graph, 0), "cuGraphInstantiate");
+        made = driver.check(driver.cuGraphInstantiate(&entry.graph, graph, 0), "cuGraphInstantiate");
         if (!made.ok())
             entry.graph = nullptr;
     }
     if (graph)
         driver.cuGraphDestroy(graph);
     TW_TRY(std::move(ran));
+    TW_TRY(std::move(ended));
+    TW_TRY(std::move(made));
     return entry.graph ? Result<void>() : Result<void>(internalError("the run cannot be captured"));
 }
 

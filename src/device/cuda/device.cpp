@@ -27,6 +27,10 @@ std::string DeviceInfo::fingerprint() const
 
 Device::~Device()
 {
+    if (nodes_) {
+        Current const current(*this);
+        nodes_.reset();
+    }
     if (context_ && isPrimary_)
         driver_->cuDevicePrimaryCtxRelease(device_);
 }
@@ -70,6 +74,15 @@ Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const>
     if (!own)
         TW_CUDA(d, cuDevicePrimaryCtxRetain(&device->context_, device->device_));
     return std::shared_ptr<Device const>(std::move(device));
+}
+
+ConditionalNodes const* Device::conditionalNodes() const
+{
+    std::call_once(nodesOnce_, [this] {
+        Current const current(*this);
+        nodes_ = ConditionalNodes::create(*driver_, context_);
+    });
+    return nodes_.get();
 }
 
 Current::Current(Device const& device)

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "device/cuda/conditional_nodes.h"
 #include "device/cuda/driver.h"
 
 namespace tw::cuda {
@@ -56,6 +58,8 @@ public:
     DeviceInfo const& info() const { return info_; }
     CUctx_st* context() const { return context_; }
     CUctx_st* clientContext() const { return isPrimary_ ? nullptr : context_; } // null: the primary one is used
+    // Null: the driver has none. Made when they are first asked for.
+    ConditionalNodes const* conditionalNodes() const;
 
 private:
     Device() = default;
@@ -65,6 +69,8 @@ private:
     CUctx_st* context_ = nullptr;
     bool isPrimary_ = true;
     std::shared_ptr<Allocator> allocator_;
+    mutable std::once_flag nodesOnce_;
+    mutable std::unique_ptr<ConditionalNodes const> nodes_;
 };
 
 // Makes the device's context current in this thread for as long as it lives.

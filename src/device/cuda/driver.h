@@ -59,13 +59,29 @@ enum : int
     kLaunchProgrammatic = 6,     // the value is 1: may begin before the kernel before it has ended
 
     kStreamNonBlocking = 1,
-    kCaptureRelaxed = 2, // cuStreamBeginCapture
+    kCaptureRelaxed = 2,   // cuStreamBeginCapture
+    kCaptureInsteadOf = 1, // cuStreamUpdateCaptureDependencies: instead of those that there were
     kEventDisableTiming = 2,
     kRecordExternal = 1,    // cuEventRecordWithFlags: in a capture, each launch of the graph records it
     kPointerMemoryType = 2, // cuPointerGetAttribute
     kMemoryTypeHost = 1,
     kMemoryTypeDevice = 2,
 };
+
+// A node that runs a graph of its own, not at all or again and again, as the GPU says (cuGraphAddNode).
+struct ConditionalNode
+{
+    int32_t type = 13; // conditional
+    int32_t reserved[3] = {};
+    uint64_t handle = 0;
+    int32_t kind = 0; // 0: at most once; 1: as long as the condition holds
+    uint32_t bodies = 1;
+    void** graphs = nullptr; // comes back
+    CUctx_st* context = nullptr;
+    char rest[200] = {};
+    int64_t last = 0;
+};
+static_assert(sizeof(ConditionalNode) == 256);
 
 // A copy of rows (cuMemcpy2DAsync), of device memory here.
 struct CopyRows

@@ -29,12 +29,16 @@ enum ConfigField
     kSplit,
     kSwap,
     kCopies,
+    kMulticast, // of i8 only
     kConfigFields,
 };
 
 Config configOf(gemm::Spec const& s)
 {
-    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
+    Config c{s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
+    if (s.integers)
+        c.push_back(s.multicast);
+    return c;
 }
 
 // All but the tile.
@@ -56,9 +60,9 @@ gemm::Spec baseOf(Problem const& p)
 // Null: there is no such kernel.
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (!isConfig(c, kConfigFields, 0, 256))
-        return "a config has other numbers";
     s = baseOf(p);
+    if (!isConfig(c, s.integers ? kConfigFields : kMulticast, 0, 256))
+        return "a config has other numbers";
     s.image = c[kImage] != 0;
     s.tileP = int(c[kTileP]);
     s.tileQ = int(c[kTileQ]);
@@ -68,6 +72,7 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     s.split = int(c[kSplit]);
     s.swap = c[kSwap] != 0;
     s.copies = c[kCopies] != 0;
+    s.multicast = s.integers ? int(c[kMulticast]) : 1;
     return gemm::unsupported(s);
 }
 
@@ -184,7 +189,8 @@ Support supports(Problem const& p, Arithmetic a)
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
         return Support::no("takes one group");
     if (p.inputs[1].dims[1] < kLeastChannels)
-        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
+        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
+                           std::to_string(baseOf(p).stepK()) + " that a step has");
     return configs(p).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
 

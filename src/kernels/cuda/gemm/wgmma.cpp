@@ -110,14 +110,14 @@ char const* unsupported(Spec const& s)
         return "factors of i8 have a contiguous k, and tiles 8, 16, 24, 32 or more columns in steps of 16";
     if (s.integers && (s.single || s.norm || s.gated || s.tf32x3 || s.residual))
         return "sums of i8 have an end of their own";
-    if (s.integers && !s.swap && s.tileQ / s.split * s.storeBytes() % 16)
-        return "rows of a tile's i8 results are whole 16 bytes";
     if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
                "ping-pong";
+    if (s.integers && !s.swap && s.tileQ / s.split * s.storeBytes() % 16)
+        return "rows of a tile's i8 results are whole 16 bytes";
     if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))

@@ -89,6 +89,7 @@ struct Case
     std::function<Result<Row>(Gpu&)> run;
 };
 void gemmCases(std::vector<Case>& cases);
+void gemmInt8Cases(std::vector<Case>& cases);
 void attentionCases(std::vector<Case>& cases);
 void stemCases(std::vector<Case>& cases);
 void convCases(std::vector<Case>& cases);

@@ -122,6 +122,7 @@ int main(int argc, char** argv)
     }
     std::vector<bench::Case> all, cases;
     bench::gemmCases(all);
+    bench::gemmInt8Cases(all);
     bench::attentionCases(all);
     bench::stemCases(all);
     bench::convCases(all);

@@ -92,6 +92,99 @@ TEST(CudaGemm, CompilesCopies)
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
 
+namespace {
+
+cuda::gemm_f16::Spec integerSpec(int tileP, int tileQ, int stages, int groups, DataType store = DataType::kInt8,
+                                 bool residual = false)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(tileP, tileQ, stages, groups);
+    cuda::IntegerEnd end;
+    end.store = store;
+    end.bias = true;
+    end.residual = residual;
+    end.activation = cuda::kRelu;
+    s.integers = end;
+    s.bias = false;
+    return s;
+}
+
+} // namespace
+
+// Sums of i8: whole tiles that leave by TMA, with residual, in halves and floats.
+TEST(CudaGemm, CompilesIntegers)
+{
+    for (DataType store : {DataType::kInt8, DataType::kHalf, DataType::kFloat})
+        for (bool residual : {false, true}) {
+            cuda::gemm_f16::Spec s = integerSpec(128, store == DataType::kFloat ? 128 : 256, 2, 2, store, residual);
+            s.copies = true;
+            s.multicast = residual ? 1 : 2;
+            ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+            compiles(s.name(), cuda::gemm_f16::source(s));
+            s = integerSpec(128, 256, 3, 2, store, residual);
+            s.aligned = residual;
+            ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+            compiles(s.name(), cuda::gemm_f16::source(s));
+        }
+    cuda::gemm_f16::Spec s = integerSpec(128, 128, 5, 2, DataType::kInt8, true);
+    s.pingPong = s.copies = true;
+    s.integers->innerScale = s.integers->outputScale = s.integers->table = true;
+    s.integers->activation = cuda::kGeluErf;
+    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+// Split, of images, swapped; a residual of another type than y.
+TEST(CudaGemm, CompilesIntegersOfFewTiles)
+{
+    cuda::gemm_f16::Spec s = integerSpec(64, 64, 6, 1);
+    s.split = 4;
+    s.image = true;
+    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s = integerSpec(128, 112, 4, 2, DataType::kInt8, true);
+    s.integers->residualType = DataType::kFloat;
+    s.swap = true;
+    s.aligned = false;
+    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s = integerSpec(128, 128, 4, 2, DataType::kHalf, true);
+    s.copies = true;
+    EXPECT_FALSE(s.bringsResidual()); // i8 beside FP16
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaGemm, IntegerShapes)
+{
+    cuda::gemm_f16::Spec s = integerSpec(128, 128, 4, 2);
+    s.copies = true;
+    cuda::gemm_f16::Shape g;
+    g.m = 300;
+    g.n = 144;
+    g.k = 400;
+    ASSERT_EQ(unsupported(s, g), nullptr) << unsupported(s, g);
+    cuda::gemm_f16::Launch const l = launch(s, g, 132);
+    EXPECT_EQ(l.p.type, cuda::TensorMapSpec::kBytes);
+    EXPECT_EQ(l.p.box[0], 128U);
+    EXPECT_EQ(l.p.strides[0], 400U);
+    EXPECT_EQ(l.args.steps, 4); // of 128, the last with 16
+    EXPECT_EQ(l.y.type, cuda::TensorMapSpec::kBytes);
+    EXPECT_EQ(l.y.box[0], 128U);
+    EXPECT_EQ(l.y.strides[0], 144U);
+    g.k = 408; // rows of 25 1/2 times 16 bytes
+    EXPECT_NE(unsupported(s, g), nullptr);
+    g.k = 400;
+    g.n = 136; // y's rows
+    EXPECT_NE(unsupported(s, g), nullptr);
+    s.tileQ = 40;
+    EXPECT_NE(unsupported(s), nullptr);
+    s = integerSpec(128, 128, 4, 2);
+    s.bAlongK = false;
+    EXPECT_NE(unsupported(s), nullptr);
+    s = integerSpec(64, 64, 4, 1);
+    s.split = 8; // 8 bytes of a row for each block
+    EXPECT_NE(unsupported(s), nullptr);
+}
+
 TEST(CudaGemm, CompilesSwapped)
 {
     cuda::gemm_f16::Spec s = gemmSpec(64, 16, 6, 1);

@@ -85,11 +85,12 @@ Support supportsCommon(Problem const& p, DataType type)
     if (p.node->attrsAs<convolution::Attrs>().transposed)
         return Support::no("takes no transposed convolutions");
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    if (x.type != type || y.type != type || w.type != type)
+    bool const integers = type == DataType::kInt8; // y is what their end makes
+    if (x.type != type || w.type != type || (!integers && y.type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (w.dims.rank != 4)
         return Support::no("takes 2-D windows only");
-    if (!w.constant || (isPresent(p, kBias) && !p.inputs[kBias].constant))
+    if (!w.constant || (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant))
         return Support::no("takes constant filters and biases only");
     if (w.dims.volume() == 0)
         return Support::no("needs channels and filters");
@@ -121,10 +122,10 @@ std::vector<Formats> formatsWith(Problem const& p, Format x)
     if (p.inputs[0].dims.rank < leastRankOf(Format::kHWC8) || p.outputs[0].dims.rank < leastRankOf(Format::kHWC8))
         return {};
     Formats f = linearFormats(p);
-    f.inputs[0] = x;
-    f.outputs[0] = Format::kHWC8;
+    f.inputs[0] = x == Format::kHWC8 ? pixelsOf(p.inputs[0].type) : x;
+    f.outputs[0] = pixelsOf(p.outputs[0].type);
     if (hasResidual(p))
-        f.inputs[kResidual] = Format::kHWC8;
+        f.inputs[kResidual] = pixelsOf(p.inputs[kResidual].type);
     return {f};
 }
 
@@ -140,6 +141,8 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
     };
     if (w.type == DataType::kFloat)
         fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
+    else if (w.type == DataType::kInt8)
+        fill(reinterpret_cast<int8_t*>(bytes.data()), w.constant->as<int8_t>());
     else
         fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
     return bytes;

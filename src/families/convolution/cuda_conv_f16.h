@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, not transposed.
-// Residual and y are in Format::kHWC8, x too where an algorithm does not say otherwise. Channels that round
-// y up to 8 are computed with filters of zeros, so that rows are whole vectors.
+// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, and of i8 with the end that
+// such sums have, not transposed. Residual and y are in Format::kHWC8, what is i8 in kHWC16, x too where an algorithm
+// does not say otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
 #include "families/convolution/kernel_window.h"
@@ -17,10 +17,11 @@ enum class Arithmetic : int
     kHalf,
     kFloat, // exact
     kTf32,  // FP32, factors rounded to TF32
+    kInt8,
 };
-constexpr DataType typeOf(Arithmetic a) // of x, w, residual and y
+constexpr DataType typeOf(Arithmetic a) // of x and w; of residual and y too, unless they are i8
 {
-    return a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
+    return a == Arithmetic::kInt8 ? DataType::kInt8 : a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
 }
 
 // What tactics have in common that compute by the same algorithm.
@@ -33,7 +34,7 @@ struct Algorithm
     std::unique_ptr<CudaKernels> (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
 // wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
-// TF32.
+// TF32, i8.
 extern Algorithm const kWgmma;
 // mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
 extern Algorithm const kMma;
@@ -48,7 +49,12 @@ extern Algorithm const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 extern Algorithm const kDepthwiseTile;
 
-// One combination: y and residual in kHWC8, x in `x`.
+// By channels: pixels are whole 16 bytes of either type.
+constexpr Format pixelsOf(DataType t)
+{
+    return t == DataType::kInt8 ? Format::kHWC16 : Format::kHWC8;
+}
+// One combination: y and residual in pixelsOf() their types, x in `x`, which stands for pixelsOf(i8) too.
 std::vector<Formats> formatsWith(Problem const& problem, Format x);
 
 template <Algorithm const& algorithm, Arithmetic arithmetic>
@@ -90,7 +96,7 @@ double estimateUs(Problem const& problem, double teraflops);
 
 FusedActivation activationOf(ir::Node const& node);
 bool hasResidual(Problem const& problem);
-// Of this type, 2-D, constant filters and bias, sizes that count in 32 bits.
+// Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
 // Bias (zeros, where there is none), residual, activation after it.
 cuda::Epilogue epilogueOf(Problem const& problem);
@@ -98,6 +104,11 @@ cuda::Epilogue epilogueOf(Problem const& problem);
 inline int64_t roundUp8(int64_t v)
 {
     return (v + 7) / 8 * 8;
+}
+// Channels of a pixel in pixelsOf(type).
+constexpr int64_t pixelOf(DataType type, int64_t channels)
+{
+    return pixelStrideOf(pixelsOf(type), type, channels);
 }
 
 // Where element (c, r, s) of filter k, with all sizes of w, lies in the packed filter.

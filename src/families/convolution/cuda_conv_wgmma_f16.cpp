@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of FP16, and of FP32 rounded to TF32.
+// Of FP16, of FP32 rounded to TF32, and of i8.
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "kernels/cuda/gemm/wgmma.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -27,18 +29,28 @@ enum ConfigField
     kSplit,
     kSwap,
     kCopies,
+    kMulticast, // of i8 only
     kConfigFields,
 };
 
 Config configOf(gemm::Spec const& s)
 {
-    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
+    Config c{s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
+    if (s.integers)
+        c.push_back(s.multicast);
+    return c;
 }
 
 // All but the tile.
 gemm::Spec baseOf(Problem const& p)
 {
     gemm::Spec s;
+    if (p.inputs[0].type == DataType::kInt8) {
+        s.integers = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+        s.bias = false;
+        s.copies = true;
+        return s;
+    }
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     s.single = p.inputs[0].type == DataType::kFloat;
     s.copies = !s.single;
@@ -48,9 +60,9 @@ gemm::Spec baseOf(Problem const& p)
 // Null: there is no such kernel.
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (!isConfig(c, kConfigFields, 0, 256))
-        return "a config has other numbers";
     s = baseOf(p);
+    if (!isConfig(c, s.integers ? kConfigFields : kMulticast, 0, 256))
+        return "a config has other numbers";
     s.image = c[kImage] != 0;
     s.tileP = int(c[kTileP]);
     s.tileQ = int(c[kTileQ]);
@@ -60,6 +72,7 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     s.split = int(c[kSplit]);
     s.swap = c[kSwap] != 0;
     s.copies = c[kCopies] != 0;
+    s.multicast = s.integers ? int(c[kMulticast]) : 1;
     return gemm::unsupported(s);
 }
 
@@ -72,16 +85,31 @@ bool isProduct(Geometry const& g)
     return product;
 }
 
-// Tensors of a run, or dense ones: pixelX and pixelY are the elements between pixels.
-gemm::Shape shapeOf(Geometry const& g, bool image, int64_t pixelX, int64_t pixelY)
+// What x and w are, and y.
+struct Types
+{
+    DataType x, y;
+};
+Types typesOf(gemm::Spec const& s)
+{
+    if (s.integers)
+        return {DataType::kInt8, s.integers->store};
+    DataType const t = s.single ? DataType::kFloat : DataType::kHalf;
+    return {t, t};
+}
+
+// Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels.
+gemm::Shape shapeOf(gemm::Spec const& spec, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
 {
     gemm::Shape s;
-    if (image) {
+    Types const t = typesOf(spec);
+    int64_t const channels = pixelOf(t.x, g.c), filters = pixelOf(t.y, g.k);
+    if (spec.image) {
         gemm::Image i;
         i.n = g.batch;
         i.h = g.in[1];
         i.w = g.in[2];
-        i.c = roundUp8(g.c);
+        i.c = channels;
         i.r = g.window[1];
         i.s = g.window[2];
         i.outH = g.out[1];
@@ -92,15 +120,15 @@ gemm::Shape shapeOf(Geometry const& g, bool image, int64_t pixelX, int64_t pixel
         i.padW = int(g.before[2]);
         i.dilationH = int(g.dilation[1]);
         i.dilationW = int(g.dilation[2]);
-        s = gemm::imageShape(i, roundUp8(g.k));
+        s = gemm::imageShape(i, filters);
     } else {
         s.m = g.batch * g.out[1] * g.out[2];
-        s.n = roundUp8(g.k);
+        s.n = filters;
         s.k = g.c;
-        s.lda = pixelX;
-        s.ldb = roundUp8(g.c);
+        s.lda = pixelX ? pixelX : channels;
+        s.ldb = channels;
     }
-    s.ldy = pixelY;
+    s.ldy = pixelY ? pixelY : filters;
     return s;
 }
 
@@ -118,14 +146,14 @@ char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
     } else if (!isProduct(g)) {
         return "a window of one position makes a product";
     }
-    return gemm::unsupported(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)));
+    return gemm::unsupported(spec, shapeOf(spec, g));
 }
 
 // Filters in the order of k in memory already: read where they are.
 bool areInPlace(Problem const& p)
 {
     Extents const& w = p.inputs[1].dims;
-    return w[1] % 8 == 0 && w[2] * w[3] == 1;
+    return w[1] == pixelOf(p.inputs[1].type, w[1]) && w[2] * w[3] == 1;
 }
 
 int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)
@@ -142,7 +170,7 @@ std::vector<Config> configs(Problem const& p)
         base.image = image;
         if (optimum.batch * optimum.out[1] * optimum.out[2] == 0 || (!image && !isProduct(maximum)))
             return;
-        gemm::Shape const shape = shapeOf(optimum, image, roundUp8(optimum.c), roundUp8(optimum.k));
+        gemm::Shape const shape = shapeOf(base, optimum);
         for (gemm::Spec const& s : gemm::candidates(base, shape, p.cuda->multiprocessors, most))
             if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
                 list.push_back(configOf(s));
@@ -161,7 +189,8 @@ Support supports(Problem const& p, Arithmetic a)
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
         return Support::no("takes one group");
     if (p.inputs[1].dims[1] < kLeastChannels)
-        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
+        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
+                           std::to_string(baseOf(p).stepK()) + " that a step has");
     return configs(p).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
 
@@ -171,7 +200,7 @@ double estimate(Problem const& p, Config const& config)
     Geometry const g = geometryOf(p, false);
     if (specOf(p, config, spec) || g.batch * g.out[1] * g.out[2] == 0)
         return 0;
-    return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
+    return gemm::estimateUs(spec, shapeOf(spec, g), p.cuda->multiprocessors);
 }
 
 class WgmmaKernels final : public SpecKernels<gemm::Spec>
@@ -181,7 +210,10 @@ public:
         : SpecKernels(p, gemm::kKernel, spec), isInPlace_(areInPlace(p))
     {}
     Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    bool readsOnDevice(size_t i) const override { return i == 1 ? isInPlace_ : SpecKernels::readsOnDevice(i); }
+    bool readsOnDevice(size_t i) const override
+    {
+        return i == 1 ? isInPlace_ : spec_.integers || SpecKernels::readsOnDevice(i);
+    }
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
 
 private:
@@ -191,8 +223,10 @@ private:
 Result<std::vector<std::string>> WgmmaKernels::pack(Problem const& p) const
 {
     TensorSpec const& w = p.inputs[1];
-    int64_t const channels = roundUp8(w.dims[1]);
-    std::vector<std::string> parts{packBias(p, roundUp8(w.dims[0]))};
+    int64_t const channels = pixelOf(w.type, w.dims[1]);
+    std::vector<std::string> parts;
+    if (!spec_.integers)
+        parts.push_back(packBias(p, roundUp8(w.dims[0])));
     if (!isInPlace_)
         parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
     return parts;
@@ -205,26 +239,30 @@ Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
     if (char const* const why = unsupportedGeometry(spec_, g))
         return unsupported(why);
     int64_t const pixelX = x.pixelStride();
-    gemm::Launch l = gemm::launch(spec_, shapeOf(g, spec_.image, pixelX, y.pixelStride()), launch.multiprocessors());
+    gemm::Launch l = gemm::launch(spec_, shapeOf(spec_, g, pixelX, y.pixelStride()), launch.multiprocessors());
     if (spec_.image) { // x as it is: gaps, if any, read as zeros
         l.p.dims[0] = uint64_t(g.c);
-        uint64_t stride = uint64_t(pixelX * spec_.elementBytes());
+        uint64_t stride = uint64_t(pixelX * spec_.operandBytes());
         for (int i = 0; i < 3; ++i) {
             l.p.strides[i] = stride;
             stride *= l.p.dims[i + 1];
         }
     }
     (spec_.swap ? l.p : l.q).dims[spec_.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
-    void const* const filters = isInPlace_ ? args.inputs[1].data : launch.packed(1);
+    void const* const filters = isInPlace_ ? args.inputs[1].data : launch.packed(spec_.integers ? 0 : 1);
     TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec_.swap ? filters : x.data));
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec_.swap ? x.data : filters));
-    setOutput(l.args, args, launch.packed(0));
+    setOutput(l.args, args, spec_.integers ? nullptr : launch.packed(0));
+    if (spec_.integers) {
+        l.args.end = integerEndArgs(args);
+        l.args.channels = int32_t(g.k);
+    }
     if (!spec_.copies)
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
-    if (!spec_.residual)
+    if (!spec_.bringsResidual())
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
-    l.y.strides[0] = uint64_t(l.args.ldResidual) * sizeof(uint16_t);
+    l.y.strides[0] = uint64_t(l.args.ldResidual * spec_.storeBytes());
     l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});

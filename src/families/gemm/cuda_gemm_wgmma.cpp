@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "families/elementwise/cuda_epilogue.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
 namespace tw::ops::gemm_f16 {
@@ -22,7 +23,7 @@ DataType typeOf(GemmAlgorithm algorithm)
 {
     bool const half =
         algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma || algorithm == GemmAlgorithm::kNorm;
-    return half ? DataType::kHalf : DataType::kFloat;
+    return half ? DataType::kHalf : algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8 : DataType::kFloat;
 }
 
 // Of an operand's stored rows, which are dense: `row` elements where `known`, else a multiple of the last dimension.
@@ -57,10 +58,15 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     s.normalizes = algorithm == GemmAlgorithm::kNorm;
     spec.single = typeOf(algorithm) == DataType::kFloat;
     spec.tf32x3 = algorithm == GemmAlgorithm::kTf32x3;
-    spec.bias = isPresent(p, Epilogue::kBias);
-    spec.residual = isPresent(p, Epilogue::kResidual);
+    if (algorithm == GemmAlgorithm::kInt8) {
+        spec.integers = integerEndOf(p, operations.epilogue);
+        spec.bias = false;
+    } else {
+        spec.bias = isPresent(p, Epilogue::kBias);
+        spec.residual = isPresent(p, Epilogue::kResidual);
+        spec.activation = epilogueActivation(operations.epilogue.activation, spec.tf32x3);
+    }
     spec.activateLast = true;
-    spec.activation = epilogueActivation(operations.epilogue.activation, spec.tf32x3);
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
     spec.bAlongK = operations.b != MatrixOperation::kNone;
     spec.constantB = p.inputs[1].constant != nullptr;
@@ -68,7 +74,7 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
     spec.gated = operations.gated;
-    spec.aligned = nKnown && g.n / (spec.gated ? 2 : 1) % spec.alignment() == 0;
+    spec.aligned = nKnown && g.n / (spec.gated ? 2 : 1) % spec.storeAlignment() == 0;
     s.isMma = algorithm == GemmAlgorithm::kHalfMma;
     spec.copies = spec.aligned && !spec.single && !s.isMma;
     int packed = 0;
@@ -82,8 +88,8 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     s.columnsA = spec.aAlongK ? g.k : g.m;
     s.rowsB = spec.bAlongK ? g.n : g.k;
     s.columnsB = spec.bAlongK ? g.k : g.n;
-    s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
-    int64_t const unit = 16 / spec.elementBytes();
+    s.transposesB = (spec.single || spec.integers) && !spec.bAlongK && spec.constantB;
+    int64_t const unit = 16 / spec.operandBytes();
     if (spec.constantB && s.rowsB * s.columnsB > 0 &&
         (s.columnsB % unit || s.transposesB || spec.tf32x3 || spec.gated)) {
         s.packedBAt = packed++;
@@ -205,7 +211,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    for (size_t i = 0; i < p.inputs.size(); ++i)
+    for (size_t i = 0; i < (type == DataType::kInt8 ? size_t(matrix_multiply::kB) + 1 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
                                nameOf(p.inputs[i].type));

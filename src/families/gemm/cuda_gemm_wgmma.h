@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics of matrix products, y = f(a b + bias + residual) in FP16 or in FP32 with factors
-// rounded to TF32, by the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, in FP16, by that of
+// CUDA tactics of matrix products, y = f(a b + bias + residual) in FP16, in FP32 with factors
+// rounded to TF32, or of i8 with the end that such sums have, by the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, in FP16, by that of
 // gemm_mma_f16.h (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
 // groups, pingPong, split, multicast, swap, copies}, and norm where rows are normalized; or {tileM, tileN, warpsM,
 // warpsN, stages, split, whether operands are copied first}.
@@ -17,6 +17,7 @@ enum class GemmAlgorithm : int
     kHalfMma, // FP16 by mma.sync
     kTf32,    // FP32, factors rounded to TF32
     kNorm,    // FP16, and LayerNorm of the rows by clusters of blocks that hold whole ones
+    kInt8,    // i8; b that is constant may lie in any way, else k is contiguous in rows of whole 16 bytes
     kTf32x3,  // FP32, 3xTF32: each factor as two TF32 numbers; b is constant, and a is split by a kernel of its own
 };
 

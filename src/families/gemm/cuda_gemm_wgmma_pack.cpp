@@ -44,8 +44,8 @@ int64_t gatedColumn(int64_t at, int64_t n)
 // `rows` packed rows of each matrix, of `padded` elements with `columns` in front.
 void orderGates(std::string& packed, PackedMatrices const& s)
 {
-    int64_t const size = s.single ? 4 : 2, rows = s.transposes ? s.columns : s.rows,
-                  columns = s.transposes ? s.rows : s.columns, rowBytes = s.padded * size;
+    int64_t const size = s.size, rows = s.transposes ? s.columns : s.rows, columns = s.transposes ? s.rows : s.columns,
+                  rowBytes = s.padded * size;
     std::string const from = packed;
     int64_t const count = int64_t(packed.size()) / (rows * rowBytes);
     for (int64_t i = 0; i < count * rows; ++i) {
@@ -76,7 +76,9 @@ void splitRows(std::string& packed, int64_t row)
 
 std::string packMatrices(Blob const& b, PackedMatrices const& how)
 {
-    std::string packed = how.single ? packedAs<float>(b, how) : packedAs<uint16_t>(b, how);
+    std::string packed = how.size == 4   ? packedAs<float>(b, how)
+                         : how.size == 2 ? packedAs<uint16_t>(b, how)
+                                         : packedAs<int8_t>(b, how);
     if (how.gated != PackedMatrices::Gated::kNot)
         orderGates(packed, how);
     if (how.tf32x3)
@@ -90,7 +92,7 @@ void packGatedBias(std::string& bias)
     PackedMatrices how;
     how.rows = 1;
     how.columns = how.padded = n;
-    how.single = true;
+    how.size = sizeof(float);
     how.gated = PackedMatrices::Gated::kColumns;
     if (n > 0)
         orderGates(bias, how);

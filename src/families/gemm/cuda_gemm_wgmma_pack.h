@@ -12,7 +12,7 @@ struct PackedMatrices
 {
     int64_t rows = 0, columns = 0; // of each matrix as stored, one or more
     int64_t padded = 0;            // elements of a packed row
-    bool single = false;           // FP32, else FP16
+    int64_t size = 2;              // bytes of an element: i8, FP16, FP32
     bool transposes = false;       // packed rows are stored columns
     // The columns of a gated product, in groups of 8 gates and the 8 columns that they let through.
     enum class Gated

@@ -2,6 +2,7 @@
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
 #include "families/elementwise/cuda_epilogue.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm_wgmma_pack.h"
 #include "tactic/cuda_spec.h"
 
@@ -75,6 +76,11 @@ protected:
     template <class LaunchOne>
     Result<void> eachLaunch(Product const& product, RunArgs const& args, Operands const& operands, cuda::Output& out,
                             LaunchOne const& launchOne) const;
+    // What lies so many elements behind.
+    static std::byte const* at(void const* base, int64_t elements, int64_t size)
+    {
+        return static_cast<std::byte const*>(base) + elements * size;
+    }
 
     Resolved const s_;
 };
@@ -97,12 +103,12 @@ Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
         addFloats(Epilogue::kBeta);
     }
     if (s_.packedBAt >= 0)
-        parts.push_back(
-            packMatrices(*p.inputs[1].constant, {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.single, s_.transposesB,
-                                                 !s_.spec.gated    ? Gated::kNot
-                                                 : s_.spec.bAlongK ? Gated::kRows
-                                                                   : Gated::kColumns,
-                                                 s_.spec.tf32x3}));
+        parts.push_back(packMatrices(*p.inputs[1].constant,
+                                     {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.operandBytes(), s_.transposesB,
+                                      !s_.spec.gated    ? Gated::kNot
+                                      : s_.spec.bAlongK ? Gated::kRows
+                                                        : Gated::kColumns,
+                                      s_.spec.tf32x3}));
     return parts;
 }
 
@@ -164,16 +170,15 @@ template <class LaunchOne>
 Result<void> ProductKernels::eachLaunch(Product const& p, RunArgs const& args, Operands const& o, cuda::Output& out,
                                         LaunchOne const& launchOne) const
 {
-    auto at = [&](void const* base, int64_t elements) {
-        return static_cast<std::byte const*>(base) + elements * s_.spec.elementBytes();
-    };
+    kernel::Spec const& spec = s_.spec;
     int64_t y = 0;
     Counter outer(p.outer);
     do {
-        out.y = static_cast<std::byte*>(args.outputs[0].data) + y * s_.spec.elementBytes();
-        if (s_.spec.residual)
-            out.residual = at(args.inputs[size_t(Epilogue::kResidual)].data, y);
-        TW_TRY(launchOne(at(o.a, outer.offset(p.aOuter)), at(o.b, outer.offset(p.bOuter))));
+        out.y = static_cast<std::byte*>(args.outputs[0].data) + y * spec.storeBytes();
+        if (hasInput(*s_.node, Epilogue::kResidual))
+            out.residual = at(args.inputs[size_t(Epilogue::kResidual)].data, y, spec.residualBytes());
+        TW_TRY(launchOne(at(o.a, outer.offset(p.aOuter), spec.operandBytes()),
+                         at(o.b, outer.offset(p.bOuter), spec.operandBytes())));
         y += p.shape.batchY * p.shape.batch;
     } while (outer.next());
     return {};
@@ -251,8 +256,12 @@ Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
     }
     kernel::Launch l = kernel::launch(s_.spec, shape, launch.multiprocessors());
     l.args.bias = biasOf(launch, args);
-    return eachLaunch(p, args, operands, l.args,
-                      [&](void const* a, void const* b) { return launchMaps(launch, l, norm, a, b); });
+    if (s_.spec.integers)
+        l.args.end = integerEndArgs(args);
+    return eachLaunch(p, args, operands, l.args, [&](void const* a, void const* b) {
+        l.args.end.residual = l.args.residual;
+        return launchMaps(launch, l, norm, a, b);
+    });
 }
 
 Result<void> WgmmaKernels::splitA(CudaLaunch const& launch, RunArgs const& args, kernel::Shape const& shape) const
@@ -291,12 +300,12 @@ Result<void> WgmmaKernels::launchMaps(CudaLaunch const& launch, kernel::Launch c
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
     cuda::TensorMap mapResidual;
-    if (s_.spec.residual) {
+    if (s_.spec.bringsResidual()) {
         TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
     }
     if (s_.normalizes) // has a residual always
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args});
-    if (s_.spec.residual)
+    if (s_.spec.bringsResidual())
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
 }

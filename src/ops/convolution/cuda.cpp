@@ -24,6 +24,7 @@ constexpr CudaTactic kDepthwise = tactic<conv_f16::kDepthwise, kHalf>("convoluti
 constexpr CudaTactic kStem = tactic<conv_f16::kStem, kHalf>("convolution_f16_stem_sm80");
 constexpr CudaTactic kNchw = tactic<conv_f16::kMmaNchw, kHalf>("convolution_f16_nchw_mma_sm80");
 constexpr CudaTactic kMma = tactic<conv_f16::kMma, kHalf>("convolution_f16_mma_sm80");
+constexpr CudaTactic kWgmmaInt8 = tactic<conv_f16::kWgmma, kInt8>("convolution_i8_wgmma_sm90a");
 constexpr CudaTactic kWgmmaTf32 = tactic<conv_f16::kWgmma, kTf32>("convolution_tf32_wgmma_sm90a");
 constexpr CudaTactic kTileF32 = tactic<conv_f16::kDepthwiseTile, kFloat>("convolution_f32_depthwise_tile_sm80");
 constexpr CudaTactic kDepthwiseF32 = tactic<conv_f16::kDepthwise, kFloat>("convolution_f32_depthwise_cuda");
@@ -53,10 +54,10 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels, su
 std::span<Tactic const* const> cudaTactics()
 {
     static constexpr Tactic const* kList[] = {
-        &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,     &kNchw,
-        &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32, &kProductsTf32,
-        &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,       &kNdTf32,
-        &kNdF32,   &kCudnn,       &kCudnnTf32,  &kPlain};
+        &kWgmmaInt8,    &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,
+        &kNchw,         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32,
+        &kProductsTf32, &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,
+        &kNdTf32,       &kNdF32,   &kCudnn,       &kCudnnTf32,  &kPlain};
     return kList;
 }
 

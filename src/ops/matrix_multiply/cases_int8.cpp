@@ -63,6 +63,16 @@ void int8Cases(CaseList& list)
     add("broadcast", {}, {x({1, 3, 5, 30}), w({2, 1, 30, 20})}, {}, {2, 3, 5, 20}, 20);
     add("rows_of_batch", Attrs(kNone, kTranspose), {x({2, 70, 40}), w({1, 65, 40})}, {.f = Kind::kRelu}, {2, 70, 65},
         65);
+    // More rows than a tile has, and more tiles than some GPUs have multiprocessors.
+    for (DataType out : {kInt8, kFloat, kHalf}) {
+        add(std::string("many_rows_to_") + nameOf(out), Attrs(kNone, kTranspose), {x({1100, 272}), w({400, 272})},
+            {.type = out, .f = Kind::kRelu, .residual = out}, {1100, 400}, 400);
+        add(std::string("many_rows_short_to_") + nameOf(out), Attrs(kNone, kTranspose),
+            {x({1601, 48}), w({int64_t(out == kInt8 ? 1040 : 280), 48})}, {.type = out},
+            {1601, out == kInt8 ? 1040 : 280}, out == kInt8 ? 1040 : 280);
+    }
+    add("batch_many_rows", Attrs(kNone, kTranspose), {x({3, 600, 64}), x({3, 144, 64})},
+        {.residual = kInt8, .scaleEach = false}, {3, 600, 144}, 144);
     IntegerSums const bare{.bias = false, .scaleEach = false};
     add("vector_a", Attrs(kVector, kNone), {x({33}), w({33, 20})}, {}, {20}, 20);
     add("vector_b", Attrs(kNone, kVector), {x({20, 33}), w({33})}, bare, {20}, 1);

@@ -12,20 +12,21 @@ char const* const kSwish = "v * sigmoidOf(v)";
 
 namespace {
 
-// `type`: "k16.f32.f16.f16"; `orders`: what follows the operands' signs.
-std::string wgmmaOf(int n, char const* type, std::string const& orders)
+// `type`: "k16.f32.f16.f16"; `behind`: signs of the operands and what follows them; `sum`, `constraint`: of a sum.
+std::string wgmmaOf(int n, char const* type, std::string const& behind, char const* sum = "float",
+                    char const* constraint = "f")
 {
     int const count = n / 2;
     std::string registers, operands;
     for (int i = 0; i < count; ++i) {
         registers += (i ? ", %" : "%") + std::to_string(i);
-        operands += (i ? ", \"+f\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+        operands += std::string(i ? ", \"+" : "\"+") + constraint + "\"(d[" + std::to_string(i) + "])";
     }
     auto arg = [&](int i) { return "%" + std::to_string(count + i); };
-    return "TW_INLINE void wgmma(float (&d)[" + std::to_string(count) + "], u64 p, u64 q, int keep)\n{\n" +
-           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(2) +
+    return std::string("TW_INLINE void wgmma(") + sum + " (&d)[" + std::to_string(count) +
+           "], u64 p, u64 q, int keep)\n{\n" + "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(2) +
            ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + type + " {" + registers + "}, " + arg(0) +
-           ", " + arg(1) + ", k, 1, 1" + orders + ";\\n}\"\n        : " + operands +
+           ", " + arg(1) + ", k" + behind + ";\\n}\"\n        : " + operands +
            "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
 }
 
@@ -33,12 +34,18 @@ std::string wgmmaOf(int n, char const* type, std::string const& orders)
 
 std::string wgmmaSource(int n, bool transposedP, bool transposedQ)
 {
-    return wgmmaOf(n, "k16.f32.f16.f16", std::string(transposedP ? ", 1" : ", 0") + (transposedQ ? ", 1" : ", 0"));
+    return wgmmaOf(n, "k16.f32.f16.f16",
+                   std::string(", 1, 1") + (transposedP ? ", 1" : ", 0") + (transposedQ ? ", 1" : ", 0"));
 }
 
 std::string wgmmaTf32Source(int n)
 {
-    return wgmmaOf(n, "k8.f32.tf32.tf32", "");
+    return wgmmaOf(n, "k8.f32.tf32.tf32", ", 1, 1");
+}
+
+std::string wgmmaIntegersSource(int n)
+{
+    return wgmmaOf(n, "k32.s32.s8.s8", "", "i32", "r");
 }
 
 std::string wgmmaRegistersSource(int n, bool transposedQ)

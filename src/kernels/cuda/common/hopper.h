@@ -12,6 +12,13 @@ namespace tw::cuda {
 std::string wgmmaSource(int n, bool transposedP, bool transposedQ);
 // The same name for FP32 operands whose k is contiguous, P [64, 8] and Q [n, 8], of which TF32's bits are read.
 std::string wgmmaTf32Source(int n);
+// The same name, wgmma(i32 (&d)[n / 2], ..), for i8 whose k is contiguous, P [64, 32] and Q [n, 32]; n: see
+// isIntegersColumns().
+std::string wgmmaIntegersSource(int n);
+constexpr bool isIntegersColumns(int n)
+{
+    return n % 16 == 0 || n == 8 || n == 24;
+}
 // wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as
 // the sums of a product are.
 std::string wgmmaRegistersSource(int n, bool transposedQ);

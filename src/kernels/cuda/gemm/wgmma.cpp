@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/hopper.h"
 
 namespace tw::cuda::gemm_f16 {
 
@@ -26,21 +27,27 @@ bool Spec::redistributes() const
 
 int Spec::chunk() const
 {
-    return chunkOf(tileY() / split);
+    int const columns = tileY() / split;
+    if (!integers)
+        return chunkOf(columns);
+    int chunk = int(kStepBytes / storeBytes()); // 128 bytes of a row, or a half of it, ...
+    while (columns % chunk)
+        chunk /= 2;
+    return chunk;
 }
 
 int64_t Spec::biasBytes() const
 {
     if (norm)
         return int64_t(3) * tileQ * 4;
-    return swap || gated ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
+    return swap || gated ? 0 : int64_t(groups) * 2 * (tileQ / split) * (integers ? 8 : 4);
 }
 
 int64_t Spec::stagingBytes() const
 {
     if (copies) // all that the multiplying warps have at once
-        return int64_t(tileP) * tileY() * 2 * (pingPong ? 2 : 1);
-    return swap || single ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
+        return int64_t(tileP) * tileY() * storeBytes() * (pingPong ? 2 : 1);
+    return swap || (single && !integers) ? 0 : int64_t(groups) * 4 * 16 * chunk() * storeBytes();
 }
 
 int64_t Spec::sumsBytes() const
@@ -66,7 +73,8 @@ int Spec::blocksPerMultiprocessor() const
 std::string Spec::name() const
 {
     std::string s = std::string(image ? "conv" : "gemm") +
-                    (tf32x3   ? "_f32_"
+                    (integers ? "_i8_" + integers->name() + "_"
+                     : tf32x3 ? "_f32_"
                      : single ? "_tf32_"
                               : "_f16_") +
                     std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
@@ -98,17 +106,23 @@ char const* unsupported(Spec const& s)
         return "only products of FP32 are 3xTF32";
     if (s.sumRegisters() > 128)
         return "more than 128 sums for each thread do not fit its registers";
+    if (s.integers && (!s.aAlongK || !s.bAlongK || !isIntegersColumns(s.tileQ)))
+        return "factors of i8 have a contiguous k, and tiles 8, 16, 24, 32 or more columns in steps of 16";
+    if (s.integers && (s.single || s.norm || s.gated || s.tf32x3 || s.residual))
+        return "sums of i8 have an end of their own";
     if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
                "ping-pong";
+    if (s.integers && !s.swap && s.tileQ / s.split * s.storeBytes() % 16)
+        return "rows of a tile's i8 results are whole 16 bytes";
     if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
         return "FP32 operands have a contiguous k, and their y does not leave by TMA";
-    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileY() % 64))
+    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileY() % (kStepBytes / s.storeBytes())))
         return "TMA stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
@@ -151,7 +165,7 @@ char const* unsupported(Spec const& s, Shape const& g)
         return "k has fewer steps than the blocks that would share them";
     if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
         return "its blocks have whole rows of one matrix";
-    int64_t const unit = 16 / s.elementBytes(); // elements
+    int64_t const unit = 16 / s.operandBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
     if (s.image) {
         Image const& i = g.image;
@@ -166,7 +180,8 @@ char const* unsupported(Spec const& s, Shape const& g)
         return "TMA wants rows in steps of 16 bytes";
     if (s.gated && g.n % 16)
         return "gated columns come in steps of 8";
-    if (s.aligned && (g.n / (s.gated ? 2 : 1) % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
+    if (s.aligned &&
+        (g.n / (s.gated ? 2 : 1) % s.storeAlignment() || g.ldy % s.storeAlignment() || g.batchY % s.storeAlignment()))
         return "rows of y are not in steps of what is written at once";
     return nullptr;
 }
@@ -179,8 +194,9 @@ int64_t normRows(Spec const& s, Shape const& g)
 Launch launch(Spec const& s, Shape const& g, int multiprocessors)
 {
     Launch l;
-    int64_t const bytes = s.elementBytes();
-    int const type = s.tf32x3   ? TensorMapSpec::kFloat32
+    int64_t const bytes = s.operandBytes();
+    int const type = s.integers ? TensorMapSpec::kBytes
+                     : s.tf32x3 ? TensorMapSpec::kFloat32
                      : s.single ? TensorMapSpec::kRoundedFloat32
                                 : TensorMapSpec::kFloat16;
     // One operand as rows of k, or k rows.
@@ -254,12 +270,16 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     l.y.dims[0] = uint64_t(columns);
     l.y.dims[1] = uint64_t(g.m);
     l.y.dims[2] = uint64_t(g.batch);
-    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : columns) * 2;
-    l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * 2 : l.y.strides[0] * uint64_t(g.m);
-    l.y.box[0] = 64;
+    uint64_t const storeBytes = uint64_t(s.storeBytes());
+    l.y.type = storeBytes == 1   ? TensorMapSpec::kBytes
+               : storeBytes == 2 ? TensorMapSpec::kFloat16
+                                 : TensorMapSpec::kFloat32;
+    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : columns) * storeBytes;
+    l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * storeBytes : l.y.strides[0] * uint64_t(g.m);
+    l.y.box[0] = uint32_t(kStepBytes / s.storeBytes());
     l.y.box[1] = 16;
     args.m = int32_t(g.m);
-    args.n = int32_t(columns);
+    args.n = args.channels = int32_t(columns);
     args.ldy = args.ldResidual = g.ldy ? g.ldy : columns;
     args.batchY = g.batchY ? g.batchY : args.ldy * g.m;
     args.batches = int32_t(g.batch);

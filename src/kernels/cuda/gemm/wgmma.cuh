@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by wgmma, FP16 or TF32, of images too. After wgmma(), writeRows() and writeColumns().
+// Products by wgmma, of FP16, TF32 or i8, of images too. After wgmma(), writeRows() and writeColumns().
 #pragma once
 
 #include "kernels/cuda/gemm/wgmma_gate.cuh"
@@ -140,23 +140,19 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             Tile const t = tileAt(a, unit, rank);
             int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
             int const column0 = t.q + (SPLIT > 1 ? rank * COLUMNS : 0);
-            u32 const biasAt = biases + (group * 2 + (PING_PONG ? turn / 2 : turn) % 2) * COLUMNS * 4;
-            BiasPart<SWAP ? 1 : COLUMNS, 128> bias;
-            float rowBias[SWAP ? BLOCKS : 1][2] = {};
-            if constexpr (SWAP && BIAS)
+            u32 const biasAt = biases + (group * 2 + (PING_PONG ? turn / 2 : turn) % 2) * COLUMNS * COLUMN_END_BYTES;
+            ColumnEnds<INTEGERS, SWAP ? 1 : COLUMNS, 128> ends;
+            RowEnds<INTEGERS> rowEnds[SWAP ? BLOCKS : 1];
+            if constexpr (SWAP)
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b)
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        int const n = row0 + b * 64 + lane / 4 + h * 8;
-                        rowBias[b][h] = n < a.n ? a.bias[n] : 0;
-                    }
+                    rowEnds[b].take(a, row0 + b * 64 + lane / 4);
             Ahead ahead;
             if constexpr (!SWAP && !NORM)
-                bias.take(a, column0, inGroup);
+                ends.take(a, column0, inGroup);
             if constexpr (!SWAP && !COPIES && !LATE)
                 fetchResidual(a, ahead, row0, column0, t.batch, lane);
-            float d[BLOCKS][TILE_Q / 2];
+            Sum d[BLOCKS][TILE_Q / 2];
             int s = done % STAGES;
             u32 parity = done / STAGES & 1;
             if constexpr (PING_PONG)
@@ -204,7 +200,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                         for (int b = 0; b < BLOCKS; ++b)
 #pragma unroll
                             for (int i = 0; i < TILE_Q / 2; ++i) {
-                                asm volatile("" : "+f"(d[b][i])); // not before they are there
+                                keepBehind(d[b][i]); // not before they are there
                                 total[b][i] += d[b][i];
                             }
                     }
@@ -228,11 +224,11 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 for (int b = 0; b < BLOCKS; ++b)
 #pragma unroll
                     for (int i = 0; i < TILE_Q / 2; ++i)
-                        d[b][i] = total[b][i];
+                        d[b][i] = Sum(total[b][i]);
             done += end - begin;
             // All warps of the group have left the tile before: its biases are read.
-            if constexpr (BIAS && !SWAP && !NORM) {
-                bias.put(biasAt, inGroup);
+            if constexpr ((BIAS || INTEGERS) && !SWAP && !NORM) {
+                ends.put(biasAt, inGroup);
                 groupSync(4 + group, 128);
             }
             if constexpr (SPLIT > 1) {
@@ -261,12 +257,12 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 clusterSync();
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b) {
-                    float v[COLUMNS / 8 * 4] = {};
+                    Sum v[COLUMNS / 8 * 4] = {};
 #pragma unroll
                     for (int o = 0; o < SPLIT; ++o)
 #pragma unroll
                         for (int j = 0; j < COLUMNS / 8; ++j) {
-                            float x[4];
+                            Sum x[4];
                             loadShared(x, sumsAt + (o * BLOCKS + b) * PART_BYTES + j * UNIT_BYTES);
 #pragma unroll
                             for (int e = 0; e < 4; ++e)
@@ -276,7 +272,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                         if (b > 0)
                             fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, v, rowBias[b], row0 + b * 64, column0, t.batch, lane);
+                        writeColumns(a, v, rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
@@ -302,7 +298,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                         if (b > 0)
                             fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, d[b], rowBias[b], row0 + b * 64, column0, t.batch, lane);
+                        writeColumns(a, d[b], rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);

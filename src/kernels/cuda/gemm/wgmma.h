@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = f(a b + bias) in FP16, or in FP32 with factors rounded to TF32 (Spec::single), with float sums, for compute
-// capability 9.0: wgmma fed by TMA. One warp copies, one or two warpgroups multiply. The same
+// y = f(a b + bias) in FP16, or in FP32 with factors rounded to TF32 (Spec::single), with float sums, or of i8 with
+// exact sums and the end that these have (Spec::integers), for compute capability 9.0: wgmma fed by TMA. One warp copies, one or two warpgroups multiply. The same
 // kernel is the convolution of an NHWC image (no groups): then a's rows are the filter's positions, read through an
 // im2col tensor map, and b's are the filters [k, r, s, c].
 //
 // P is the operand whose rows are the instruction's 64 rows, Q gives its columns. P = a, Q = b; swapped the other way
-// round, for few rows of a. Of FP32 operands k is contiguous (aAlongK, bAlongK).
+// round, for few rows of a. Of FP32 and i8 operands k is contiguous (aAlongK, bAlongK).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/common/epilogue.h"
+#include "kernels/cuda/common/integer_end.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "kernels/cuda/gemm/wgmma_params.h"
 
@@ -43,8 +45,17 @@ struct Spec : Epilogue
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.
     bool tf32x3 = false;
+    // Factors of i8, and what becomes of their sums, in place of what Epilogue has: of that `aligned` counts, and
+    // `residual`, which says that the residual comes as y leaves (bringsResidual()).
+    std::optional<IntegerEnd> integers;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
+    int64_t operandBytes() const { return integers ? 1 : elementBytes(); }
+    int64_t storeBytes() const { return integers ? integers->storeBytes() : elementBytes(); } // of y
+    int64_t residualBytes() const { return integers ? integers->residualBytes() : elementBytes(); }
+    int64_t storeAlignment() const { return integers ? 16 / storeBytes() : alignment(); }
+    // Whether kernels that copy y bring the residual the same way, by a map that is y's but for its strides.
+    bool bringsResidual() const { return integers ? residualBytes() == storeBytes() : residual; }
     int tileY() const { return gated ? tileQ / 2 : tileQ; } // columns of y, unless swapped
     int sums() const;                                       // of a thread
     int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
@@ -53,7 +64,7 @@ struct Spec : Epilogue
     int cluster() const { return split * multicast; }
     bool pAlongK() const { return swap ? bAlongK : aAlongK; }
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }
-    int64_t stepK() const { return kStepBytes / elementBytes(); }
+    int64_t stepK() const { return kStepBytes / operandBytes(); }
     int64_t stageBytes() const { return (tileP + tileQ) * kStepBytes; }
     int chunk() const; // columns that a warp stages at once on the way to y
     int64_t biasBytes() const;
@@ -117,7 +128,7 @@ using Args = ArgsOf<void>;
 struct Launch
 {
     TensorMapSpec p, q; // p is a's unless swapped
-    TensorMapSpec y;    // the residual's too
+    TensorMapSpec y;    // the residual's too, where that is brought by TMA
     Args args;          // without addresses
     LaunchGeometry geometry;
 };

@@ -32,15 +32,19 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     bool const overlapped = s.split > 1 || s.pingPong || s.blocksPerMultiprocessor() > 1;
     int64_t const rounds = overlapped ? ceilDiv(each, atOnce) : each;
     int64_t const steps = ceilDiv(l.args.steps, s.split);
-    // Clocks of a step: 2048 products (of TF32 half as many) and 54 bytes of operands each. Operands are 2800 clocks on
+    // Clocks of a step: 2048 products (of TF32 half as many, of i8 twice) and 54 bytes of operands each. Operands are 2800 clocks on
     // their way, and as many steps as there are stages are on it at once.
     double const products = double(s.tileP) * s.tileQ / 32 / efficiency(s.tileQ);
-    double const through = std::max(products, double(s.stageBytes()) / 54);
+    double const loaded = double(s.tileP + s.tileQ / s.multicast) * double(kStepBytes);
+    double const through = std::max(products, loaded / 54);
     double const main = std::max(double(steps * each) * through, double(rounds * ceilDiv(steps, s.stages)) * 2800);
-    // Writing: 16 bytes a clock. Those that split read all sums at 14 bytes a clock.
+    // Writing: 16 bytes a clock, and 16 ends of integers. Those that split read all sums at 14 bytes a clock.
     double const sums = s.split > 1 ? double(s.tileP) * s.tileQ * 4 / 14 * double(atOnce) : 0;
-    double const write = double(s.tileP) * s.tileY() / s.split * double(s.elementBytes()) / 16 +
-                         (s.residual && !s.copies ? 1700 : 0) + sums;
+    double const write =
+        double(s.tileP) * s.tileY() / s.split * double(s.storeBytes() + (s.integers ? 1 : 0)) / 16 +
+        ((s.integers ? s.integers->residual && !(s.copies && s.bringsResidual()) : s.residual && !s.copies) ? 1700
+                                                                                                            : 0) +
+        sums;
     // Clusters that split do one tile each and are launched anew.
     double const tail = write * (s.pingPong ? std::max(1.0, double(each) / 2) : double(rounds)) +
                         (s.split > 1 ? double(rounds - 1) * 4000 : 0);
@@ -111,7 +115,8 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
     };
     auto consider = [&](Spec s) {
         // Copying pays where a block does tile after tile.
-        s.copies = s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileY() % 64 == 0;
+        s.copies =
+            s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileY() % (kStepBytes / s.storeBytes()) == 0;
         int const stages = s.stages;
         while (s.copies && s.stages > 3 && unsupported(s))
             --s.stages; // room for y
@@ -138,6 +143,10 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             if (t.splits || t.groups == 1)
                 s.stages = stagesFor(s, ceilDiv(g.m, t.p) * ceilDiv(g.n, t.q) * g.batch * split);
             consider(s);
+            // Their products are done before memory has brought operands, of tiles of which there are many.
+            s.multicast = 2;
+            if (s.integers && split == 1 && t.groups == 2 && t.q >= 128 && ceilDiv(g.m, t.p) >= multiprocessors / 4)
+                consider(s);
         }
     // Few rows: b gives the tile's rows, and a, cut into as few parts as fit, its columns without a remainder.
     if (g.m <= kFewRows && !base.image && !base.gated)
@@ -151,7 +160,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                     s.split = split;
                     s.groups = groups;
                     s.tileP = groups * 64;
-                    int64_t const step = s.qAlongK() ? 8 : 64;
+                    int64_t const step = s.integers ? 16 : s.qAlongK() ? 8 : 64;
                     s.tileQ = int(ceilDiv(ceilDiv(g.m, parts), step) * step);
                     if (split > 1) // adding up wants powers of 2
                         s.tileQ = int(std::bit_ceil(uint32_t(std::max(s.tileQ, 8 * split))));

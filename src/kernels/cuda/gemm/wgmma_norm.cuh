@@ -33,8 +33,8 @@ TW_INLINE float quadSum(float v)
     return v + __shfl_xor_sync(0xffffffff, v, 2);
 }
 // `columns`: bias, gamma and beta of this block's columns.
-template <int N>
-TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCKS][N], int row0, int column0, int batch,
+template <class V, int N>
+TW_INLINE void normRows(TensorMap const* map, Norm const& norm, V (&v)[BLOCKS][N], int row0, int column0, int batch,
                         u32 stage, u32 columns, int rank, int lane)
 {
     constexpr int CHUNKS = TILE_Q / CHUNK;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/common/epilogue_params.h"
+#include "kernels/cuda/common/integer_end_params.h"
 
 namespace tw::cuda::gemm_f16 {
 
@@ -15,6 +16,9 @@ struct ArgsOf : OutputOf<Element>
     i32 batchP = 0, batchQ = 0;              // 1: has batches
     i32 stepsC = 1, filterW = 1, outW = 1, outH = 1;
     i32 strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
+    // Of sums of i8. The residual's steps are ldResidual and batchY of its own elements.
+    IntegerEndArgs end;
+    i32 channels = 0; // columns that have scale, bias and residual; what n has more of is nobody's
 };
 
 // Parameter of a kernel that takes LayerNorm, y = (x - mean) / sqrt(variance + epsilon) gamma + beta, before Args.

@@ -3,7 +3,8 @@
 //   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
 // SUMS_BYTES,
 //       STEP_K, KEPT_STEPS
-//   bool TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
+//   type Sum: float, or i32 of products of i8
+//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -13,6 +14,7 @@
 namespace tw::cuda::gemm_f16 {
 
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
+constexpr u32 COLUMN_END_BYTES = INTEGERS ? 8 : 4; // of shared memory, for a column's bias, or its scale and bias
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
 constexpr int TILE_Y = GATED ? TILE_Q / 2 : TILE_Q; // of y's columns, where they are Q's
 constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
@@ -24,6 +26,33 @@ struct Tile
 {
     int p, q, batch;
 }; // first row, first column
+
+// What ends the sums of columns: floats' biases. Of integers see wgmma_integers.cuh.
+template <bool INTEGER_SUMS, int COUNT, int OF>
+struct ColumnEnds : BiasPart<COUNT, OF>
+{};
+// The same of a lane's rows, where they are y's columns: n, and n + 8.
+template <bool INTEGER_SUMS>
+struct RowEnds
+{
+    float v[2] = {};
+    TW_INLINE void take(Args const& a, int n)
+    {
+        if constexpr (BIAS)
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+                v[h] = n + h * 8 < a.n ? a.bias[n + h * 8] : 0;
+    }
+};
+// Moves nothing of what follows in front of the instructions that make v.
+TW_INLINE void keepBehind(float& v)
+{
+    asm volatile("" : "+f"(v));
+}
+TW_INLINE void keepBehind(i32& v)
+{
+    asm volatile("" : "+r"(v));
+}
 
 // Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
 TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
@@ -135,9 +164,10 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Curso
     }
 }
 
-// COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as TMA wants
+// COPIES: each warp's part of a tile, chunks of 16 rows of 128 bytes, lies in shared memory as TMA wants
 // it. It brings the residual during the products and takes y away during those of the next tile.
-constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Y / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
+constexpr int CHUNK_BYTES = 16 * CHUNK * sizeof(Element),
+              WARP_BYTES = COPIES ? BLOCKS * (TILE_Y / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
 TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)
 {
     bulkWaitRead(); // y of the tile before has left

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves a tile of products of i8: sums through the end that they have (kernels/cuda/common/integer_end.cuh), as
+// i8, FP16 or FP32. Takes the place of writeRows() and writeColumns() of floats; after integerEndSource().
+#pragma once
+
+#include "kernels/cuda/common/integer_end.cuh"
+#include "kernels/cuda/gemm/wgmma_tiles.cuh"
+
+namespace tw::cuda::gemm_f16 {
+
+// Scales and biases, as pairs, of COUNT columns from column0 on: thread t of OF takes its part before the products and
+// puts it to shared memory after them.
+template <int COUNT, int OF>
+struct ColumnEnds<true, COUNT, OF>
+{
+    static constexpr int EACH = (COUNT + OF - 1) / OF;
+    float scale[EACH], bias[EACH];
+    TW_INLINE void take(Args const& a, int column0, int t)
+    {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            int const c = t + i * OF;
+            bool const known = c < COUNT && column0 + c < a.channels;
+            scale[i] = known ? endScale(a.end, column0 + c) : 0;
+            bias[i] = known ? endBias(a.end, column0 + c) : 0;
+        }
+    }
+    TW_INLINE void put(u32 to, int t) const
+    {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (t + i * OF < COUNT)
+                asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (t + i * OF) * COLUMN_END_BYTES),
+                             "f"(scale[i]), "f"(bias[i])
+                             : "memory");
+    }
+};
+template <>
+struct RowEnds<true>
+{
+    float v[4] = {}; // scale and bias of n, then of n + 8
+    TW_INLINE void take(Args const& a, int n)
+    {
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+            if (n + h * 8 < a.channels) {
+                v[h * 2] = endScale(a.end, n + h * 8);
+                v[h * 2 + 1] = endBias(a.end, n + h * 8);
+            }
+    }
+};
+
+TW_INLINE void storeCluster(u32 at, i32 a, i32 b, i32 c, i32 d)
+{
+    asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+TW_INLINE void loadShared(i32 (&v)[4], u32 at)
+{
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+// Residuals come as their lanes want them, not ahead.
+struct Ahead
+{};
+TW_INLINE void fetchResidual(Args const&, Ahead&, int, int, int, int) {}
+
+// Two neighbours of a row, as one word in shared memory or, where rows of y are ALIGNED, in the residual.
+template <class T>
+struct alignas(2 * sizeof(T)) Pair
+{
+    T v[2];
+};
+TW_INLINE void loadPair(Pair<i8>& p, u32 at)
+{
+    u16 v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(at) : "memory");
+    p.v[0] = i8(v);
+    p.v[1] = i8(v >> 8);
+}
+TW_INLINE void loadPair(Pair<f16>& p, u32 at)
+{
+    u32 const v = tw::cuda::loadShared(at);
+    p.v[0].bits = u16(v);
+    p.v[1].bits = u16(v >> 16);
+}
+TW_INLINE void loadPair(Pair<float>& p, u32 at)
+{
+    tw::cuda::loadShared(at, p.v[0], p.v[1]);
+}
+TW_INLINE void storePair(u32 at, i8 const* table, float x0, float x1, i8)
+{
+    i32 const low = endByte(x0, table), high = endByte(x1, table);
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(u16(__byte_perm(low, high, 0x0040))) : "memory");
+}
+TW_INLINE void storePair(u32 at, i8 const*, float x0, float x1, f16)
+{
+    storeShared(at, packHalves(x0, x1));
+}
+TW_INLINE void storePair(u32 at, i8 const*, float x0, float x1, float)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(x0), "f"(x1) : "memory");
+}
+TW_INLINE i8 loadElement(u32 at, i8)
+{
+    u16 v;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=h"(v) : "r"(at) : "memory");
+    return i8(v);
+}
+TW_INLINE f16 loadElement(u32 at, f16)
+{
+    f16 v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v.bits) : "r"(at) : "memory");
+    return v;
+}
+TW_INLINE float loadElement(u32 at, float)
+{
+    return __uint_as_float(tw::cuda::loadShared(at));
+}
+
+// A chunk, 16 rows and CHUNK columns, lies in the warp's part of shared memory as units of 16 bytes, those of a row
+// turned round by its number: with rows of 128 bytes as TMA has it.
+constexpr int ROW_UNITS = CHUNK * sizeof(Element) / 16, UNIT_COLUMNS = 16 / sizeof(Element);
+constexpr int END_PER_LANE = (16 * ROW_UNITS + 31) / 32;
+TW_INLINE u32 unitAt(u32 stage, int row, int unit)
+{
+    return stage + (row * ROW_UNITS + (unit ^ (row & (ROW_UNITS - 1)))) * 16;
+}
+TW_INLINE u32 columnAt(u32 stage, int row, int column)
+{
+    int const byte = column * int(sizeof(Element));
+    return unitAt(stage, row, byte / 16) + byte % 16;
+}
+
+// One chunk of y to shared memory, of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
+// 8 j + 2 (lane % 4) and the next. `ends`: pairs of ColumnEnds. STAGED: the residual lies where y comes to lie, else
+// it is read from memory.
+template <bool STAGED, int N>
+TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)[N], int chunk, int row0, int column0,
+                        int batch, u32 stage, u32 ends, int lane)
+{
+    constexpr int BLOCKS_Q = CHUNK / 8, AHEAD = divisorUpTo(8, BLOCKS_Q); // residuals on their way at once
+    int const g = lane / 4, pair = lane % 4 * 2;
+    i64 const from = i64(batch) * a.batchY + i64(row0 + g) * a.ldResidual;
+#pragma unroll
+    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
+        Pair<EndResidual> add[AHEAD][2] = {};
+        if constexpr (END_RESIDUAL) {
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    int const c = (first + j) * 8 + pair, column = column0 + chunk * CHUNK + c;
+                    if constexpr (STAGED) {
+                        loadPair(add[j][h], columnAt(stage, g + h * 8, c));
+                    } else if (row0 + g + h * 8 < a.m && column < a.channels) {
+                        EndResidual const* const at =
+                            static_cast<EndResidual const*>(a.end.residual) + from + h * 8 * a.ldResidual + column;
+                        if constexpr (ALIGNED)
+                            add[j][h] = *reinterpret_cast<Pair<EndResidual> const*>(at);
+                        else {
+                            add[j][h].v[0] = at[0];
+                            if (column + 1 < a.channels)
+                                add[j][h].v[1] = at[1];
+                        }
+                    }
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j) {
+            int const c = (first + j) * 8 + pair;
+            float e[4]; // scale, bias, of either column
+            tw::cuda::loadShared(e, ends + (chunk * CHUNK + c) * COLUMN_END_BYTES);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int const at = (chunk * BLOCKS_Q + first + j) * 4 + h * 2;
+                float const x0 = endOf(v[at], e[0], e[1], add[j][h].v[0], numbers),
+                            x1 = endOf(v[at + 1], e[2], e[3], add[j][h].v[1], numbers);
+                storePair(columnAt(stage, g + h * 8, c), a.end.table, x0, x1, Element());
+            }
+        }
+    }
+}
+
+// 16 rows and 2 N columns of y; as those of floats.
+template <int N>
+TW_INLINE void leaveByRows(Args const& a, i32 (&v)[N], int row0, int column0, int batch, u32 stage, u32 ends, Ahead&,
+                           int, int lane)
+{
+    EndNumbers const numbers = endNumbers(a.end);
+    i64 const base = i64(batch) * a.batchY;
+#pragma unroll
+    for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
+        endChunk<false>(a, numbers, v, chunk, row0, column0, batch, stage, ends, lane);
+        __syncwarp();
+        int const c0 = column0 + chunk * CHUNK;
+        if constexpr (ALIGNED) {
+#pragma unroll
+            for (int i = 0; i < END_PER_LANE; ++i) {
+                int const at = lane + i * 32, r = at / ROW_UNITS, u = at % ROW_UNITS;
+                int const row = row0 + r, column = c0 + u * UNIT_COLUMNS;
+                if ((16 * ROW_UNITS >= 32 || r < 16) && row < a.m && column < a.n)
+                    *reinterpret_cast<Unit*>(a.y + base + i64(row) * a.ldy + column) =
+                        loadSharedUnit(unitAt(stage, r, u));
+            }
+        } else { // an element a lane, so that a row's neighbours leave together
+#pragma unroll 4
+            for (int i = 0; i < CHUNK / 2; ++i) {
+                int const at = lane + i * 32, r = at / CHUNK, c = at % CHUNK, row = row0 + r, column = c0 + c;
+                Element const y = loadElement(columnAt(stage, r, c), Element());
+                if (row < a.m && column < a.n)
+                    a.y[base + i64(row) * a.ldy + column] = y;
+            }
+        }
+        __syncwarp();
+    }
+}
+// The same by TMA, from a part of shared memory that each chunk has for itself; there the residual came to lie.
+template <int N>
+TW_INLINE void leaveByCopies(Args const& a, TensorMap const* map, i32 (&v)[N], int row0, int column0, int batch,
+                             u32 stage, u32 ends, int lane)
+{
+    EndNumbers const numbers = endNumbers(a.end);
+#pragma unroll
+    for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
+        u32 const to = stage + chunk * CHUNK_BYTES;
+        endChunk<RESIDUAL>(a, numbers, v, chunk, row0, column0, batch, to, ends, lane);
+        sharedFence();
+        __syncwarp();
+        if (lane == 0) {
+            storeTile(map, to, column0 + chunk * CHUNK, row0, batch);
+            bulkCommit();
+        }
+    }
+}
+
+// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
+// `ends`: scale and bias of those n.
+template <int N>
+TW_INLINE void writeColumns(Args const& a, i32 (&v)[N], float const (&ends)[4], int row0, int column0, int batch,
+                            int lane)
+{
+    constexpr int BLOCKS_Q = N / 4, AHEAD = divisorUpTo(8, BLOCKS_Q);
+    EndNumbers const numbers = endNumbers(a.end);
+    int const n = row0 + lane / 4, m = column0 + lane % 4 * 2;
+    i64 const base = i64(batch) * a.batchY + n;
+#pragma unroll
+    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
+        EndResidual add[AHEAD][4] = {};
+        if constexpr (END_RESIDUAL) {
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
+                    if (row < a.m && n + h < a.channels)
+                        add[j][e] = static_cast<EndResidual const*>(a.end.residual)[base + i64(row) * a.ldResidual + h];
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8, i = e / 2 * 2;
+                float const x = endOf(v[(first + j) * 4 + e], ends[i], ends[i + 1], add[j][e], numbers);
+                if (row < a.m && n + h < a.n)
+                    endStore(a.y + base + i64(row) * a.ldy + h, x, a.end.table);
+            }
+    }
+}
+
+} // namespace tw::cuda::gemm_f16

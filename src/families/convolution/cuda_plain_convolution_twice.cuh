@@ -4,6 +4,8 @@
 //   type T
 #pragma once
 
+#include "families/convolution/cuda_plain_floats.cuh"
+// After it:
 #include "families/convolution/cuda_plain_convolution.cuh"
 
 namespace tw::ops {

@@ -118,6 +118,7 @@ CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, Fus
     out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};
     out.text = activate("activate", inner) + activate("activate_2", outer) +
                cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::include("families/convolution/cuda_plain_floats.cuh") +
                cuda::include("families/convolution/cuda_plain_convolution_twice.cuh");
     return out;
 }

@@ -130,6 +130,10 @@ Support supportsNhwcOnCuda(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
+Support supportsNhwcI8OnCuda(Problem const& p)
+{
+    return supports(p, DataType::kInt8);
+}
 Support supportsNhwcF32OnCuda(Problem const& p)
 {
     return supports(p, DataType::kFloat);
@@ -168,7 +172,7 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
-    return {channelsLastFormats(p, Format::kHWC8)};
+    return {channelsLastFormats(p, pixelVectorsOf(p.inputs[0].type))};
 }
 
 std::unique_ptr<CudaKernels> generateNhwc(Problem const& p, Config const& config)

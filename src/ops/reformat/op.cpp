@@ -40,7 +40,10 @@ std::vector<Formats> formatPairs(Problem const& problem)
 {
     std::vector<Formats> list{linearFormats(problem)};
     int const rank = problem.inputs[0].dims.rank;
-    auto isWorking = [](Format f) { return f == Format::kLinear || f == Format::kChannelsLast || f == Format::kHWC8; };
+    Format const pixels = pixelVectorsOf(problem.inputs[0].type);
+    auto isWorking = [&](Format f) {
+        return f == Format::kLinear || f == Format::kChannelsLast || f == Format::kHWC8 || f == pixels;
+    };
     for (Format from : kFormats)
         for (Format to : kFormats) {
             bool const isLinear = from == Format::kLinear || to == Format::kLinear;

@@ -47,8 +47,8 @@ bool isNorm(ir::Node const& n)
 
 bool isProduct(ir::Node const* n)
 {
-    if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) ||
-        ops::sumsIntegers(*n) || !ops::hasInput(*n, Epilogue::kBias) || !ops::hasInput(*n, Epilogue::kResidual))
+    if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) || ops::sumsIntegers(*n) ||
+        !ops::hasInput(*n, Epilogue::kBias) || !ops::hasInput(*n, Epilogue::kResidual))
         return false;
     auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
     return a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector && !a.connected &&

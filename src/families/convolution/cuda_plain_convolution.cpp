@@ -85,8 +85,8 @@ CudaSource sourceOf(Problem const& problem)
         out.text += cuda::integerEndSource(integerEndOf(problem, a.epilogue)) +
                     cuda::include("families/convolution/cuda_plain_integers.cuh");
     else
-        out.text += activate("activate", a.epilogue.activation) +
-                    cuda::include("families/convolution/cuda_plain_floats.cuh");
+        out.text +=
+            activate("activate", a.epilogue.activation) + cuda::include("families/convolution/cuda_plain_floats.cuh");
     out.text += cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
                                       : "families/convolution/cuda_plain_deconvolution.cuh");
     return out;

@@ -268,7 +268,8 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
             views(*p.node, args, dims, operands);
         for (size_t k = 0; k < inputs.size(); ++k) {
             PixelSteps steps;
-            if (operands[k].rank != dims.rank || !pixelSteps(dims, operands[k], in[size_t(inputs[k])], packOf(p, inputs), steps))
+            if (operands[k].rank != dims.rank ||
+                !pixelSteps(dims, operands[k], in[size_t(inputs[k])], packOf(p, inputs), steps))
                 return list;
         }
     }

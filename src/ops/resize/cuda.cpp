@@ -76,7 +76,8 @@ constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes, &kStrips, &kRows, &kNhwc, &kNhwcF32, &kNhwcI8, &kPlain};
+    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes,  &kStrips, &kRows,
+                                              &kNhwc,  &kNhwcF32, &kNhwcI8, &kPlain};
     return kList;
 }
 

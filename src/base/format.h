@@ -100,17 +100,6 @@ constexpr bool isByPixel(Format f)
            f == Format::kChannelsLast;
 }
 
-// Pixels of whole vectors of one size, behind rows of pixels.
-constexpr bool isPixelVectors(Format f)
-{
-    return f == Format::kHWC8 || f == Format::kHWC16;
-}
-// The one of them that kernels of GPUs work in: at least 16 bytes together.
-constexpr Format pixelVectorsOf(DataType type)
-{
-    return type == DataType::kInt8 ? Format::kHWC16 : Format::kHWC8;
-}
-
 // The dimension that the channels are; negative: a tensor of this rank cannot be in the format.
 constexpr int channelAxis(Format f, int rank)
 {

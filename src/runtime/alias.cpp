@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "ir/op_def.h"
 
 namespace tw::runtime {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/pixel_vectors.h"
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_pixels_params.h"

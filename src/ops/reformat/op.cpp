@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reformat/op.h"
 
+#include "base/pixel_vectors.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reformat {

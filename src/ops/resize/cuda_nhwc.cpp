@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_pixels_params.h"

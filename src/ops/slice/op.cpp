@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::slice {

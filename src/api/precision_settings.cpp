@@ -39,9 +39,6 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
     if (half && !onGpu)
         log.warning(std::string("FP16 may be used, but this device has no kernels for that yet: the engine runs in ") +
                     (int8 ? "INT8 and FP32" : "FP32"));
-    if (int8 && onGpu)
-        log.warning(std::string("INT8 may be used, but this device has no kernels for that yet: the engine runs in ") +
-                    (half ? "FP16 and FP32" : "FP32"));
     for (auto const& t : n.inputs) {
         if (t->type != nvinfer1::DataType::kINT8)
             continue;
@@ -63,9 +60,9 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
                                               [&](auto const& type) { return type == t && !isConversion(*l); });
         };
         bool const asksHalf = asks(nvinfer1::DataType::kHALF) && !(onGpu && half);
-        if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && (onGpu || !int8)))
+        if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && !int8))
             continue;
-        bool const isForbidden = asksHalf ? onGpu : !onGpu;
+        bool const isForbidden = !asksHalf || onGpu;
         std::string const what =
             "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
             (!isForbidden ? ", for which this device has no kernels yet"

@@ -108,13 +108,15 @@ public:
 
     Result<Attempt> makeBest(Log& log)
     {
-        if (choosesTypes(options_))
-            return makeBestTypes(log);
         bool const isDirect =
             std::any_of(options_.io.begin(), options_.io.end(), [](auto const& io) { return io.second.isDirect; });
-        bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda &&
-                            !isDirect; // which leaves no assignment but by least time
-        std::string const key = isFree ? graphKey() : std::string();
+        bool const mayChoose = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !isDirect;
+        if (options_.cuda && mayChoose && !options_.tune.heuristicOnly && !alternatives_.empty())
+            return makeBestGraph(log);
+        if (choosesTypes(options_))
+            return makeBestTypes(*contents_.graph, log);
+        bool const isFree = mayChoose && !options_.cuda; // which leaves no assignment but by least time
+        std::string const key = isFree ? graphKey("formats") : std::string();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
             FormatPolicy const known = hit->config[0] == int64_t(FormatPolicy::kLinear) ? FormatPolicy::kLinear
@@ -166,6 +168,13 @@ private:
                 attempts.push_back(std::move(*other));
                 numbers.push_back(i + 1);
             }
+        TW_ASSIGN(size_t const fastest, takeFastest(attempts, numbers, log));
+        return numbers[fastest];
+    }
+    // Leaves the fastest of the engines alone, the first of which is that of the contents' graph; which it was. `numbers`:
+    // of their graphs.
+    Result<size_t> takeFastest(std::vector<Attempt>& attempts, std::vector<size_t> const& numbers, Log& log)
+    {
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 1; i < c.microseconds.size(); ++i)
             log.info(std::string("With ") + alternatives_[numbers[i] - 1].without + " the engine takes " +
@@ -174,18 +183,47 @@ private:
         size_t const fastest = attempts.size() > 1 ? size_t(c.fastest) : 0;
         std::swap(attempts[0], attempts[fastest]);
         attempts.erase(attempts.begin() + 1, attempts.end());
-        return numbers[fastest];
+        return fastest;
+    }
+
+    // On a GPU: the best engine of the contents' graph, beside those of the alternatives.
+    Result<Attempt> makeBestGraph(Log& log)
+    {
+        auto makeFrom = [&](ir::Graph const& graph, Log& to) -> Result<Attempt> {
+            if (choosesTypes(options_))
+                return makeBestTypes(graph, to);
+            TW_ASSIGN(Attempt a, make(options_.formats, graph, to));
+            logSummary(a.summary, to);
+            return a;
+        };
+        tune::TimingCache* const cache = options_.tune.cache;
+        std::string const key = cache ? graphKey("alternatives") : std::string();
+        if (auto const hit = cache ? cache->find(key) : std::nullopt; hit && !hit->config.empty())
+            return makeFrom(graphOf(hit->config[0]), log);
+        TW_ASSIGN(Attempt first, makeFrom(*contents_.graph, log));
+        std::vector<size_t> numbers{0};
+        std::vector<Attempt> attempts;
+        attempts.push_back(std::move(first));
+        NullLog quiet;
+        for (size_t i = 0; i < alternatives_.size() && attempts[0].summary.microseconds <= kMostMicroseconds; ++i)
+            if (auto other = makeFrom(*alternatives_[i].graph, quiet); other.ok()) {
+                attempts.push_back(std::move(*other));
+                numbers.push_back(i + 1);
+            }
+        TW_ASSIGN(size_t const fastest, takeFastest(attempts, numbers, log));
+        if (cache)
+            cache->insert(key, tune::CacheEntry{0, {int64_t(numbers[fastest])}, 0, {}});
+        return std::move(attempts[0]);
     }
 
     // The types by the times of single layers, beside one type wherever it is allowed: as whole engines.
-    Result<Attempt> makeBestTypes(Log& log)
+    Result<Attempt> makeBestTypes(ir::Graph const& graph, Log& log)
     {
-        ir::Graph const& graph = *contents_.graph;
         tune::TimingCache* const cache = options_.tune.cache;
-        std::string const key = cache ? typesKey() : std::string();
+        std::string const key = cache ? typesKey(graph) : std::string();
         if (auto const hit = cache ? cache->find(key) : std::nullopt; hit && !hit->config.empty())
-            return makeOne(TypePolicy(std::clamp<int64_t>(hit->config[0], 0, int64_t(TypePolicy::kFloat))), log);
-        TW_ASSIGN(Attempt first, makeOne(TypePolicy::kLeastTime, log));
+            return makeOne(graph, TypePolicy(std::clamp<int64_t>(hit->config[0], 0, int64_t(TypePolicy::kFloat))), log);
+        TW_ASSIGN(Attempt first, makeOne(graph, TypePolicy::kLeastTime, log));
         TypeSummary const& t = first.types;
         std::vector<TypePolicy> others;
         bool const isShort = first.summary.microseconds <= kMostMicroseconds;
@@ -211,13 +249,13 @@ private:
             cache->insert(key, tune::CacheEntry{0, {int64_t(best)}, 0, {}});
         if (best == TypePolicy::kFloat) { // now with all candidates
             attempts.clear();
-            return makeOne(best, log);
+            return makeOne(graph, best, log);
         }
         return std::move(attempts[size_t(c.fastest)]);
     }
-    Result<Attempt> makeOne(TypePolicy types, Log& log)
+    Result<Attempt> makeOne(ir::Graph const& graph, TypePolicy types, Log& log)
     {
-        TW_ASSIGN(Attempt a, make(options_.formats, *contents_.graph, log, types));
+        TW_ASSIGN(Attempt a, make(options_.formats, graph, log, types));
         logSummary(a.types, log);
         weights_.report(log);
         logSummary(a.summary, log);
@@ -276,18 +314,18 @@ private:
         }
     }
     // What a decision depends on: every layer with its shapes.
-    std::string graphKey() const
+    std::string graphKey(char const* what) const
     {
-        return options_.fingerprint + "|formats of a graph|" + std::to_string(graphHash().value());
+        return options_.fingerprint + "|" + what + " of a graph|" + std::to_string(graphHash(*contents_.graph).value());
     }
     // And with what the user says of its precision.
-    std::string typesKey() const
+    std::string typesKey(ir::Graph const& graph) const
     {
-        Hasher h = graphHash();
+        Hasher h = graphHash(graph);
         h.number(uint64_t(options_.constraints));
         h.number(options_.tune.tf32);
         h.number(options_.tune.sources);
-        addWishes(*contents_.graph, h);
+        addWishes(graph, h);
         return options_.fingerprint + "|types of a graph|" + std::to_string(h.value());
     }
     static void addWishes(ir::Graph const& g, Hasher& h)
@@ -300,9 +338,9 @@ private:
                 addWishes(*r, h);
         }
     }
-    Hasher graphHash() const
+    Hasher graphHash(ir::Graph const& graph) const
     {
-        auto const block = runtime::outlineBlock(*contents_.graph);
+        auto const block = runtime::outlineBlock(graph);
         auto const shapes = runtime::resolveProfiles(contents_, *block);
         Hasher h;
         for (runtime::LoadedStep const& step : block->steps)

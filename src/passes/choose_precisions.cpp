@@ -29,6 +29,7 @@
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/precision.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -194,7 +195,7 @@ private:
     {
         if (!n.regions.empty())
             return false;
-        if (n.op == &ops::identity::def() || n.op == &ops::pointwise::def())
+        if (n.op == &ops::identity::def() || n.op == &ops::pointwise::def() || isDequantize(&n) || sumsIntegers(n))
             return true; // an attribute says the type
         std::vector<ir::ValueInfo> infos;
         bool any = false;
@@ -291,7 +292,8 @@ private:
 
 bool readsAnyFloat(ir::Node const& n)
 {
-    return n.op->mixesFloats || isComparison(n);
+    bool const makesIntegers = sumsIntegers(n) && n.outputs[0]->type == DataType::kInt8;
+    return n.op->mixesFloats || isComparison(n) || makesIntegers;
 }
 
 bool readsCoordinates(ir::Node const& n, ir::Value const* x)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one INT8 number, behind a node of sums that makes it, become a table in its epilogue.
 //   pointwise(conv(x, w, b)), i8 to i8        ->  conv(x, w, b; table)      convolutions and matrix products of i8
-// The table is made by the reference. Expects Form::kFused; stands after fuse_pointwise. For CPUs with AVX-512, where a
-// table lies in registers; others pass over the tensor once more. Leaves alone: results that others read too, functions of
+// The table is made by the reference. Expects Form::kFused; stands after fuse_pointwise. For GPUs, where it lies in the
+// first cache, and CPUs with AVX-512, where it lies in registers; others pass over the tensor once more. Leaves alone: results that others read too, functions of
 // several inputs (also of scales that refit may change).
 #include "interp/interp.h"
 #include "ops/convolution/op.h"
@@ -52,7 +52,7 @@ Result<Tensor> tableOf(ir::Node const& n)
 Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx)
 {
     TargetInfo::Cpu const* const cpu = ctx.target.cpu();
-    if (!cpu || cpu->isa != TargetInfo::Isa::kAvx512)
+    if (cpu && cpu->isa != TargetInfo::Isa::kAvx512)
         return false;
     bool changed = false;
     for (size_t i = 0; i < g.nodes.size(); ++i) {

@@ -47,7 +47,7 @@ bool isNorm(ir::Node const& n)
 
 bool isProduct(ir::Node const* n)
 {
-    if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) ||
+    if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) || ops::sumsIntegers(*n) ||
         !ops::hasInput(*n, Epilogue::kBias) || !ops::hasInput(*n, Epilogue::kResidual))
         return false;
     auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();

@@ -107,7 +107,7 @@ public:
     bool isValid() const
     {
         return int(inputs_.size()) <= ops::pointwise::kMaxInputs && inputs_.size() >= 1 && isBroadcast(0) &&
-               ops::pointwise::checkExpression(attrs()).empty();
+               ops::pointwise::checkExpression(attrs()).empty() && !isRounded();
     }
     std::vector<ir::Node*> const& nodes() const { return nodes_; }
     std::vector<ir::Value*> const& inputs() const { return inputs_; }
@@ -135,6 +135,14 @@ private:
         double alpha = 0, beta = 0;
     };
 
+    // Integers are made of what a conversion rounds to: it cannot be left out.
+    bool isRounded() const
+    {
+        auto any = [&](auto is) {
+            return std::any_of(nodes_.begin(), nodes_.end(), [&](ir::Node const* n) { return is(*n); });
+        };
+        return any(isUnitChange) && any(isCast);
+    }
     bool isBroadcast(size_t i) const { return kinds_[i].first == InputKind::kBroadcast; }
     int64_t number(int key) const { return key % 2 == 0 ? key / 2 : int64_t(inputs_.size()) + key / 2; }
 
@@ -240,8 +248,7 @@ public:
             order.push_back(n->get());
         std::vector<Expression> found;
         for (ir::Node* last : order)
-            if (!taken_.contains(last) && isPointwise(*last) && last->op != &ops::identity::def() &&
-                !(ctx_.target.gpu() && isUnitChange(*last)))
+            if (!taken_.contains(last) && isPointwise(*last) && last->op != &ops::identity::def())
                 if (auto e = grow(last)) {
                     taken_.insert(e->nodes().begin(), e->nodes().end());
                     found.push_back(std::move(*e));
@@ -260,7 +267,7 @@ private:
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
         if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
-            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()) || (p && isUnitChange(*p) && ctx_.target.gpu()))
+            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
             return false;
         if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization ||
             g_.isOutput(v) || !(v->shape == y->shape))

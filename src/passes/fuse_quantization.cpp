@@ -9,8 +9,7 @@
 // (column). See docs/adr/0012-int8-in-the-graph.md. A sum with a residual in floats has a result in floats, as the guide
 // says (the sum's first input decides). What is left of constants behind dequantize becomes a constant. Expects
 // Form::kFused, so that the node has its epilogue; stands after quantize_ranges and move_quantization. Leaves alone: norms
-// and gates, groups of a transposed convolution whose channels have scales of their own, sums that 32 bits may not hold,
-// GPUs (no kernels yet).
+// and gates, groups of a transposed convolution whose channels have scales of their own, sums that 32 bits may not hold.
 #include <algorithm>
 
 #include "ops/activation/op.h"
@@ -33,12 +32,6 @@ namespace {
 
 using ops::Epilogue;
 using Operation = ops::elementwise::Operation;
-
-Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n)
-{
-    return n.op == &ops::convolution::def() ? static_cast<ops::convolution::Attrs&>(attrs).epilogue
-                                            : static_cast<ops::matrix_multiply::Attrs&>(attrs).epilogue;
-}
 
 // Channels of the output that may have scales of their own, and where the weights have them.
 struct Channels
@@ -94,7 +87,7 @@ public:
         }
         std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
         for (auto const& n : g_.nodes)
-            if (ctx_.target.cpu() && n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
+            if (n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
                 (maySumIntegers(*n) || n->op == &ops::pooling::def()))
                 nodes.push_back(n.get());
         for (ir::Node* n : nodes)

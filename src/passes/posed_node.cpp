@@ -3,17 +3,32 @@
 
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
 #include "ops/pointwise/op.h"
 #include "passes/precision.h"
+#include "passes/quantization.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
 
+namespace {
+
+// Scales, and biases beside integers: FP32, whatever is computed.
+bool staysFloat(ir::Node const& n, size_t i)
+{
+    if (isQuantize(&n) || isDequantize(&n))
+        return i == 1;
+    return (sumsIntegers(n) && i != ops::Epilogue::kResidual) ||
+           (n.op == &ops::pointwise::def() && ops::pointwise::isQuantized(n) && n.inputs[i]->isConstant());
+}
+
+} // namespace
+
 bool Precisions::turns(ir::Node const& n, size_t i) const
 {
     ir::Value const* x = n.inputs[i];
-    if (!isOpen(x) || ir::isShapeInput(n, i) || readsCoordinates(n, x))
+    if (!isOpen(x) || ir::isShapeInput(n, i) || readsCoordinates(n, x) || staysFloat(n, i))
         return false;
     return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fitsHalf(*x));
 }
@@ -24,6 +39,10 @@ Result<void> makeHalf(ir::Node& n, std::function<bool(size_t)> const& turns)
         n.attrs = ops::identity::Attrs(DataType::kHalf).clone();
     if (n.op == &ops::pointwise::def())
         n.attrsAs<ops::pointwise::Attrs>().outputType = DataType::kHalf;
+    if (isDequantize(&n))
+        n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kHalf;
+    if (sumsIntegers(n))
+        epilogueOf(*n.attrs, n).outputType = int32_t(DataType::kHalf);
     for (size_t i = 0; i < n.outputs.size(); ++i)
         if (turns(i))
             n.outputs[i]->type = DataType::kHalf;

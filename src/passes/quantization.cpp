@@ -47,6 +47,17 @@ bool maySumIntegers(ir::Node const& n)
     return (isProduct || n.op == &ops::convolution::def()) && factorsOf(n).value_or(0) <= ops::kMostIntegerFactors;
 }
 
+bool sumsIntegers(ir::Node const& n)
+{
+    return (n.op == &ops::matrix_multiply::def() || n.op == &ops::convolution::def()) && ops::sumsIntegers(n);
+}
+
+ops::Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n)
+{
+    return n.op == &ops::convolution::def() ? static_cast<ops::convolution::Attrs&>(attrs).epilogue
+                                            : static_cast<ops::matrix_multiply::Attrs&>(attrs).epilogue;
+}
+
 bool isQuantize(ir::Node const* n)
 {
     return n && n->op == &ops::quantize::def();

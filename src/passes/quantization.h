@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "families/elementwise/epilogue.h"
 #include "ir/graph.h"
 #include "passes/pass.h"
 
@@ -14,6 +15,11 @@ namespace tw::passes {
 // A node of sums that could take integers as factors: a convolution or a product without norm and gate, whose sums 32 bits
 // hold.
 bool maySumIntegers(ir::Node const& n);
+
+// A node of sums that takes them.
+bool sumsIntegers(ir::Node const& n);
+// Of attributes of a node of sums.
+ops::Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n);
 
 bool isQuantize(ir::Node const* n);
 bool isDequantize(ir::Node const* n);

@@ -7,7 +7,7 @@
 // two of them. Weights: t is the largest magnitude of a channel by 127; w / t is rounded, ties to +infinity, into
 // [-127, 127]. Leaves alone: layers whose precision the user set to another type; the last of these layers before a network
 // output in floats ("smoothing", the guide's rule with its exceptions: INT8 outputs, a plugin in between). The graph
-// without it is offered, too: FP32 wins where it is faster. Expects Form::kFused.
+// without it is offered, too: floats win where they are faster. Expects Form::kFused.
 #include <algorithm>
 #include <set>
 
@@ -269,7 +269,7 @@ private:
 
 Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.int8 || !ctx.ranges || !ctx.target.cpu())
+    if (!ctx.int8 || !ctx.ranges)
         return false;
     return Quantizing(g, ctx).run();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "ir/op_def.h"
 
 namespace tw::runtime {
@@ -38,7 +39,7 @@ private:
     bool isPixels(int v) const
     {
         Format const f = value(v).format;
-        return f == Format::kChannelsLast || (f == Format::kHWC8 && value(v).rank() == 4);
+        return f == Format::kChannelsLast || (isPixelVectors(f) && value(v).rank() == 4);
     }
     // Elements along which parts follow each other: channels of a pixel, or all of a linear tensor.
     int64_t extentOf(int v)
@@ -137,7 +138,7 @@ private:
             return false;
         if (v.format != Format::kLinear && !isPixels(y))
             return false;
-        int64_t const line = v.format == Format::kHWC8 ? vectorOf(v.format) : kCacheLine / sizeOf(v.type);
+        int64_t const line = isPixelVectors(v.format) ? vectorOf(v.format) : kCacheLine / sizeOf(v.type);
         if (isPixels(y) && (s.dims[1] % line != 0 || p.rootAt() % line != 0 || s.dims[0] != state(y).dims[0] ||
                             s.dims.volume(2, s.dims.rank) != state(y).dims.volume(2, state(y).dims.rank)))
             return false;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "base/tensor.h"
 #include "tactic/tactic.h"
 
@@ -15,7 +16,7 @@ namespace tw::ops {
 template <class T>
 bool canBePart(T const& t)
 {
-    return t.format == Format::kHWC8 && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
+    return isPixelVectors(t.format) && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
            t.dims[1] % vectorOf(t.format) == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "families/convolution/cuda_plain_convolution_params.h"
 #include "families/convolution/kernel_window.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
 
@@ -14,9 +15,9 @@ constexpr int kThreads = 256, kTile = 64;
 constexpr int64_t kTileFrom = 8;                  // channels of y in a group from which tiles pay
 constexpr int64_t kWideWindow = int64_t(1) << 29; // attributes from which on coordinates take 64 bits
 
-// `first`: position of the first kernel.
+// `first`: position of the first kernel. `end`: of sums of i8.
 Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& launch,
-                 std::span<TensorRef const> inputs, TensorRef const& y, int first)
+                 std::span<TensorRef const> inputs, TensorRef const& y, int first, cuda::IntegerEndArgs const& end = {})
 {
     TensorRef const &x = inputs[0], &w = inputs[1];
     KernelWindowGeometry const g = geometryOf(kind, a, x.dims, w.dims, y.dims);
@@ -28,6 +29,7 @@ Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& 
     p.bias = optional(2);
     p.residual = optional(3);
     p.y = y.data;
+    p.end = end;
     p.count = uint64_t(y.count());
     p.c = g.c;
     p.k = g.k;
@@ -78,9 +80,15 @@ CudaSource sourceOf(Problem const& problem)
     out.wide = isWide(problem) || hasWideWindow(a);
     out.names =
         forward ? std::vector<std::string>{"convolve_direct", "convolve_tile"} : std::vector<std::string>{"deconvolve"};
-    out.text = activate("activate", a.epilogue.activation) + cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-               cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
-                                     : "families/convolution/cuda_plain_deconvolution.cuh");
+    out.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type));
+    if (sumsIntegers(*problem.node))
+        out.text += cuda::integerEndSource(integerEndOf(problem, a.epilogue)) +
+                    cuda::include("families/convolution/cuda_plain_integers.cuh");
+    else
+        out.text +=
+            activate("activate", a.epilogue.activation) + cuda::include("families/convolution/cuda_plain_floats.cuh");
+    out.text += cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
+                                      : "families/convolution/cuda_plain_deconvolution.cuh");
     return out;
 }
 
@@ -88,15 +96,18 @@ class PlainKernels final : public CudaKernels
 {
 public:
     explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<convolution::Attrs>())
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<convolution::Attrs>()),
+          isOfIntegers_(sumsIntegers(*problem.node))
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
-        return ops::run(attrs_, attrs_.kind(), launch, args.inputs, args.outputs[0], 0);
+        return ops::run(attrs_, attrs_.kind(), launch, args.inputs, args.outputs[0], 0,
+                        isOfIntegers_ ? integerEndArgs(args) : cuda::IntegerEndArgs{});
     }
 
 private:
     convolution::Attrs const& attrs_;
+    bool const isOfIntegers_;
 };
 
 CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
@@ -107,6 +118,7 @@ CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, Fus
     out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};
     out.text = activate("activate", inner) + activate("activate_2", outer) +
                cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::include("families/convolution/cuda_plain_floats.cuh") +
                cuda::include("families/convolution/cuda_plain_convolution_twice.cuh");
     return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After activate().
-//   type T
+// After cuda_plain_floats.cuh or cuda_plain_integers.cuh.
+//   type T, of x and w
 #pragma once
 
 #include "families/convolution/cuda_plain_window.cuh"
@@ -23,7 +23,7 @@ TW_INLINE void convolveDirect(PlainConvolutionParams const p)
     off const f0n = off(p.window[0].d), f1n = off(p.window[1].d), f2n = off(p.window[2].d);
     T const* w = static_cast<T const*>(p.w) + i64(k) * p.groupC * f0n * f1n * f2n;
     T const* x = static_cast<T const*>(p.x) + (i64(n) * p.c + c0) * p.in[0] * p.in[1] * p.in[2];
-    float sum = 0;
+    Sum sum = 0;
     for (i64 c = 0; c < p.groupC; ++c) {
         for (off f0 = 0; f0 < f0n; ++f0) {
             off const i0 = o[0] * off(p.stride[0]) - off(p.before[0]) + f0 * off(p.dilation[0]);
@@ -32,7 +32,7 @@ TW_INLINE void convolveDirect(PlainConvolutionParams const p)
                 for (off f2 = 0; f2 < f2n; ++f2, ++w) {
                     off const i2 = o[2] * off(p.stride[2]) - off(p.before[2]) + f2 * off(p.dilation[2]);
                     if (i0 >= 0 && i0 < off(p.in[0]) && i1 >= 0 && i1 < off(p.in[1]) && i2 >= 0 && i2 < off(p.in[2]))
-                        sum += load<float>(*w) * load<float>(x[(i0 * off(p.in[1]) + i1) * off(p.in[2]) + i2]);
+                        sum += load<Sum>(*w) * load<Sum>(x[(i0 * off(p.in[1]) + i1) * off(p.in[2]) + i2]);
                 }
             }
         }
@@ -44,8 +44,9 @@ TW_INLINE void convolveDirect(PlainConvolutionParams const p)
 template <class Activation>
 TW_INLINE void convolveTile(PlainConvolutionParams const p)
 {
-    __shared__ float ws[16][68]; // [reduced, k]
-    __shared__ float xs[16][68]; // [reduced, position]
+    constexpr off STEP = 16 * kFactors;
+    __shared__ Factors ws[16][68]; // [reduced, k]
+    __shared__ Factors xs[16][68]; // [reduced, position]
     idx const rest = divide(blockIdx.x, p.tilesP), group = divide(rest, p.tilesK);
     off const k0 = off(rest - group * idx(p.tilesK.d)) * 64;
     idx const p0 = (blockIdx.x - rest * idx(p.tilesP.d)) * 64;
@@ -66,29 +67,35 @@ TW_INLINE void convolveTile(PlainConvolutionParams const p)
     T const* const x = static_cast<T const*>(p.x) + (i64(n) * p.c + i64(group) * groupC) * inPlane;
     T const* const w = static_cast<T const*>(p.w) + i64(group) * groupK * reduced;
     int const ty = t / 16 * 4, tx = t % 16 * 4;
-    float sum[4][4] = {};
-    for (off r0 = 0; r0 < reduced; r0 += 16) {
+    Sum sum[4][4] = {};
+    for (off r0 = 0; r0 < reduced; r0 += STEP) {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
             int const wr = t % 16, wk = t / 16 + 16 * q;
-            ws[wr][wk] = k0 + wk < groupK && r0 + wr < reduced ? load<float>(w[i64(k0 + wk) * reduced + r0 + wr]) : 0;
+            ws[wr][wk] = gather([&](int i) {
+                off const r = r0 + wr * kFactors + i;
+                return k0 + wk < groupK && r < reduced ? load<Sum>(w[i64(k0 + wk) * reduced + r]) : Sum(0);
+            });
             int const xr = t / 64 + 4 * q;
-            float v = 0;
-            if (isPosition && r0 + xr < reduced) {
-                idx const r = idx(r0 + xr), f12 = divide(r, p.window[2]), f012 = divide(f12, p.window[1]);
+            xs[xr][t % 64] = gather([&](int i) {
+                idx const r = idx(r0 + xr * kFactors + i);
+                if (!isPosition || r >= idx(reduced))
+                    return Sum(0);
+                idx const f12 = divide(r, p.window[2]), f012 = divide(f12, p.window[1]);
                 idx const c = divide(f012, p.window[0]);
                 off const i2 = base[2] + off(r - f12 * idx(p.window[2].d)) * off(p.dilation[2]);
                 off const i1 = base[1] + off(f12 - f012 * idx(p.window[1].d)) * off(p.dilation[1]);
                 off const i0 = base[0] + off(f012 - c * idx(p.window[0].d)) * off(p.dilation[0]);
-                if (i0 >= 0 && i0 < off(p.in[0]) && i1 >= 0 && i1 < off(p.in[1]) && i2 >= 0 && i2 < off(p.in[2]))
-                    v = load<float>(x[i64(c) * inPlane + (i0 * off(p.in[1]) + i1) * off(p.in[2]) + i2]);
-            }
-            xs[xr][t % 64] = v;
+                bool const isInside =
+                    i0 >= 0 && i0 < off(p.in[0]) && i1 >= 0 && i1 < off(p.in[1]) && i2 >= 0 && i2 < off(p.in[2]);
+                return isInside ? load<Sum>(x[i64(c) * inPlane + (i0 * off(p.in[1]) + i1) * off(p.in[2]) + i2])
+                                : Sum(0);
+            });
         }
         __syncthreads();
 #pragma unroll
         for (int q = 0; q < 16; ++q) {
-            float va[4], vb[4];
+            Factors va[4], vb[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 va[i] = ws[q][ty + i];
@@ -98,7 +105,7 @@ TW_INLINE void convolveTile(PlainConvolutionParams const p)
             for (int i = 0; i < 4; ++i)
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    sum[i][j] += va[i] * vb[j];
+                    accumulate(sum[i][j], va[i], vb[j]);
         }
         __syncthreads();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two convolutions, the second with an activation of its own.
-// After activate() and activate_2().
-//   type T
+// After cuda_plain_floats.cuh.
+//   type T; float activate_2(float)
 #pragma once
 
 #include "families/convolution/cuda_plain_convolution.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread for each element of y.
-// After activate().
-//   type T
+// After cuda_plain_floats.cuh or cuda_plain_integers.cuh.
+//   type T, of x and w
 #pragma once
 
 #include "families/convolution/cuda_plain_window.cuh"
@@ -30,7 +30,7 @@ TW_KERNEL deconvolve(const __grid_constant__ PlainConvolutionParams p)
     i64 const inPlane = p.in[0] * p.in[1] * p.in[2], window = i64(f0n) * f1n * f2n;
     T const* const x = static_cast<T const*>(p.x) + (i64(n) * p.c + i64(group) * p.groupC) * inPlane;
     T const* const w = static_cast<T const*>(p.w) + (i64(group) * p.groupC * groupK + kg) * window;
-    float sum = 0;
+    Sum sum = 0;
     for (off f0 = 0; f0 < f0n; ++f0) {
         off const i0 = source(p, 0, o[0], f0);
         for (off f1 = 0; f1 < f1n && i0 >= 0; ++f1) {
@@ -42,7 +42,7 @@ TW_KERNEL deconvolve(const __grid_constant__ PlainConvolutionParams p)
                 T const* xc = x + (i0 * off(p.in[1]) + i1) * off(p.in[2]) + i2;
                 T const* wc = w + (f0 * f1n + f1) * f2n + f2;
                 for (i64 c = 0; c < p.groupC; ++c, xc += inPlane, wc += i64(groupK) * window)
-                    sum += load<float>(*xc) * load<float>(*wc);
+                    sum += load<Sum>(*xc) * load<Sum>(*wc);
             }
         }
     }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plain convolutions and transposed ones have in common.
-// After activate().
-//   type T
 #pragma once
 
 #include "families/convolution/cuda_plain_convolution_params.h"
@@ -17,19 +15,5 @@ TW_INLINE void split(Div const (&v)[3], idx i, off (&at)[3])
     at[1] = off(q - r * idx(v[1].d));
     at[0] = off(r);
 }
-
-template <class Activation>
-TW_INLINE void finish(PlainConvolutionParams const& p, idx i, off k, float v)
-{
-    if (p.bias)
-        v += load<float>(static_cast<T const*>(p.bias)[k]);
-    if (p.residual)
-        v += load<float>(static_cast<T const*>(p.residual)[i]);
-    static_cast<T*>(p.y)[i] = store<T>(Activation::of(v));
-}
-struct Activate
-{
-    static TW_INLINE float of(float v) { return activate(v); }
-};
 
 } // namespace tw::ops

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "families/copy/cuda_slice_params.h"
 #include "families/copy/cuda_strided_copy.h"
 #include "families/elementwise/cuda_pointwise.h"
@@ -42,12 +43,12 @@ struct Walk
 Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
 {
     Walk w{x.dims, y.dims, stridesOf(x.dims), stridesOf(y.dims), steps};
-    if (y.format != Format::kHWC8)
+    if (!isPixelVectors(y.format))
         return w;
     // [..., h, w, c], gaps after the channels with them where x has as many.
     int const c = y.dims.rank - 3;
-    int64_t const stored = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]),
-                  whole = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);
+    int64_t const stored = pixelStrideOf(x.format, x.type, x.dims[c]),
+                  whole = pixelStrideOf(y.format, y.type, y.dims[c]);
     w.x[c] = stored;
     Inside const in = insideOf(whole, steps.start[c], steps.stride[c], stored);
     if (in.low == 0 && in.high == whole)

@@ -80,11 +80,4 @@ std::string packFloats(TensorSpec const& constant, int64_t count)
     return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 
-Support supportsFloats(Problem const& p)
-{
-    return isFloating(p.inputs[0].type)
-               ? Support::yes()
-               : Support::no(std::string("sums of ") + nameOf(p.inputs[0].type) + " have no CUDA kernels yet");
-}
-
 } // namespace tw::ops

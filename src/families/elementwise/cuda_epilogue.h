@@ -18,7 +18,4 @@ std::string epilogueActivation(FusedActivation const& activation, bool exact = f
 // CudaKernels::pack().
 std::string packFloats(TensorSpec const& constant, int64_t count);
 
-// Refuses sums of i8 (families/elementwise/epilogue.h), for which there are no CUDA kernels.
-Support supportsFloats(Problem const& problem);
-
 } // namespace tw::ops

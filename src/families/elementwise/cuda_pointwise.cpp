@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "families/elementwise/activate.h"
 #include "families/elementwise/cuda_pointwise_params.h"
 #include "tactic/broadcast.h"
@@ -33,12 +34,12 @@ struct PixelSteps
     int64_t image = 0, pixel = 0, unit = 0;
 };
 
-// `x`: the operand's dimensions, of y's rank. False: its elements do not lie so.
-bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSteps& steps)
+// `x`: the operand's dimensions, of y's rank. False: its elements do not lie so, in packs of `pack`.
+bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, int64_t pack, PixelSteps& steps)
 {
     int const axis = y.rank - 3;
     int64_t const pixels = y[axis + 1] * y[axis + 2];
-    if (t.format == Format::kHWC8) {
+    if (isPixelVectors(t.format)) {
         steps = {pixels * t.pixelStride(), t.pixelStride(), 1};
         return x == y;
     }
@@ -56,15 +57,16 @@ bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSte
     steps.image = allImages && y.volume(0, axis) > 1 ? x.volume(axis, x.rank) : 0;
     steps.pixel = onePixel ? 0 : 1;
     steps.unit = alongChannels ? 1 : 0;
-    return !alongChannels || y[axis] % 8 == 0; // packs end with the channels
+    return !alongChannels || y[axis] % std::max<int64_t>(pack, 8) == 0; // packs end with the channels
 }
 
-// Elements of a pack, of 16 bytes of the widest type.
-int64_t packOf(Problem const& problem, Pointwise const& what)
+// Elements of a pack, of 16 bytes of the widest type that there is more than one number of.
+int64_t packOf(Problem const& problem, std::vector<int> const& inputs)
 {
     int64_t widest = sizeOf(problem.outputs[0].type);
-    for (int i : what.inputs)
-        widest = std::max(widest, sizeOf(problem.inputs[size_t(i)].type));
+    for (int i : inputs)
+        if (TensorSpec const& x = problem.inputs[size_t(i)]; x.maxDims.volume() != 1)
+            widest = std::max(widest, sizeOf(x.type));
     return kPackBytes / widest;
 }
 
@@ -82,12 +84,14 @@ int rankOf(Problem const& problem, Pointwise const& what)
 CudaSource sourceOf(Problem const& problem, Pointwise const& what, int64_t pack)
 {
     DataType const y = problem.outputs[0].type;
-    bool const isPixels = problem.outputs[0].format == Format::kHWC8;
+    Format const format = problem.outputs[0].format;
+    bool const isPixels = isPixelVectors(format);
     CudaSource out;
-    out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
+    out.wide = isWide(problem) || (isPixels && storageCount(format, y, problem.outputs[0].maxDims) >= INT32_MAX);
     out.isDependent = true;
     out.alignment = isPixels ? kPackBytes : 1;
     out.text = what.text + cuda::constant("RANK", rankOf(problem, what)) +
+               cuda::type("ByteNumber", what.takesBytesAsFloats ? "float" : "double") +
                cuda::include("families/elementwise/cuda_pointwise.cuh") + "namespace tw::ops {\n";
     auto add = [&](char const* suffix, char const* body, int64_t width) {
         out.names.push_back(what.name + std::string(suffix));
@@ -124,8 +128,8 @@ private:
     int64_t const pack_; // elements
 };
 
-// Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps after
-// the last channel take part: what lies there is nobody's.
+// Images by pixels: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps after
+// the last channel, as far as all have them, take part: what lies there is nobody's.
 Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& out = args.outputs[0];
@@ -136,8 +140,12 @@ Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args
     if (views_)
         views_(node_, args, y, in);
     int const axis = y.rank - 3;
-    int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2],
-                  stored = pixelStrideOf(Format::kHWC8, out.type, y[axis]), packs = stored / pack_;
+    int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2];
+    int64_t stored = pixelStrideOf(out.format, out.type, y[axis]);
+    for (int i : inputs_)
+        if (TensorRef const& t = args.inputs[size_t(i)]; isPixelVectors(t.format))
+            stored = std::min(stored, pixelStrideOf(t.format, t.type, y[axis]));
+    int64_t const packs = stored / pack_;
     PointwiseParams p;
     p.out = out.data;
     p.yPixel = out.pixelStride();
@@ -146,12 +154,12 @@ Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args
     PixelSteps steps[kMaxCudaOperands];
     for (size_t k = 0; k < count; ++k) {
         TensorRef const& t = args.inputs[size_t(inputs_[k])];
-        if (!pixelSteps(y, in[k], t, steps[k]))
+        if (!pixelSteps(y, in[k], t, pack_, steps[k]))
             return unsupported("operand " + std::to_string(k) + " of dimensions " + in[k].str() +
                                " is not one number for each channel, pixel or image of " + y.str());
         p.in[k] = t.data;
         p.unit[k] = int32_t(steps[k].unit);
-        isDense = isDense && t.format == Format::kHWC8 && t.pixelStride() == stored;
+        isDense = isDense && isPixelVectors(t.format) && t.pixelStride() == stored;
     }
     Extents const dims = isDense ? Extents{images * pixels * packs} : Extents{images, pixels, packs};
     p.loop.set(dims);
@@ -165,7 +173,7 @@ Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args
 Result<void> PointwiseKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& out = args.outputs[0];
-    if (out.format == Format::kHWC8)
+    if (isPixelVectors(out.format))
         return runPixels(launch, args);
     Extents y = out.dims, in[kMaxCudaOperands];
     size_t const count = inputs_.size();
@@ -220,7 +228,7 @@ bool isStatic(Problem const& problem)
 
 std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
-    return std::make_unique<PointwiseKernels>(problem, what, packOf(problem, what));
+    return std::make_unique<PointwiseKernels>(problem, what, packOf(problem, what.inputs));
 }
 
 std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& inputs, Pointwise::Views views)
@@ -228,16 +236,17 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
     Formats f = linearFormats(p);
     std::vector<Formats> list{f};
     TensorSpec const& out = p.outputs[0];
-    if (!isFloating(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
+    auto isNumber = [](DataType t) { return isFloating(t) || t == DataType::kInt8; };
+    if (!isNumber(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
         return list;
     ir::Shape const& shape = p.node->outputs[0]->shape;
-    f.outputs[0] = Format::kHWC8;
+    f.outputs[0] = pixelVectorsOf(out.type);
     bool anyPixels = false;
     for (int i : inputs) {
         ir::Value const* v = p.node->inputs[size_t(i)];
-        if (!v || v->isConstant() || v->type != out.type || !(v->shape == shape))
+        if (!v || v->isConstant() || !isNumber(v->type) || !(v->shape == shape))
             continue;
-        f.inputs[size_t(i)] = Format::kHWC8;
+        f.inputs[size_t(i)] = pixelVectorsOf(v->type);
         anyPixels = true;
     }
     if (!anyPixels)
@@ -249,7 +258,7 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
             r.data = t.present ? const_cast<TensorSpec*>(&t) : nullptr; // only whether it is there
             return r;
         };
-        std::vector<TensorRef> in, y{refOf(out, Format::kHWC8)};
+        std::vector<TensorRef> in, y{refOf(out, f.outputs[0])};
         for (size_t i = 0; i < p.inputs.size(); ++i)
             in.push_back(refOf(p.inputs[i], f.inputs[i]));
         RunArgs args{in, y};
@@ -260,7 +269,8 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
             views(*p.node, args, dims, operands);
         for (size_t k = 0; k < inputs.size(); ++k) {
             PixelSteps steps;
-            if (operands[k].rank != dims.rank || !pixelSteps(dims, operands[k], in[size_t(inputs[k])], steps))
+            if (operands[k].rank != dims.rank ||
+                !pixelSteps(dims, operands[k], in[size_t(inputs[k])], packOf(p, inputs), steps))
                 return list;
         }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[i] = apply(x0[i], x1[i], ...), V elements of Y a thread. Kernels are made of compute() and computePixels(), which get an
 // Operand for each x.
-//   int RANK: dimensions that compute() walks, at the most; apply(), in the types that ComputeOf names
+//   int RANK: dimensions that compute() walks, at the most; type ByteNumber: what i8 is computed in; apply(), in the types
+//   that ComputeOf names
 #pragma once
 
 #include "families/elementwise/cuda_pointwise_params.h"
@@ -28,7 +29,7 @@ struct ComputeOf<f16>
 template <>
 struct ComputeOf<i8>
 {
-    using Type = double;
+    using Type = ByteNumber;
 };
 
 template <class T, int V, class C, class O>
@@ -87,7 +88,7 @@ TW_INLINE void compute(PointwiseParams const& p, X... x)
         pack.v[j] = store<Y>(apply(x.v[j]...));
     *reinterpret_cast<Pack<Y, V>*>(y) = pack;
 }
-// Images in kHWC8, packs of channels.
+// Images by pixels, packs of channels.
 template <int V, class Y, class... X>
 TW_INLINE void computePixels(PointwiseParams const& p, X... x)
 {

@@ -20,12 +20,13 @@ struct Pointwise
     // arguments only dimensions are looked at.
     using Views = void (*)(ir::Node const&, RunArgs const&, Extents& y, Extents* operands);
     Views views = nullptr;
+    bool takesBytesAsFloats = false; // i8 comes as float, not as double
 };
 
 std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what);
 
-// Linear ones; and y of FP16 or FP32 in kHWC8, with the operands of y's shape, where the others, which stay linear, are
-// one number for each channel, pixel or image, or one in all.
+// Linear ones; and y of FP16, FP32 or i8 by pixels (pixelVectorsOf()), with the operands of y's shape, where the others,
+// which stay linear, are one number for each channel, pixel or image, or one in all.
 std::vector<Formats> pointwiseFormats(Problem const& problem, std::vector<int> const& inputs,
                                       Pointwise::Views views = nullptr);
 // The same for nodes whose inputs are the operands, in order.

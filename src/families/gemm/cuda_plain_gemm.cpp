@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/cuda_plain_gemm.h"
 
+#include "families/elementwise/cuda_integer_end.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "families/gemm/cuda_plain_gemm_params.h"
 
@@ -17,9 +18,14 @@ CudaSource sourceOf(Problem const& problem)
     CudaSource out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
-    out.text = activationSource("activate", activation.kind, activation.alpha, activation.beta) +
-               cuda::flag("GATED", attrs.gated) + cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-               cuda::include("families/gemm/cuda_plain_gemm.cuh");
+    out.text = cuda::flag("GATED", attrs.gated) + cuda::type("T", cuda::storageOf(problem.inputs[0].type));
+    if (sumsIntegers(*problem.node))
+        out.text += cuda::integerEndSource(integerEndOf(problem, attrs.epilogue)) +
+                    cuda::include("families/gemm/cuda_plain_gemm_integers.cuh");
+    else
+        out.text += activationSource("activate", activation.kind, activation.alpha, activation.beta) +
+                    cuda::include("families/gemm/cuda_plain_gemm_floats.cuh");
+    out.text += cuda::include("families/gemm/cuda_plain_gemm.cuh");
     return out;
 }
 
@@ -43,6 +49,8 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
     p.bias = optional(Epilogue::kBias);
     p.residual = optional(Epilogue::kResidual);
+    if (sumsIntegers(node_))
+        p.end = integerEndArgs(args);
     p.m = g.m;
     p.n = matrix_multiply::isGated(node_) ? g.n / 2 : g.n;
     p.k = g.k;

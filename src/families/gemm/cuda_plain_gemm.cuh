@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of any operands: tiles of 64 x 64, 16 steps of k.
-//   bool GATED; type T; float activate(float)
+// Matrix products of any operands: tiles of 64 x 64, 16 words of k at a time.
+// After cuda_plain_gemm_floats.cuh or cuda_plain_gemm_integers.cuh.
+//   bool GATED; type T, of the factors
 #pragma once
 
 #include "families/gemm/cuda_plain_gemm_params.h"
@@ -10,8 +11,9 @@ namespace tw::ops {
 
 TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
 {
-    __shared__ float as[16][68]; // [k, m]
-    __shared__ float bs[16][68]; // [k, n]
+    constexpr int STEP = 16 * kFactors;
+    __shared__ Factors as[16][68]; // [k, m]
+    __shared__ Factors bs[16][68]; // [k, n]
     idx const block = blockIdx.x, rest = divide(block, p.tilesN), batch = divide(rest, p.tilesM);
     idx const m0 = (rest - batch * idx(p.tilesM.d)) * 64, n0 = (block - rest * idx(p.tilesN.d)) * 64;
     idx const m = idx(p.m), n = idx(p.n), k = idx(p.k);
@@ -28,24 +30,28 @@ TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
     int const bkStep = bAlongK ? 0 : 4, bnStep = bAlongK ? 16 : 0;
     int const ty = t / 16 * 4, tx = t % 16 * 4;
     constexpr int HALVES = GATED ? 2 : 1; // of b's columns, which are n each
-    float sum[HALVES][4][4] = {};
+    Sum sum[4][4][HALVES] = {};
 #pragma unroll
     for (int h = 0; h < HALVES; ++h)
-        for (idx k0 = 0; k0 < k; k0 += 16) {
+        for (idx k0 = 0; k0 < k; k0 += STEP) {
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
-                idx const row = m0 + am + amStep * r, ka = k0 + ak + akStep * r;
-                as[ak + akStep * r][am + amStep * r] =
-                    row < m && ka < k ? load<float>(a[off(row) * off(p.aRow) + off(ka) * off(p.aColumn)]) : 0;
-                idx const column = n0 + bn + bnStep * r, kb = k0 + bk + bkStep * r;
-                bs[bk + bkStep * r][bn + bnStep * r] =
-                    column < n && kb < k ? load<float>(b[off(kb) * off(p.bRow) + off(column + h * n) * off(p.bColumn)])
-                                         : 0;
+                idx const row = m0 + am + amStep * r, ka = k0 + (ak + akStep * r) * kFactors;
+                as[ak + akStep * r][am + amStep * r] = gather([&](int i) {
+                    return row < m && ka + i < k ? load<Sum>(a[off(row) * off(p.aRow) + off(ka + i) * off(p.aColumn)])
+                                                 : Sum(0);
+                });
+                idx const column = n0 + bn + bnStep * r, kb = k0 + (bk + bkStep * r) * kFactors;
+                bs[bk + bkStep * r][bn + bnStep * r] = gather([&](int i) {
+                    return column < n && kb + i < k
+                               ? load<Sum>(b[off(kb + i) * off(p.bRow) + off(column + h * n) * off(p.bColumn)])
+                               : Sum(0);
+                });
             }
             __syncthreads();
 #pragma unroll
             for (int q = 0; q < 16; ++q) {
-                float va[4], vb[4];
+                Factors va[4], vb[4];
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     va[i] = as[q][ty + i];
@@ -55,7 +61,7 @@ TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
                 for (int i = 0; i < 4; ++i)
 #pragma unroll
                     for (int j = 0; j < 4; ++j)
-                        sum[h][i][j] += va[i] * vb[j];
+                        accumulate(sum[i][j][h], va[i], vb[j]);
             }
             __syncthreads();
         }
@@ -65,22 +71,8 @@ TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             idx const row = m0 + ty + i, column = n0 + tx + j;
-            if (row >= m || column >= n)
-                continue;
-            float v = sum[0][i][j];
-            if (p.bias)
-                v += load<float>(static_cast<T const*>(p.bias)[column]);
-            if constexpr (GATED) {
-                float u = sum[1][i][j];
-                if (p.bias)
-                    u += load<float>(static_cast<T const*>(p.bias)[n + column]);
-                static_cast<T*>(p.y)[first + i64(row) * p.n + column] = store<T>(activate(v) * u);
-                continue;
-            }
-            i64 const at = first + i64(row) * p.n + column;
-            if (p.residual)
-                v += load<float>(static_cast<T const*>(p.residual)[at]);
-            static_cast<T*>(p.y)[at] = store<T>(activate(v));
+            if (row < m && column < n)
+                finish(p, first + i64(row) * p.n + column, column, sum[i][j]);
         }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "families/copy/cuda_segments.h"
 #include "families/copy/cuda_vec16.h"
 #include "families/elementwise/cuda_pointwise.h"
@@ -34,7 +35,7 @@ struct Rows
 Rows rowsOf(TensorRef const& t, int axis)
 {
     int64_t const size = sizeOf(t.type);
-    if (t.format == Format::kHWC8) // channels of a pixel
+    if (isPixelVectors(t.format)) // channels of a pixel
         return {t.dims[axis] * size, t.pixelStride() * size,
                 t.dims.volume(0, axis) * t.dims.volume(axis + 1, t.dims.rank)};
     int64_t const bytes = t.dims.volume(axis, t.dims.rank) * size;
@@ -46,8 +47,8 @@ Rows rowsOfInput(RunArgs const& args, size_t i, int axis, int64_t begin)
 {
     TensorRef const& y = args.outputs[0];
     Rows rows = rowsOf(args.inputs[i], axis);
-    if (y.format == Format::kHWC8 && y.stride == 0 && i + 1 == args.inputs.size() &&
-        begin % (vectorOf(Format::kHWC8) * sizeOf(y.type)) == 0)
+    if (isPixelVectors(y.format) && y.stride == 0 && i + 1 == args.inputs.size() &&
+        begin % (vectorOf(y.format) * sizeOf(y.type)) == 0)
         rows.bytes = rowsOf(y, axis).step - begin;
     return rows;
 }
@@ -179,9 +180,11 @@ std::vector<Formats> formats(Problem const& p)
     int const rank = p.outputs[0].dims.rank;
     bool const anyConstant =
         std::any_of(p.inputs.begin(), p.inputs.end(), [](TensorSpec const& t) { return t.constant != nullptr; });
-    if (isFloating(p.outputs[0].type) && rank >= 3 && !anyConstant &&
-        p.node->attrsAs<Attrs>().axis == channelAxis(Format::kHWC8, rank))
-        list.push_back(channelsLastFormats(p, Format::kHWC8));
+    DataType const type = p.outputs[0].type;
+    Format const pixels = pixelVectorsOf(type);
+    if ((isFloating(type) || type == DataType::kInt8) && rank >= 3 && !anyConstant &&
+        p.node->attrsAs<Attrs>().axis == channelAxis(pixels, rank))
+        list.push_back(channelsLastFormats(p, pixels));
     return list;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/concatenation/op.h"
 
+#include "base/pixel_vectors.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::concatenation {
@@ -53,14 +54,14 @@ Result<void> infer(ir::InferContext& ctx)
 }
 
 // Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one after the other. By pixels: whole
-// cache lines of each pixel, in kHWC8 whole vectors.
+// cache lines of each pixel, or whole vectors.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     int const axis = node.attrsAs<Attrs>().axis;
-    bool const isVectors = out[0].format == Format::kHWC8 && out[0].dims.rank == 4;
+    bool const isVectors = isPixelVectors(out[0].format) && out[0].dims.rank == 4;
     bool const pixels = out[0].format == Format::kChannelsLast || isVectors;
     for (TensorRef const& x : in) {
-        int64_t const unit = isVectors ? vectorOf(Format::kHWC8) : kCacheLine / sizeOf(x.type);
+        int64_t const unit = isVectors ? vectorOf(x.format) : kCacheLine / sizeOf(x.type);
         if (x.format != out[0].format || (pixels && x.dims[1] % unit != 0))
             return {};
     }

@@ -6,7 +6,6 @@
 #include "families/convolution/cuda_deconv_f16.h"
 #include "families/convolution/cuda_deconv_f32.h"
 #include "families/convolution/cuda_plain_convolution.h"
-#include "families/elementwise/cuda_epilogue.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::convolution {
@@ -47,7 +46,7 @@ constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convol
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 
-constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels, supportsFloats};
+constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 
 } // namespace
 

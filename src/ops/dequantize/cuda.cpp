@@ -13,14 +13,19 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
-    // Elements of i8 come as doubles.
     return pointwiseKernels(p, {"dequantize",
                                 {0, 1},
-                                "TW_INLINE float apply(double x, float scale) { return __fmul_rn(float(x), scale); }\n",
-                                views});
+                                "TW_INLINE float apply(float x, float scale) { return __fmul_rn(x, scale); }\n",
+                                views,
+                                true});
 }
 
-constexpr CudaTactic kPlain{"dequantize_any_plain_cuda", 1, generate};
+std::vector<Formats> formats(Problem const& p)
+{
+    return pointwiseFormats(p, {0, 1}, views);
+}
+
+constexpr CudaTactic kPlain{"dequantize_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/cuda_epilogue.h"
 #include "families/gemm/cuda_cublaslt.h"
 #include "families/gemm/cuda_gemm_f32.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
@@ -28,7 +27,7 @@ constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32x3>("matrix_
 constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Algorithm::kCores>("matrix_multiply_f32_simt_sm80", 1);
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
-constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::generatePlain, supportsFloats};
+constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::generatePlain};
 
 } // namespace
 

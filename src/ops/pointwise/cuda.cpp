@@ -117,17 +117,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
     bool const isHalf = p.outputs[0].type == DataType::kHalf, rounds = isQuantized(*p.node);
-    Pointwise what{"pointwise", {}, isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "", views};
+    Pointwise what{"pointwise", {}, isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "", views, true};
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {
         what.inputs.push_back(i);
-        if (p.inputs[size_t(i)].type == DataType::kInt8) { // comes as a double
-            parameters += (i ? ", double i" : "double i") + std::to_string(i);
-            body += "    float const " + name(i) + " = float(i" + std::to_string(i) + ");\n";
-        } else {
-            parameters += (i ? ", float " : "float ") + name(i);
-        }
+        parameters += (i ? ", float " : "float ") + name(i);
     }
     for (size_t s = 0; s < program.steps.size(); ++s) {
         kernels::jit::PointwiseStep const& step = program.steps[s];
@@ -152,7 +147,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, inputs, views);
 }
 
-constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 3, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -73,6 +73,8 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, generateNhwc, supportsNhwcOnCuda, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kNhwcF32{
     "pooling_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32OnCuda, configsOfNhwc, formatsOfNhwc};
+constexpr CudaTactic kNhwcI8{"pooling_i8_nhwc_cuda", 1, generateNhwc, supportsNhwcI8OnCuda, configsOfNhwc,
+                             formatsOfNhwc};
 constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, generateNchw, supportsNchwOnCuda, configsOfNchw};
 constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, generateBands, supportsBandsOnCuda, configsOfBands};
 constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernels>};
@@ -81,7 +83,7 @@ constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernel
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kNchw, &kBands, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kNhwcI8, &kNchw, &kBands, &kPlain};
     return kList;
 }
 

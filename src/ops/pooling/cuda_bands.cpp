@@ -148,6 +148,8 @@ Result<void> BandKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 Support supportsBandsOnCuda(Problem const& p)
 {
+    if (!isFloating(p.inputs[0].type))
+        return Support::no("takes f16 and f32 only");
     if (Support const s = supportsWindows(p); !s.ok)
         return s;
     auto const& a = p.node->attrsAs<Attrs>();

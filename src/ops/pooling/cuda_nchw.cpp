@@ -121,6 +121,8 @@ Result<void> PlaneKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 Support supportsNchwOnCuda(Problem const& p)
 {
+    if (!isFloating(p.inputs[0].type))
+        return Support::no("takes f16 and f32 only");
     if (Support const s = supportsWindows(p); !s.ok)
         return s;
     if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())

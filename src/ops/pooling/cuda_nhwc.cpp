@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/pixel_vectors.h"
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_pixels_params.h"
@@ -130,6 +131,10 @@ Support supportsNhwcOnCuda(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
+Support supportsNhwcI8OnCuda(Problem const& p)
+{
+    return supports(p, DataType::kInt8);
+}
 Support supportsNhwcF32OnCuda(Problem const& p)
 {
     return supports(p, DataType::kFloat);
@@ -168,7 +173,7 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
-    return {channelsLastFormats(p, Format::kHWC8)};
+    return {channelsLastFormats(p, pixelVectorsOf(p.inputs[0].type))};
 }
 
 std::unique_ptr<CudaKernels> generateNhwc(Problem const& p, Config const& config)

@@ -8,8 +8,6 @@ namespace tw::ops::pooling {
 Support supportsWindows(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (!isFloating(p.inputs[0].type))
-        return Support::no("takes f16 and f32 only");
     if (a.kind == Kind::kMaxAverageBlend)
         return Support::no("does not blend maximum and average");
     if (a.window.size() != 2)

@@ -7,7 +7,7 @@
 
 namespace tw::ops::pooling {
 
-// FP16 or FP32, maximum or average, sizes that are counted in 32 bits.
+// Maximum or average, sizes that are counted in 32 bits.
 Support supportsWindows(Problem const& problem);
 
 // At the optimum or at the maximum.

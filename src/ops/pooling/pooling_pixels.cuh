@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in kHWC8: what the kernels of windows and of strips share. A pack is V channels.
+// Images by pixels: what the kernels of windows and of strips share. A pack is V channels.
 //   type T; int R, S: the window; int STEP_H, STEP_W; int ROWS: of y, of a thread; int THREADS; bool AVERAGES; bool EXCLUDES:
 //   padding does not count
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
+#include "ops/pooling/pooling_pixels_bytes.cuh"
 #include "ops/pooling/pooling_pixels_params.h"
 
 namespace tw::ops::pooling {
@@ -105,17 +106,27 @@ struct Sum
         return y;
     }
 };
-template <bool IsSum>
+template <bool IsSum, bool IsOfBytes>
 struct Chosen
 {
     using Type = Largest;
 };
 template <>
-struct Chosen<true>
+struct Chosen<true, false>
 {
     using Type = Sum;
 };
-using Joined = Chosen<AVERAGES>::Type;
+template <>
+struct Chosen<false, true>
+{
+    using Type = LargestBytes;
+};
+template <>
+struct Chosen<true, true>
+{
+    using Type = SumOfBytes;
+};
+using Joined = Chosen<AVERAGES, V == 16>::Type;
 // Positions of a window along one axis that count for the average.
 TW_INLINE int counted(int start, int window, int in, int after)
 {

@@ -19,7 +19,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
         {"quantize", {0, 1}, "TW_INLINE float apply(float x, float scale) { return __fdiv_rn(x, scale); }\n", views});
 }
 
-constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 1, generate};
+std::vector<Formats> formats(Problem const& p)
+{
+    return pointwiseFormats(p, {0, 1}, views);
+}
+
+constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

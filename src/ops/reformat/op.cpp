@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reformat/op.h"
 
+#include "base/pixel_vectors.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reformat {
@@ -40,7 +41,10 @@ std::vector<Formats> formatPairs(Problem const& problem)
 {
     std::vector<Formats> list{linearFormats(problem)};
     int const rank = problem.inputs[0].dims.rank;
-    auto isWorking = [](Format f) { return f == Format::kLinear || f == Format::kChannelsLast || f == Format::kHWC8; };
+    Format const pixels = pixelVectorsOf(problem.inputs[0].type);
+    auto isWorking = [&](Format f) {
+        return f == Format::kLinear || f == Format::kChannelsLast || f == Format::kHWC8 || f == pixels;
+    };
     for (Format from : kFormats)
         for (Format to : kFormats) {
             bool const isLinear = from == Format::kLinear || to == Format::kLinear;

@@ -63,6 +63,7 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, generateNhwc, supportsNhwc, nullptr, formatsOfNhwc};
 constexpr CudaTactic kNhwcF32{"resize_f32_nhwc_cuda", 1, generateNhwc, supportsNhwcF32, nullptr, formatsOfNhwc};
+constexpr CudaTactic kNhwcI8{"resize_i8_nhwc_cuda", 1, generateNhwc, supportsNhwcI8, nullptr, formatsOfNhwc};
 constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
 constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes,
                              formatsOfPlanes};
@@ -75,7 +76,8 @@ constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes, &kStrips, &kRows, &kNhwc, &kNhwcF32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes,  &kStrips, &kRows,
+                                              &kNhwc,  &kNhwcF32, &kNhwcI8, &kPlain};
     return kList;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_pixels_params.h"
@@ -19,6 +20,8 @@ Support supports(Problem const& p, DataType type)
     TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
     if (x.type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (type == DataType::kInt8 && a.mode != Mode::kNearest)
+        return Support::no("takes the nearest of i8 only");
     if (a.mode == Mode::kCubic)
         return Support::no("does not mix by cubic weights");
     int const rank = x.dims.rank;
@@ -32,7 +35,7 @@ Support supports(Problem const& p, DataType type)
         if (scale.over != scale.under)
             return Support::no("resizes the two axes behind the channels only");
     }
-    if (isWide(p) || storageCount(Format::kHWC8, y.type, y.maxDims) >= INT32_MAX)
+    if (isWide(p) || storageCount(pixelVectorsOf(type), y.type, y.maxDims) >= INT32_MAX)
         return Support::no("counts in 32 bits");
     return Support::yes();
 }
@@ -94,6 +97,10 @@ Support supportsNhwc(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
+Support supportsNhwcI8(Problem const& p)
+{
+    return supports(p, DataType::kInt8);
+}
 Support supportsNhwcF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
@@ -104,7 +111,7 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
         return {};
     Formats f = linearFormats(p);
-    f.inputs[0] = f.outputs[0] = Format::kHWC8;
+    f.inputs[0] = f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
     return {f};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of FP16 and FP32 images in Format::kHWC8: nearest, and linear mixes of up to 2 x 2 pixels; 16 bytes of
-// channels for each thread.
+// Resizing of FP16, FP32 and i8 images by pixels (pixelVectorsOf()): nearest, and linear mixes of floats of up to 2 x 2
+// pixels; 16 bytes of channels for each thread.
 #pragma once
 
 #include "ops/resize/op.h"
@@ -11,6 +11,7 @@ namespace tw::ops::resize {
 std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
 Support supportsNhwc(Problem const& problem);    // FP16
 Support supportsNhwcF32(Problem const& problem); // FP32
+Support supportsNhwcI8(Problem const& problem);  // i8
 std::vector<Formats> formatsOfNhwc(Problem const& problem);
 
 } // namespace tw::ops::resize

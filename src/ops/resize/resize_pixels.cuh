@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16 bytes of channels a thread.
-//   type T: f16, f32; bool kIsNearest, kExcludesOutside
+//   type T: f16, f32, and i8 where kIsNearest; bool kIsNearest, kExcludesOutside
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/pixel_vectors.h"
 #include "families/copy/cuda_slice.h"
 #include "ops/slice/op.h"
 
@@ -31,10 +32,11 @@ Segments segmentsOf(Problem const& p)
 std::vector<Formats> formats(Problem const& p)
 {
     std::vector<Formats> list{linearFormats(p)};
-    if (isFloating(p.outputs[0].type) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
+    DataType const type = p.outputs[0].type;
+    if ((isFloating(type) || type == DataType::kInt8) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
         p.node->attrsAs<Attrs>().mode == Mode::kStrict) {
         list.push_back(linearFormats(p));
-        list.back().inputs[0] = list.back().outputs[0] = Format::kHWC8;
+        list.back().inputs[0] = list.back().outputs[0] = pixelVectorsOf(type);
     }
     return list;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pixel_vectors.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::slice {
@@ -150,13 +151,13 @@ bool isShapeInput(ir::Node const&, size_t i)
     return i >= 1 && i <= 3;
 }
 
-// By pixels: whole cache lines of every pixel, in kHWC8 whole vectors.
+// By pixels: whole cache lines of every pixel, or whole vectors.
 std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps const& s, DataType type, Format format)
 {
     for (int d = 0; d < x.rank; ++d)
         if (s.stride[d] != 1 || (d != 1 && (s.start[d] != 0 || x[d] != y[d])))
             return {};
-    int64_t const line = format == Format::kHWC8 ? vectorOf(format) : kCacheLine / sizeOf(type);
+    int64_t const line = isPixelVectors(format) ? vectorOf(format) : kCacheLine / sizeOf(type);
     if (s.start[1] % line != 0 || y[1] % line != 0 || s.start[1] < 0 || s.start[1] > x[1] - y[1])
         return {};
     return {ir::Alias{true, 0, s.start[1]}};
@@ -174,7 +175,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     Steps const s = stepsOf(node.attrsAs<Attrs>(), data(1), data(3), x.rank);
     if (in[0].format != out[0].format)
         return {};
-    if (in[0].format == Format::kChannelsLast || (in[0].format == Format::kHWC8 && x.rank == 4))
+    if (in[0].format == Format::kChannelsLast || (isPixelVectors(in[0].format) && x.rank == 4))
         return pixelAliases(x, y, s, in[0].type, in[0].format);
     if (in[0].format != Format::kLinear)
         return {};

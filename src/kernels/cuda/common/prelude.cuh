@@ -140,7 +140,12 @@ template <>
 struct From<i8>
 { // half to even, saturated, NaN gives 0
     static TW_INLINE i8 value(double v) { return v != v ? i8(0) : i8(fmin(fmax(rint(v), -128.0), 127.0)); }
-    static TW_INLINE i8 value(float v) { return value(double(v)); }
+    static TW_INLINE i8 value(float v)
+    {
+        i32 y;
+        asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(y) : "f"(v));
+        return v != v ? i8(0) : i8(y);
+    }
     static TW_INLINE i8 value(int v) { return i8(v < -128 ? -128 : v > 127 ? 127 : v); }
 };
 template <>

@@ -43,6 +43,7 @@ constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32
 constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_mma_sm80");
 constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
 constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
+constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 
@@ -56,7 +57,7 @@ std::span<Tactic const* const> cudaTactics()
         &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,     &kNchw,
         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32, &kProductsTf32,
         &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,       &kNdTf32,
-        &kNdF32,   &kCudnn,       &kCudnnTf32,  &kPlain};
+        &kNdF32,   &kNdI8,        &kCudnn,      &kCudnnTf32,      &kPlain};
     return kList;
 }
 

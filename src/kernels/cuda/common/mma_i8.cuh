@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sync of i8 with exact sums (sm_80): factors from shared memory, and the way of sums to y. After
 // integerEndSource().
-//   bool ALIGNED   rows of y and of the residual come in steps of 8 columns, aligned to 8 elements or 16 bytes
+//   bool ALIGNED   rows of y and of the residual come in steps of 4 columns, each aligned
 //
 // Of 16 rows of a factor mma.sync takes 8 as its first and 8 as its second half; here these are the even and the odd
 // ones. Then a thread has four neighbouring columns of y, and bytes that lie [k, rows] come apart as pairs of rows:
@@ -81,7 +81,50 @@ struct alignas(sizeof(T) * 4) FourOf
     T v[4];
 };
 
-// The ends of GROUPS times 16 columns, GROUPS 1 or 2: a thread has columns 4 (lane % 4) and the next of each 16.
+// What is rounded to y, of the sums of four columns or as many as there are (`left`).
+TW_INLINE void endFour(float (&v)[4], i32 const (&sum)[4], float const (&scale)[4], float const (&bias)[4],
+                       EndNumbers const& numbers, EndResidual const* residual, int left)
+{
+    FourOf<EndResidual> r = {};
+    if constexpr (END_RESIDUAL && ALIGNED) {
+        if (left > 0)
+            r = *reinterpret_cast<FourOf<EndResidual> const*>(residual);
+    } else if constexpr (END_RESIDUAL) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            if (i < left)
+                r.v[i] = residual[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        v[i] = endOf(sum[i], scale[i], bias[i], r.v[i], numbers);
+}
+TW_INLINE u32 packFour(float const (&v)[4], i8 const* table)
+{
+    return packBytes(endByte(v[0], table), endByte(v[1], table), endByte(v[2], table), endByte(v[3], table));
+}
+TW_INLINE void putFour(EndElement* to, float const (&v)[4], i8 const* table, int left)
+{
+    if constexpr (!ALIGNED) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            if (i < left)
+                endStore(to + i, v[i], table);
+    } else if (left > 0) {
+        if constexpr (sizeof(EndElement) == 1) {
+            *reinterpret_cast<u32*>(to) = packFour(v, table);
+        } else {
+            FourOf<EndElement> out;
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                endStore(&out.v[i], v[i], table);
+            *reinterpret_cast<FourOf<EndElement>*>(to) = out;
+        }
+    }
+}
+
+// The ends of GROUPS times 16 columns, GROUPS 1 or 2: a thread has columns 4 (lane % 4) and the next of each 16. Where
+// ALIGNED, rows come in steps of 8 columns.
 template <int GROUPS>
 struct EndColumns
 {
@@ -106,57 +149,20 @@ struct EndColumns
         int const t = lane % 4 * 4;
         float v[GROUPS][4];
 #pragma unroll
-        for (int g = 0; g < GROUPS; ++g) {
-            FourOf<EndResidual> r = {};
-            int const c = g * 16 + t;
-            if constexpr (END_RESIDUAL) {
-                if constexpr (ALIGNED) {
-                    if (c < left)
-                        r = *reinterpret_cast<FourOf<EndResidual> const*>(residual + c);
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 4; ++i)
-                        if (c + i < left)
-                            r.v[i] = residual[c + i];
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                v[g][i] = endOf(sum[g][i], scale[g][i], bias[g][i], r.v[i], numbers);
-        }
-        if constexpr (!ALIGNED) {
-#pragma unroll
-            for (int g = 0; g < GROUPS; ++g)
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    if (g * 16 + t + i < left)
-                        endStore(y + g * 16 + t + i, v[g][i], table);
-        } else if constexpr (sizeof(EndElement) == 1) {
-            u32 word[GROUPS];
-#pragma unroll
-            for (int g = 0; g < GROUPS; ++g)
-                word[g] = packBytes(endByte(v[g][0], table), endByte(v[g][1], table), endByte(v[g][2], table),
-                                    endByte(v[g][3], table));
-            if constexpr (GROUPS == 2) { // lanes side by side change words, so that 32 bytes of a row leave together
-                bool const odd = lane % 2 != 0;
-                u32 const other = __shfl_xor_sync(0xffffffffu, odd ? word[0] : word[GROUPS - 1], 1);
-                int const c = odd ? 16 + t - 4 : t;
-                if (c < left)
-                    *reinterpret_cast<uint2*>(y + c) =
-                        odd ? make_uint2(other, word[GROUPS - 1]) : make_uint2(word[0], other);
-            } else if (t < left) {
-                *reinterpret_cast<u32*>(y + t) = word[0];
-            }
+        for (int g = 0; g < GROUPS; ++g)
+            endFour(v[g], sum[g], scale[g], bias[g], numbers, residual + g * 16 + t, left - g * 16 - t);
+        if constexpr (ALIGNED && GROUPS == 2 && sizeof(EndElement) == 1) {
+            // Lanes side by side change words, so that 32 bytes of a row leave together.
+            u32 const word[2] = {packFour(v[0], table), packFour(v[1], table)};
+            bool const odd = lane % 2 != 0;
+            u32 const other = __shfl_xor_sync(0xffffffffu, odd ? word[0] : word[1], 1);
+            int const c = odd ? 16 + t - 4 : t;
+            if (c < left)
+                *reinterpret_cast<uint2*>(y + c) = odd ? make_uint2(other, word[1]) : make_uint2(word[0], other);
         } else {
 #pragma unroll
             for (int g = 0; g < GROUPS; ++g)
-                if (g * 16 + t < left) {
-                    FourOf<EndElement> out;
-#pragma unroll
-                    for (int i = 0; i < 4; ++i)
-                        endStore(&out.v[i], v[g][i], table);
-                    *reinterpret_cast<FourOf<EndElement>*>(y + g * 16 + t) = out;
-                }
+                putFour(y + g * 16 + t, v[g], table, left - g * 16 - t);
         }
     }
 };

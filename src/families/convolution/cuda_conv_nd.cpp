@@ -9,6 +9,7 @@
 #include "families/convolution/cuda_conv_f32.h"
 #include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "kernels/cuda/conv/mma_nd.h"
 #include "ops/convolution/op.h"
@@ -104,13 +105,18 @@ conv::Spec baseOf(Problem const& p, Operand operand)
 {
     Geometry const g = geometryOf(p, true);
     conv::Spec s;
+    s.integers = operand == Operand::kInt8;
     s.half = operand == Operand::kHalf;
     s.tf32x3 = operand == Operand::kTf32x3;
-    s.vector = s.half ? 8 : 4;
+    // Pixels of i8 are whole 16 bytes, but in kDHWC8.
+    s.vector = s.integers ? (p.inputs[1].dims.rank == 5 ? 8 : 16) : s.half ? 8 : 4;
     while (g.groups > 1 && g.c / g.groups % s.vector != 0)
         s.vector /= 2;
     s.aligned = filtersOf(g) / g.groups % 4 == 0;
-    s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
+    if (s.integers)
+        s.end = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+    else
+        s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
     return s;
 }
 
@@ -176,6 +182,7 @@ public:
     {}
     Result<std::vector<std::string>> pack(Problem const& problem) const override;
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    bool readsOnDevice(size_t i) const override { return i != 1 && (i != 2 || spec_.integers); }
 
 private:
     WindowKind const kind_;
@@ -184,7 +191,10 @@ private:
 
 Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
 {
-    return std::vector<std::string>{conv_f16::packBias(p, filtersOf(packed_)), packFilters(p, spec_, kind_)};
+    std::vector<std::string> parts{packFilters(p, spec_, kind_)};
+    if (!spec_.integers)
+        parts.push_back(conv_f16::packBias(p, filtersOf(packed_)));
+    return parts;
 }
 
 Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
@@ -200,12 +210,16 @@ Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
     conv::Args& a = l.args;
     a.x = x.data;
     a.y = y.data;
-    a.bias = static_cast<float const*>(launch.packed(0));
-    a.filters = launch.packed(1);
-    if (args.inputs.size() > 3 && args.inputs[3].data) {
-        a.residual = args.inputs[3].data;
-        a.pixelResidual = args.inputs[3].pixelStride();
+    a.filters = launch.packed(0);
+    if (args.inputs.size() > Epilogue::kResidual && args.inputs[Epilogue::kResidual].data) {
+        a.residual = args.inputs[Epilogue::kResidual].data;
+        a.pixelResidual = args.inputs[Epilogue::kResidual].pixelStride();
     }
+    if (spec_.integers) {
+        conv::IntegerArgs b{a, integerEndArgs(args), int32_t(g.k)};
+        return launch.withGeometry(0, l.geometry, {&b});
+    }
+    a.bias = static_cast<float const*>(launch.packed(1));
     return launch.withGeometry(0, l.geometry, {&a});
 }
 
@@ -216,16 +230,17 @@ Support Tactics::supports(Problem const& p, Operand operand)
     WindowKind const kind = kindOf(p);
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
-    DataType const type = operand == Operand::kHalf ? DataType::kHalf : DataType::kFloat;
+    bool const integers = operand == Operand::kInt8;
+    DataType const type = integers ? DataType::kInt8 : operand == Operand::kHalf ? DataType::kHalf : DataType::kFloat;
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
-    if (x.type != type || w.type != type || p.outputs[0].type != type)
+    if (x.type != type || w.type != type || (!integers && p.outputs[0].type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
-    if (!w.constant || (hasBias && !p.inputs[2].constant))
+    if (!w.constant || (!integers && hasBias && !p.inputs[2].constant))
         return Support::no("takes constant filters and biases only");
     if (w.dims.volume() == 0)
         return Support::no("needs channels and filters");
-    if (kind == WindowKind::kConvolution && w.dims.rank == 4)
+    if (!integers && kind == WindowKind::kConvolution && w.dims.rank == 4)
         return Support::no("leaves 2-D windows to kernels of their own");
     constexpr int64_t kLimit = int64_t(1) << 24;
     Geometry const g = geometryOf(p, true);
@@ -260,13 +275,17 @@ std::vector<Config> Tactics::configs(Problem const& p, Operand operand)
 std::vector<Formats> Tactics::formats(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
-    Format const format = p.inputs[1].dims.rank == 5 ? Format::kDHWC8 : Format::kHWC8;
-    if (rank < leastRankOf(format) || p.inputs[0].constant)
+    bool const isVolume = p.inputs[1].dims.rank == 5;
+    auto const formatOf = [&](TensorSpec const& t) {
+        return isVolume ? Format::kDHWC8 : t.type == DataType::kInt8 ? Format::kHWC16 : Format::kHWC8;
+    };
+    if (rank < leastRankOf(formatOf(p.inputs[0])) || p.inputs[0].constant)
         return {};
     Formats f = linearFormats(p);
-    f.inputs[0] = f.outputs[0] = format;
+    f.inputs[0] = formatOf(p.inputs[0]);
+    f.outputs[0] = formatOf(p.outputs[0]);
     if (conv_f16::hasResidual(p))
-        f.inputs[3] = format;
+        f.inputs[3] = formatOf(p.inputs[3]);
     return {f};
 }
 

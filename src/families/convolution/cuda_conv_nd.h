@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over 2 and 3 axes and transposed ones, with any window, stride, dilation, padding and groups, constant
-// filters: kernels/cuda/conv/mma_nd.h. x, residual and y pixel by pixel (kHWC8, kDHWC8).
+// filters: kernels/cuda/conv/mma_nd.h. x, residual and y pixel by pixel (kHWC8, kDHWC8; of i8 kHWC16).
 #pragma once
 
 #include "tactic/cuda_tactic.h"
@@ -12,6 +12,7 @@ enum class Operand : int
     kHalf,
     kTf32,
     kTf32x3, // FP32 whose factors are three TF32 products
+    kInt8,   // exact sums, whose end makes i8 or floats
 };
 
 struct Tactics

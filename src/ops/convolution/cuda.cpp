@@ -43,6 +43,7 @@ constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32
 constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_mma_sm80");
 constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
 constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
+constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 

@@ -12,6 +12,13 @@
 namespace tw::cuda {
 
 constexpr int64_t kSharedLimit = 227 * 1024; // bytes of shared memory that a block of capability 9.0 may have
+// The same of another capability.
+constexpr int64_t sharedLimitOf(int capability)
+{
+    if (capability >= 120 || capability == 86 || capability == 89)
+        return 99 * 1024;
+    return capability < 90 ? 163 * 1024 : kSharedLimit;
+}
 
 inline int64_t ceilDiv(int64_t a, int64_t b)
 {

@@ -12,27 +12,24 @@ namespace {
 
 constexpr int kThreads = 256;
 
-int elementBytes(Spec const& s)
-{
-    return s.half ? 2 : 4;
-}
-
 } // namespace
 
 int64_t Spec::sharedBytes() const
 {
-    int64_t const operands = int64_t(stages) * (tileM + tileN) * kStepK * elementBytes(*this);
+    int64_t const operands = int64_t(stages) * (tileM + tileN) * stepK() * bytes();
     return std::max(operands, int64_t(tileM) * (tileN + 8) * 4);
 }
 
 std::string Spec::name() const
 {
     return std::string("conv_nd_") +
-           (half     ? "f16_"
+           (integers ? "i8_"
+            : half   ? "f16_"
             : tf32x3 ? "f32_"
                      : "tf32_") +
-           std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kStepK) + "_s" +
-           std::to_string(stages) + "_v" + std::to_string(vector) + (aligned ? "" : "_unaligned") + "_sm80";
+           std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(stepK()) + "_s" +
+           std::to_string(stages) + "_v" + std::to_string(vector) + (aligned ? "" : "_unaligned") +
+           (integers ? "_" + end.name() : "") + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -44,8 +41,8 @@ char const* unsupported(Spec const& s)
         return "two sums for each element fit the registers for tiles of at most 128 x 64";
     if (s.stages < 2 || s.stages > 6 || s.sharedBytes() > 160 * 1024)
         return "2 to 6 stages";
-    if ((s.vector != 1 && s.vector != 2 && s.vector != 4 && s.vector != 8) || s.vector * elementBytes(s) > 16)
-        return "copies of 1, 2, 4 or 8 elements, of 16 bytes at most";
+    if (s.vector < 1 || s.vector & (s.vector - 1) || s.vector * s.bytes() > 16)
+        return "copies of 1, 2, 4, .. elements, of 16 bytes at most";
     if (s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8)
         return "1, 2, 4 or 8 blocks share a tile";
     return nullptr;
@@ -67,7 +64,7 @@ char const* unsupported(Spec const& s, Shape const& g)
         return "counts in 32 bits";
     if (g.phases() * g.groups > kMostBlocks || (g.k / g.groups + s.tileN - 1) / s.tileN > kMostBlocks)
         return "at most 65535 groups, phases and tiles of filters";
-    if (s.split > paddedK(s, g) / kStepK)
+    if (s.split > paddedK(s, g) / s.stepK())
         return "k has fewer steps than the blocks that would share them";
     return nullptr;
 }
@@ -75,10 +72,15 @@ char const* unsupported(Spec const& s, Shape const& g)
 std::string source(Spec const& s)
 {
     bool const isLarge = s.tileM * s.tileN * (s.tf32x3 ? 2 : 1) > 8192;
+    std::string const tiles = constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
+                              constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) +
+                              flag("ALIGNED", s.aligned);
+    if (s.integers)
+        return include("kernels/cuda/common/matrix.cuh") + integerEndSource(s.end) + type("Element", "i8") + tiles +
+               include("kernels/cuda/conv/mma_nd_i8.cuh") + include("kernels/cuda/conv/mma_nd.cuh");
     return include("kernels/cuda/common/matrix.cuh") + s.activation + type("Element", s.half ? "f16" : "float") +
-           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
-           constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) + flag("IS_HALF", s.half) +
-           flag("TF32X3", s.tf32x3) + flag("ALIGNED", s.aligned) + include("kernels/cuda/conv/mma_nd.cuh");
+           tiles + flag("IS_HALF", s.half) + flag("TF32X3", s.tf32x3) + include("kernels/cuda/conv/mma_nd_floats.cuh") +
+           include("kernels/cuda/conv/mma_nd.cuh");
 }
 
 int64_t innerOf(Spec const& s, Shape const& g)
@@ -89,7 +91,7 @@ int64_t innerOf(Spec const& s, Shape const& g)
 
 int64_t paddedK(Spec const& s, Shape const& g)
 {
-    return std::max<int64_t>((g.taps() * innerOf(s, g) + kStepK - 1) / kStepK, 1) * kStepK;
+    return std::max<int64_t>((g.taps() * innerOf(s, g) + s.stepK() - 1) / s.stepK(), 1) * s.stepK();
 }
 
 Launch launch(Spec const& s, Shape const& g, int64_t pixelX, int64_t pixelY)
@@ -107,7 +109,7 @@ Launch launch(Spec const& s, Shape const& g, int64_t pixelX, int64_t pixelY)
     a.channels = int32_t(g.c / g.groups);
     a.inner = int32_t(innerOf(s, g));
     a.paddedK = int32_t(paddedK(s, g));
-    a.stepsK = a.paddedK / kStepK;
+    a.stepsK = a.paddedK / s.stepK();
     for (int i = 0; i < 3; ++i) {
         a.axes[i] = g.axes[i];
         a.positions[i] = divBy(g.axes[i].positions());
@@ -125,14 +127,16 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
 {
     // Clocks: products at the rate of mma.sync, 50 bytes of operands, waiting for the step; a block's first operands
     // are 1500 clocks on their way.
-    constexpr double kClocksPerUs = 1900, kHalfRate = 1300, kTf32Rate = 650, kBytes = 50, kWait = 60;
+    constexpr double kClocksPerUs = 1900, kHalfRate = 1300, kIntegerRate = 2600, kTf32Rate = 650, kBytes = 50,
+                     kWait = 60;
     auto tiles = [](int64_t n, int64_t each) { return (n + each - 1) / each; };
-    int64_t const steps = tiles(paddedK(s, g) / kStepK, s.split);
+    int64_t const steps = tiles(paddedK(s, g) / s.stepK(), s.split);
     int64_t const blocks = tiles(g.rows(), s.tileM) * tiles(g.k / g.groups, s.tileN) * g.groups * g.phases() * s.split;
-    double const rate = s.half ? kHalfRate : s.tf32x3 ? kTf32Rate / 3 : kTf32Rate;
-    double const products = double(s.tileM) * s.tileN * kStepK / rate;
-    double const bytes = double(s.tileM + s.tileN) * kStepK * elementBytes(s) / kBytes;
-    double const step = std::max(products, bytes) + kWait + (s.vector == 1 ? s.tileM * 8 : 0);
+    double const rate = s.integers ? kIntegerRate : s.half ? kHalfRate : s.tf32x3 ? kTf32Rate / 3 : kTf32Rate;
+    double const products = double(s.tileM) * s.tileN * s.stepK() / rate;
+    double const bytes = double(s.tileM + s.tileN) * s.stepK() * s.bytes() / kBytes;
+    double const step = std::max(products, bytes) + kWait +
+                        (s.vector == 1 || s.vector * s.bytes() < 4 ? s.tileM * s.stepK() / (s.vector * 4) : 0);
     double const write = double(s.tileM) * s.tileN / s.split / 4 + 600 + (s.split > 1 ? 1200 + 200 * s.split : 0);
     double const rounds = double(tiles(blocks, std::max(multiprocessors, 1)));
     return (3500 + rounds * (double(steps) * step + write)) / kClocksPerUs;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over up to three axes, transposed ones too, as implicit matrix products by mma.sync, for compute
 // capability 8.0 and later: any channels, windows, strides, dilations, padding and groups; x and y pixel by pixel
-// ([n, d, h, w, c]), FP16, or FP32 with factors rounded to TF32, or as three TF32 products that keep 21 of 24 bits.
+// ([n, d, h, w, c]), FP16, or FP32 with factors rounded to TF32, or as three TF32 products that keep 21 of 24 bits; or x
+// of i8, whose exact sums end as integer_end.h says.
 //
 // Rows are output positions, columns filters, k runs over taps and channels as x has them in memory. A transposed
 // convolution of stride S is S convolutions of stride 1 along each axis (phases): outputs o = q S + p of one p read the
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/common/integer_end.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "kernels/cuda/conv/mma_nd_params.h"
@@ -33,7 +35,9 @@ struct Shape
 
 struct Spec
 {
-    bool half = true;           // x, y and filters are FP16, else FP32
+    bool integers = false;      // x and filters are i8; activation is a part of the end
+    IntegerEnd end;             // of integers
+    bool half = true;           // of floats: x, y and filters are FP16, else FP32
     bool tf32x3 = false;        // FP32: 3xTF32: three products for one, else factors are rounded to TF32
     int tileM = 64, tileN = 64; // positions: 64, 128; filters: 32, 64, 128
     int stages = 4;
@@ -42,6 +46,8 @@ struct Spec
     int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
     std::string activation; // source of `template <class T> T activate(T)`
 
+    int bytes() const { return integers ? 1 : half ? 2 : 4; } // of an element of x
+    int stepK() const { return stepOf(bytes()); }
     int64_t sharedBytes() const;
     std::string name() const; // "conv_nd_f16_64x64x32_s4_v8_sm80"
 };
@@ -58,6 +64,7 @@ int64_t innerOf(Spec const& spec, Shape const& shape);
 int64_t paddedK(Spec const& spec, Shape const& shape);
 
 using Args = ArgsOf<void>;
+using IntegerArgs = IntegerArgsOf<void>;
 
 struct Launch
 {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/cuda/common/integer_end_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::cuda::conv_nd {
 
-constexpr int kMostPhases = 16, kStepK = 32;
+constexpr int kMostPhases = 16;
+// Elements of k that a step takes, of so many bytes each: 64 bytes, of FP32 128.
+constexpr int stepOf(int bytes)
+{
+    return bytes == 1 ? 64 : 32;
+}
 
 // Along one axis: position q of phase p reads x at q * stride + begin[p] + t * step for its taps t < count[p], and
 // writes y at q * phases + p.
@@ -34,6 +40,14 @@ struct ArgsOf
     i32 groups = 1, channels = 1, inner = 1, paddedK = 0, stepsK = 0, unused = 0;
     Axis axes[3];
     Div positions[3];
+};
+// For i8: bias and residual are parts of the end, and y's type is its.
+template <class Element>
+struct IntegerArgsOf : ArgsOf<Element>
+{
+    IntegerEndArgs end;
+    i32 filtersY = 0; // those there are scales of
+    i32 unusedY = 0;
 };
 
 } // namespace tw::cuda::conv_nd

@@ -22,14 +22,6 @@ int heldPairs(Spec const& s)
     return ((s.vectorA == 1 ? s.tileM : 0) + (s.vectorB == 1 ? s.tileN : 0)) * kStepK / 2 / s.threads();
 }
 
-// Bytes of shared memory that a block may have.
-int64_t sharedLimit(int capability)
-{
-    if (capability >= 120 || capability == 86 || capability == 89)
-        return 99 * 1024;
-    return capability < 90 ? 163 * 1024 : kSharedLimit;
-}
-
 } // namespace
 
 int64_t Spec::stageBytes() const
@@ -175,7 +167,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                                       {128, 128, 2, 4, 4}, {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},
                                       {64, 64, 2, 2, 4},   {32, 128, 1, 4, 4},  {32, 64, 2, 2, 5},
                                       {64, 32, 2, 2, 5},   {16, 128, 1, 4, 5},  {16, 64, 1, 2, 6}};
-    int64_t const limit = sharedLimit(capability);
+    int64_t const limit = sharedLimitOf(capability);
     auto set = [&](Spec& s, Tile const& t) {
         s.tileM = t.m;
         s.tileN = t.n;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/integer_end_params.h"
+#include "kernels/cuda/common/params.h"
+
+namespace tw::cuda::gemm_mma_i8 {
+
+struct Args
+{
+    i8 const *a = nullptr, *b = nullptr;
+    void* y = nullptr; // [batches, m, n], as the residual
+    IntegerEndArgs end;
+    i64 lda = 0, ldb = 0;   // between stored rows
+    i64 endA = 0, endB = 0; // bytes of all of an operand
+    i32 m = 0, n = 0, k = 0, tilesM = 0, tilesN = 0, batches = 1;
+    Loop<2> batch; // a, b
+};
+
+} // namespace tw::cuda::gemm_mma_i8

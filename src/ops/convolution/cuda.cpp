@@ -57,7 +57,7 @@ std::span<Tactic const* const> cudaTactics()
         &kWgmmaInt8,    &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,
         &kNchw,         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32,
         &kProductsTf32, &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,
-        &kNdTf32,       &kNdF32,   &kCudnn,       &kCudnnTf32,  &kPlain};
+        &kNdTf32,       &kNdF32,   &kNdI8,        &kCudnn,      &kCudnnTf32,      &kPlain};
     return kList;
 }
 

@@ -35,9 +35,9 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kNorm,  &kNormApart, &kInt8,     &kHalf,         &kHalfMma,
-                                              &kTf32,  &kTf32x3,    &kTf32Mma,  &kF32Mma,       &kF32,
-                                              &kI8Mma, &kI8Mma,     &kCublasLt, &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNorm,  &kNormApart, &kInt8,         &kHalf,   &kHalfMma,
+                                              &kTf32,  &kTf32x3,    &kTf32Mma,      &kF32Mma, &kF32,
+                                              &kI8Mma, &kCublasLt,  &kCublasLtTf32, &kPlain};
     return kList;
 }
 

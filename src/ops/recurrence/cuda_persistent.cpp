@@ -19,7 +19,8 @@ namespace single = cuda::gemm_f32;
 using cuda::ceilDiv;
 
 constexpr int64_t kThreads = 256, kWarps = kThreads / 32, kMostBatch = 256, kAlign = 256;
-constexpr size_t kMostConfigs = 3;
+constexpr size_t kMostConfigs = 3; // of a kind
+constexpr int64_t kMostCluster = 16;
 constexpr int64_t kSmall = 64; // hidden units of a layer whose launches and barriers take all the time
 
 int64_t aligned(int64_t bytes)
@@ -36,8 +37,11 @@ bool hasWeights(Problem const& p)
 struct Plan
 {
     int64_t hidden = 1, units = 8, sideBySide = 1, batch = 1, gates = 1, directions = 1, elementBytes = 4;
-    bool resetsState = false;
+    int64_t groups = 1; // of sequences
+    bool resetsState = false, isCluster = false;
 
+    int64_t groupSize(int64_t sequences) const { return std::max<int64_t>(1, ceilDiv(sequences, groups)); }
+    int64_t buffers() const { return resetsState ? 3 : 2; }
     int64_t blocks() const { return ceilDiv(hidden, units); } // of a direction
     int64_t part() const { return 64 / elementBytes; }
     int64_t parts() const { return ceilDiv(hidden, part()); }
@@ -46,17 +50,25 @@ struct Plan
     // Groups of 8 sequences at once: sums of a thread and of all warps are limited.
     int64_t columns() const
     {
-        int64_t const wanted = batch <= 8 ? 1 : batch <= 16 ? 2 : 4;
+        int64_t const size = groupSize(batch), wanted = size <= 8 ? 1 : size <= 16 ? 2 : 4;
         return std::min(wanted, std::max<int64_t>(1, 16 / ceilDiv(gates * units, 16)));
+    }
+    int64_t rowWarps() const
+    {
+        int64_t const tiles = ceilDiv((resetsState ? 1 : gates) * units, 16);
+        return !isCluster || tiles < 2 ? 1 : tiles < 4 ? 2 : tiles < 8 ? 4 : 8;
     }
     int64_t sharedBytes(int64_t sequences) const
     {
-        int64_t const sums = std::min(parts(), kWarps) * gates * units * (columns() * 8 + 1) * 4;
-        return gates * units * stride() + sums + sequences * (units * 8 + 4);
+        int64_t const size = groupSize(sequences);
+        int64_t const sums = std::min(parts(), kWarps / rowWarps()) * gates * units * (columns() * 8 + 1) * 4;
+        int64_t const own = gates * units * stride() + sums + size * (units * 8 + 4);
+        return isCluster ? ceilDiv(own, 16) * 16 + buffers() * size * stride() : own;
     }
+    int64_t barriers() const { return directions * groups; }
     int64_t exchangeBytes(int64_t sequences) const
     {
-        return directions * (resetsState ? 3 : 2) * sequences * padded() * elementBytes;
+        return isCluster ? 0 : barriers() * buffers() * groupSize(sequences) * padded() * elementBytes;
     }
 };
 
@@ -67,6 +79,8 @@ Plan planOf(Problem const& p, Config const& config)
     out.hidden = a.hidden;
     out.units = config[0];
     out.sideBySide = config[1];
+    out.groups = config[2];
+    out.isCluster = config[3] != 0;
     out.batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch);
     out.gates = gatesOf(a.cell);
     out.directions = directionsOf(a);
@@ -85,20 +99,37 @@ int64_t sharedLimit(int capability)
 // Whether all blocks find a multiprocessor each.
 bool fits(Plan const& plan, cuda::Target const& target)
 {
-    return plan.blocks() * plan.sideBySide <= target.multiprocessors &&
+    bool const hasClusters = target.capability >= 90 && sharedLimit(target.capability) == cuda::kSharedLimit;
+    return (!plan.isCluster || (hasClusters && plan.blocks() <= kMostCluster)) &&
+           plan.blocks() * plan.sideBySide * plan.groups <= target.multiprocessors &&
            plan.sharedBytes(plan.batch) <= sharedLimit(target.capability);
 }
 
-// Few units first: more blocks share the work.
+// Clusters have the faster barrier; few units first: more blocks share the work.
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    size_t const most = a.hidden < kSmall ? 1 : kMostConfigs;
+    int64_t const batch = sizesOf(a, p.inputs[kX].maxDims).batch;
     std::vector<Config> list;
-    for (int64_t units : {4, 8, 16, 32})
-        for (int64_t side = directionsOf(a); side > 0; --side)
-            if (Config const config{units, side}; fits(planOf(p, config), *p.cuda) && list.size() < most)
-                list.push_back(config);
+    // At most so many, for groups of `size` sequences.
+    auto add = [&](bool isCluster, int64_t size, size_t most) {
+        for (int64_t units : {4, 8, 16, 32, 64})
+            for (int64_t side = directionsOf(a); side > 0; --side) {
+                Config const config{units, side, std::max<int64_t>(1, ceilDiv(batch, size)), isCluster};
+                if (most > 0 && fits(planOf(p, config), *p.cuda) &&
+                    std::find(list.begin(), list.end(), config) == list.end()) {
+                    list.push_back(config);
+                    --most;
+                }
+            }
+    };
+    size_t const most = a.hidden < kSmall ? 1 : kMostConfigs;
+    for (int64_t size = 8; size <= kMostBatch && list.size() < most; size *= 2)
+        add(true, size, std::min(most - list.size(), most / 2 + 1));
+    bool const hasClusters = !list.empty();
+    add(false, kMostBatch, hasClusters ? 1 : most);
+    if (batch > 16 && !hasClusters)
+        add(false, 16, most / 2 + 1);
     return list;
 }
 
@@ -211,7 +242,7 @@ private:
     Places placesOf(Sizes const& s) const
     {
         Places at{};
-        at.exchange = aligned(2 * kCounterWords * int64_t(sizeof(uint32_t)));
+        at.exchange = aligned(plan_.barriers() * kCounterWords * int64_t(sizeof(uint32_t)));
         at.products = at.exchange + aligned(plan_.exchangeBytes(s.batch));
         int64_t const columns = s.directions * s.gates * s.hidden;
         at.end = at.products + (hasWeights_ ? s.steps * s.batch * columns * plan_.elementBytes : 0);
@@ -232,8 +263,8 @@ CudaSource PersistentKernels::sourceOf(Problem const& p, Plan const& plan)
 {
     CudaSource out;
     out.text = attrsText(p) + cuda::constant("kHidden", plan.hidden) + cuda::constant("kUnits", plan.units) +
-               cuda::constant("kColumns", plan.columns()) + cuda::flag("TF32X3", true) +
-               cuda::include("ops/recurrence/recurrence_persistent.cuh");
+               cuda::constant("kColumns", plan.columns()) + cuda::flag("kCluster", plan.isCluster) +
+               cuda::flag("TF32X3", true) + cuda::include("ops/recurrence/recurrence_persistent.cuh");
     out.names = {"recurrence_persistent"};
     out.sharedBytes = plan.sharedBytes(plan.batch);
     out.alignment = 16;
@@ -262,6 +293,8 @@ PersistentParams PersistentKernels::paramsOf(Sizes const& s, RunArgs const& args
     p.productDir = hasWeights_ ? s.gates * s.hidden : 0;
     p.productGate = hasWeights_ ? s.hidden : 0;
     p.blocks = int(plan_.blocks());
+    p.groups = int(plan_.groups);
+    p.groupSize = int(plan_.groupSize(s.batch));
     return p;
 }
 
@@ -310,9 +343,9 @@ Result<void> PersistentKernels::run(CudaLaunch const& launch, RunArgs& args) con
     TW_TRY(clear(launch, s, p));
     TW_TRY(multiply(launch, s, p));
     cuda::LaunchGeometry g;
-    g.grid = plan_.blocks() * plan_.sideBySide;
+    g.grid = plan_.blocks() * plan_.sideBySide * plan_.groups;
     g.block = int(kThreads);
-    g.cluster = cuda::kWholeGrid;
+    g.cluster = plan_.isCluster ? int(plan_.blocks()) : cuda::kWholeGrid;
     g.sharedBytes = plan_.sharedBytes(s.batch);
     for (; p.firstDirection < plan_.directions; p.firstDirection += int(plan_.sideBySide))
         TW_TRY(launch.withGeometry(0, g, {&p}));
@@ -329,9 +362,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 1, generate, supports<DataType::kHalf>,
+constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 2, generate, supports<DataType::kHalf>,
                                           configs};
-constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 1, generate, supports<DataType::kFloat>,
+constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 2, generate, supports<DataType::kFloat>,
                                           configs};
 
 } // namespace tw::ops::recurrence

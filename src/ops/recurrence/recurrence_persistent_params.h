@@ -10,9 +10,11 @@ struct PersistentParams : Params
     // What gates get of x, of step t, sequence n, direction d, gate g: these strides in elements, without biases.
     void const* products = nullptr;
     cuda::i64 productStep = 0, productRow = 0, productDir = 0, productGate = 0;
-    void* exchange = nullptr;           // states of even and odd steps (and r * h): [direction][2 or 3][batch][kPadded]
-    cuda::u32* counters = nullptr;      // of each direction's barrier, kCounterWords apart; 0 at the start
-    int firstDirection = 0, blocks = 1; // blocks of one direction
+    // States of even and odd steps (and r * h): [direction][group][2 or 3][groupSize][kPadded]; unused in clusters.
+    void* exchange = nullptr;
+    cuda::u32* counters = nullptr;      // of each barrier, kCounterWords apart; 0 at the start
+    int firstDirection = 0, blocks = 1; // blocks of one direction and group
+    int groups = 1, groupSize = 1;      // sequences that have blocks of their own
 };
 
 constexpr int kCounterWords = 32;

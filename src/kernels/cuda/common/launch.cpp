@@ -14,7 +14,10 @@ Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometr
                             "cuLaunchKernel");
     if (!driver.cuLaunchKernelEx)
         return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
-    constexpr int kLaunchCooperative = 2; // of the driver API
+    constexpr int kLaunchCooperative = 2;                  // of the driver API
+    constexpr int kPortableCluster = 8, kNonPortable = 14; // blocks that all such GPUs have; a function's attribute
+    if (g.cluster > kPortableCluster)
+        TW_CUDA(driver, cuFuncSetAttribute(kernel, kNonPortable, 1));
     LaunchAttribute attributes[2];
     LaunchConfig config;
     config.grid[0] = uint32_t(g.grid);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/pixel_vectors.h"
 #include "builder/chooser.h"
 #include "builder/reformats.h"
 #include "runtime/engine.h"
@@ -112,7 +113,7 @@ void CompileAhead::addParts(WantedList const& wanted, Originals const& originals
         std::move(f.begin(), f.end(), std::back_inserter(parts_));
 }
 
-// Times of reformats are asked for before there are any: one of each floating type. What is compiled depends on little
+// Times of reformats are asked for before there are any: one of each type that may be. What is compiled depends on little
 // more than the type.
 void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                 runtime::Instance const& max)
@@ -126,13 +127,15 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
     auto const index = size_t(block.indexOf(at->get()));
     tune::Options o = options_.tune;
     o.backend = ops::Backend::kCuda;
-    for (DataType type : {DataType::kFloat, DataType::kHalf}) {
+    for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        if ((type == DataType::kHalf && !options_.half) || (type == DataType::kInt8 && !options_.int8))
+            continue;
         posed_.push_back(std::make_unique<ir::Graph>());
-        Carrier const from{type, Format::kLinear}, to{type, Format::kHWC8};
+        Carrier const from{type, Format::kLinear}, to{type, pixelVectorsOf(type)};
         auto const p = poseReformat({**at, opt.values[index].dims, max.values[index].dims, from, to}, *block.graph, o,
                                     *posed_.back());
         for (ops::Tactic const* t : p.ok() ? tune::candidates(*p->node, o) : std::vector<ops::Tactic const*>())
-            if ((type == DataType::kFloat || options_.half) && ops::supportsFormats(*t, *p).ok)
+            if (ops::supportsFormats(*t, *p).ok)
                 parts_.push_back({*p, t, t->configs(*p).front()});
     }
 }

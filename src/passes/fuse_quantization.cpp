@@ -4,6 +4,7 @@
 //   the same behind quantize(y, u) for all readers of y      ->  i8: scale s t / u, bias b / u, or f and then 1 / u
 //   residual dequantize(r, v)                                ->  r with its scale v, or v / u
 //   f(dequantize(quantize(conv(...), p), p) + dequantize(r, v))  ->  conv(..., r; f) that rounds to steps of p in between
+//   the same behind quantize(y[:, a .. b], u), ... for all channels of y (merge_convolutions)  ->  u for each channel
 //   quantize(pool(dequantize(x, s)), s)                      ->  pool(x), averages
 // Convolutions, transposed or not, matrix products and fully connected layers; w may have a scale for each output channel
 // (column). See docs/adr/0012-int8-in-the-graph.md. A sum with a residual in floats has a result in floats, as the guide
@@ -13,6 +14,7 @@
 #include <algorithm>
 
 #include "ops/activation/op.h"
+#include "ops/concatenation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
@@ -20,6 +22,7 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
 #include "ops/quantize/op.h"
+#include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
@@ -38,6 +41,7 @@ struct Channels
 {
     int64_t count = 1;
     int axis = -1;
+    int ofOutput = -1; // its dimension; -1: unknown
 };
 
 Channels channelsOf(ir::Node const& n)
@@ -47,9 +51,7 @@ Channels channelsOf(ir::Node const& n)
         auto const& a = n.attrsAs<ops::convolution::Attrs>();
         size_t const axis = y.shape.size() - (w.shape.size() - 2) - 1;
         int64_t const k = y.shape[axis].value();
-        if (a.transposed)
-            return {k, a.groups == 1 ? 1 : -1};
-        return {k, 0};
+        return {k, !a.transposed ? 0 : a.groups == 1 ? 1 : -1, int(axis)};
     }
     using enum ops::matrix_multiply::MatrixOperation;
     auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
@@ -59,7 +61,7 @@ Channels channelsOf(ir::Node const& n)
         return {};
     int const axis = w.rank() - (a.b == kTranspose ? 2 : 1);
     ir::Dim const& columns = w.shape[size_t(axis)];
-    return columns.isConst() ? Channels{columns.value(), axis} : Channels{};
+    return columns.isConst() ? Channels{columns.value(), axis, y.rank() - 1} : Channels{};
 }
 
 // Whether a positive factor goes through the activation.
@@ -130,7 +132,75 @@ private:
     // a, by `unit` where there is one.
     static Result<ir::Value*> inUnits(recipe::Computation& c, ir::Value* a, ir::Value const* unit)
     {
-        return unit ? apply(c, Operation::kDiv, a, c.take(*unit, {1})) : Result<ir::Value*>(a);
+        return unit ? apply(c, Operation::kDiv, a, c.take(*unit, {ir::extentsOf(unit->shape).volume()}))
+                    : Result<ir::Value*>(a);
+    }
+
+    // The slices that part y, which nobody else reads, along an axis and are each quantized by one scale; in order. Empty:
+    // y is not read so.
+    std::vector<ir::Node*> partsOf(ir::Value const& y, int axis)
+    {
+        if (axis < 0 || g_.isOutput(&y) || !ir::isStatic(y.shape))
+            return {};
+        Extents const dims = ir::extentsOf(y.shape);
+        std::vector<ir::Node*> parts = readersOf(g_, &y);
+        auto begin = [&](ir::Node const* n) { return n->attrsAs<ops::slice::Attrs>().start[size_t(axis)]; };
+        for (ir::Node const* n : parts) {
+            if (n->op != &ops::slice::def() || n->inputs.size() != 1)
+                return {};
+            std::vector<ir::Node*> const quantizers = quantizersOf(*n->outputs[0]);
+            auto isKept = [&](ir::Node const* q) { return g_.isOutput(q->outputs[0]) || q->outputs[0]->quantization; };
+            if (quantizers.empty() || std::any_of(quantizers.begin(), quantizers.end(), isKept))
+                return {};
+        }
+        std::sort(parts.begin(), parts.end(), [&](auto* a, auto* b) { return begin(a) < begin(b); });
+        int64_t end = 0;
+        for (ir::Node const* n : parts) {
+            auto const& a = n->attrsAs<ops::slice::Attrs>();
+            for (int d = 0; d < dims.rank; ++d) {
+                bool const isAll = a.start[size_t(d)] == 0 && a.size[size_t(d)] == dims[d];
+                if (a.stride[size_t(d)] != 1 || (d == axis ? begin(n) != end : !isAll))
+                    return {};
+            }
+            end += a.size[size_t(axis)];
+        }
+        return end == dims[axis] ? parts : std::vector<ir::Node*>();
+    }
+    // Quantizes y by a scale for each channel, and parts it then.
+    Result<ir::Node*> quantizeTogether(ir::Value& y, int axis, std::vector<ir::Node*> const& parts)
+    {
+        std::vector<std::vector<ir::Node*>> quantizers;
+        for (ir::Node const* n : parts)
+            quantizers.push_back(quantizersOf(*n->outputs[0]));
+        int64_t const channels = y.shape[size_t(axis)].value();
+        TW_ASSIGN(ir::Value * steps, constant(y.name + ".steps", {channels}, [&](auto& c) -> Result<ir::Value*> {
+                      std::vector<ir::Value*> all;
+                      for (size_t i = 0; i < parts.size(); ++i) {
+                          Extents const count{parts[i]->outputs[0]->shape[size_t(axis)].value()};
+                          TW_ASSIGN(ir::Value * one, apply(c, Operation::kProd, c.literal(DataType::kFloat, count, 1),
+                                                           c.take(*quantizers[i][0]->inputs[1], {1})));
+                          all.push_back(one);
+                      }
+                      return c.add(ops::concatenation::def(), ops::concatenation::Attrs(0), std::move(all));
+                  }));
+        TW_ASSIGN(ir::Node * together,
+                  g_.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(axis), {&y, steps},
+                             quantizers[0][0]->name, {}, g_.positionOf(y.producer) + 1));
+        takePlaceOf(*together, *quantizers[0][0]);
+        together->outputs[0]->name = y.name + ".integers";
+        for (size_t i = 0; i < parts.size(); ++i) {
+            ir::Value* const part = parts[i]->outputs[0];
+            parts[i]->inputs[0] = together->outputs[0];
+            TW_TRY(g_.inferNode(*parts[i]));
+            part->name += ".integers";
+            for (ir::Node* q : quantizers[i]) {
+                if (q != quantizers[0][0])
+                    together->layers.insert(together->layers.end(), q->layers.begin(), q->layers.end());
+                g_.replaceAllUses(q->outputs[0], part);
+                g_.eraseNode(q);
+            }
+        }
+        return together;
     }
 
     // What adds integers to a sum that is rounded to integers first.
@@ -194,8 +264,12 @@ private:
         ir::Value* const residual = more ? more->residual : inputOf(n, Epilogue::kResidual);
         auto const r = dequantizedOf(residual);
         bool const isWholeResidual = r && r->isPerTensor() && r->scale->isConstant();
-        std::vector<ir::Node*> const quantizers =
-            residual && !isWholeResidual ? std::vector<ir::Node*>() : quantizersOf(*y);
+        std::vector<ir::Node*> quantizers = residual && !isWholeResidual ? std::vector<ir::Node*>() : quantizersOf(*y);
+        bool const mayPart = !residual && isHomogeneous(epilogue.activation) && (!bias || bias->isConstant());
+        if (auto const parts = mayPart ? partsOf(*y, channels.ofOutput) : std::vector<ir::Node*>(); !parts.empty()) {
+            TW_ASSIGN(ir::Node * together, quantizeTogether(*y, channels.ofOutput, parts));
+            quantizers = {together};
+        }
         // The unit of what the epilogue computes: the output's step, or 1.
         ir::Value const* const step = quantizers.empty() ? nullptr : quantizers[0]->inputs[1];
         ir::Value const* const unit =
@@ -205,10 +279,12 @@ private:
         inputs.resize(Epilogue::kEnd);
         inputs[0] = x->integers;
         inputs[1] = w->integers;
-        Extents const scales{w->isPerTensor() ? 1 : channels.count};
+        bool const isOneStep = !step || ir::extentsOf(step->shape).volume() == 1;
+        Extents const scales{w->isPerTensor() && isOneStep ? 1 : channels.count},
+            wScales{w->isPerTensor() ? 1 : channels.count};
         TW_ASSIGN(inputs[Epilogue::kScale], constant(n.name + ".scale", scales, [&](auto& c) -> Result<ir::Value*> {
                       TW_ASSIGN(ir::Value * product,
-                                apply(c, Operation::kProd, c.take(*w->scale, scales), c.take(*x->scale, {1})));
+                                apply(c, Operation::kProd, c.take(*w->scale, wScales), c.take(*x->scale, {1})));
                       return inUnits(c, product, sumUnit);
                   }));
         if (bias && (sumUnit || bias->type != DataType::kFloat)) {

@@ -290,6 +290,47 @@ TEST(FuseQuantization, OneBehindTheOther)
     EXPECT_EQ(count(m.g, ops::dequantize::def()), 1);
 }
 
+// What merge_convolutions leaves: the parts of a result, each with a scale of its own.
+TEST(FuseQuantization, PartsOfAResult)
+{
+    for (int axis : {-1, 0}) {
+        GraphMaker m;
+        ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 5, 5})), 0.5, "x.q");
+        ir::Value* y =
+            m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2),
+                  {x, weights(m, {6, 4, 1, 1}, axis, "w"), m.constant("b", {6}, {1, -2, 3, -4, 5, -6})}, "conv");
+        auto part = [&](int64_t begin, int64_t count, double scale, std::string const& name) {
+            ops::slice::Attrs a;
+            a.start = {0, begin, 0, 0};
+            a.size = {2, count, 5, 5};
+            a.stride = {1, 1, 1, 1};
+            m.output(faked(m, m.add(ops::slice::def(), a, {y}, name), scale, name + ".q"), name + ".out");
+        };
+        part(2, 4, 0.25, "second");
+        part(0, 2, 1, "first");
+        checkPass(m.g, passes::fuseQuantization, true);
+        ir::Node const& conv = *find(m.g, ops::convolution::def());
+        EXPECT_EQ(conv.outputs[0]->type, DataType::kInt8);
+        ASSERT_EQ(conv.inputs[Epilogue::kScale]->shape, ir::shapeOf({6}));
+        EXPECT_EQ(count(m.g, ops::quantize::def()), 1) << nodesOf(m.g);
+    }
+    // A part that is read as numbers.
+    GraphMaker m;
+    ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 5, 5})), 0.5, "x.q");
+    ir::Value* y = m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2),
+                         {x, weights(m, {6, 4, 1, 1}, 0, "w")}, "conv");
+    for (int64_t i : {0, 1}) {
+        ops::slice::Attrs a;
+        a.start = {0, 3 * i, 0, 0};
+        a.size = {2, 3, 5, 5};
+        a.stride = {1, 1, 1, 1};
+        ir::Value* const part = m.add(ops::slice::def(), a, {y}, "part" + std::to_string(i));
+        m.output(i ? part : faked(m, part, 0.5, "q"), "out" + std::to_string(i));
+    }
+    checkPass(m.g, passes::fuseQuantization, true);
+    EXPECT_EQ(find(m.g, ops::convolution::def())->outputs[0]->type, DataType::kFloat);
+}
+
 TEST(FuseQuantization, ProductsOfActivations)
 {
     GraphMaker m;

@@ -64,6 +64,12 @@ void addQuantized(CaseList& list)
                  {input(kInt8, {2, c, 5, 3}), input(kInt8, {2, c, 1, 1}), number(0.004)});
         list.add("channel_i8_" + n, as(Maker().in().in(InputKind::kChannel, 1).step(3, 0, 1), kInt8),
                  {input(kInt8, {2, c, 5, 3}), constant(kFloat, {c})});
+        // An image of integers and one of floats, whose pixels are vectors of another size.
+        for (DataType y : {kInt8, kFloat, DataType::kHalf})
+            list.add("mixed_image_to_" + std::string(nameOf(y)) + "_" + n,
+                     as(Maker().in().in().in(scalar).step(3, 0, 2).step(1, 3, 1), y),
+                     {input(kInt8, {2, c, 5, 3}), input(y == kFloat ? kFloat : DataType::kHalf, {2, c, 5, 3}),
+                      number(y == kInt8 ? 0.3 : 0.02)});
     }
     list.add("mixed_i8_f32", as(Maker().in().in().in(scalar).step(3, 0, 2).step(1, 3, 1), kFloat),
              {input(kInt8, {3, 50}), f32({3, 50}), number(0.02)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/cuda_scale_axis.h"
 #include "ops/quantize/op.h"
+#include "ops/quantize/quantize_pixels_params.h"
 
 namespace tw::ops::quantize {
 
@@ -24,13 +25,66 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, {0, 1}, views);
 }
 
+// From planes to pixels, without an i8 tensor in between.
+class PixelKernels final : public CudaKernels
+{
+public:
+    explicit PixelKernels(Problem const& p)
+        : CudaKernels({.text = cuda::type("T", cuda::storageOf(p.inputs[0].type)) +
+                               cuda::include("ops/quantize/quantize_pixels.cuh"),
+                       .names = {"quantize_pixels"},
+                       .wide = isWide(p) ||
+                               storageCount(p.outputs[0].format, DataType::kInt8, p.outputs[0].maxDims) >= INT32_MAX,
+                       .isDependent = true,
+                       .alignment = 16})
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        constexpr int kThreads = 256, kChannels = 16;
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int const axis = x.dims.rank - 3;
+        int64_t const pixels = x.dims[axis + 1] * x.dims[axis + 2], groups = blocksFor(x.dims[axis], kChannels);
+        PixelsParams p;
+        p.x = x.data;
+        p.scale = args.inputs[1].as<float>();
+        p.y = y.data;
+        p.count = uint64_t(x.dims.volume(0, axis) * groups * pixels);
+        p.pixels = cuda::divBy(pixels);
+        p.groups = cuda::divBy(groups);
+        p.channels = x.dims[axis];
+        p.planes = p.channels * pixels;
+        p.pixelY = y.pixelStride();
+        p.scaleStep = args.inputs[1].count() == 1 ? 0 : 1;
+        return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    }
+};
+
+Support supportsPixels(Problem const& p)
+{
+    int const axis = p.node->attrsAs<Attrs>().axis;
+    return axis == Attrs::kPerTensor || axis == p.inputs[0].dims.rank - 3
+               ? Support::yes()
+               : Support::no("takes one scale, or one for each channel");
+}
+
+std::vector<Formats> formatsOfPixels(Problem const& p)
+{
+    if (p.inputs[0].dims.rank < 3 || p.inputs[0].constant)
+        return {};
+    Formats f = linearFormats(p);
+    f.outputs[0] = Format::kHWC16;
+    return {f};
+}
+
+constexpr CudaTactic kPixels{
+    "quantize_any_planes_to_pixels_cuda", 1, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
 constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
     return kList;
 }
 

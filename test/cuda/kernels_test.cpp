@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/tf32.h"
-#include "device/cuda/compiler.h"
+#include "compiles.h"
 #include "kernels/cuda/attention/mma_f32.h"
 #include "kernels/cuda/attention/wgmma_f16.h"
 #include "kernels/cuda/common/hopper.h"
@@ -35,26 +35,6 @@ cuda::gemm_f16::Spec gemmSpec(int tileP, int tileQ, int stages, int groups)
     s.stages = stages;
     s.groups = groups;
     return s;
-}
-
-void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a",
-              size_t kernels = 1)
-{
-    cuda::SearchPath path;
-    if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
-        path.given = {given};
-    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-    auto compiler = cuda::Compiler::open(path);
-    if (!compiler.ok())
-        GTEST_SKIP() << compiler.error().message;
-    auto made = (*compiler)->compile(name, cuda::withIncludes(source), architecture);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    ASSERT_EQ((*made)->kernels.size(), kernels);
-    for (cuda::KernelResources const& r : (*made)->kernels) {
-        EXPECT_EQ(r.spillBytes, 0) << name;
-        EXPECT_GT(r.registers, 0);
-        std::printf("%-60s %3d registers, %.2f s\n", name.c_str(), r.registers, (*made)->seconds);
-    }
 }
 
 } // namespace

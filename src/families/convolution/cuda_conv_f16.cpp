@@ -80,18 +80,26 @@ bool hasResidual(Problem const& p)
 
 Support supportsCommon(Problem const& p, DataType type)
 {
-    if (!p.cuda)
-        return Support::no("runs on GPUs only");
-    if (p.node->attrsAs<convolution::Attrs>().transposed)
-        return Support::no("takes no transposed convolutions");
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     bool const integers = type == DataType::kInt8; // y is what their end makes
     if (x.type != type || w.type != type || (!integers && y.type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant)
+        return Support::no("takes constant filters and biases only");
+    return supportsSizes(p);
+}
+
+Support supportsSizes(Problem const& p)
+{
+    if (!p.cuda)
+        return Support::no("runs on GPUs only");
+    if (p.node->attrsAs<convolution::Attrs>().transposed)
+        return Support::no("takes no transposed convolutions");
+    TensorSpec const& w = p.inputs[1];
     if (w.dims.rank != 4)
         return Support::no("takes 2-D windows only");
-    if (!w.constant || (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant))
-        return Support::no("takes constant filters and biases only");
+    if (!w.constant)
+        return Support::no("takes constant filters only");
     if (w.dims.volume() == 0)
         return Support::no("needs channels and filters");
     constexpr int64_t kLimit = int64_t(1) << 30;

@@ -98,6 +98,8 @@ FusedActivation activationOf(ir::Node const& node);
 bool hasResidual(Problem const& problem);
 // Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
+// The same but types and bias.
+Support supportsSizes(Problem const& problem);
 // Bias (zeros, where there is none), residual, activation after it.
 cuda::Epilogue epilogueOf(Problem const& problem);
 

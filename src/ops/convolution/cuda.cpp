@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_i8.h"
 #include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_cudnn_conv.h"
 #include "families/convolution/cuda_deconv_f16.h"
@@ -43,6 +44,8 @@ constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32
 constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_mma_sm80");
 constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
 constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
+constexpr CudaTactic kDepthwiseI8 = conv_i8::tactic<conv_i8::Depthwise>("convolution_i8_depthwise_sm80", 1);
+constexpr CudaTactic kStemI8 = conv_i8::tactic<conv_i8::Stem>("convolution_i8_stem_sm80", 1);
 constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
@@ -54,10 +57,11 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 std::span<Tactic const* const> cudaTactics()
 {
     static constexpr Tactic const* kList[] = {
-        &kWgmmaInt8,    &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,
-        &kNchw,         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32,
-        &kProductsTf32, &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,
-        &kNdTf32,       &kNdF32,   &kNdI8,        &kCudnn,      &kCudnnTf32,      &kPlain};
+        &kWgmmaInt8,      &kWgmma,         &kStrips,       &kStripsF32, &kTile,        &kDepthwise,
+        &kStem,           &kNchw,          &kMma,          &kWgmmaTf32, &kTileF32,     &kDepthwiseF32,
+        &kStemTf32,       &kNchwTf32,      &kProductsTf32, &kNchwF32,   &kProductsF32, &kTransposed,
+        &kTransposedTf32, &kTransposedF32, &kNd,           &kNdTf32,    &kNdF32,       &kDepthwiseI8,
+        &kStemI8,         &kNdI8,          &kCudnn,        &kCudnnTf32, &kPlain};
     return kList;
 }
 

@@ -3,6 +3,7 @@
 #include "families/gemm/cuda_gemm_f32.h"
 #include "families/gemm/cuda_gemm_i8.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_gemv_i8.h"
 #include "families/gemm/cuda_product_norm.h"
 #include "ops/matrix_multiply/op.h"
 
@@ -27,6 +28,7 @@ constexpr CudaTactic kTf32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32>("matrix_m
 constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32x3>("matrix_multiply_f32_tf32x3_mma_sm80", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Algorithm::kCores>("matrix_multiply_f32_simt_sm80", 1);
 constexpr CudaTactic kI8Mma = gemm_i8::tactic("matrix_multiply_i8_mma_sm80", 1);
+constexpr CudaTactic kI8Vectors = gemv_i8::tactic("matrix_multiply_i8_gemv_sm80", 1);
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
 constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::generatePlain};
@@ -35,9 +37,9 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kNorm,  &kNormApart, &kInt8,         &kHalf,   &kHalfMma,
-                                              &kTf32,  &kTf32x3,    &kTf32Mma,      &kF32Mma, &kF32,
-                                              &kI8Mma, &kCublasLt,  &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNorm,  &kNormApart, &kInt8,     &kHalf,         &kHalfMma,
+                                              &kTf32,  &kTf32x3,    &kTf32Mma,  &kF32Mma,       &kF32,
+                                              &kI8Mma, &kI8Vectors, &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sync of i8 with exact sums (sm_80): factors from shared memory, and the way of sums to y. After
 // integerEndSource().
-//   bool ALIGNED   rows of y and of the residual come in steps of 4 columns, each aligned
+//   bool ALIGNED
 //
 // Of 16 rows of a factor mma.sync takes 8 as its first and 8 as its second half; here these are the even and the odd
 // ones. Then a thread has four neighbouring columns of y, and bytes that lie [k, rows] come apart as pairs of rows:
 // ldmatrix transposes pairs of bytes.
 #pragma once
 
-#include "kernels/cuda/common/integer_end.cuh"
+#include "kernels/cuda/common/integer_fours.cuh"
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::cuda {
@@ -75,54 +75,6 @@ struct Sums16
     }
 };
 
-template <class T>
-struct alignas(sizeof(T) * 4) FourOf
-{
-    T v[4];
-};
-
-// What is rounded to y, of the sums of four columns or as many as there are (`left`).
-TW_INLINE void endFour(float (&v)[4], i32 const (&sum)[4], float const (&scale)[4], float const (&bias)[4],
-                       EndNumbers const& numbers, EndResidual const* residual, int left)
-{
-    FourOf<EndResidual> r = {};
-    if constexpr (END_RESIDUAL && ALIGNED) {
-        if (left > 0)
-            r = *reinterpret_cast<FourOf<EndResidual> const*>(residual);
-    } else if constexpr (END_RESIDUAL) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            if (i < left)
-                r.v[i] = residual[i];
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        v[i] = endOf(sum[i], scale[i], bias[i], r.v[i], numbers);
-}
-TW_INLINE u32 packFour(float const (&v)[4], i8 const* table)
-{
-    return packBytes(endByte(v[0], table), endByte(v[1], table), endByte(v[2], table), endByte(v[3], table));
-}
-TW_INLINE void putFour(EndElement* to, float const (&v)[4], i8 const* table, int left)
-{
-    if constexpr (!ALIGNED) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            if (i < left)
-                endStore(to + i, v[i], table);
-    } else if (left > 0) {
-        if constexpr (sizeof(EndElement) == 1) {
-            *reinterpret_cast<u32*>(to) = packFour(v, table);
-        } else {
-            FourOf<EndElement> out;
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                endStore(&out.v[i], v[i], table);
-            *reinterpret_cast<FourOf<EndElement>*>(to) = out;
-        }
-    }
-}
-
 // The ends of GROUPS times 16 columns, GROUPS 1 or 2: a thread has columns 4 (lane % 4) and the next of each 16. Where
 // ALIGNED, rows come in steps of 8 columns.
 template <int GROUPS>
@@ -130,7 +82,7 @@ struct EndColumns
 {
     float scale[GROUPS][4], bias[GROUPS][4];
 
-    // `left`: columns there are from `channel` on.
+    // `left`: columns that have a scale, from `channel` on.
     TW_INLINE void take(IntegerEndArgs const& e, int channel, int left, int lane)
     {
 #pragma unroll

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first convolution of an image network in i8: up to 4 channels, x linear, y and the residual NHWC, windows of up to 8
+// columns. For compute capability 8.0 and later (mma.sync).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/common/integer_end.h"
+#include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/stem_i8_params.h"
+
+namespace tw::cuda::stem_i8 {
+
+struct Spec
+{
+    IntegerEnd end;
+    int rows = 4, columns = 4; // of a block's outputs: rows, and columns of 16
+    int tileN = 64;            // filters: 32 or 64
+    int channels = 3, filterH = 7, filterW = 7, strideH = 2, strideW = 2;
+    bool packs = true; // rows of x are whole words
+
+    int filterBytes() const { return stem_i8::filterBytes(filterH, filterW); }
+    int64_t sharedBytes() const;
+    std::string name() const; // "stem_i8_4x64x64_c3_7x7_s2x2_y8_b"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "stem";
+
+struct Shape
+{
+    int64_t n = 1, h = 1, w = 1, k = 1, outH = 1, outW = 1, padH = 0, padW = 0;
+};
+char const* unsupported(Spec const& spec, Shape const& shape);
+
+// Puts sizes into `args`.
+LaunchGeometry launch(Spec const& spec, Shape const& shape, Args& args);
+
+} // namespace tw::cuda::stem_i8

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/integer_end_params.h"
+#include "kernels/cuda/common/params.h"
+
+namespace tw::cuda::stem_i8 {
+
+// Bytes of a filter in k: 32 for two of its rows where these have up to 4 taps, else for one. A row is 4 or 8 taps of 4
+// channels.
+constexpr int filterBytes(int rows, int taps)
+{
+    return (taps <= 4 ? (rows + 1) / 2 : rows) * 32;
+}
+
+struct Args
+{
+    i8 const* x = nullptr;       // linear
+    i8 const* filters = nullptr; // [k, filterBytes], zeros where there are fewer taps, rows or channels
+    void* y = nullptr;
+    IntegerEndArgs end;
+    i64 pixelY = 0, pixelResidual = 0; // elements
+    i32 h = 0, w = 0, outH = 0, outW = 0, padH = 0, padW = 0;
+    i32 k = 0, filters8 = 0; // filters, and rounded up to 8
+};
+
+} // namespace tw::cuda::stem_i8

@@ -189,8 +189,10 @@ TEST(CudaStemI8, Refuses)
     s.filterW = 9;
     EXPECT_NE(unsupported(s), nullptr);
     // Seven rows of 8 taps, three rows of 4 taps in pairs.
-    EXPECT_EQ(cuda::stem_i8::filterBytes(7, 7), 224);
-    EXPECT_EQ(cuda::stem_i8::filterBytes(3, 3), 64);
+    s.filterW = 7;
+    EXPECT_EQ(s.filterBytes(), 224);
+    s.filterH = s.filterW = 3;
+    EXPECT_EQ(s.filterBytes(), 64);
 }
 
 } // namespace tw::test

@@ -47,7 +47,7 @@ struct Spec
     std::string activation; // source of `template <class T> T activate(T)`
 
     int bytes() const { return integers ? 1 : half ? 2 : 4; } // of an element of x
-    int stepK() const { return stepOf(bytes()); }
+    int stepK() const { return integers ? kIntegerStepK : kStepK; }
     int64_t sharedBytes() const;
     std::string name() const; // "conv_nd_f16_64x64x32_s4_v8_sm80"
 };

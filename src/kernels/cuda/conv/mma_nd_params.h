@@ -7,11 +7,7 @@
 namespace tw::cuda::conv_nd {
 
 constexpr int kMostPhases = 16;
-// Elements of k that a step takes, of so many bytes each: 64 bytes, of FP32 128.
-constexpr int stepOf(int bytes)
-{
-    return bytes == 1 ? 64 : 32;
-}
+constexpr int kStepK = 32, kIntegerStepK = 64; // elements of k that a step takes: 64 bytes, of FP32 128
 
 // Along one axis: position q of phase p reads x at q * stride + begin[p] + t * step for its taps t < count[p], and
 // writes y at q * phases + p.

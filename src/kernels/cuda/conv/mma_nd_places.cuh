@@ -9,7 +9,7 @@
 namespace tw::cuda::conv_nd {
 
 constexpr int THREADS = 256, WARPS_M = TILE_M / 32, WARPS_N = 8 / WARPS_M, WARP_N = TILE_N / WARPS_N;
-constexpr int BYTES = int(sizeof(Element)), STEP = stepOf(BYTES), ROW_BYTES = STEP * BYTES;
+constexpr int BYTES = int(sizeof(Element)), STEP = BYTES == 1 ? kIntegerStepK : kStepK, ROW_BYTES = STEP * BYTES;
 constexpr u32 X_BYTES = TILE_M * ROW_BYTES, STAGE_BYTES = (TILE_M + TILE_N) * ROW_BYTES;
 using Sizes = ArgsOf<Element>;
 constexpr int PITCH = TILE_N + 8; // of sums: halves of a warp store 8 bytes each without conflicts

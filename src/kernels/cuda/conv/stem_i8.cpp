@@ -56,7 +56,8 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + integerEndSource(s.end) + constant("ROWS", s.rows) +
            constant("COLUMNS", s.columns) + constant("TILE_N", s.tileN) + constant("CHANNELS", s.channels) +
-           constant("FILTER_H", s.filterH) + constant("FILTER_W", s.filterW) + constant("STRIDE_H", s.strideH) +
+           constant("FILTER_H", s.filterH) + constant("FILTER_W", s.filterW) +
+           constant("FILTER_BYTES", s.filterBytes()) + constant("STRIDE_H", s.strideH) +
            constant("STRIDE_W", s.strideW) + flag("PACKS", s.packs) + flag("ALIGNED", true) +
            include("kernels/cuda/conv/stem_i8.cuh");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // First convolutions of i8: a block keeps the pixels that its outputs see in shared memory, a word of four channels each,
 // which is what a register of the first factor holds of k. After integerEndSource().
-//   int ROWS, COLUMNS (of 16 outputs), TILE_N, CHANNELS, FILTER_H, FILTER_W, STRIDE_H, STRIDE_W; bool PACKS, ALIGNED
+//   int ROWS, COLUMNS (of 16 outputs), TILE_N, CHANNELS, FILTER_H, FILTER_W, FILTER_BYTES, STRIDE_H, STRIDE_W
+//   bool PACKS, ALIGNED
 #pragma once
 
 #include "kernels/cuda/common/mma_i8.cuh"
@@ -9,7 +10,7 @@
 
 namespace tw::cuda::stem_i8 {
 
-constexpr int THREADS = 256, FILTER_BYTES = filterBytes(FILTER_H, FILTER_W), STEPS = FILTER_BYTES / 32;
+constexpr int THREADS = 256, STEPS = FILTER_BYTES / 32;
 constexpr int FILTER_UNITS = FILTER_BYTES / 16, FILTER_PITCH = FILTER_BYTES + 16; // an odd number of 16 bytes
 constexpr bool PAIRS = FILTER_W <= 4;                                             // of rows in a step of k
 constexpr int PATCH_ROWS = (ROWS - 1) * STRIDE_H + (PAIRS ? STEPS * 2 : FILTER_H);

@@ -20,7 +20,9 @@ struct Spec
     int channels = 3, filterH = 7, filterW = 7, strideH = 2, strideW = 2;
     bool packs = true; // rows of x are whole words
 
-    int filterBytes() const { return stem_i8::filterBytes(filterH, filterW); }
+    // Of a filter in k: 32 for two of its rows where these have up to 4 taps, else for one. A row is 4 or 8 taps of 4
+    // channels.
+    int filterBytes() const { return (filterW <= 4 ? (filterH + 1) / 2 : filterH) * 32; }
     int64_t sharedBytes() const;
     std::string name() const; // "stem_i8_4x64x64_c3_7x7_s2x2_y8_b"
 };

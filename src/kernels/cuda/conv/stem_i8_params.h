@@ -6,17 +6,11 @@
 
 namespace tw::cuda::stem_i8 {
 
-// Bytes of a filter in k: 32 for two of its rows where these have up to 4 taps, else for one. A row is 4 or 8 taps of 4
-// channels.
-constexpr int filterBytes(int rows, int taps)
-{
-    return (taps <= 4 ? (rows + 1) / 2 : rows) * 32;
-}
-
 struct Args
 {
-    i8 const* x = nullptr;       // linear
-    i8 const* filters = nullptr; // [k, filterBytes], zeros where there are fewer taps, rows or channels
+    i8 const* x = nullptr; // linear
+    // [k, Spec::filterBytes()], zeros where there are fewer taps, rows or channels
+    i8 const* filters = nullptr;
     void* y = nullptr;
     IntegerEndArgs end;
     i64 pixelY = 0, pixelResidual = 0; // elements

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "kernels/cuda/common/clusters.cuh"
-#include "kernels/cuda/conv/mma_common.cuh"
 #include "kernels/cuda/gemm/loaders_i8.cuh"
 
 namespace tw::cuda::gemm_mma_i8 {
@@ -50,7 +49,8 @@ TW_INLINE void locateBatch(Args const& a, int batch, i64 (&at)[2])
         return;
 #pragma unroll
     for (int d = 7; d >= 0; --d) {
-        int const q = divide(batch, a.batch.dim[d]), c = batch - q * int(a.batch.dim[d].d);
+        Div const& dim = a.batch.dim[d];
+        int const q = int((__umulhi(u32(batch), dim.m) + u32(batch)) >> dim.s), c = batch - q * int(dim.d);
         at[0] += c * a.batch.stride[0][d];
         at[1] += c * a.batch.stride[1][d];
         batch = q;
@@ -89,7 +89,9 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 {
     extern __shared__ __align__(1024) u8 raw[];
     u32 const base = sharedAddress(raw);
-    int const rank = SPLIT > 1 ? int(splitRank()) : 0;
+    int rank = 0;
+    if constexpr (SPLIT > 1)
+        rank = clusterRank();
     auto const [batch, m0, n0] = tileAt(a, blockIdx.x / SPLIT);
     int const all = (a.k + STEP - 1) / STEP, begin = all * rank / SPLIT, steps = all * (rank + 1) / SPLIT - begin;
     int const tid = threadIdx.x, warp = tid / 32, lane = tid % 32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole networks with Q and DQ through the whole list of passes, for a GPU with FP16 beside INT8: what INT8 can be is INT8,
 // the rest FP16; FP32 is left at inputs and outputs alone.
+#include "ir/text.h"
 #include "ops/activation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
@@ -84,13 +85,19 @@ private:
     }
 };
 
-void runAll(ir::Graph& g)
+void runAll(ir::Graph& g, double tolerance)
 {
     NullLog log;
+    auto const inputs = randomInputs(g);
+    auto const before = interp::run(g, refsOf(inputs));
+    ASSERT_TRUE(before.ok()) << before.error().message;
     passes::PassContext ctx{log, kGpu};
     ctx.half = ctx.int8 = true;
     auto done = passes::run(g, ctx, {.verifyEach = true});
     ASSERT_TRUE(done.ok()) << done.error().message;
+    auto const after = interp::run(g, refsOf(inputs));
+    ASSERT_TRUE(after.ok()) << after.error().message;
+    expectSame(refsOf(*after), *before, tolerance);
 }
 
 // What makes f32, besides the conversions at outputs.
@@ -134,13 +141,19 @@ TEST(QuantizedNetworks, ResidualBlocks)
     }
     x = faked(m, m.pool(x, ops::pooling::Kind::kAverage, 4, 1, "average"), 0.5, "average.q");
     m.output(m.convolution(x, 10, 1, 1, "classes"), "y");
-    ir::Graph& g = m.g;
-    runAll(g);
-    EXPECT_EQ(floats(g), Names{}) << ir::print(g);
+    runAll(m.g, 0.01);
+    EXPECT_EQ(floats(m.g), Names{}) << ir::print(m.g);
     Names wanted(7, "i8 to i8");
     wanted.push_back("i8 to f16");
-    EXPECT_EQ(sums(g), wanted) << ir::print(g);
-    EXPECT_EQ(nodesOf(g), "in.q:quantize") << ir::print(g);
+    EXPECT_EQ(sums(m.g), wanted) << ir::print(m.g);
+    EXPECT_EQ(
+        nodesOf(m.g),
+        "in.q:quantize, stem + stem.relu + stem.q.q:convolution, pool:pooling, "
+        "block0.a + block0.a.relu + block0.a.q.q:convolution, block0.b + block0.b.relu + block0.b.q.q:convolution, "
+        "block0.c + block0.sum + block0.relu + block0.q.q:convolution, "
+        "block1.a + block1.a.relu + block1.a.q.q:convolution, block1.b + block1.b.relu + block1.b.q.q:convolution, "
+        "block1.c + block1.sum + block1.relu + block1.q.q:convolution, average + average.q.q:pooling, "
+        "classes:convolution, y [f32]:identity");
 }
 
 TEST(QuantizedNetworks, EncoderLayer)
@@ -164,11 +177,15 @@ TEST(QuantizedNetworks, EncoderLayer)
     y = m.activation(m.product(faked(m, a, 0.0625, "norm1.q"), 4 * kHidden, "up"), Kind::kRelu, "relu");
     y = m.product(faked(m, y, 0.25, "up.q"), kHidden, "down");
     m.output(m.norm(m.sum(y, a, "down.sum"), "norm2"), "y");
-    ir::Graph& g = m.g;
-    runAll(g);
-    EXPECT_EQ(floats(g), Names{}) << ir::print(g);
-    EXPECT_EQ(sums(g), Names{}) << ir::print(g);
-    EXPECT_EQ(nodesOf(g), "") << ir::print(g);
+    runAll(m.g, 0.05);
+    EXPECT_EQ(floats(m.g), Names{}) << ir::print(m.g);
+    EXPECT_EQ(sums(m.g), (Names{"i8 to f16", "i8 to f16", "i8 to f16", "i8 to f16", "i8 to i8", "i8 to f16"}));
+    EXPECT_EQ(nodesOf(m.g),
+              "in.q:quantize, query + query.bias:matrix_multiply, key + key.bias:matrix_multiply, "
+              "value + value.bias:matrix_multiply, scores + softmax + context:attention, context.q.q:quantize, "
+              "x [f16]:identity, out + out.bias + out.sum:matrix_multiply, norm1:layer_norm, norm1.q.q:quantize, "
+              "up + up.bias + relu + up.q.q:matrix_multiply, down + down.bias + down.sum:matrix_multiply, "
+              "norm2:layer_norm, y [f32]:identity");
 }
 
 } // namespace tw::test

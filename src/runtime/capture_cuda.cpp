@@ -75,14 +75,6 @@ std::string whyNotCapturedRegions(Instance const& inst, size_t index, bool hasNo
     return {};
 }
 
-bool isStateful(ir::Graph const& g)
-{
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return (n->op->stateful && n->op->stateful(*n)) ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return isStateful(*r); });
-    });
-}
-
 } // namespace
 
 bool isDecidedOnDevice(Instance const& inst, size_t index)
@@ -146,6 +138,14 @@ int64_t launchesOf(Instance const& instance)
         launches = ir::addSat(launches, own);
     }
     return launches;
+}
+
+bool isStateful(ir::Graph const& g)
+{
+    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+        return (n->op->stateful && n->op->stateful(*n)) ||
+               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return isStateful(*r); });
+    });
 }
 
 bool isWorthCapture(Instance const& instance, bool hasNodes)

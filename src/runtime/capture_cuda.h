@@ -16,6 +16,8 @@ bool isDecidedOnDevice(Instance const& instance, size_t step);
 bool hasDecisionsOnDevice(Instance const& instance);
 // Work that one run puts on the stream, about: a loop as often as it is made.
 int64_t launchesOf(Instance const& instance);
+// Whether something in it, or in a region, gives other results when it runs once more.
+bool isStateful(ir::Graph const& graph);
 // Whether every run gives the same work, and enough of it, to launch it as one graph.
 bool isWorthCapture(Instance const& instance, bool hasNodes = false);
 

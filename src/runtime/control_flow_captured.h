@@ -11,6 +11,7 @@
 
 #include "device/cuda/conditional_nodes.h"
 #include "device/cuda/device.h"
+#include "runtime/capture_cuda.h"
 #include "runtime/control_flow.h"
 
 namespace tw::runtime {
@@ -73,7 +74,7 @@ public:
         TW_TRY(this->open());
         CUstream_st* const stream = m_.stream();
         TW_TRY(begin(trips));
-        auto done = m_.nodes().loop(stream, trips, [&](CUstream_st* inner) -> Result<void> {
+        auto done = m_.nodes().loop(stream, trips, atOnce(), [&](CUstream_st* inner) -> Result<void> {
             m_.onStream(inner);
             return trip(trips, inner);
         });
@@ -86,6 +87,7 @@ public:
 
 private:
     using Base::at_;
+    using Base::body_;
     using Base::carried_;
     using Base::counts_;
     using Base::iterated_;
@@ -95,6 +97,14 @@ private:
     using Base::stacks_;
     using Base::wanted_;
 
+    // A node takes about 4 us from trip to trip. Short trips share one, though some of them may be for nothing.
+    int atOnce() const
+    {
+        constexpr int kMostAtOnce = 4;
+        constexpr int64_t kShort = 8; // launches
+        int64_t const own = launchesOf(m_.instance(1)) + (counts_ ? 0 : launchesOf(m_.instance(0)));
+        return own <= kShort && !isStateful(body_) ? kMostAtOnce : 1;
+    }
     Result<void> count(cuda::ConditionalTrips& trips)
     {
         if (!m_.has(at_.count()))

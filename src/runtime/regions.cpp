@@ -81,7 +81,7 @@ RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const>
     ops::loop::Layout const at(attrs);
     Instance const& body = *regions[1];
     ir::Graph const& g = *body.block->graph;
-    m.goesOn = take(kTripOffset + int64_t(sizeof(int32_t)));
+    m.goesOn = take(kTripOffset + 2 * int64_t(sizeof(int32_t)));
     for (size_t i = 0; i < at.carried; ++i)
         m.spare.push_back(take(bytesOf(body, g.inputs[i])));
     for (size_t s = 0; s < at.iterated; ++s)

@@ -21,7 +21,7 @@ Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::sp
 // Where things lie in the workspace of a node with regions.
 struct RegionMemory
 {
-    int64_t goesOn = 0;         // what the condition gives, and kTripOffset behind it the trips that a GPU counts
+    int64_t goesOn = 0;         // what the condition gives, and kTripOffset behind it what a GPU counts
     std::vector<int64_t> spare; // each carried value has two places: this one, and the loop's output
     std::vector<int64_t> slice; // of an iterated tensor, where it is no view
     std::vector<int64_t> part;  // what the body gives for a stack, where it is not written in place

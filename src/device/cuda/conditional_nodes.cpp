@@ -126,12 +126,16 @@ Result<void> ConditionalNodes::branch(CUstream_st* stream, uint64_t condition, B
     return add(stream, no, 0, otherwise);
 }
 
-Result<void> ConditionalNodes::loop(CUstream_st* stream, ConditionalTrips const& trips, Body body) const
+Result<void> ConditionalNodes::loop(CUstream_st* stream, ConditionalTrips const& trips, int atOnce, Body body) const
 {
     TW_ASSIGN(uint64_t const again, handle(stream));
     TW_CUDA(driver_, cuMemsetD8Async(trips.trip, 0, sizeof(int32_t), stream));
     TW_TRY(decide(stream, again, 0, trips, 0));
     return add(stream, again, 1, [&](CUstream_st* inner) -> Result<void> {
+        for (int i = 1; i < atOnce; ++i) {
+            TW_TRY(body(inner));
+            TW_TRY(decide(inner, 0, 0, trips, 1));
+        }
         TW_TRY(body(inner));
         return decide(inner, again, 0, trips, 1);
     });

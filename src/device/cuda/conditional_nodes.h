@@ -31,7 +31,7 @@ struct ConditionalMove
 struct ConditionalTrips
 {
     uint64_t goesOn = 0; // bool
-    uint64_t trip = 0;   // i32: trips that are done
+    uint64_t trip = 0;   // i32: trips that are done; and another one behind it, aligned to both
     uint64_t count = 0;  // i32: of them at most
     uint64_t broken =
         0; // i32, of host memory that the GPU sees: becomes trips + 1 where goesOn and count say more than `limit`
@@ -52,8 +52,10 @@ public:
     // their own, which captures, too.
     Result<void> branch(CUstream_st* stream, uint64_t condition, Body then, Body otherwise) const;
     // The same, as long as `trips` says so. What it reads is there; the body leaves it there again, but for the trip,
-    // which is counted here and begins with 0.
-    Result<void> loop(CUstream_st* stream, ConditionalTrips const& trips, Body body) const;
+    // which is counted here and begins with 0. A node takes its time: `atOnce` trips are put into one, of which the last
+    // ones may be behind the loop's end. Of a trip there, nothing may be seen: its results leave by move() alone.
+    Result<void> loop(CUstream_st* stream, ConditionalTrips const& trips, int atOnce, Body body) const;
+    // Of the loop's trip.
     Result<void> move(CUstream_st* stream, uint64_t trip, std::span<ConditionalMove const> moves) const;
 
 private:

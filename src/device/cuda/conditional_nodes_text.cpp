@@ -6,10 +6,12 @@ namespace tw::cuda {
 
 // decide: whether the body runs (again): where goesOn is no null, its byte is not 0; where trip is no null, *trip, to
 // which `bump` is added first, is below *count (null: no count) and below `limit`. If it is `limit` alone that says no,
-// *broken becomes the number of trips and one more. `otherwise`, if not 0, is set to the opposite.
+// *broken becomes the number of trips and one more. Behind *trip stands whether the loop goes on: once it does not, a
+// call with `bump` changes nothing. The answer goes to `handle`, if that is not 0, and its opposite to `otherwise`.
 //
 // move: for each of the jobs (ConditionalMove), one to a row of the grid, with trip t = min(*trip + shift, most):
-// copies `rows` rows of `units` pieces of 2^log bytes from from + t * fromStep to to + t * toStep.
+// copies `rows` rows of `units` pieces of 2^log bytes from from + t * fromStep to to + t * toStep. Nothing once the loop
+// does not go on.
 char const* const kConditionalText = R"ptx(.version 7.0
 .target sm_80
 .address_size 64
@@ -44,6 +46,14 @@ COUNT:
     @%p0 bra SET;
     ld.global.s32 %r1, [%rd1];
     ld.param.u32 %r2, [bump];
+    setp.eq.u32 %p5, %r2, 0;
+    @%p5 bra TRIP;
+    ld.global.u32 %r5, [%rd1+4];
+    setp.ne.u32 %p5, %r5, 0;
+    @%p5 bra TRIP;
+    mov.u32 %r0, 0;
+    bra SET;
+TRIP:
     add.s32 %r1, %r1, %r2;
     st.global.s32 [%rd1], %r1;
     ld.param.u64 %rd2, [count];
@@ -55,17 +65,21 @@ COUNT:
 LIMIT:
     ld.param.u32 %r4, [limit];
     setp.lt.s32 %p3, %r1, %r4;
-    @%p3 bra SET;
+    @%p3 bra KEEP;
     setp.eq.u32 %p4, %r0, 0;
-    @%p4 bra SET;
+    @%p4 bra KEEP;
     mov.u32 %r0, 0;
     ld.param.u64 %rd3, [broken];
     setp.eq.u64 %p0, %rd3, 0;
-    @%p0 bra SET;
+    @%p0 bra KEEP;
     add.s32 %r5, %r1, 1;
     st.global.s32 [%rd3], %r5;
+KEEP:
+    st.global.u32 [%rd1+4], %r0;
 SET:
     ld.param.u64 %rd4, [handle];
+    setp.eq.u64 %p0, %rd4, 0;
+    @%p0 bra END;
     {
         .param .b64 h;
         .param .b32 v;
@@ -98,7 +112,9 @@ END:
     .reg .b16 %h<2>;
 
     ld.param.u64 %rd0, [trip];
-    ld.global.s32 %r0, [%rd0];
+    ld.global.v2.u32 {%r0, %r1}, [%rd0];
+    setp.eq.u32 %p3, %r1, 0;
+    @%p3 bra DONE;
     mov.u32 %r1, %ctaid.y;
     mul.wide.u32 %rd1, %r1, 72;
     mov.u64 %rd2, jobs;

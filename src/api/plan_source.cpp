@@ -22,17 +22,26 @@ constexpr size_t kAlignment = plan::kAlignment;
 class CopiedPlan final : public PlanSource
 {
 public:
-    static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes)
+    static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes,
+                                                    std::shared_ptr<device::MemorySource> const& memory)
     {
         if (sizeBytes > SIZE_MAX - kAlignment)
             return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
         size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
         auto plan = std::make_shared<CopiedPlan>();
-        plan->data_ = {static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free};
-        if (!plan->data_)
+        void* const data = memory ? memory->allocate(rounded, kAlignment) : std::aligned_alloc(kAlignment, rounded);
+        if (!data)
             return Error{ErrorCode::kFailedAllocation,
-                         "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
-        device::preferLargePages(plan->data_.get(), rounded); // kernels read weights there
+                         (memory ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ") +
+                             std::to_string(sizeBytes) + " bytes"};
+        plan->data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data), [memory](std::byte* p) {
+            if (memory)
+                memory->free(p);
+            else
+                std::free(p);
+        });
+        if (!memory)
+            device::preferLargePages(data, rounded); // kernels read weights there
         std::memcpy(plan->data_.get(), bytes, sizeBytes);
         plan->sizeBytes_ = sizeBytes;
         return std::shared_ptr<PlanSource>(std::move(plan));
@@ -52,7 +61,7 @@ public:
     }
 
 private:
-    std::unique_ptr<std::byte[], void (*)(void*)> data_{nullptr, nullptr};
+    std::shared_ptr<std::byte> data_;
     size_t sizeBytes_ = 0;
 };
 
@@ -215,11 +224,12 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes, bool copied)
+Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes, bool copied,
+                                                   std::shared_ptr<device::MemorySource> const& memory)
 {
     if (std::shared_ptr<PlanSource> mapped = copied ? nullptr : MappedPlan::make(bytes, sizeBytes))
         return mapped;
-    return CopiedPlan::make(bytes, sizeBytes);
+    return CopiedPlan::make(bytes, sizeBytes, memory);
 }
 
 } // namespace tw::api

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 
+#include "api/client_memory.h"
 #include "api/engine.h"
 #include "api/io_formats.h"
 #include "api/max_threads.h"
@@ -49,9 +50,11 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  std::vector<std::shared_ptr<PluginObject>> const& plugins)
 {
     MemoryChange const change(gpu.get());
-    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
     Reporter log(reporter);
     runtime::LoadOptions options;
+    if (allocator && !gpu)
+        options.memory = std::make_shared<ClientMemory>(*allocator);
+    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan, options.memory));
     options.fingerprint = fingerprintOf(gpu.get());
     TW_ASSIGN(options.cuda, withAllocator(std::move(gpu), allocator));
     options.strictDevice = environment.strictPlan;

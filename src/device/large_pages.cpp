@@ -15,8 +15,8 @@ namespace tw::device {
 
 namespace {
 
-constexpr size_t kPageBytes = 4096; // of x86-64
-constexpr size_t kAlignment = 64;
+constexpr size_t kPageBytes = 4096;                       // of x86-64
+constexpr size_t kAlignment = 64, kSourceAlignment = 256; // the latter: what cudaMalloc promises
 // Smaller blocks lie on the heap; with the sanitizer, which sees overruns there only, all do.
 constexpr size_t kLeastBytes = kAddressSanitizer ? SIZE_MAX : 256 << 10;
 // Of address space, pages come as they are written. Each chunk leaves a part of its last large page over.
@@ -130,6 +130,12 @@ PackedFloats::PackedFloats(int64_t count)
     if (count < 0 || count > kMost)
         return;
     sizeBytes_ = roundUp(std::max<size_t>(size_t(count) * sizeof(float), 1), kAlignment); // an empty one has an address
+    if (source_ = SourceScope::current(); source_) {
+        data_ = static_cast<float*>(source_->allocate(sizeBytes_, kSourceAlignment));
+        if (data_)
+            std::memset(data_, 0, sizeBytes_);
+        return;
+    }
     if (sizeBytes_ >= kLeastBytes) {
         data_ = reinterpret_cast<float*>(chunks().allocate(sizeBytes_));
         return;
@@ -141,7 +147,9 @@ PackedFloats::PackedFloats(int64_t count)
 
 PackedFloats::~PackedFloats()
 {
-    if (data_ && sizeBytes_ >= kLeastBytes)
+    if (data_ && source_)
+        source_->free(data_);
+    else if (data_ && sizeBytes_ >= kLeastBytes)
         chunks().free(reinterpret_cast<std::byte*>(data_), sizeBytes_);
     else
         std::free(data_);

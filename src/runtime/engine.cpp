@@ -105,6 +105,7 @@ public:
         // A CUDA context belongs to the calling thread.
         Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
         workers.run(int64_t(tasks_.size()), [&](int64_t i, int) {
+            device::SourceScope const scope(options_.memory);
             Task& t = tasks_[size_t(i)];
             if (auto done = loadStep(t); !done.ok())
                 t.error = done.error();
@@ -369,7 +370,11 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
     g.block = outlineBlock(graph);
     g.arenaBytes = 0;
     TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, *g.block));
-    TW_ASSIGN(Loaded const kernels, loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options));
+    auto loaded = loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options);
+    if (uint64_t const bytes = options.memory ? options.memory->takeFailure() : 0)
+        return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + std::to_string(bytes) +
+                                                       " bytes of weights, aligned as cudaMalloc does"};
+    TW_ASSIGN(Loaded const kernels, std::move(loaded));
     for (ProfileShapes& profile : shapes.profiles) {
         TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
         g.arenaBytes = std::max(g.arenaBytes, profile.largest().arenaBytes);
@@ -390,6 +395,7 @@ std::shared_ptr<Generation const> Engine::generation() const
 Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& given)
 {
     LoadOptions options = given;
+    device::SourceScope const scope(options.memory);
     std::shared_ptr<Engine> e(new Engine);
     e->threads_ = options.threads;
     e->contents_ = std::move(contents);

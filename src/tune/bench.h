@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "device/large_pages.h"
 #include "tune/check.h"
 #include "tune/contest.h"
 
@@ -25,7 +26,8 @@ private:
     ops::Kernel const& kernel_;
     Checker::Buffers const& buffers_;
     Workers& workers_;
-    Tensor workspace_, eviction_;
+    device::PackedFloats workspace_;
+    Tensor eviction_;
     int64_t cacheBytes_;
     std::vector<TensorRef> outputs_;
     std::shared_ptr<ops::Prepared const> prepared_;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "device/large_pages.h"
+#include "device/memory_source.h"
 #include "plan/file.h"
 
 namespace tw::api {
@@ -22,25 +23,25 @@ constexpr size_t kAlignment = plan::kAlignment;
 class CopiedPlan final : public PlanSource
 {
 public:
-    static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes,
-                                                    std::shared_ptr<device::MemorySource> const& memory)
+    static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes)
     {
         if (sizeBytes > SIZE_MAX - kAlignment)
             return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
         size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
         auto plan = std::make_shared<CopiedPlan>();
-        void* const data = memory ? memory->allocate(rounded, kAlignment) : std::aligned_alloc(kAlignment, rounded);
+        auto const source = device::SourceScope::current();
+        void* const data = source ? source->allocate(rounded, kAlignment) : std::aligned_alloc(kAlignment, rounded);
         if (!data)
             return Error{ErrorCode::kFailedAllocation,
-                         (memory ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ") +
+                         (source ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ") +
                              std::to_string(sizeBytes) + " bytes"};
-        plan->data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data), [memory](std::byte* p) {
-            if (memory)
-                memory->free(p);
+        plan->data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data), [source](std::byte* p) {
+            if (source)
+                source->free(p);
             else
                 std::free(p);
         });
-        if (!memory)
+        if (!source)
             device::preferLargePages(data, rounded); // kernels read weights there
         std::memcpy(plan->data_.get(), bytes, sizeBytes);
         plan->sizeBytes_ = sizeBytes;
@@ -224,12 +225,11 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes, bool copied,
-                                                   std::shared_ptr<device::MemorySource> const& memory)
+Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes, bool copied)
 {
     if (std::shared_ptr<PlanSource> mapped = copied ? nullptr : MappedPlan::make(bytes, sizeBytes))
         return mapped;
-    return CopiedPlan::make(bytes, sizeBytes, memory);
+    return CopiedPlan::make(bytes, sizeBytes);
 }
 
 } // namespace tw::api

@@ -7,7 +7,6 @@
 
 #include "base/blob.h"
 #include "base/result.h"
-#include "device/memory_source.h"
 
 namespace tw::api {
 
@@ -19,9 +18,8 @@ namespace tw::api {
 class PlanSource : public PageKeeper
 {
 public:
-    // `copied`: also what lies in a file. `memory`: for a copy; null: that of the process.
-    static Result<std::shared_ptr<PlanSource>> of(void const* bytes, size_t sizeBytes, bool copied = false,
-                                                  std::shared_ptr<device::MemorySource> const& memory = nullptr);
+    // `copied`: also what lies in a file.
+    static Result<std::shared_ptr<PlanSource>> of(void const* bytes, size_t sizeBytes, bool copied = false);
 
     // 256-byte aligned, as sections of a plan expect; null after close().
     virtual void const* data() const = 0;

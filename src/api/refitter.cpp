@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "api/client_memory.h"
 #include "api/max_threads.h"
 #include "device/thread_pool.h"
 #include "runtime/constants_of.h"
@@ -136,6 +137,8 @@ Result<void> RefitterObject::refit()
     std::optional<cuda::Current> current;
     if (cuda::Target const* gpu = state->core->cuda())
         current.emplace(*gpu->device);
+    nvinfer1::IGpuAllocator* const client = state->core->cuda() ? nullptr : state->allocator;
+    device::SourceScope const memory(client ? std::make_shared<ClientMemory>(*client) : nullptr);
     TW_TRY(state->core->refit(weights, workers, &reporter));
     given.clear();
     for (Range& r : ranges)

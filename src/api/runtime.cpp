@@ -50,11 +50,10 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  std::vector<std::shared_ptr<PluginObject>> const& plugins)
 {
     MemoryChange const change(gpu.get());
+    device::SourceScope const memory(allocator && !gpu ? std::make_shared<ClientMemory>(*allocator) : nullptr);
+    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
     Reporter log(reporter);
     runtime::LoadOptions options;
-    if (allocator && !gpu)
-        options.memory = std::make_shared<ClientMemory>(*allocator);
-    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan, options.memory));
     options.fingerprint = fingerprintOf(gpu.get());
     TW_ASSIGN(options.cuda, withAllocator(std::move(gpu), allocator));
     options.strictDevice = environment.strictPlan;

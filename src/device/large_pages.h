@@ -5,10 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
-
-#include "device/memory_source.h"
 
 namespace tw::device {
 
@@ -22,8 +19,7 @@ void unmapLargePages(void* memory, size_t sizeBytes);
 void preferLargePages(void const* memory, size_t sizeBytes);
 
 // What a kernel packs when it is loaded. Such blocks lie one after the other, so that those of an engine share large
-// pages whatever the size of each. Like the heap, the place where they lie belongs to the process, unless the thread has
-// another source (memory_source.h).
+// pages whatever the size of each. Like the heap, the place where they lie belongs to the process.
 class PackedFloats
 {
 public:
@@ -34,7 +30,6 @@ public:
     {
         std::swap(data_, other.data_);
         std::swap(sizeBytes_, other.sizeBytes_);
-        source_.swap(other.source_);
         return *this;
     }
     ~PackedFloats();
@@ -44,7 +39,6 @@ public:
 private:
     float* data_ = nullptr;
     size_t sizeBytes_ = 0;
-    std::shared_ptr<MemorySource> source_; // of data_; null: the process
 };
 
 } // namespace tw::device

@@ -28,7 +28,8 @@ private:
     std::atomic<uint64_t> failed_{0};
 };
 
-// As long as it lives, what kernels pack in this thread lies in memory of `source`; null: of the process.
+// As long as it lives, what kernels pack in this thread (PackedFloats), and plans that are copied, lie in memory of
+// `source`; null: of the process. Kernels are packed deep within load(), for one client at a time.
 class SourceScope
 {
 public:

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "device/memory_source.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
 #include "runtime/generation.h"
@@ -44,8 +43,6 @@ struct LoadOptions
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
     Workers* workers = &serialWorkers();      // that CPU kernels are loaded on
-    // Where what CPU kernels pack lies; null: in memory of the process.
-    std::shared_ptr<device::MemorySource> memory;
 
     ops::Backend backend() const { return cuda ? ops::Backend::kCuda : ops::Backend::kCpu; }
 };

@@ -33,7 +33,7 @@ double nowMicroseconds()
 
 Bench::Bench(ops::Kernel const& kernel, Checker::Buffers const& buffers, Workers& workers, int64_t cacheBytes)
     : kernel_(kernel), buffers_(buffers), workers_(workers),
-      workspace_((kernel.workspaceBytes(buffers.inputs, buffers.outputs) + 3) / 4),
+      workspace_(DataType::kInt8, {kernel.workspaceBytes(buffers.inputs, buffers.outputs)}),
       eviction_(DataType::kInt8, {cacheBytes * workers.count()}), cacheBytes_(cacheBytes)
 {
     outputs_.reserve(buffers.outputs.size());

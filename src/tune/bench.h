@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/result.h"
-#include "device/large_pages.h"
 #include "tune/check.h"
 #include "tune/contest.h"
 
@@ -26,8 +25,7 @@ private:
     ops::Kernel const& kernel_;
     Checker::Buffers const& buffers_;
     Workers& workers_;
-    device::PackedFloats workspace_;
-    Tensor eviction_;
+    Tensor workspace_, eviction_;
     int64_t cacheBytes_;
     std::vector<TensorRef> outputs_;
     std::shared_ptr<ops::Prepared const> prepared_;

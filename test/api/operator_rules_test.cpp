@@ -253,7 +253,8 @@ TEST_F(OperatorRules, GatherOutOfBoundsGivesZero)
 TEST_F(OperatorRules, LrnCountsWhatIsThere)
 {
     // Windows of three channels, two at the ends: x / (1 + 3 / 3 * sum of squares).
-    EXPECT_EQ(run(net().addLRN(input({1, 3, 1, 1}, {1, 1, 2}), 3, 3, 1, 1)), (Numbers{1.0 / 3, 1.0 / 7, 2.0 / 6}));
+    EXPECT_EQ(run(net().addLRN(input({1, 3, 1, 1}, {1, 1, 2}), 3, 3, 1, 1)),
+              (Numbers{double(1.F / 3), double(1.F / 7), double(1.F / 3)}));
     EXPECT_TRUE(refused(net().addLRN(input({3, 3}), 3, 1, 1, 1), "3"));
 }
 

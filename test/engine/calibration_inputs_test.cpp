@@ -123,6 +123,17 @@ TEST(CalibrationOfInt8Inputs, GivesAnEngineThatTakesIntegers)
     EXPECT_LT(difference, 1e-3 * size);
 }
 
+TEST(CalibrationOfInt8Inputs, NeedARange)
+{
+    MinMaxCalibrator c;
+    c.batches["x"] = integerBatches(2);
+    Net n(DataType::kINT8);
+    n.network->getInput(0)->resetDynamicRange();
+    n.config->setInt8Calibrator(&c);
+    EXPECT_FALSE(n.plan());
+    EXPECT_TRUE(contains(n.errors(), "ITensor::setDynamicRange() of 'x'")) << n.errors();
+}
+
 TEST(CalibrationOfInt8Inputs, RefusesWhatIsNoSuchNumber)
 {
     for (float bad : {127.5F, 128.F, -128.5F, -1e9F, INFINITY, NAN}) {

@@ -9,7 +9,7 @@ namespace tw::test {
 
 namespace {
 
-// x -> a -> maximum pool -> b -> c -> softmax. Ranges of all; both sides of the pool have one.
+// x -> a -> maximum pool -> b -> c -> softmax, and a -> d -> e. Both sides of the pool are read as integers.
 struct Ranged
 {
     GraphMaker m;
@@ -21,6 +21,7 @@ struct Ranged
         for (auto const& [name, range] : of)
             ranges[name] = range / 127;
         ir::Value* x = convolution(m.input("x", ir::shapeOf({2, 4, 6, 6})), "a");
+        m.output(convolution(convolution(x, "d"), "e"), "e");
         x = m.add(ops::pooling::def(), ops::pooling::Attrs::plain(ops::pooling::Kind::kMax, {2, 2}), {x}, "pool");
         x->name = "pool";
         x = convolution(convolution(x, "b"), "c");
@@ -85,13 +86,13 @@ bool allHold(ir::Graph const& recipes, std::vector<BlobPtr> const& made)
 
 TEST(RefitOfRanges, IsABuildWithThem)
 {
-    std::map<std::string, float> const other{{"x", 3}, {"a", 2}, {"pool", 2}, {"b", 7}};
-    Ranged first({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}}), next(other);
+    std::map<std::string, float> const other{{"x", 3}, {"a", 2}, {"pool", 2}, {"b", 7}, {"d", 7}};
+    Ranged first({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}}), next(other);
     EXPECT_EQ(nodesOf(first.m.g), nodesOf(next.m.g));
     auto finished = first.recipes.finish(first.m.g);
     ASSERT_TRUE(finished.ok()) << finished.error().message;
     ir::Graph& recipes = *finished->recipes;
-    // All but that of `b`, which only the last convolution reads, and that one stays in floats.
+    // All but those that only the last convolutions read, which stay in floats.
     EXPECT_EQ(rangesIn(recipes), (std::vector<std::string>{"a", "pool", "x"}));
     set(recipes, other);
     auto made = recipe::evaluate(recipes, {});
@@ -110,7 +111,7 @@ TEST(RefitOfRanges, IsABuildWithThem)
 
 TEST(RefitOfRanges, ThatParts)
 {
-    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}});
+    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
     auto finished = r.recipes.finish(r.m.g);
     ASSERT_TRUE(finished.ok()) << finished.error().message;
     auto made = recipe::evaluate(*finished->recipes, {});
@@ -125,7 +126,7 @@ TEST(RefitOfRanges, ThatParts)
 // The graph without INT8 was chosen: nobody asks about ranges.
 TEST(RefitOfRanges, LeaveNothingBehindInFloats)
 {
-    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}});
+    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
     GraphMaker floats;
     floats.output(floats.add(ops::softmax::def(), ops::softmax::Attrs(), {floats.input("x", ir::shapeOf({2, 4}))}, "s"),
                   "y");

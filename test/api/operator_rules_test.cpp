@@ -72,6 +72,7 @@ struct OperatorRules : testing::Test
     {
         if (l && l->getOutput(0)->getDimensions().nbDims >= 0)
             return testing::AssertionFailure() << "it has the shape " << shapeOf(l);
+        another();
         if (!contains(logger.lastError(), part))
             return testing::AssertionFailure() << logger.lastError();
         return testing::AssertionSuccess();
@@ -139,7 +140,7 @@ TEST_F(OperatorRules, ConvolutionIsCorrelation)
     EXPECT_TRUE(refused(net().addConvolutionNd(input({1, -1, 4, 4}), 1, Dims2(1, 1), weights({1}), none), "wildcard"));
     EXPECT_TRUE(
         refused(net().addConvolutionNd(input({1, 1, 4, 4}, {}, DataType::kINT32), 1, Dims2(1, 1), weights({1}), none),
-                "must be f32, f16 or i8"));
+                "as i32"));
 }
 
 TEST_F(OperatorRules, DeconvolutionHasItsOwnOrderOfWeights)
@@ -267,7 +268,8 @@ TEST_F(OperatorRules, ProductsOfMatrices)
     ILayer* l = net().addMatrixMultiply(input({2, 0}), kNONE, input({0, 2}), kNONE);
     EXPECT_EQ(shapeOf(l), "[2,2]");
     EXPECT_EQ(run(l), (Numbers{0, 0, 0, 0}));
-    EXPECT_TRUE(refused(net().addMatrixMultiply(input({2, 2, 2}), kNONE, input({2, 2}), kNONE), "rank"));
+    EXPECT_TRUE(
+        refused(net().addMatrixMultiply(input({2, 2, 2}), kNONE, input({2, 2}), kNONE), "collection dimensions"));
     EXPECT_TRUE(refused(net().addMatrixMultiply(input({3, 2, 2}), kNONE, input({2, 2, 2}), kNONE), "3"));
     EXPECT_TRUE(refused(
         net().addMatrixMultiply(input({2, 2}, {}, DataType::kINT32), kNONE, input({2, 2}, {}, DataType::kINT32), kNONE),
@@ -410,7 +412,9 @@ TEST_F(OperatorRules, ShuffleTransposesReshapesTransposes)
     EXPECT_EQ(shapeOf(shuffled({3, 0}, {0, 0})), "[3,0]") << "copies";
     EXPECT_EQ(shapeOf(shuffled({3, 0}, {0, 0}, false)), "[0,0]") << "sizes";
     EXPECT_TRUE(refused(shuffled({3, 0}, {0, -1}, false), "cannot be inferred"));
-    EXPECT_TRUE(refused(shuffled({2, 3}, {-1, -1}), "-1"));
+    int const before = logger.errors();
+    EXPECT_EQ(shapeOf(shuffled({2, 3}, {-1, -1})), "[2,3]") << "refused by the setter";
+    EXPECT_EQ(logger.errors(), before + 1);
     EXPECT_TRUE(refused(shuffled({2, 3}, {4, 2}), "8"));
     EXPECT_TRUE(refused(shuffled({2, 3}, {2, 3, 0}), "0")) << "no dimension to copy";
 }

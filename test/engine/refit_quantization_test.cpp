@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refits of scales and ranges: what a build has decided by them holds, or the refit is refused and nothing has changed.
+// Refits of scales: what a build has decided by them holds, or the refit is refused and nothing has changed.
 #include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
 #include <random>
 
-#include "engine/engines.h"
+#include "engine/refits.h"
 
 using namespace tw::test;
 
@@ -92,33 +92,6 @@ struct Net
         return m.engine();
     }
 };
-
-std::vector<float> run(ICudaEngine& e)
-{
-    Context const c = contextOf(e);
-    std::vector<std::vector<float>> memory(size_t(e.getNbIOTensors()));
-    std::vector<float> out;
-    for (int i = 0; i < e.getNbIOTensors(); ++i) {
-        char const* name = e.getIOTensorName(i);
-        size_t count = 1;
-        for (int32_t d : list(c->getTensorShape(name)))
-            count *= size_t(d);
-        memory[size_t(i)].resize(count);
-        for (size_t k = 0; k < count; ++k)
-            memory[size_t(i)][k] = float(int(k * 37 % 101) - 50) / 25;
-        c->setTensorAddress(name, memory[size_t(i)].data());
-    }
-    EXPECT_TRUE(c->enqueueV3(nullptr));
-    for (int i = 0; i < e.getNbIOTensors(); ++i)
-        if (e.getTensorIOMode(e.getIOTensorName(i)) == TensorIOMode::kOUTPUT)
-            out.insert(out.end(), memory[size_t(i)].begin(), memory[size_t(i)].end());
-    return out;
-}
-
-std::unique_ptr<IRefitter> refitterOf(ICudaEngine& engine, ILogger& logger)
-{
-    return std::unique_ptr<IRefitter>(createInferRefitter(engine, logger));
-}
 
 bool set(IRefitter& refitter, std::string const& scale, float value)
 {
@@ -289,6 +262,106 @@ INSTANTIATE_TEST_SUITE_P(Networks, RefitScales, testing::ValuesIn(namesOfCases()
     return name;
 });
 
+// A chain of what Q/DQ networks are made of, by a seed.
+void defineRandom(Net& n, unsigned seed)
+{
+    std::mt19937 random(seed);
+    auto draw = [&](int count) { return int(random() % unsigned(count)); };
+    ITensor* x = n.both(n.m.input("x", {1 + draw(2), 4, 12, 12}), "in");
+    int const length = 3 + draw(4);
+    for (int i = 0; i < length; ++i) {
+        std::string const name = "l" + std::to_string(i);
+        int32_t const channels = x->getDimensions().d[1];
+        switch (draw(7)) {
+        case 0:
+            x = n.m.relu(n.convolution(n.both(x, name), name + "c", 4 * (1 + draw(2))));
+            break;
+        case 1:
+            if (x->getDimensions().d[2] > 3)
+                x = n.pool(n.both(x, name), draw(2) ? PoolingType::kMAX : PoolingType::kAVERAGE, name + "p");
+            break;
+        case 2:
+            x = n.joined(n.both(x, name + "a"), n.both(n.convolution(n.both(x, name), name + "c", 4), name + "b"));
+            break;
+        case 3:
+            x = n.m.add(n.both(n.convolution(n.both(x, name), name + "c", channels), name + "a"),
+                        n.both(x, name + "b"));
+            break;
+        case 4: {
+            IShuffleLayer* l = n.m.network->addShuffle(*n.both(x, name));
+            l->setFirstTranspose(Permutation{{0, 1, 3, 2}});
+            x = n.both(l->getOutput(0), name + "t");
+            break;
+        }
+        case 5:
+            n.m.output(n.convolution(n.both(x, name + "y"), name + "yc", 2), (name + "out").c_str());
+            break;
+        default:
+            x = n.convolution(n.both(x, name), name + "c", 4 * (1 + draw(2)));
+        }
+    }
+    n.m.output(n.convolution(n.both(x, "end"), "endc", 3), "y");
+}
+
+// The two names of a refusal.
+std::vector<std::string> namesIn(std::string const& text)
+{
+    std::vector<std::string> names;
+    for (size_t at = text.find("ize '"); at != std::string::npos && names.size() < 2; at = text.find("ize '", at + 1))
+        names.push_back(text.substr(at + 5, text.find('\'', at + 5) - at - 5));
+    return names;
+}
+
+class RefitScalesRandom : public testing::TestWithParam<unsigned>
+{};
+
+// Any scales: they are refused, with two that must be equal, or the engine is a build with them.
+TEST_P(RefitScalesRandom, AreABuildWithThemOrRefused)
+{
+    unsigned const seed = GetParam();
+    Net first;
+    defineRandom(first, seed);
+    auto const engine = first.build();
+    ASSERT_TRUE(engine) << first.m.errors();
+    std::vector<float> const before = run(*engine);
+    Scales other = first.scales;
+    std::mt19937 random(seed + 100);
+    for (auto& [name, s] : other)
+        s = 0.02F + float(random() % 64) / 1024;
+    auto const refitter = refitterOf(*engine, first.m.logger);
+    bool done = false;
+    first.m.takeErrors();
+    for (size_t round = 0; round <= other.size() && !done; ++round) {
+        for (auto const& [name, s] : other)
+            ASSERT_TRUE(set(*refitter, name, s)) << name << " of seed " << seed << first.m.errors();
+        done = refitter->refitCudaEngine();
+        std::string const errors = first.m.takeErrors();
+        if (done)
+            break;
+        EXPECT_EQ(run(*engine), before);
+        std::vector<std::string> const names = namesIn(errors);
+        ASSERT_EQ(names.size(), 2U) << errors;
+        ASSERT_TRUE(other.contains(names[0]) && other.contains(names[1])) << errors;
+        ASSERT_NE(other[names[0]], other[names[1]]) << errors;
+        float const was = other[names[1]];
+        for (auto& [name, s] : other) // what has been made equal stays so
+            s = s == was ? other[names[0]] : s;
+    }
+    ASSERT_TRUE(done) << "seed " << seed;
+    Net next(other);
+    defineRandom(next, seed);
+    auto const want = next.build(false);
+    ASSERT_TRUE(want) << next.m.errors();
+    std::vector<float> const got = run(*engine), wanted = run(*want);
+    ASSERT_EQ(got.size(), wanted.size());
+    EXPECT_NE(got, before);
+    size_t far = 0; // a sum in floats that is half of a step may go either way
+    for (size_t i = 0; i < got.size(); ++i)
+        far += std::fabs(got[i] - wanted[i]) > 1e-4F * std::max(1.F, std::fabs(wanted[i]));
+    EXPECT_LE(far, got.size() / 50) << "seed " << seed;
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RefitScalesRandom, testing::Range(0U, 16U));
+
 // A plan keeps the conditions.
 TEST(RefitScalesOfPlans, AreHeldToTheSameRules)
 {
@@ -309,145 +382,6 @@ TEST(RefitScalesOfPlans, AreHeldToTheSameRules)
         ASSERT_TRUE(set(*refitter, name, 0.1F));
     EXPECT_TRUE(refitter->refitCudaEngine()) << n.m.errors();
     EXPECT_NE(run(*again), run(*engine));
-}
-
-// x -> conv1 -> relu -> conv2 -> conv3 with ranges.
-struct Ranged : Maker
-{
-    explicit Ranged(float range, bool refittable = true)
-    {
-        config->setFlag(BuilderFlag::kINT8);
-        if (refittable)
-            config->setFlag(BuilderFlag::kREFIT);
-        std::mt19937 random(3);
-        std::normal_distribution<float> normal;
-        for (float& w : weights)
-            w = normal(random) / 16;
-        ITensor* x = input("x", {1, 64, 16, 16});
-        x->setDynamicRange(-2, 2);
-        for (int i = 1; i <= 3; ++i) {
-            IConvolutionLayer* l =
-                network->addConvolutionNd(*x, 64, Dims2(3, 3), Weights{DataType::kFLOAT, weights.data(), 64 * 64 * 9},
-                                          Weights{DataType::kFLOAT, nullptr, 0});
-            l->setPaddingNd(Dims2(1, 1));
-            l->setName(("conv" + std::to_string(i)).c_str());
-            x = l->getOutput(0);
-            x->setName(("c" + std::to_string(i)).c_str());
-            x->setDynamicRange(-range, range);
-            if (i == 1) {
-                x = relu(x);
-                x->setName("r");
-                x->setDynamicRange(-range, range);
-            }
-        }
-        output(x, "y");
-    }
-    std::vector<float> weights = std::vector<float>(64 * 64 * 9);
-};
-
-std::vector<std::string> rangesOf(IRefitter const& r)
-{
-    std::vector<char const*> names(size_t(r.getTensorsWithDynamicRange(0, nullptr)));
-    EXPECT_EQ(r.getTensorsWithDynamicRange(int32_t(names.size()), names.data()), int32_t(names.size()));
-    return {names.begin(), names.end()};
-}
-
-// Which type wins is the clock's: where FP32 does, there are no ranges (test/passes/refit_ranges_test.cpp has no clock).
-TEST(RefitRanges, AreABuildWithThem)
-{
-    Ranged first(4), next(8);
-    auto const engine = first.engine(), want = next.engine();
-    ASSERT_TRUE(engine && want) << first.errors() << next.errors();
-    auto const refitter = refitterOf(*engine, first.logger), other = refitterOf(*want, next.logger);
-    ASSERT_TRUE(refitter && other);
-    std::vector<std::string> const names = rangesOf(*refitter);
-    if (names.empty() || rangesOf(*other) != names)
-        GTEST_SKIP() << "FP32 was faster in one of the builds";
-    std::vector<float> const before = run(*engine);
-    EXPECT_FLOAT_EQ(refitter->getDynamicRangeMax("x"), 2);
-    EXPECT_FLOAT_EQ(refitter->getDynamicRangeMin("x"), -2);
-    EXPECT_EQ(refitter->getMissing(0, nullptr, nullptr), 0);
-    for (std::string const& name : names)
-        if (name != "x") {
-            EXPECT_FLOAT_EQ(refitter->getDynamicRangeMax(name.c_str()), 4);
-            EXPECT_TRUE(refitter->setDynamicRange(name.c_str(), -8, 3)) << first.errors();
-            EXPECT_EQ(refitter->getDynamicRangeMax(name.c_str()), 8);
-            EXPECT_EQ(refitter->getDynamicRangeMin(name.c_str()), -8);
-        }
-    EXPECT_EQ(run(*engine), before) << "nothing happens before the refit";
-    ASSERT_TRUE(refitter->refitCudaEngine()) << first.errors();
-    for (std::string const& name : names)
-        EXPECT_FLOAT_EQ(refitter->getDynamicRangeMax(name.c_str()), name == "x" ? 2 : 8);
-    std::vector<float> const got = run(*engine), wanted = run(*want);
-    EXPECT_NE(got, before);
-    for (size_t i = 0; i < got.size(); ++i)
-        ASSERT_NEAR(got[i], wanted[i], 1e-4) << i;
-    EXPECT_EQ(first.errors(), "");
-}
-
-TEST(RefitRanges, WhatIsNoRangeIsRefused)
-{
-    Ranged n(4);
-    auto const engine = n.engine();
-    ASSERT_TRUE(engine) << n.errors();
-    auto const refitter = refitterOf(*engine, n.logger);
-    n.takeErrors();
-    for (char const* name : {"nobody", "y", "", static_cast<char const*>(nullptr)}) {
-        EXPECT_FALSE(refitter->setDynamicRange(name, -1, 1));
-        EXPECT_TRUE(n.oneError("getTensorsWithDynamicRange"));
-        EXPECT_TRUE(std::isnan(refitter->getDynamicRangeMin(name)));
-        EXPECT_TRUE(n.oneError("getDynamicRangeMin"));
-        EXPECT_TRUE(std::isnan(refitter->getDynamicRangeMax(name)));
-        EXPECT_TRUE(n.oneError("getDynamicRangeMax"));
-    }
-    EXPECT_EQ(refitter->getTensorsWithDynamicRange(-1, nullptr), 0);
-    EXPECT_TRUE(n.oneError("negative"));
-    std::vector<std::string> const names = rangesOf(*refitter);
-    float const nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
-    for (std::string const& name : names) {
-        for (auto const& [min, max] : std::vector<std::pair<float, float>>{
-                 {1, -1}, {0, 0}, {nan, 1}, {-1, nan}, {-infinity, 1}, {-1, infinity}, {-1e-40F, 1e-40F}}) {
-            EXPECT_FALSE(refitter->setDynamicRange(name.c_str(), min, max)) << min << " " << max;
-            EXPECT_TRUE(n.oneError(("'" + name + "'").c_str()));
-        }
-    }
-    EXPECT_TRUE(refitter->refitCudaEngine());
-}
-
-// Ranges of INT8 inputs and outputs of the network are always there.
-TEST(RefitRanges, OfInputsAndOutputsInInt8)
-{
-    auto define = [](Maker& m, float in, float out) {
-        m.config->setFlag(BuilderFlag::kINT8);
-        m.config->setFlag(BuilderFlag::kREFIT);
-        ITensor* x = m.input("x", {2, 5}, DataType::kINT8);
-        x->setDynamicRange(-in, in);
-        ITensor* y = m.network->addUnary(*x, UnaryOperation::kABS)->getOutput(0);
-        m.output(y, "y");
-        y->setDynamicRange(-out, out);
-        y->setType(DataType::kINT8);
-    };
-    auto runBytes = [](ICudaEngine& e) {
-        std::vector<int8_t> in{0, 1, -1, 5, -5, 100, -100, 127, -128, 64}, out(10);
-        void* bindings[] = {in.data(), out.data()};
-        EXPECT_TRUE(contextOf(e)->executeV2(bindings));
-        return out;
-    };
-    Maker first, next;
-    define(first, 4, 4);
-    define(next, 2, 8);
-    auto const engine = first.engine(), want = next.engine();
-    ASSERT_TRUE(engine && want) << first.errors() << next.errors();
-    auto const refitter = refitterOf(*engine, first.logger);
-    EXPECT_EQ(rangesOf(*refitter), (std::vector<std::string>{"x", "y"}));
-    EXPECT_EQ(refitter->getAll(0, nullptr, nullptr), 0) << "ranges are no weights";
-    ASSERT_TRUE(refitter->setDynamicRange("x", -2, 2));
-    ASSERT_TRUE(refitter->setDynamicRange("y", -8, 8));
-    EXPECT_NE(runBytes(*engine), runBytes(*want));
-    ASSERT_TRUE(refitter->refitCudaEngine()) << first.errors();
-    EXPECT_EQ(runBytes(*engine), runBytes(*want));
-    EXPECT_EQ(refitter->getDynamicRangeMax("x"), 2);
-    EXPECT_EQ(refitter->getDynamicRangeMin("y"), -8);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include "api/algorithm_selector.h"
 #include "api/calibration.h"
+#include "api/client_memory.h"
 #include "api/config.h"
 #include "api/engine.h"
 #include "api/explicit_quantization.h"
@@ -222,6 +223,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     builder::Options options;
     std::string dumpFolder;
     options.passes = passesFromEnvironment(dumpFolder);
+    device::SourceScope const memory(b.allocator && !b.gpu ? std::make_shared<ClientMemory>(*b.allocator) : nullptr);
     options.fingerprint = b.fingerprint;
     TW_ASSIGN(options.cuda, withAllocator(b.gpu, b.allocator));
     options.refittable = c.has(BuilderFlag::kREFIT);

@@ -9,6 +9,7 @@
 #include "api/explicit_quantization.h"
 #include "api/plugin_graph.h"
 #include "api/profile_ranges.h"
+#include "api/ranges.h"
 #include "calibrate/calibrate.h"
 #include "calibrate/threshold.h"
 
@@ -186,6 +187,10 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
         log.warning("Tensor " + name + " is uniformly zero");
     if (!out.infinite.empty())
         log.warning("tensors with infinite values or NaN, which get no scale: " + listed(out.infinite));
+    for (auto& [name, scale] : out.table.scales)
+        for (auto const& t : n.inputs)
+            if (t->type == nvinfer1::DataType::kINT8 && name == inFloatsName(t->name))
+                name = t->name;
     auto const end = std::remove_if(out.table.scales.begin(), out.table.scales.end(),
                                     [](auto const& s) { return !calibrate::isWritable(s.first); });
     out.table.scales.erase(end, out.table.scales.end());

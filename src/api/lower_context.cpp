@@ -87,7 +87,11 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
         done = internalError("layer '" + layer.name + "' was lowered to another number of outputs");
     if (!done.ok()) {
         graph.rollBack(mark);
-        return std::move(done).error();
+        Error error = std::move(done).error();
+        for (TensorObject const* t : layer.inputs)
+            if (t && t->isInput && t->type == nvinfer1::DataType::kINT8 && !t->rangeMin)
+                error.message += "; ITensor::setDynamicRange() of '" + t->name + "' says what its integers stand for";
+        return error;
     }
     for (size_t i = 0; i < layer.outputs.size() && !layer.construct; ++i) {
         ir::Value* v = ctx.outputs()[i];

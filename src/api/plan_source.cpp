@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "device/large_pages.h"
+#include "device/memory_source.h"
 #include "plan/file.h"
 
 namespace tw::api {
@@ -28,11 +29,20 @@ public:
             return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
         size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
         auto plan = std::make_shared<CopiedPlan>();
-        plan->data_ = {static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free};
-        if (!plan->data_)
+        auto const source = device::SourceScope::current();
+        void* const data = source ? source->allocate(rounded, kAlignment) : std::aligned_alloc(kAlignment, rounded);
+        if (!data)
             return Error{ErrorCode::kFailedAllocation,
-                         "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
-        device::preferLargePages(plan->data_.get(), rounded); // kernels read weights there
+                         (source ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ") +
+                             std::to_string(sizeBytes) + " bytes"};
+        plan->data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data), [source](std::byte* p) {
+            if (source)
+                source->free(p);
+            else
+                std::free(p);
+        });
+        if (!source)
+            device::preferLargePages(data, rounded); // kernels read weights there
         std::memcpy(plan->data_.get(), bytes, sizeBytes);
         plan->sizeBytes_ = sizeBytes;
         return std::shared_ptr<PlanSource>(std::move(plan));
@@ -52,7 +62,7 @@ public:
     }
 
 private:
-    std::unique_ptr<std::byte[], void (*)(void*)> data_{nullptr, nullptr};
+    std::shared_ptr<std::byte> data_;
     size_t sizeBytes_ = 0;
 };
 

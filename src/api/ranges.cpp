@@ -37,15 +37,31 @@ void takeRangesInto(ir::Graph& g, passes::Ranges& ranges)
     }
 }
 
+// Named so that a refit may reach the range (recipe/recipes.h).
+ir::Value* scaleConstant(ir::Graph& g, std::string const& name, TensorObject const& t)
+{
+    float const scale = scaleOf(t);
+    auto c = std::make_shared<ir::Constant>();
+    c->data = Blob::copy(&scale, sizeof scale);
+    c->layer = t.name;
+    c->role = ir::WeightsRole::kAny;
+    return g.addConstant(name + ".range", DataType::kFloat, Extents{}, std::move(c));
+}
+
 } // namespace
+
+std::string inFloatsName(std::string const& input)
+{
+    return input + " [input]";
+}
 
 Result<ir::Value*> inFloats(ir::Graph& g, ir::Value& integers, TensorObject const& t)
 {
-    float const scale = scaleOf(t);
-    ir::Value* const s = g.addConstant(integers.name + ".range", DataType::kFloat, Extents{}, &scale);
-    TW_ASSIGN(ir::Node * n, g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(),
-                                      {&integers, s}, integers.name + " [input]"));
-    n->outputs[0]->name = integers.name + " [input]";
+    ir::Value* const s = scaleConstant(g, integers.name, t);
+    std::string const name = inFloatsName(integers.name);
+    TW_ASSIGN(ir::Node * n,
+              g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(), {&integers, s}, name));
+    n->outputs[0]->name = name;
     return n->outputs[0];
 }
 
@@ -55,8 +71,7 @@ Result<ir::Value*> inIntegers(ir::Graph& g, ir::Value& v, TensorObject const& t)
         return invalidArgument("network output '" + t.name +
                                "' is INT8 and has no dynamic range: ITensor::setDynamicRange() says what its numbers "
                                "stand for");
-    float const scale = scaleOf(t);
-    ir::Value* const s = g.addConstant(t.name + ".range", DataType::kFloat, Extents{}, &scale);
+    ir::Value* const s = scaleConstant(g, t.name, t);
     TW_ASSIGN(ir::Node * n,
               g.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {&v, s}, t.name + " [output]"));
     return n->outputs[0];

@@ -10,6 +10,7 @@ namespace tw::api {
 // One step of the INT8 numbers of a tensor that has a dynamic range.
 float scaleOf(TensorObject const& t);
 // What an INT8 network input with a dynamic range stands for.
+std::string inFloatsName(std::string const& input); // its tensor
 Result<ir::Value*> inFloats(ir::Graph& g, ir::Value& integers, TensorObject const& t);
 // An INT8 network output of numbers; an error without a dynamic range.
 Result<ir::Value*> inIntegers(ir::Graph& g, ir::Value& v, TensorObject const& t);

@@ -4,9 +4,12 @@
 #include "api/refitter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
+#include "api/client_memory.h"
 #include "api/max_threads.h"
 #include "device/thread_pool.h"
 #include "runtime/constants_of.h"
@@ -43,6 +46,16 @@ Result<void> checkWeights(RefitterObject::Source const& s, nvinfer1::Weights con
     return {};
 }
 
+void addRange(std::vector<RefitterObject::Range>& ranges, char const* tensor, size_t constant)
+{
+    for (RefitterObject::Range& r : ranges)
+        if (std::strcmp(r.tensor, tensor) == 0) {
+            r.constants.push_back(constant);
+            return;
+        }
+    ranges.push_back({tensor, {constant}, std::nullopt});
+}
+
 } // namespace
 
 RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<EngineState> s)
@@ -54,7 +67,11 @@ RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<Engine
     std::vector<ir::Value*> const constants = runtime::constantsOf(*recipes);
     for (size_t i = 0; i < constants.size(); ++i) {
         ir::Constant const& c = *constants[i]->constant;
-        if (!c.layer.empty())
+        bool const isRange = c.role == ir::WeightsRole::kAny && constants[i]->type == DataType::kFloat &&
+                             ir::extentsOf(constants[i]->shape).volume() == 1;
+        if (!c.layer.empty() && isRange)
+            addRange(ranges, c.layer.c_str(), i);
+        else if (!c.layer.empty())
             sources.push_back({c.layer.c_str(), c.weightsName.c_str(), static_cast<nvinfer1::WeightsRole>(c.role),
                                constants[i]->type, ir::extentsOf(constants[i]->shape).volume(), i});
     }
@@ -69,6 +86,26 @@ Result<void> RefitterObject::take(char const* method, std::vector<size_t> const&
     for (size_t i : wanted)
         given[i] = weights;
     return {};
+}
+
+Result<RefitterObject::Range*> RefitterObject::rangeOf(char const* method, char const* tensor)
+{
+    for (Range& r : ranges)
+        if (tensor && std::strcmp(r.tensor, tensor) == 0)
+            return &r;
+    return invalidArgument(
+        std::string(method) + ": no tensor '" + (tensor ? tensor : "(null)") +
+        "' of the engine is INT8 by a dynamic range; getTensorsWithDynamicRange() lists those that are");
+}
+
+float RefitterObject::largestOf(Range const& range) const
+{
+    if (range.given)
+        return *range.given;
+    auto const now = state->core->generation();
+    ir::Graph const& recipes = now->recipes ? *now->recipes : *state->core->contents().recipes;
+    ir::Value const& v = *runtime::constantsOf(const_cast<ir::Graph&>(recipes))[range.constants[0]];
+    return *static_cast<float const*>(v.constant->data->data());
 }
 
 Result<void> RefitterObject::refit()
@@ -93,11 +130,19 @@ Result<void> RefitterObject::refit()
         weights[from[i].first->constant] =
             std::make_shared<Blob const>(copies[i]->data(), size_t(copies[i]->ref().sizeBytes()), copies[i]);
     }
+    for (Range const& r : ranges)
+        if (r.given)
+            for (size_t constant : r.constants)
+                weights[constant] = Blob::copy(&*r.given, sizeof *r.given);
     std::optional<cuda::Current> current;
     if (cuda::Target const* gpu = state->core->cuda())
         current.emplace(*gpu->device);
+    nvinfer1::IGpuAllocator* const client = state->core->cuda() ? nullptr : state->allocator;
+    device::SourceScope const memory(client ? std::make_shared<ClientMemory>(*client) : nullptr);
     TW_TRY(state->core->refit(weights, workers, &reporter));
     given.clear();
+    for (Range& r : ranges)
+        r.given.reset();
     return {};
 }
 
@@ -135,10 +180,14 @@ bool checkSize(RefitterObject const& r, int32_t size, char const* method)
     return false;
 }
 
-Error noRange(char const* method, char const* tensor)
+// The tensor's largest magnitude; NaN where it has none.
+float largest(IRefitter const* refitter, char const* method, char const* tensor)
 {
-    return invalidArgument(std::string(method) + ": the engine has no dynamic range for a tensor '" +
-                           (tensor ? tensor : "(null)") + "'");
+    auto& r = const_cast<RefitterObject&>(self(refitter));
+    return guarded<float>(r.reporter, std::numeric_limits<float>::quiet_NaN(), [&]() -> Result<float> {
+        TW_ASSIGN(RefitterObject::Range * range, r.rangeOf(method, tensor));
+        return r.largestOf(*range);
+    });
 }
 
 } // namespace
@@ -235,26 +284,37 @@ int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexce
     });
 }
 
-// Ranges matter to engines that compute in INT8.
-bool IRefitter::setDynamicRange(char const* tensorName, float /*min*/, float /*max*/) noexcept
+bool IRefitter::setDynamicRange(char const* tensorName, float min, float max) noexcept
 {
-    self(this).reporter.error(noRange("setDynamicRange", tensorName));
-    return false;
+    RefitterObject& r = self(this);
+    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+        TW_ASSIGN(RefitterObject::Range * range, r.rangeOf("setDynamicRange", tensorName));
+        float const largest = std::max(std::fabs(min), std::fabs(max));
+        if (!std::isfinite(min) || !std::isfinite(max) || min > max || !std::isnormal(largest / 127))
+            return invalidArgument("setDynamicRange: tensor '" + std::string(tensorName) + "': the range " +
+                                   std::to_string(min) + ", " + std::to_string(max) +
+                                   " must be finite with min <= max; its largest magnitude, divided by 127, must be a "
+                                   "normal FP32 number above 0");
+        range->given = largest;
+        return true;
+    });
 }
 float IRefitter::getDynamicRangeMin(char const* tensorName) const noexcept
 {
-    self(this).reporter.error(noRange("getDynamicRangeMin", tensorName));
-    return 0;
+    return -largest(this, "getDynamicRangeMin", tensorName);
 }
 float IRefitter::getDynamicRangeMax(char const* tensorName) const noexcept
 {
-    self(this).reporter.error(noRange("getDynamicRangeMax", tensorName));
-    return 0;
+    return largest(this, "getDynamicRangeMax", tensorName);
 }
-int32_t IRefitter::getTensorsWithDynamicRange(int32_t size, char const** /*tensorNames*/) const noexcept
+int32_t IRefitter::getTensorsWithDynamicRange(int32_t size, char const** tensorNames) const noexcept
 {
-    checkSize(self(this), size, "getTensorsWithDynamicRange");
-    return 0;
+    RefitterObject const& r = self(this);
+    if (!checkSize(r, size, "getTensorsWithDynamicRange"))
+        return 0;
+    for (size_t i = 0; tensorNames && i < std::min(size_t(size), r.ranges.size()); ++i)
+        tensorNames[i] = r.ranges[i].tensor;
+    return int32_t(r.ranges.size());
 }
 
 void IRefitter::setErrorRecorder(IErrorRecorder* recorder) noexcept

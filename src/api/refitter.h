@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,17 +24,29 @@ struct RefitterObject final : nvinfer1::IRefitter
         size_t constant; // position among the constants of the recipes
     };
 
+    // Tensors whose ranges INT8 steps were made of.
+    struct Range
+    {
+        char const* tensor;
+        std::vector<size_t> constants;
+        std::optional<float> given; // the largest magnitude
+    };
+
     RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<EngineState> s);
 
     mutable Reporter reporter;
     LoggerUse use;
     std::shared_ptr<EngineState> state;
     std::vector<Source> sources;
+    std::vector<Range> ranges;
     std::map<size_t, nvinfer1::Weights> given; // by source: the client's memory until the refit
     int32_t maxThreads = 0;                    // 0: not set, the whole pool
 
     // Takes weights for all of `wanted`, or an error for none.
     Result<void> take(char const* method, std::vector<size_t> const& wanted, nvinfer1::Weights const& weights);
+    Result<Range*> rangeOf(char const* method, char const* tensor);
+    // The range of the next refit, else of the engine as it is.
+    float largestOf(Range const& range) const;
     Result<void> refit();
 };
 

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 
+#include "api/client_memory.h"
 #include "api/engine.h"
 #include "api/io_formats.h"
 #include "api/max_threads.h"
@@ -49,6 +50,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  std::vector<std::shared_ptr<PluginObject>> const& plugins)
 {
     MemoryChange const change(gpu.get());
+    device::SourceScope const memory(allocator && !gpu ? std::make_shared<ClientMemory>(*allocator) : nullptr);
     TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
     Reporter log(reporter);
     runtime::LoadOptions options;

@@ -148,7 +148,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
     if (options.refittable)
-        recipes.addSources(g);
+        TW_TRY(recipes.addSources(g));
     bool const cuda = options.cuda != nullptr;
     TW_ASSIGN(std::vector<passes::Alternative> const alternatives, lower(contents, options, log));
 

@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <sys/mman.h>
 
 #include "base/sanitizers.h"
+#include "device/memory_source.h"
 
 namespace tw::device {
 
@@ -17,6 +19,11 @@ namespace {
 
 constexpr size_t kPageBytes = 4096; // of x86-64
 constexpr size_t kAlignment = 64;
+// A block of another source (memory_source.h) has this bit in its size, which is a multiple of kAlignment, and in front of
+// it, in as many bytes as the source's memory is aligned to, whose it is.
+constexpr size_t kOfSource = 1, kSourceAlignment = 256;
+using SourcePtr = std::shared_ptr<MemorySource>;
+static_assert(sizeof(SourcePtr) <= kSourceAlignment);
 // Smaller blocks lie on the heap; with the sanitizer, which sees overruns there only, all do.
 constexpr size_t kLeastBytes = kAddressSanitizer ? SIZE_MAX : 256 << 10;
 // Of address space, pages come as they are written. Each chunk leaves a part of its last large page over.
@@ -130,6 +137,16 @@ PackedFloats::PackedFloats(int64_t count)
     if (count < 0 || count > kMost)
         return;
     sizeBytes_ = roundUp(std::max<size_t>(size_t(count) * sizeof(float), 1), kAlignment); // an empty one has an address
+    if (SourcePtr const& source = SourceScope::current()) {
+        auto* const begin = static_cast<std::byte*>(source->allocate(sizeBytes_ + kSourceAlignment, kSourceAlignment));
+        if (!begin)
+            return;
+        new (begin) SourcePtr(source);
+        data_ = reinterpret_cast<float*>(begin + kSourceAlignment);
+        std::memset(data_, 0, sizeBytes_);
+        sizeBytes_ |= kOfSource;
+        return;
+    }
     if (sizeBytes_ >= kLeastBytes) {
         data_ = reinterpret_cast<float*>(chunks().allocate(sizeBytes_));
         return;
@@ -141,6 +158,14 @@ PackedFloats::PackedFloats(int64_t count)
 
 PackedFloats::~PackedFloats()
 {
+    if (data_ && (sizeBytes_ & kOfSource) != 0) {
+        std::byte* const begin = reinterpret_cast<std::byte*>(data_) - kSourceAlignment;
+        auto* const held = std::launder(reinterpret_cast<SourcePtr*>(begin));
+        SourcePtr const source = std::move(*held);
+        held->~SourcePtr();
+        source->free(begin);
+        return;
+    }
     if (data_ && sizeBytes_ >= kLeastBytes)
         chunks().free(reinterpret_cast<std::byte*>(data_), sizeBytes_);
     else

@@ -148,8 +148,11 @@ std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values, bool
 }
 
 // Writes down how the results are computed; integers are what they are from here on.
-Result<void> record(ir::Node const& n, std::vector<Folded> const& values, recipe::Recipes& recipes)
+Result<void> record(ir::Node const& n, std::vector<Folded> const& values, PassContext const& ctx)
 {
+    recipe::Recipes& recipes = *ctx.recipes;
+    if (isQuantize(&n))
+        TW_TRY(relyOnPositiveScale(n, ctx));
     ir::Graph alone;
     std::vector<ir::Value*> in;
     for (ir::Value const* v : n.inputs)
@@ -208,7 +211,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
                 bool const reached = isReached(*n, ctx);
                 folded = foldedOf(*n, std::move(*ran), reached);
                 if (reached)
-                    TW_TRY(record(*n, folded, *ctx.recipes));
+                    TW_TRY(record(*n, folded, ctx));
             }
             values = folded;
         } else if (n->outputs.size() == 1) {

@@ -109,7 +109,7 @@ private:
         std::vector<ir::Node*> const readers = readersOf(g_, &y);
         for (ir::Node const* r : readers)
             if (!isQuantize(r) || !isPerTensor(*r) || !r->inputs[1]->isConstant() ||
-                !haveSameScale(*r->inputs[1], *readers[0]->inputs[1], ctx_))
+                !haveSameScale(*r->inputs[1], *readers[0]->inputs[1]))
                 return {};
         return readers;
     }
@@ -227,7 +227,7 @@ private:
         ir::Node* const q = onlyReader(y);
         ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? onlyReader(*q->outputs[0]) : nullptr;
         auto const again = isDequantize(d) ? dequantizedOf(d->outputs[0]) : std::nullopt;
-        if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale, ctx_))
+        if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale))
             return std::nullopt;
         ir::Node* const sum = onlyReader(*d->outputs[0]);
         if (!sum || sum->op != &ops::elementwise::def() || sum->inputs[0] == sum->inputs[1] ||
@@ -320,8 +320,10 @@ private:
         epilogue.outputType = int32_t(step ? DataType::kInt8 : y->type);
         std::vector<ir::Value*> const read{n.inputs[0], n.inputs[1], residual};
         std::vector<ir::Node*> nodes{&n};
-        if (more)
+        if (more) {
+            TW_TRY(relyOnEqualScales(*more->nodes[0], *more->nodes[1], ctx_));
             nodes.insert(nodes.end(), more->nodes.begin(), more->nodes.end());
+        }
         return replace(nodes, std::move(attrs), std::move(inputs), quantizers, read);
     }
 
@@ -332,8 +334,9 @@ private:
         if (!x || !x->isPerTensor() || n.body || n.attrsAs<ops::pooling::Attrs>().kind == ops::pooling::Kind::kMax)
             return {};
         std::vector<ir::Node*> const quantizers = quantizersOf(*n.outputs[0]);
-        if (quantizers.empty() || !haveSameScale(*x->scale, *quantizers[0]->inputs[1], ctx_))
+        if (quantizers.empty() || !haveSameScale(*x->scale, *quantizers[0]->inputs[1]))
             return {};
+        TW_TRY(relyOnEqualScales(*x->node, *quantizers[0], ctx_));
         return replace({&n}, n.attrs->clone(), {x->integers}, quantizers, {n.inputs[0]});
     }
 
@@ -357,6 +360,8 @@ private:
             made->outputTypes = last.outputTypes;
             g_.replaceAllUses(last.outputs[0], y);
         }
+        for (ir::Node const* q : quantizers)
+            TW_TRY(relyOnEqualScales(*quantizers[0], *q, ctx_));
         for (ir::Node* q : quantizers) {
             if (!q->layers.empty()) // else it is of a range, and no layer of the network
                 joinOrigins(*made, *made, *q);

@@ -38,13 +38,17 @@ public:
 
     Result<bool> run()
     {
+        TW_TRY(relyOnPositiveScales(g_, ctx_));
         bool changed = false;
         for (bool again = true; again;) {
             again = false;
             for (size_t i = 0; i < g_.nodes.size() && !again; ++i) {
                 ir::Node& n = *g_.nodes[i];
                 if (isQuantize(&n)) {
-                    again = cancel(n) || merge(n);
+                    TW_ASSIGN(again, cancel(n));
+                    if (!again) {
+                        TW_ASSIGN(again, merge(n));
+                    }
                     if (!again) {
                         TW_ASSIGN(again, moveUp(n));
                     }
@@ -61,27 +65,28 @@ public:
 
 private:
     // quantize(dequantize(x, s), s)
-    bool cancel(ir::Node& q)
+    Result<bool> cancel(ir::Node& q)
     {
         auto const d = dequantizedOf(q.inputs[0]);
-        if (!d || !d->isPerTensor() || !isPerTensor(q) || !haveSameScale(*d->scale, *q.inputs[1], ctx_) ||
+        if (!d || !d->isPerTensor() || !isPerTensor(q) || !haveSameScale(*d->scale, *q.inputs[1]) ||
             !replaceValue(g_, q.outputs[0], d->integers))
             return false;
         ir::Node* const dequantize = d->node;
+        TW_TRY(relyOnEqualScales(*dequantize, q, ctx_));
         g_.eraseNode(&q);
         if (g_.useCount(dequantize->outputs[0]) == 0)
             g_.eraseNode(dequantize);
         return true;
     }
 
-    bool merge(ir::Node& q)
+    Result<bool> merge(ir::Node& q)
     {
         for (ir::Node* other : readersOf(g_, q.inputs[0])) {
             if (other == &q)
                 return false; // the first of its kind
             if (isQuantize(other) && isPerTensor(*other) && isPerTensor(q) &&
-                haveSameScale(*other->inputs[1], *q.inputs[1], ctx_) &&
-                replaceValue(g_, q.outputs[0], other->outputs[0])) {
+                haveSameScale(*other->inputs[1], *q.inputs[1]) && replaceValue(g_, q.outputs[0], other->outputs[0])) {
+                TW_TRY(relyOnEqualScales(*other, q, ctx_));
                 joinOrigins(*other, *other, q);
                 g_.eraseNode(&q);
                 return true;
@@ -97,6 +102,7 @@ private:
             return false;
         int axis = -1;
         std::vector<ir::Value*> inputs = n.inputs;
+        std::vector<ir::Node const*> alike;
         for (size_t i = 0; i < movedInputs(n); ++i) {
             auto const d = dequantizedOf(n.inputs[i]);
             if (!d || n.inputs[i]->type != first->node->outputs[0]->type)
@@ -105,9 +111,10 @@ private:
                 axis = n.op == &ops::shuffle::def() ? ops::shuffle::dimensionBehind(n, d->axis) : -1;
                 if (axis < 0)
                     return false;
-            } else if (!haveSameScale(*first->scale, *d->scale, ctx_)) {
+            } else if (!haveSameScale(*first->scale, *d->scale)) {
                 return false;
             }
+            alike.push_back(d->node);
             inputs[i] = d->integers;
         }
         int const position = g_.positionOf(&n);
@@ -124,6 +131,8 @@ private:
             g_.eraseNode(moved);
             return false;
         }
+        for (ir::Node const* d : alike)
+            TW_TRY(relyOnEqualScales(*first->node, *d, ctx_));
         g_.eraseNode(&n);
         eraseUnread(read);
         return true;
@@ -133,12 +142,12 @@ private:
     bool allWant(ir::Value const& x, ir::Node const& n, ir::Node const& q)
     {
         for (ir::Node const* r : readersOf(g_, &x)) {
-            if (isQuantize(r) && isPerTensor(*r) && haveSameScale(*r->inputs[1], *q.inputs[1], ctx_))
+            if (isQuantize(r) && isPerTensor(*r) && haveSameScale(*r->inputs[1], *q.inputs[1]))
                 continue;
             if (r->op != n.op || !movesElements(*r) || g_.isOutput(r->outputs[0]))
                 return false;
             for (ir::Node const* s : readersOf(g_, r->outputs[0]))
-                if (!isQuantize(s) || !isPerTensor(*s) || !haveSameScale(*s->inputs[1], *q.inputs[1], ctx_))
+                if (!isQuantize(s) || !isPerTensor(*s) || !haveSameScale(*s->inputs[1], *q.inputs[1]))
                     return false;
         }
         return true;

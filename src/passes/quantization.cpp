@@ -81,18 +81,38 @@ bool isPerTensor(ir::Node const& quantize)
     return quantize.attrsAs<ops::quantize::Attrs>().axis < 0;
 }
 
-bool haveSameScale(ir::Value const& a, ir::Value const& b, PassContext const& ctx)
+bool haveSameScale(ir::Value const& a, ir::Value const& b)
 {
     if (&a == &b)
         return true;
     TensorRef const s = constantOf(&a), t = constantOf(&b);
-    if (!s.data || !t.data || s.count() != 1 || t.count() != 1 || s.get(0) != t.get(0))
-        return false;
-    if (ctx.recipes && a.constant->data != b.constant->data) {
-        ctx.recipes->fix(*a.constant->data);
-        ctx.recipes->fix(*b.constant->data);
-    }
-    return true;
+    return s.data && t.data && s.count() == 1 && t.count() == 1 && s.get(0) == t.get(0);
+}
+
+Result<void> relyOnEqualScales(ir::Node const& a, ir::Node const& b, PassContext const& ctx)
+{
+    ir::Value const &s = *a.inputs[1], &t = *b.inputs[1];
+    if (!ctx.recipes || &s == &t)
+        return {};
+    return ctx.recipes->keepEqual(s, t,
+                                  std::string(a.op->name) + " '" + a.name + "' and " + b.op->name + " '" + b.name +
+                                      "' have become one step of the engine, because their scales were equal");
+}
+
+Result<void> relyOnPositiveScale(ir::Node const& n, PassContext const& ctx)
+{
+    if (!ctx.recipes || !n.inputs[1]->isConstant())
+        return {};
+    return ctx.recipes->keepPositive(*n.inputs[1], std::string("the scale of ") + n.op->name + " '" + n.name +
+                                                       "' must be positive and finite");
+}
+
+Result<void> relyOnPositiveScales(ir::Graph const& g, PassContext const& ctx)
+{
+    for (auto const& n : g.nodes)
+        if (isQuantize(n.get()) || isDequantize(n.get()))
+            TW_TRY(relyOnPositiveScale(*n, ctx));
+    return {};
 }
 
 bool movesElements(ir::Node const& n)

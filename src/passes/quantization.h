@@ -39,9 +39,13 @@ std::optional<Dequantized> dequantizedOf(ir::Value const* v);
 // Whether a quantize has one scale for the whole tensor.
 bool isPerTensor(ir::Node const& quantize);
 
-// The one number of two constant scales is the same. Where refit reaches them, they are fixed: refit cannot change what a
-// rewrite stands on.
-bool haveSameScale(ir::Value const& a, ir::Value const& b, PassContext const& ctx);
+// The one number of two constant scales is the same.
+bool haveSameScale(ir::Value const& a, ir::Value const& b);
+// A rewrite stands on the equal scales of two such nodes: refits that make them differ are refused, naming both.
+Result<void> relyOnEqualScales(ir::Node const& a, ir::Node const& b, PassContext const& ctx);
+// Refits may give these nodes positive finite scales alone.
+Result<void> relyOnPositiveScales(ir::Graph const& g, PassContext const& ctx);
+Result<void> relyOnPositiveScale(ir::Node const& n, PassContext const& ctx);
 
 // Whether the node only brings elements of input 0 (of all inputs: concatenations) to other places, or chooses the largest,
 // so that it may stand before or after a multiplication by one positive number. Padding and fills are zeros then.

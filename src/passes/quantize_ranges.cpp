@@ -173,10 +173,14 @@ private:
         return isLight && r.outputs.size() == 1 && isRead(*r.outputs[0]);
     }
 
-    ir::Value* scaleConstant(std::string const& name, double step)
+    Result<ir::Value*> scaleConstant(std::string const& name, double step)
     {
         auto const scale = static_cast<float>(step);
-        return g_.addConstant(name + ".range", DataType::kFloat, Extents{}, &scale);
+        auto made = std::make_shared<ir::Constant>();
+        made->data = Blob::copy(&scale, sizeof scale);
+        if (ctx_.recipes)
+            TW_TRY(ctx_.recipes->addRange(name, made->data));
+        return g_.addConstant(name + ".range", DataType::kFloat, Extents{}, std::move(made));
     }
 
     Result<void> quantizeValue(ir::Value* v)
@@ -187,7 +191,7 @@ private:
                 readers.push_back(r);
         if (readers.empty())
             return {};
-        ir::Value* const scale = scaleConstant(v->name, stepOf(*v));
+        TW_ASSIGN(ir::Value * scale, scaleConstant(v->name, stepOf(*v)));
         int const position = v->producer ? g_.positionOf(v->producer) + 1 : 0;
         TW_ASSIGN(ir::Node * q, g_.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {v, scale},
                                            v->name + " to INT8", {}, position));

@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "base/tensor.h"
-#include "ops/shuffle/op.h"
+#include "ops/dequantize/op.h"
+#include "ops/quantize/op.h"
 #include "recipe/evaluate.h"
+#include "recipe/reshaped.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {
@@ -43,23 +45,21 @@ bool mayBeSource(ir::Value const& v)
     return isFloating(v.type) && !v.constant->layer.empty() && v.constant->role != ir::WeightsRole::kAny;
 }
 
-// Passes may have asked for the elements: passes::refitReaches() says of which they may not.
-bool mayBeUsed(ir::Value const& source)
+// Calls f(value) for each time that a node reads a constant as the scale of quantize or dequantize, g(value) for each
+// other time.
+template <class F, class G>
+void forScales(ir::Graph const& graph, F const& f, G const& g)
 {
-    return source.constant->role == ir::WeightsRole::kConstant &&
-           (source.constant->weightsName.empty() || ir::extentsOf(source.shape).volume() == 1);
-}
-
-Result<ir::Value*> reshaped(ir::Graph& g, ir::Value* v, Extents const& dims)
-{
-    if (v->isConstant() && ir::extentsOf(v->shape) == dims)
-        return v;
-    ops::shuffle::Attrs a;
-    a.hasReshape = true;
-    a.zeroIsPlaceholder = false;
-    a.reshape.assign(dims.begin(), dims.end());
-    TW_ASSIGN(ir::Node * n, g.addNode(ops::shuffle::def(), a.clone(), {v}, v->name + ".view"));
-    return n->outputs[0];
+    for (ir::Value const* v : graph.outputs)
+        g(v);
+    for (auto const& n : graph.nodes) {
+        bool const hasScale = n->op == &ops::quantize::def() || n->op == &ops::dequantize::def();
+        for (size_t i = 0; i < n->inputs.size(); ++i)
+            if (ir::Value const* v = n->inputs[i]; v && v->isConstant())
+                hasScale&& i == 1 ? f(v) : g(v);
+        for (auto const& r : n->regions)
+            forScales(*r, f, g);
+    }
 }
 
 // Nodes that no output needs, and what only they read.
@@ -75,7 +75,7 @@ void removeUnused(ir::Graph& g)
 
 } // namespace
 
-void Recipes::addSources(ir::Graph const& g)
+Result<void> Recipes::addSources(ir::Graph const& g)
 {
     std::map<std::pair<std::string, ir::WeightsRole>, std::vector<ir::Value const*>> byRole;
     std::vector<ir::Value const*> all;
@@ -98,6 +98,32 @@ void Recipes::addSources(ir::Graph const& g)
         known.sources = {known.value};
     }
     std::erase_if(known_, [](auto const& k) { return !k.second.value; });
+    auto sourceOf = [&](ir::Value const* v) {
+        auto const it = v->isConstant() ? known_.find(v->constant->data.get()) : known_.end();
+        return it == known_.end() ? nullptr : it->second.value;
+    };
+    Sources others;
+    std::vector<ir::Value const*> ranges;
+    forScales(
+        g,
+        [&](ir::Value const* v) {
+            scales_.insert(sourceOf(v));
+            if (v->constant->role == ir::WeightsRole::kAny && !v->constant->layer.empty())
+                ranges.push_back(v);
+        },
+        [&](ir::Value const* v) { others.insert(sourceOf(v)); });
+    for (ir::Value const* v : others)
+        scales_.erase(v);
+    for (ir::Value const* v : ranges)
+        TW_TRY(addRange(v->constant->layer, v->constant->data));
+    return {};
+}
+
+// Passes may have asked for the elements: passes::refitReaches() says of which they may not.
+bool Recipes::mayBeUsed(ir::Value const& source) const
+{
+    return source.constant->role == ir::WeightsRole::kConstant && !scales_.contains(&source) &&
+           (source.constant->weightsName.empty() || ir::extentsOf(source.shape).volume() == 1);
 }
 
 bool Recipes::isLive(Known const& k) const
@@ -213,16 +239,20 @@ Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)
             v->constant = std::move(literal);
         }
     Finished out;
+    Sources used;
     forConstants(g, [&](ir::Value const& v) {
         if (!reaches(v))
             return;
-        ir::Value* const value = known_.at(v.constant->data.get()).value;
+        Known const& known = known_.at(v.constant->data.get());
+        used.insert(known.sources.begin(), known.sources.end());
+        ir::Value* const value = known.value;
         auto& list = graph_->outputs;
         auto const at = std::find(list.begin(), list.end(), value);
         out.made[&v] = int32_t(at - list.begin());
         if (at == list.end())
             list.push_back(value);
     });
+    keepConditions(used);
     removeUnused(*graph_);
     TW_TRY(ir::verify(*graph_));
     out.recipes = std::move(graph_);

@@ -23,12 +23,20 @@ class Recipes
 {
 public:
     // Constants of floating types that came from a layer, regions too, become sources. Those that a layer and role do
-    // not tell from others do not.
-    void addSources(ir::Graph const& g);
+    // not tell from others do not. Scales of quantize and dequantize of role kAny are of the range of the tensor that they
+    // name as layer.
+    Result<void> addSources(ir::Graph const& g);
     bool reaches(ir::Value const& constant) const;
     // `made` are the elements of the only output of `computation`, a graph of constants. Nothing when no source reaches
     // it.
     Result<void> record(ir::Graph const& computation, BlobPtr const& made);
+    // What a rewrite stands on: a refit is refused, with `text`, when it makes the one number of `a` differ from that of
+    // `b`, or an element of `scale` no positive finite number.
+    Result<void> keepEqual(ir::Value const& a, ir::Value const& b, std::string const& text);
+    Result<void> keepPositive(ir::Value const& scale, std::string const& text);
+    // `step`, one f32, is that of `tensor` in INT8: its range, the largest magnitude, by 127. The range becomes a source,
+    // of role kAny and with the tensor's name for a layer.
+    Result<void> addRange(std::string const& tensor, BlobPtr const& step);
     // Elements that the build has looked at and cannot change any more: their sources are none from here on.
     void fix(Blob const& blob);
 
@@ -55,13 +63,26 @@ private:
         ir::Value* value = nullptr;
         Sources sources;
     };
+    // A node of the recipes that makes BOOL; it must make nothing but true.
+    struct Condition
+    {
+        ir::Value* holds = nullptr;
+        Sources sources;
+    };
     Result<ir::Value*> valueOf(ir::Value const& constant, Sources& sources);
+    Result<ir::Value*> floatsOf(ir::Value const& constant, Sources& sources);
+    Result<ir::Value*> compare(int32_t operation, ir::Value* a, ir::Value* b, std::string const& name);
+    void keepConditions(Sources const& used);
+    bool mayBeUsed(ir::Value const& source) const;
     bool isLive(Known const& k) const;
 
     std::unique_ptr<ir::Graph> graph_ = std::make_unique<ir::Graph>();
     std::map<Blob const*, Known> known_;
     std::map<std::tuple<Blob const*, DataType, std::string>, ir::Value*> views_; // in other dimensions, and literals
     Sources fixed_;
+    Sources scales_; // read as scales of quantize and dequantize alone: what passes ask of these, they keep
+    std::vector<Condition> conditions_;
+    std::set<std::pair<Blob const*, Blob const*>> compared_; // there is a condition of
 };
 
 // Computes constants of constants, and records how. Used by passes: take() what there is, add() nodes, then finish().

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "device/cuda/target.h"
+#include "device/memory_source.h"
 #include "ir/op_def.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
@@ -104,7 +105,9 @@ public:
                          [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
         // A CUDA context belongs to the calling thread.
         Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
+        auto const source = device::SourceScope::current();
         workers.run(int64_t(tasks_.size()), [&](int64_t i, int) {
+            device::SourceScope const scope(source);
             Task& t = tasks_[size_t(i)];
             if (auto done = loadStep(t); !done.ok())
                 t.error = done.error();
@@ -369,7 +372,12 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
     g.block = outlineBlock(graph);
     g.arenaBytes = 0;
     TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, *g.block));
-    TW_ASSIGN(Loaded const kernels, loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options));
+    auto loaded = loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options);
+    auto const& source = device::SourceScope::current();
+    if (uint64_t const bytes = source ? source->takeFailure() : 0)
+        return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + std::to_string(bytes) +
+                                                       " bytes of weights, aligned as cudaMalloc does"};
+    TW_ASSIGN(Loaded const kernels, std::move(loaded));
     for (ProfileShapes& profile : shapes.profiles) {
         TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
         g.arenaBytes = std::max(g.arenaBytes, profile.largest().arenaBytes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/tensor.h"
+#include "device/large_pages.h"
 
 namespace tw::runtime {
 
@@ -37,11 +38,12 @@ void countUses(ir::Graph const& graph, bool isWithin, Uses& uses)
 Result<BlobPtr> unfolded(Blob const& inPanels, ops::PanelOrder const& order, ops::PackedConstants& packed)
 {
     return packed.get<Blob>(inPanels, ops::recipeOf(order), [&]() -> Result<Blob> {
-        auto const plain = std::make_shared<Tensor>(DataType::kInt8, Extents{int64_t(inPanels.sizeBytes())});
+        auto const plain =
+            std::make_shared<device::PackedFloats>(int64_t((inPanels.sizeBytes() + sizeof(float) - 1) / sizeof(float)));
         if (!plain->data())
             return Error{ErrorCode::kFailedAllocation,
                          "no memory for weights of " + std::to_string(inPanels.sizeBytes()) + " bytes"};
-        ops::fromPanels(order, inPanels.as<float>(), static_cast<float*>(plain->data()));
+        ops::fromPanels(order, inPanels.as<float>(), plain->data());
         return Blob(plain->data(), inPanels.sizeBytes(), plain);
     });
 }

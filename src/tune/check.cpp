@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "device/large_pages.h"
 #include "tactic/parts.h"
 #include "tune/check_set.h"
 #include "tune/device_run.h"
@@ -47,20 +48,20 @@ std::vector<Point> maximumOf(ops::Problem const& p)
 class Guarded
 {
 public:
-    explicit Guarded(int64_t bytes) : bytes_(bytes), store_(DataType::kInt8, {bytes + 2 * kGuard}) {}
+    explicit Guarded(int64_t bytes) : bytes_(bytes), store_((bytes + 2 * kGuard + 3) / 4) {}
     bool ok() const { return store_.data() != nullptr; }
-    void* data() const { return static_cast<char*>(store_.data()) + kGuard; }
+    void* data() const { return reinterpret_cast<char*>(store_.data()) + kGuard; }
     void clear() const { std::memset(store_.data(), kUnwritten, size_t(bytes_ + 2 * kGuard)); }
     bool isIntact() const
     {
-        auto const* p = static_cast<unsigned char const*>(store_.data());
+        auto const* p = reinterpret_cast<unsigned char const*>(store_.data());
         auto isOurs = [](unsigned char c) { return c == kUnwritten; };
         return std::all_of(p, p + kGuard, isOurs) && std::all_of(p + kGuard + bytes_, p + 2 * kGuard + bytes_, isOurs);
     }
 
 private:
     int64_t bytes_;
-    Tensor store_;
+    device::PackedFloats store_;
 };
 
 // Whether the elements are those of `before`, gaps aside.

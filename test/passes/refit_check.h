@@ -2,6 +2,8 @@
 // Of a pass over a refittable graph: other weights, brought in by the recipes, give what the pass would have made of them.
 #pragma once
 
+#include <map>
+
 #include "passes/list.h"
 #include "recipe/evaluate.h"
 #include "recipe/recipes.h"
@@ -13,7 +15,11 @@ class RefitCheck
 {
 public:
     // `g`: before the pass.
-    explicit RefitCheck(ir::Graph const& g) : before_(g.clone()) { recipes.addSources(g); }
+    explicit RefitCheck(ir::Graph const& g) : before_(g.clone())
+    {
+        auto const added = recipes.addSources(g);
+        EXPECT_TRUE(added.ok()) << added.error().message;
+    }
     recipe::Recipes recipes; // for the pass
 
     // `after` is as it was when this returns.
@@ -24,9 +30,10 @@ public:
         if (!finished.ok())
             return;
         ir::Graph& made = *finished->recipes;
+        joinEqual(made);
         for (auto const& v : made.values())
-            if (v->isConstant() && !v->constant->layer.empty()) {
-                change(*v);
+            if (v->isConstant() && !v->constant->layer.empty() && v->constant->role != ir::WeightsRole::kAny) {
+                change(*v, hashText(leaderOf(v->constant->layer)));
                 for (auto const& w : before_->values())
                     if (w->isConstant() && w->constant->layer == v->constant->layer &&
                         w->constant->role == v->constant->role)
@@ -36,6 +43,10 @@ public:
         EXPECT_TRUE(outputs.ok()) << outputs.error().message;
         if (!outputs.ok())
             return;
+        for (size_t i = 0; i < made.outputs.size(); ++i)
+            if (made.outputs[i]->type == DataType::kBool) {
+                EXPECT_NE(*static_cast<uint8_t const*>((*outputs)[i]->data()), 0) << made.outputs[i]->producer->name;
+            }
         std::vector<std::pair<ir::Value*, std::shared_ptr<ir::Constant const>>> old;
         for (auto const& [v, at] : finished->made) {
             old.emplace_back(const_cast<ir::Value*>(v), v->constant);
@@ -62,17 +73,43 @@ private:
         copy->data = data;
         return copy;
     }
+    static void collectSources(ir::Value const& v, std::vector<std::string>& layers)
+    {
+        if (v.isConstant() && !v.constant->layer.empty())
+            layers.push_back(v.constant->layer);
+        if (v.producer)
+            for (ir::Value const* in : v.producer->inputs)
+                collectSources(*in, layers);
+    }
+    // Scales that the pass relies on being equal change alike: the first of them leads.
+    void joinEqual(ir::Graph const& made)
+    {
+        for (ir::Value const* v : made.outputs)
+            if (v->type == DataType::kBool) {
+                std::vector<std::string> layers;
+                collectSources(*v, layers);
+                for (std::string const& layer : layers)
+                    if (leaderOf(layer) != leaderOf(layers[0]))
+                        leader_[leaderOf(layer)] = leaderOf(layers[0]);
+            }
+    }
+    std::string leaderOf(std::string const& layer) const
+    {
+        auto const it = leader_.find(layer);
+        return it == leader_.end() ? layer : leaderOf(it->second);
+    }
     // Each element becomes between a half and one and a half of it: roots and logarithms go on to exist.
-    static void change(ir::Value& v)
+    static void change(ir::Value& v, uint64_t seed)
     {
         Tensor t(v.type, ir::extentsOf(v.shape)), factors(DataType::kFloat, ir::extentsOf(v.shape));
-        fillRandom(factors.ref(), ops::Domain{0.5, 1.5}, hashText(v.constant->layer));
+        fillRandom(factors.ref(), ops::Domain{0.5, 1.5}, seed);
         TensorRef const old{v.type, t.dims(), const_cast<void*>(v.constant->data->data())};
         for (int64_t i = 0; i < t.count(); ++i)
             t.ref().set(i, old.get(i) * factors.ref().get(i));
         v.constant = withData(*v.constant, Blob::copy(t.data(), size_t(t.ref().sizeBytes())));
     }
     std::unique_ptr<ir::Graph> before_;
+    std::map<std::string, std::string> leader_; // of layers
 };
 
 } // namespace tw::test

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration of networks whose inputs are INT8: samples are FP32 numbers from -128 to 127, the integers that the engine
+// will get, and the input's dynamic range says what they stand for.
+#include <cmath>
+#include <cstring>
+
+#include "engine/calibrators.h"
+#include "engine/engines.h"
+
+using namespace tw::test;
+
+namespace {
+
+constexpr float kRange = 2;
+constexpr size_t kElements = 2 * 3 * 8 * 8;
+
+// x [2, 3, 8, 8], INT8 or the FP32 numbers that it stands for -> conv1 -> relu -> conv2 -> y
+struct Net : Maker
+{
+    explicit Net(DataType type)
+    {
+        std::mt19937 random(5);
+        std::normal_distribution<float> normal(0, 0.2F);
+        for (float& w : weights)
+            w = normal(random);
+        ITensor* x = input("x", {2, 3, 8, 8}, type);
+        if (type == DataType::kINT8)
+            x->setDynamicRange(-kRange, kRange);
+        ILayer* conv1 = network->addConvolutionNd(*x, 16, Dims2(3, 3), of(16 * 3 * 9), {});
+        conv1->getOutput(0)->setName("conv1");
+        ITensor* r = relu(conv1->getOutput(0));
+        r->setName("relu");
+        output(network->addConvolutionNd(*r, 4, Dims2(3, 3), of(4 * 16 * 9), {})->getOutput(0), "y");
+        config->setFlag(BuilderFlag::kINT8);
+    }
+    Weights of(int64_t count) const { return {DataType::kFLOAT, weights.data(), count}; }
+    std::vector<float> weights = std::vector<float>(4 * 16 * 9);
+};
+
+std::vector<std::vector<float>> integerBatches(size_t count)
+{
+    std::mt19937 random(11);
+    std::vector<std::vector<float>> batches(count, std::vector<float>(kElements));
+    for (auto& b : batches)
+        for (float& v : b)
+            v = float(int(random() % 256) - 128);
+    batches[0][0] = -128;
+    batches[0][1] = 127;
+    return batches;
+}
+
+std::map<std::string, float> scalesOf(std::string const& cache)
+{
+    std::map<std::string, float> out;
+    for (size_t at = cache.find('\n') + 1; at > 0 && at < cache.size();) {
+        size_t const end = cache.find('\n', at), colon = cache.rfind(": ", end);
+        auto const bits = uint32_t(std::stoul(cache.substr(colon + 2, end - colon - 2), nullptr, 16));
+        std::memcpy(&out[cache.substr(at, colon - at)], &bits, sizeof bits);
+        at = end + 1;
+    }
+    return out;
+}
+
+template <class Kind>
+std::map<std::string, float> calibrated(DataType type)
+{
+    Kind c;
+    c.batches["x"] = integerBatches(3);
+    if (type == DataType::kFLOAT)
+        for (auto& b : c.batches["x"])
+            for (float& v : b)
+                v *= kRange / 127;
+    Net n(type);
+    n.config->setInt8Calibrator(&c);
+    EXPECT_TRUE(n.plan()) << n.errors();
+    return scalesOf(c.cache);
+}
+
+TEST(CalibrationOfInt8Inputs, IsThatOfTheNumbersTheyStandFor)
+{
+    for (bool isEntropy : {false, true}) {
+        auto const want = isEntropy ? calibrated<EntropyCalibrator2>(DataType::kFLOAT)
+                                    : calibrated<MinMaxCalibrator>(DataType::kFLOAT);
+        auto const got =
+            isEntropy ? calibrated<EntropyCalibrator2>(DataType::kINT8) : calibrated<MinMaxCalibrator>(DataType::kINT8);
+        EXPECT_EQ(got.size(), 4U);
+        for (auto const& [name, scale] : want) {
+            ASSERT_TRUE(got.contains(name)) << name;
+            EXPECT_GT(scale, 0) << name;
+            EXPECT_EQ(got.at(name), scale) << name;
+        }
+    }
+    // -128 is the largest magnitude of all.
+    EXPECT_FLOAT_EQ(calibrated<MinMaxCalibrator>(DataType::kINT8).at("x"), kRange / 127 * 128 / 127);
+}
+
+TEST(CalibrationOfInt8Inputs, GivesAnEngineThatTakesIntegers)
+{
+    EntropyCalibrator2 c;
+    c.batches["x"] = integerBatches(3);
+    Net n(DataType::kINT8), plain(DataType::kFLOAT);
+    n.config->setInt8Calibrator(&c);
+    auto const engine = n.engine();
+    ASSERT_TRUE(engine) << n.errors();
+    plain.config->clearFlag(BuilderFlag::kINT8);
+    auto const floats = plain.engine();
+    ASSERT_TRUE(floats) << plain.errors();
+    EXPECT_EQ(engine->getTensorDataType("x"), DataType::kINT8);
+    std::vector<float> x = integerBatches(1)[0], y(2 * 4 * 4 * 4), want(y.size());
+    std::vector<int8_t> integers(x.begin(), x.end());
+    void* bindings[] = {integers.data(), y.data()};
+    ASSERT_TRUE(contextOf(*engine)->executeV2(bindings)) << n.errors();
+    for (float& v : x)
+        v *= kRange / 127;
+    void* others[] = {x.data(), want.data()};
+    ASSERT_TRUE(contextOf(*floats)->executeV2(others));
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        difference += std::pow(y[i] - want[i], 2);
+        size += std::pow(want[i], 2);
+    }
+    EXPECT_GT(size, 1);
+    EXPECT_LT(difference, 1e-3 * size);
+}
+
+TEST(CalibrationOfInt8Inputs, NeedARange)
+{
+    MinMaxCalibrator c;
+    c.batches["x"] = integerBatches(2);
+    Net n(DataType::kINT8);
+    n.network->getInput(0)->resetDynamicRange();
+    n.config->setInt8Calibrator(&c);
+    EXPECT_FALSE(n.plan());
+    EXPECT_TRUE(contains(n.errors(), "ITensor::setDynamicRange() of 'x'")) << n.errors();
+}
+
+TEST(CalibrationOfInt8Inputs, RefusesWhatIsNoSuchNumber)
+{
+    for (float bad : {127.5F, 128.F, -128.5F, -1e9F, INFINITY, NAN}) {
+        MinMaxCalibrator c;
+        c.batches["x"] = integerBatches(2);
+        c.batches["x"][1][7] = bad;
+        Net n(DataType::kINT8);
+        n.config->setInt8Calibrator(&c);
+        EXPECT_FALSE(n.plan());
+        std::string const errors = n.errors();
+        EXPECT_TRUE(n.oneError("from -128 to 127")) << bad;
+        for (char const* part : {"batch 1", "element 7", "'x'"})
+            EXPECT_TRUE(contains(errors, part)) << errors;
+        EXPECT_EQ(c.cache, "") << "nothing half-written";
+    }
+}
+
+} // namespace

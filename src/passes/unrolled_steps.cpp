@@ -187,10 +187,10 @@ CellReader::Leaf StepReader::leafOf(ir::Value* v)
         return {Kind::kInvariant, -1, g_.representative(v)};
     if (!isLeaf && isSum(v, 0))
         return {};
-    auto const at = std::find(leaves_.begin(), leaves_.end(), v);
-    if (at == leaves_.end())
+    int const number = int(std::find(leaves_.begin(), leaves_.end(), v) - leaves_.begin());
+    if (size_t(number) == leaves_.size())
         leaves_.push_back(v);
-    return {Kind::kColumns, int(at - leaves_.begin()), nullptr};
+    return {Kind::kColumns, number, nullptr};
 }
 
 // What sums can be read of: products of as many rows as there are sequences (those of all steps have more), steps of a

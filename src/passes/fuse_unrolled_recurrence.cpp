@@ -146,12 +146,19 @@ private:
         }
         return mayTake(*cell) ? make(*cell) : Result<bool>(false);
     }
+    // What was read and is computed of a state or cell state.
     void collectNodes()
     {
         nodes_.clear();
-        for (size_t t = 0; t < cells_.count(); ++t)
-            for (ir::Node* n : cells_.reader(t).nodes())
-                nodes_.insert(n);
+        for (size_t t = 0; t < cells_.count(); ++t) {
+            StepReader const& step = cells_.reader(t);
+            ir::Value const* const c = cells_.cellState(t);
+            ValueSet const ofC = c ? known_.dependents(c, known_.positionOf(cells_.state(t + 1)) + 1) : ValueSet();
+            for (ir::Node* n : step.allNodes())
+                if (std::any_of(n->outputs.begin(), n->outputs.end(),
+                                [&](ir::Value const* v) { return step.depends(v) || ofC.contains(v); }))
+                    nodes_.insert(n);
+        }
     }
     bool mayTake(RecurrentCell const& cell)
     {
@@ -180,8 +187,8 @@ private:
     std::vector<ir::Value*> needed() const
     {
         std::vector<ir::Value*> list{cells_.state(0)};
-        if (cells_.firstCellState())
-            list.push_back(cells_.firstCellState());
+        if (cells_.cellState(0))
+            list.push_back(cells_.cellState(0));
         for (auto const& [leaf, in] : inputs_)
             list.insert(list.end(), in.values.begin(), in.values.end());
         return list;
@@ -280,7 +287,7 @@ private:
                 return takeBack();
             sequences.emplace(leaf, *q);
         }
-        TW_ASSIGN(ir::Node * n, makeRecurrence(maker, cell, sequences, cells_.state(0), cells_.firstCellState()));
+        TW_ASSIGN(ir::Node * n, makeRecurrence(maker, cell, sequences, cells_.state(0), cells_.cellState(0)));
         if (!n)
             return takeBack();
         setLayers(*n);

@@ -197,9 +197,9 @@ int UnrolledCells::withShared(int sum)
     return terms_.sum(out);
 }
 
-ir::Value* UnrolledCells::firstCellState() const
+ir::Value* UnrolledCells::cellState(size_t step) const
 {
-    return c_.leaf < 0 ? nullptr : hasSharedStart_ ? states_[first_] : leafAt(first_, c_.leaf);
+    return c_.leaf < 0 ? nullptr : step == 0 && hasSharedStart_ ? states_[first_] : leafAt(first_ + step, c_.leaf);
 }
 
 std::vector<ir::Value*> UnrolledCells::valuesOf(int leaf) const

@@ -31,8 +31,8 @@ public:
 
     size_t count() const { return readers_.size() - first_; }
     ir::Value* state(size_t step) const { return states_[first_ + step]; } // 0: the initial one
-    // The cell state before the first step, and behind the last one; null: there is none.
-    ir::Value* firstCellState() const;
+    // The cell state before a step, and behind the last one; null: there is none.
+    ir::Value* cellState(size_t step) const;
     ir::Value* lastCellState() const { return cLast_; }
     // What a leaf is in each step; null where a step has none.
     std::vector<ir::Value*> valuesOf(int leaf) const;

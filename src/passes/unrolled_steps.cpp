@@ -168,15 +168,6 @@ bool StepReader::hasSize(ir::Value const* v) const
     return v->type == cell_.type && reader_.widthOf(v->shape) == cell_.hidden;
 }
 
-std::vector<ir::Node*> StepReader::nodes() const
-{
-    std::vector<ir::Node*> list;
-    for (ir::Node* n : reader_.nodes())
-        if (std::any_of(n->outputs.begin(), n->outputs.end(), [&](ir::Value const* v) { return depends(v); }))
-            list.push_back(n);
-    return list;
-}
-
 CellReader::Leaf StepReader::leafOf(ir::Value* v)
 {
     using Kind = CellReader::Leaf::Kind;
@@ -194,7 +185,7 @@ CellReader::Leaf StepReader::leafOf(ir::Value* v)
 }
 
 // What sums can be read of: products of as many rows as there are sequences (those of all steps have more), steps of a
-// tensor, sums and columns of these. Operands of products and steps themselves are leaves.
+// tensor, sums and columns of these, multiples. Operands of products and steps themselves are leaves.
 bool StepReader::isSum(ir::Value* v, int depth) const
 {
     ir::Node const* const n = v->producer;
@@ -214,6 +205,8 @@ bool StepReader::isSum(ir::Value* v, int depth) const
     if (n->op == &ops::elementwise::def()) {
         using ops::elementwise::Operation;
         auto const operation = n->attrsAs<ops::elementwise::Attrs>().operation;
+        if (operation == Operation::kProd) // a peephole, of a cell state
+            return n->inputs[0]->isConstant() || n->inputs[1]->isConstant();
         return (operation == Operation::kSum || operation == Operation::kSub) && ofInputs(true);
     }
     if (n->op == &ops::slice::def() || n->op == &ops::shuffle::def() || n->op == &ops::concatenation::def() ||

@@ -70,9 +70,7 @@ public:
     std::optional<int64_t> widthOf(ir::Shape const& s) const { return reader_.widthOf(s); }
     bool depends(ir::Value const* v) const { return dependents_.contains(v); }
     std::vector<ir::Value*> const& leaves() const { return leaves_; }
-    // Nodes that were read and depend on h.
-    std::vector<ir::Node*> nodes() const;
-    std::set<ir::Node*> const& allNodes() const { return reader_.nodes(); }
+    std::set<ir::Node*> const& allNodes() const { return reader_.nodes(); } // that were read
 
 private:
     CellReader::Leaf leafOf(ir::Value* v);

@@ -156,11 +156,14 @@ private:
 
 Result<bool> fuseAll(ir::Graph& g, passes::PassContext const& ctx)
 {
-    TW_ASSIGN(bool const fused, passes::fuseUnrolledRecurrence(g, ctx));
-    TW_ASSIGN(bool const dead, passes::removeDead(g, ctx));
-    TW_ASSIGN(bool const folded, passes::foldConstants(g, ctx));
-    TW_ASSIGN(bool const again, passes::removeDead(g, ctx));
-    return fused || dead || folded || again;
+    bool changed = false;
+    for (bool again = true; again; changed = changed || again) {
+        TW_ASSIGN(bool const fused, passes::fuseUnrolledRecurrence(g, ctx));
+        TW_ASSIGN(bool const folded, passes::foldConstants(g, ctx));
+        TW_ASSIGN(bool const dead, passes::removeDead(g, ctx));
+        again = fused || folded || dead;
+    }
+    return changed;
 }
 
 std::string fused(Spelling const& s, Unrolling const& u = {}, PassCheck check = {})
@@ -194,6 +197,8 @@ TEST(FuseUnrolledRecurrence, Cells)
     EXPECT_EQ(fused({.cell = Cell::kLstm, .oneProduct = true, .joined = true, .transposed = true}), "lstm");
     EXPECT_EQ(fused({.cell = Cell::kGru, .oneProduct = true, .twoBiases = true, .resetAfter = true}), "gru after");
     EXPECT_EQ(fused({.steps = 2}), "lstm");
+    EXPECT_EQ(fused({.peepholes = true}), "lstm peepholes");
+    EXPECT_EQ(fused({.coupled = true, .clipped = true}), "lstm coupled clipped");
 }
 
 TEST(FuseUnrolledRecurrence, WaysToUnroll)
@@ -236,7 +241,7 @@ TEST(FuseUnrolledRecurrence, WhatStaysApart)
                 }
         auto const changed = passes::fuseUnrolledRecurrence(m.g, ctx);
         ASSERT_TRUE(changed.ok());
-        // A gate that is read in the first step leaves the steps behind it.
+        // A gate that others read; weights that refit reaches.
         EXPECT_EQ(recurrencesOf(m.g), "") << refittable;
     }
 }

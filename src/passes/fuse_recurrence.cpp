@@ -24,7 +24,9 @@
 #include "passes/list.h"
 #include "passes/recurrence_node.h"
 #include "passes/recurrence_order.h"
+#include "passes/recurrence_sequences.h"
 #include "passes/rewrite.h"
+#include "passes/selection.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -34,15 +36,12 @@ namespace {
 using ir::Dim;
 using ir::Shape;
 
-constexpr int64_t kMostColumns = 2048;
-constexpr int kFirstResolved = 1 << 20; // leaves that are sequences outside the body
-
 class Fuser
 {
 public:
     Fuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
         : g_(g), ctx_(ctx), loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
-          maker_(g, loop)
+          maker_(g, loop), sequences_(g, terms_, ctx.refittable, loop.name)
     {}
 
     Result<bool> run()
@@ -95,130 +94,22 @@ private:
 
     std::optional<Sequence> sequenceOf(size_t s, Dim const& rows) const
     {
-        ir::Value* const v = loop_.inputs[at_.iteratedAt(s)];
-        Sequence q{v, {}, int(attrs_.iteratorAxes[s]), 0, attrs_.iteratorReverse[s] != 0};
-        Shape const& slice = body_.inputs[at_.carried + s]->shape;
-        size_t p = 0;
-        while (!(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows) && p < slice.size())
-            ++p;
-        Dim const width = ir::volume(Shape(slice.begin() + int64_t(p), slice.end()));
-        if (!width.isConst() || !(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows))
-            return {};
-        // As the graph outside names the dimensions.
-        for (size_t d = 0; d < slice.size() + 1 && q.lead.size() < p + 1; ++d)
-            if (d < p || size_t(q.axis) == d || size_t(q.axis) < d)
-                q.lead.push_back(v->shape[d]);
-        if (size_t(q.axis) > p) { // behind columns
-            q.lead.assign(v->shape.begin(), v->shape.begin() + int64_t(p));
-            q.lead.push_back(v->shape[size_t(q.axis)]);
-        }
-        q.width = width.value();
-        return q;
+        return tw::passes::sequenceOf(loop_.inputs[at_.iteratedAt(s)], int(attrs_.iteratorAxes[s]),
+                                      attrs_.iteratorReverse[s] != 0, body_.inputs[at_.carried + s]->shape, rows);
     }
-    // Columns of an iterated tensor as products of what it is computed from, in front of the loop; else as a product with
-    // ones on the diagonal.
     std::optional<int> resolve(CellFactor const& f, Dim const& rows)
     {
         auto const q = sequenceOf(size_t(f.leaf) - at_.carried, rows);
-        if (!q)
-            return {};
-        if (auto const sum = q->isBehind() ? std::nullopt : resolveOutside(*q, f))
-            return sum;
-        if (q->width > kMostColumns)
-            return {};
-        CellFactor product;
-        product.kind = CellFactor::Kind::kProduct;
-        product.value = diagonal(q->value->type, q->width);
-        product.height = product.width = product.rows = q->width;
-        product.begin = f.begin;
-        product.count = f.count;
-        CellFactor x;
-        x.leaf = f.leaf;
-        x.count = q->width;
-        product.sum = terms_.one(x);
-        return terms_.one(product);
-    }
-    ir::Value* diagonal(DataType type, int64_t n)
-    {
-        ir::Value*& v = diagonals_[n];
-        if (v)
-            return v;
-        Tensor t(type, {n, n});
-        for (int64_t i = 0; i < n * n; ++i)
-            t.ref().set(i, i % (n + 1) == 0);
-        return v = g_.addConstant(loop_.name + ".diagonal", type, {n, n}, t.data());
-    }
-    std::optional<int> resolveOutside(Sequence const& q, CellFactor const& f)
-    {
-        Dim const rows = ir::volume(q.lead);
-        if (rows.is(1))
-            return {};
-        std::set<ir::Value*> stops;
-        findStops(q.value, stops, 0);
-        if (stops.empty())
-            return {};
-        CellReader* self = nullptr;
-        auto const leaf = [&](ir::Value* v) -> CellReader::Leaf {
-            using Kind = CellReader::Leaf::Kind;
-            if (v->isConstant())
-                return {Kind::kInvariant, -1, v};
-            if (stops.contains(v))
-                return {Kind::kColumns, resolvedLeaf(q, v, *self), nullptr};
-            return self->widthOf(v->shape) ? CellReader::Leaf{} : CellReader::Leaf{Kind::kInvariant, -1, v};
-        };
-        CellReader reader(terms_, rows, q.value->type, ctx_.refittable, leaf);
-        self = &reader;
-        auto const sum = reader.columns(q.value, f.begin, f.count);
-        bool const free =
-            std::none_of(reader.nodes().begin(), reader.nodes().end(), [&](ir::Node const* n) { return hasWish(*n); });
-        if (!sum || !free)
-            return {};
-        for (auto const& [term, scale] : terms_.sumAt(*sum))
-            if (!term.empty() && (term.size() > 1 || terms_.factorAt(term[0]).kind == CellFactor::Kind::kColumns ||
-                                  terms_.factorAt(term[0]).kind == CellFactor::Kind::kFunction))
-                return {};
-        return sum;
-    }
-    // What products that the value is a sum of are taken of.
-    void findStops(ir::Value* v, std::set<ir::Value*>& stops, int depth) const
-    {
-        ir::Node const* const n = v->producer;
-        if (!n || depth > 8)
-            return;
-        if (ops::matrix_multiply::isBare(*n))
-            stops.insert(n->inputs[0]);
-        else if (n->op == &ops::elementwise::def() || n->op == &ops::slice::def() || n->op == &ops::shuffle::def() ||
-                 n->op == &ops::concatenation::def())
-            for (ir::Value* in : n->inputs)
-                if (in)
-                    findStops(in, stops, depth + 1);
-    }
-    int resolvedLeaf(Sequence const& like, ir::Value* v, CellReader const& reader)
-    {
-        for (size_t i = 0; i < resolved_.size(); ++i)
-            if (resolved_[i].value == v && resolved_[i].axis == like.axis && resolved_[i].reverse == like.reverse &&
-                resolved_[i].lead == like.lead)
-                return kFirstResolved + int(i);
-        Sequence q = like;
-        q.value = v;
-        q.width = reader.widthOf(v->shape).value_or(0);
-        resolved_.push_back(q);
-        return kFirstResolved + int(resolved_.size()) - 1;
+        return q ? sequences_.resolve(*q, f) : std::nullopt;
     }
     std::optional<Sequence> sequenceAt(int leaf, Dim const& rows) const
     {
-        if (leaf >= kFirstResolved)
-            return resolved_[size_t(leaf - kFirstResolved)];
-        return sequenceOf(size_t(leaf) - at_.carried, rows);
+        Sequence const* const q = sequences_.resolved(leaf);
+        return q ? std::optional(*q) : sequenceOf(size_t(leaf) - at_.carried, rows);
     }
 
     // ---- the cell
 
-    static bool hasWish(ir::Node const& n)
-    {
-        return n.precision.byUser || n.device.byUser ||
-               std::any_of(n.outputTypes.begin(), n.outputTypes.end(), [](auto const& t) { return t.byUser; });
-    }
     // Rows and columns of a state: a column [H,1] is one row.
     static std::pair<Dim, Dim> sizesOf(ir::Value const& h)
     {
@@ -281,24 +172,11 @@ private:
         for (ir::Node const* n : reader.nodes())
             if (hasWish(*n))
                 return leave("the user has a wish for one of its layers");
-        for (CellGate const& g : cell.gates)
-            if (ctx_.refittable && isRefitted(g))
-                return leave("its weights may be refitted");
+        if (ctx_.refittable && isRefitted(cell))
+            return leave("its weights may be refitted");
         if (!isAlone(cell, i))
             return leave("others read its states");
         return true;
-    }
-    static bool isRefitted(CellGate const& g)
-    {
-        auto const any = [](std::vector<CellBlock> const& list) {
-            return std::any_of(list.begin(), list.end(), [](CellBlock const& b) {
-                return b.factor.value->isConstant() && refitReaches(*b.factor.value);
-            });
-        };
-        return any(g.h) || any(g.bias) || any(g.stateBias) || any(g.peepholes) ||
-               std::any_of(g.x.begin(), g.x.end(), [](auto const& x) {
-                   return x.second.factor.value->isConstant() && refitReaches(*x.second.factor.value);
-               });
     }
     // Whether what else the body gives needs no more of the cell than its new state.
     bool isAlone(RecurrentCell const& cell, size_t i) const
@@ -331,16 +209,8 @@ private:
         g_.replaceAllUses(from, with);
         return {};
     }
-    static ir::Value const* rootOf(ir::Value const* v)
-    {
-        while (v->producer && !v->quantization &&
-               ((v->producer->op == &ops::shuffle::def() && isReshape(*v->producer)) ||
-                (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
-            v = v->producer->inputs[0];
-        return v;
-    }
     // y, the states of all steps, as stack k has them; null where it is another thing.
-    Result<ir::Value*> stackOf(size_t k, ir::Value const* state, ir::Value* y, bool reverse)
+    Result<ir::Value*> stackOf(size_t k, ir::Value* state, ir::Value* y, bool reverse)
     {
         ir::Value* const none = nullptr;
         ir::Value const& out = *loop_.outputs[at_.carried + k];
@@ -377,7 +247,7 @@ private:
     {
         Results r;
         r.outputs.assign(loop_.outputs.size(), nullptr);
-        ir::Value const* const next = body_.outputs[i];
+        ir::Value* const next = body_.outputs[i];
         for (size_t k = 0; k < at_.stacked; ++k) {
             TW_ASSIGN(r.outputs[at_.carried + k], stackOf(k, next, n.outputs[0], isReverse(n)));
         }
@@ -445,8 +315,7 @@ private:
     ops::loop::Layout const at_;
     NodeMaker maker_;
     CellTerms terms_;
-    std::vector<Sequence> resolved_;
-    std::map<int64_t, ir::Value*> diagonals_;
+    SequenceReader sequences_;
 };
 
 } // namespace

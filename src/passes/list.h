@@ -15,6 +15,7 @@ Result<bool> inlineRegions(ir::Graph& g, PassContext const& ctx);
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseUnrolledRecurrence(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseScatterReduction(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);

@@ -16,6 +16,7 @@ std::vector<Pass> const& pipeline()
     // The canonical passes make work for each other: they run again until none changes anything.
     static std::vector<Pass> const list = {
         {"remove_dead", removeDead, Form::kImported, Form::kImported, 1},
+        {"fuse_unrolled_recurrence", fuseUnrolledRecurrence, Form::kImported, Form::kImported, 1},
         {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
         {"constants_into_regions", constantsIntoRegions, Form::kImported, Form::kImported, 1},
         {"inline_regions", inlineRegions, Form::kImported, Form::kImported, 1},

@@ -17,12 +17,6 @@ using ops::recurrence::Attrs;
 
 Permutation const kSwap{1, 0, 2};
 
-bool hasWish(ir::Node const& n)
-{
-    return n.precision.byUser || n.device.byUser ||
-           std::any_of(n.outputTypes.begin(), n.outputTypes.end(), [](auto const& t) { return t.byUser; });
-}
-
 // What a shuffle that only swaps the first two of three dimensions reads; null for all others.
 ir::Value* swapped(ir::Value const* v)
 {

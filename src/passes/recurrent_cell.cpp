@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/rewrite.h"
+
 namespace tw::passes {
 
 namespace {
@@ -395,6 +397,20 @@ std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std
                                        int64_t hidden, ResolveColumns const& resolve)
 {
     return Matcher(terms, h, others, hidden, resolve).run();
+}
+
+bool isRefitted(RecurrentCell const& cell)
+{
+    auto const isReached = [](CellBlock const& b) {
+        return b.factor.value->isConstant() && refitReaches(*b.factor.value);
+    };
+    auto const any = [&](std::vector<CellBlock> const& list) {
+        return std::any_of(list.begin(), list.end(), isReached);
+    };
+    return std::any_of(cell.gates.begin(), cell.gates.end(), [&](CellGate const& g) {
+        return any(g.h) || any(g.bias) || any(g.stateBias) || any(g.peepholes) ||
+               std::any_of(g.x.begin(), g.x.end(), [&](auto const& x) { return isReached(x.second); });
+    });
 }
 
 } // namespace tw::passes

@@ -52,4 +52,7 @@ using ResolveColumns = std::function<std::optional<int>(CellFactor const&)>;
 std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std::vector<CellState> const& others,
                                        int64_t hidden, ResolveColumns const& resolve);
 
+// Whether refit reaches a constant of the cell.
+bool isRefitted(RecurrentCell const& cell);
+
 } // namespace tw::passes

@@ -51,6 +51,12 @@ bool canJoin(ir::Node const& first, ir::Node const& second)
            first.outputTypes[0].value == first.outputs[0]->type;
 }
 
+bool hasWish(ir::Node const& n)
+{
+    return n.precision.byUser || n.device.byUser ||
+           std::any_of(n.outputTypes.begin(), n.outputTypes.end(), [](auto const& t) { return t.byUser; });
+}
+
 void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second)
 {
     std::vector<std::string> layers = first.layers;

@@ -25,6 +25,8 @@ std::vector<ir::Node*> loopsOf(ir::Graph const& g);
 // Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
 // or the same, the type between them is as it was made.
 bool canJoin(ir::Node const& first, ir::Node const& second);
+// Whether the user has a wish for the node.
+bool hasWish(ir::Node const& n);
 // Gives `node` the name, layers and wishes of both. (`node` may be one of the two.)
 void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second);
 // Gives `node` layers and wishes of all of `nodes`, which do the same and become one; null ones are left out.

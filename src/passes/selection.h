@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that take steps of one axis of a tensor: slices, and gathers by a constant.
+#pragma once
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+// Elements [start, start + size) of `axis` of input 0, all of the other axes. A gather of one index of rank 0 drops the
+// axis.
+struct Selection
+{
+    ir::Value* x = nullptr;
+    int axis = 0;
+    int64_t start = 0, size = 0;
+};
+// None where the node is no such thing, or is one of the whole tensor.
+std::optional<Selection> selectionOf(ir::Node const& n);
+
+// What the value is when one looks through nodes that leave elements in their order: reshapes, identities of one type.
+// Values with a quantization are looked at, not through.
+ir::Value* rootOf(ir::Value* v);
+// A step of one element of an axis, whatever shape it has been given.
+std::optional<Selection> stepOf(ir::Value* v);
+
+// Replaces concatenations of all steps of a tensor, in order, by the tensor with its axes in another order. Leaves alone
+// what the user has wishes for.
+//   concat(x[0], x[1], .. x[T - 1])        ->  transpose(x)
+Result<bool> joinSelections(ir::Graph& g);
+
+} // namespace tw::passes

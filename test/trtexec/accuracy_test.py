@@ -120,7 +120,7 @@ class Accuracy(unittest.TestCase):
                     self.assertTrue(layer["WithinTolerance"], layer)
                     self.assertEqual(layer["Type"], "FP32")
                     self.assertTrue(layer["SqnrDb"] is None or layer["SqnrDb"] > 90, layer)
-                    self.assertTrue(layer["NetworkLayers"], layer)
+                    self.assertTrue(layer["NetworkLayers"] or layer["Tactic"].startswith("reformat"), layer)
                 self.assertIn(f"0 of {len(report['Layers'])} tensors of the engine are beyond the tolerance", text)
 
     def plain(self):
@@ -233,7 +233,7 @@ class Accuracy(unittest.TestCase):
         self.assertEqual(data[:6], b"\x93NUMPY")
         header = struct.unpack("<H", data[8:10])[0] + 10
         self.assertEqual(header % 64, 0)
-        self.assertIn("'descr': '|i1', 'fortran_order': False, 'shape': (2,8,9,9,)", data[:header].decode())
+        self.assertIn("'descr': '|i1', 'fortran_order': False, 'shape': (2,8,9,9,)", data[:header].decode("latin-1"))
         self.assertEqual(len(data) - header, 2 * 8 * 9 * 9)
         text = self.tool(*self.pairs, code=1, TENSORWRIGHT_RECORD_TENSORS=str(self.folder / "not_there"))
         self.assertIn("tensors.json' cannot be written", text.replace("0.npy", "tensors.json"))

@@ -89,7 +89,8 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
         return out;
     }
     if (!binding) {
-        out.reason = "the network has no tensor of this name outside of loops and conditionals";
+        out.reason =
+            "the network has no such tensor: a fusion or a reformat made it, or it is within a loop or conditional";
         return out;
     }
     double scale = 1;

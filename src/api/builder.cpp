@@ -21,6 +21,7 @@
 #include "api/profile_ranges.h"
 #include "api/ranges.h"
 #include "builder/build.h"
+#include "builder/sparse_layers.h"
 #include "builder/target_info.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
@@ -77,8 +78,8 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
         log.warning(
             "an algorithm selector and a timing cache are both set: the selector's choices neither come from the "
             "cache nor go there");
-    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
-        log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS) && !c.has(BuilderFlag::kFP16) && !c.has(BuilderFlag::kINT8))
+        log.warning("BuilderFlag::kSPARSE_WEIGHTS: sparse math is for FP16 and INT8; set kFP16 or kINT8, too");
     return {};
 }
 
@@ -265,12 +266,18 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
                                                 .log = &b.reporter};
     options.int8 = c.has(BuilderFlag::kINT8);
     TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
+    std::vector<std::string> sparse;
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
+        sparse = builder::sparseLayers(*contents.graph);
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
     TW_ASSIGN(plugins, finishPlugins(*contents.graph, services));
     for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
         b.reporter.info(line);
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
+        for (std::string const& line : builder::sparsityLines(sparse, *contents.graph, contents.targets.back().root))
+            b.reporter.info(line);
     peak.finish(b.reporter);
     change.finish(b.reporter, "TensorRT-managed allocation in building engine", options.cuda.get());
     return contents;

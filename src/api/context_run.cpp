@@ -8,6 +8,7 @@
 #include "api/engine.h"
 #include "api/layer_observers.h"
 #include "api/stream.h"
+#include "api/tensor_records.h"
 #include "device/thread_pool.h"
 #include "runtime/capture_cuda.h"
 
@@ -117,8 +118,13 @@ Result<void> runRequest(Request& r, ContextObject& c)
     } else if (profile) {
         observers.add(times);
     }
+    std::optional<TensorRecords> records;
+    if (!r.state->recordFolder.empty() && !r.isCaptured)
+        observers.add(records.emplace(r.state->recordFolder, *r.instance, gpu ? gpu->device.get() : nullptr, r.stream));
     args.observer = observers.get();
     TW_TRY(runtime::execute(*r.instance, args));
+    if (records)
+        TW_TRY(records->finish());
     for (size_t i = 0; i < outputs.size(); ++i) {
         int const late = r.lateOutputs[i];
         if (late < 0)

@@ -47,6 +47,7 @@ struct EngineState
     std::vector<ir::SymbolTable> ranges;   // of each profile
     nvinfer1::IGpuAllocator* allocator = nullptr;
     device::Nvtx const* nvtx = nullptr; // null: no profiler wants ranges
+    std::string recordFolder;           // Environment::recordFolder
     std::mutex mutex;
     std::set<int> profilesInUse; // of contexts, only for dynamic engines
     int liveContexts = 0;

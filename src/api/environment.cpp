@@ -77,6 +77,7 @@ Result<Environment> readEnvironment()
         return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
     e.winograd = winograd != "0";
     e.tf32 = variable("NVIDIA_TF32_OVERRIDE") != "0";
+    e.recordFolder = variable("TENSORWRIGHT_RECORD_TENSORS");
     std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");
     auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);
     if (!seconds.empty() && (wrong != std::errc() || last != seconds.data() + seconds.size() || e.tuningSeconds < 1 ||

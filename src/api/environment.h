@@ -44,6 +44,9 @@ struct Environment
     bool winograd = true;
     // NVIDIA_TF32_OVERRIDE=0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
     bool tf32 = true;
+    // TENSORWRIGHT_RECORD_TENSORS=folder: every run of a context of this runtime's engines leaves there what its layers
+    // have made (tensor_records.h).
+    std::string recordFolder;
     // TENSORWRIGHT_TUNING_SECONDS: what a build may spend on timing candidates, about; 0: as long as it takes.
     int tuningSeconds = 0;
 };

@@ -76,6 +76,12 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     state->nvtx = device::processNvtx(environment.nvtxInjection, why);
     if (!why.empty())
         log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: " + why);
+    state->recordFolder = environment.recordFolder;
+    if (!state->recordFolder.empty() &&
+        core->contents().profilingVerbosity == static_cast<int>(nvinfer1::ProfilingVerbosity::kNONE))
+        return invalidState(
+            "TENSORWRIGHT_RECORD_TENSORS: the engine keeps nothing of its layers; build it with another "
+            "profiling verbosity than kNONE");
     size_t const profiles = std::max<size_t>(core->contents().profiles.size(), 1);
     for (plan::Profile const& p : core->contents().profiles)
         state->ranges.push_back(runtime::symbolRanges(core->graph(), p));

@@ -11,6 +11,7 @@
 #include "builder/lowering.h"
 #include "builder/panels.h"
 #include "builder/shapes.h"
+#include "builder/steps.h"
 #include "ir/op_def.h"
 #include "recipe/recipes.h"
 #include "runtime/engine.h"
@@ -150,6 +151,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
     if (options.refittable)
         TW_TRY(recipes.addSources(g));
     bool const cuda = options.cuda != nullptr;
+    passes::Ranges const steps = options.int8 ? stepsOf(g, options.ranges) : passes::Ranges();
     TW_ASSIGN(std::vector<passes::Alternative> const alternatives, lower(contents, options, log));
 
     passing.reset();
@@ -196,6 +198,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
                                        options.tune.workers->count());
     best.block.reset();
     contents.graph = std::move(best.graph);
+    labelSteps(*contents.graph, steps);
     contents.refittable = options.refittable;
     if (options.refittable) {
         TW_ASSIGN(recipe::Recipes::Finished finished, recipes.finish(*contents.graph));

@@ -36,6 +36,20 @@ TEST(Compare, Equal)
     EXPECT_NEAR(c.cosine, 1, 1e-12);
 }
 
+TEST(Compare, NoiseAndSignal)
+{
+    Comparison const c = run({3, 4.5}, {3, 4});
+    EXPECT_DOUBLE_EQ(c.noise, 0.25);
+    EXPECT_DOUBLE_EQ(c.signal, 25);
+    EXPECT_DOUBLE_EQ(c.sqnrDb(), 20);
+    EXPECT_DOUBLE_EQ(c.relativeRms(), 0.1);
+    EXPECT_EQ(run({1}, {1}).sqnrDb(), kInf);
+    EXPECT_EQ(run({1}, {1}).relativeRms(), 0);
+    EXPECT_EQ(run({1}, {0}).relativeRms(), kInf);
+    EXPECT_EQ(run({0, kNan}, {0, 1}).relativeRms(), kInf);
+    EXPECT_EQ(run({}, {}).relativeRms(), 0);
+}
+
 TEST(Compare, ToleranceIsASumOfTwoParts)
 {
     // Allowed at the second element: 1e-5 * 100 + 1e-4 * 1 = 1.1e-3.

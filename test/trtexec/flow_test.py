@@ -405,11 +405,27 @@ class Flow(unittest.TestCase):
         self.in_order(result.stdout, ["Calibration: Dynamic", "every tensor gets a dummy dynamic range"])
         self.assertNotIn("Missing scale", result.stdout + result.stderr)
 
+    def test_sparsity(self):
+        """What the log says of weights that follow 2:4: none of the model's, all of those that are forced to."""
+        onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
+        eligible, picked = "(Sparsity) Layers eligible for sparse math: ", "(Sparsity) TRT inference plan picked sparse implementation for layers: "
+        for mode, found in (("disable", None), ("enable", False), ("force", True)):
+            out = self.passes(*onnx, "--fp16", f"--sparsity={mode}").stdout
+            lines = [line for line in out.splitlines() if "(Sparsity)" in line]
+            if found is None:
+                self.assertEqual(lines, [])
+                continue
+            self.assertEqual(len(lines), 2, lines)
+            self.assertIn(eligible, lines[0])
+            self.assertEqual(lines[0].endswith(eligible), not found, lines[0])
+            self.assertTrue(lines[1].endswith(picked), lines[1]) # there are no sparse kernels
+        result = self.passes(*onnx, "--sparsity=enable")
+        self.assertIn("sparse math is for FP16 and INT8", result.stdout + result.stderr)
+
     def test_features_of_later_versions_say_so(self):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
-        for arguments in ([*onnx, "--sparsity=enable"], [*onnx, "--sparsity=force"],
-                          [*onnx, "--useDLACore=0"], [*onnx, "--safe"],
+        for arguments in ([*onnx, "--useDLACore=0"], [*onnx, "--safe"],
                           ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
                           ["--deploy=m.prototxt", "--output=y"]):
             self.fails(*arguments)

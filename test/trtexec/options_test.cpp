@@ -114,6 +114,7 @@ Accepted const kWithOnnx[] = {
     {"--exportProfile=p.json", "Export profile to JSON file: p.json"},
     {"--exportLayerInfo=l.json", nullptr},
     {"--compare=refs", "Compare outputs with: refs"},
+    {"--accuracyReport=a.json", "Export accuracy to JSON file: a.json"},
     {"--compareAtol=0.1", nullptr},
     {"--compareRtol=0", nullptr},
     {"--compareCosine=0.9", nullptr},
@@ -155,6 +156,7 @@ TEST(Options, TableOfFlagsHasNoHole)
                                     "--maxShapesCalib",
                                     "--layerPrecisions",
                                     "--layerOutputTypes",
+                                    "--maxLoss",
                                     "--help",
                                     "-h"};
     for (Accepted const& a : kWithOnnx)
@@ -183,6 +185,15 @@ TEST(Options, HelpHasEveryHeadingAndFlag)
     EXPECT_TRUE(parse({"-h", "--nonsense"}).help);
 }
 
+TEST(Options, LargestLoss)
+{
+    Options const options = parse({"--onnx=m", "--maxLoss=0.25", "--loadInputs=x:f"});
+    ASSERT_TRUE(options.build.maxLoss.has_value());
+    EXPECT_EQ(*options.build.maxLoss, 0.25);
+    EXPECT_FALSE(parse({"--onnx=m"}).build.maxLoss.has_value());
+    EXPECT_NE(echo({"--onnx=m", "--maxLoss=0.25", "--loadInputs=x:f"}).find("Largest loss: 0.25"), std::string::npos);
+}
+
 TEST(Options, CommandLinesThatAreRefused)
 {
     std::vector<std::vector<std::string>> const refused = {
@@ -207,6 +218,12 @@ TEST(Options, CommandLinesThatAreRefused)
         {"--onnx=m", "--layerPrecisions=a:bf16", "--precisionConstraints=obey"},
         {"--onnx=m", "--precisionConstraints=maybe"},
         {"--onnx=m", "--sparsity=on"},
+        {"--onnx=m", "--maxLoss=0.1"}, // random inputs say nothing
+        {"--onnx=m", "--maxLoss=-1", "--loadInputsFrom=d"},
+        {"--onnx=m", "--maxLoss=some", "--loadInputsFrom=d"},
+        {"--onnx=m", "--maxLoss=0.1", "--loadInputsFrom=d", "--loadEngine=e"},
+        {"--loadEngine=e", "--accuracyReport=a"}, // no model
+        {"--onnx=m", "--accuracyReport=a", "--buildOnly"},
         {"--onnx=m", "--profilingVerbosity=all"},
         {"--onnx=m", "--memPoolSize=workspace:-1"},
         {"--onnx=m", "--memPoolSize=l2:1"},

@@ -6,6 +6,7 @@
 #include "calibration.h"
 #include "device_memory.h"
 #include "output_file.h"
+#include "precision_search.h"
 #include "progress.h"
 #include "value_syntax.h"
 
@@ -74,7 +75,14 @@ private:
     std::unique_ptr<nvinfer1::ITimingCache> cache_;
 };
 
-void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
+std::string gib(uint64_t bytes)
+{
+    return numberText(static_cast<double>(bytes) / (1 << 30)) + " GiB";
+}
+
+} // namespace
+
+void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work, NetworkEdit const& edit)
 {
     Stopwatch const watch;
     work.builder = required(nvinfer1::createInferBuilder(logger), "Creating the builder");
@@ -86,6 +94,8 @@ void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspac
 
     auto const config = required(work.builder->createBuilderConfig(), "Creating a builder configuration");
     applyBuildOptions(log, work.parsed, *work.builder, *config, options.build, options.system);
+    if (edit)
+        edit(*work.parsed.network, *config);
     applyProfiles(log, *work.parsed.network, *work.builder, *config, options, work.recordedInputs);
     std::unique_ptr<CalibrationCache> calibration;
     if (options.build.int8 && !options.build.calibration.empty()) {
@@ -103,25 +113,21 @@ void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspac
     if (cache)
         cache->save();
     log.info("Engine built in " + numberText(watch.seconds()) + " sec.");
-    if (!options.build.saveEngine.empty()) {
-        writeFile(options.build.saveEngine, work.built->data(), work.built->size());
-        log.verbose("Saved " + std::to_string(work.built->size()) + " bytes to " + options.build.saveEngine);
-    }
 }
-
-std::string gib(uint64_t bytes)
-{
-    return numberText(static_cast<double>(bytes) / (1 << 30)) + " GiB";
-}
-
-} // namespace
 
 void obtainPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
 {
     if (!options.inference.inputFolder.empty())
         work.recordedInputs = readRecorded(options.inference.inputFolder, "input");
     if (options.build.loadEngine.empty()) {
-        buildPlan(log, logger, options, work);
+        if (options.build.maxLoss)
+            work.search = searchPrecisions(log, logger, options, work);
+        else
+            buildPlan(log, logger, options, work);
+        if (!options.build.saveEngine.empty()) {
+            writeFile(options.build.saveEngine, work.built->data(), work.built->size());
+            log.verbose("Saved " + std::to_string(work.built->size()) + " bytes to " + options.build.saveEngine);
+        }
         return;
     }
     Stopwatch const watch;

@@ -2,8 +2,11 @@
 // The build: a model becomes a plan, and a plan becomes an engine.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 
+#include "accuracy_report.h"
 #include "files.h"
 #include "library.h"
 #include "network.h"
@@ -20,11 +23,16 @@ struct Workspace
     std::unique_ptr<nvinfer1::IRuntime> runtime;
     std::unique_ptr<nvinfer1::ICudaEngine> engine;
     std::vector<RecordedTensor> recordedInputs; // of --loadInputsFrom
+    std::optional<PrecisionSearch> search;      // of --maxLoss
 
     void const* planData() const { return built ? built->data() : loaded->data(); }
     size_t planSize() const { return built ? built->size() : loaded->size(); }
 };
 
+// What else shall be done to a network and its configuration before the build.
+using NetworkEdit = std::function<void(nvinfer1::INetworkDefinition&, nvinfer1::IBuilderConfig&)>;
+// From the model to the plan's bytes in the workspace.
+void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work, NetworkEdit const& edit = {});
 // Builds and saves, or loads. Leaves the plan's bytes in the workspace.
 void obtainPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work);
 // Makes the engine and frees what it was made from.

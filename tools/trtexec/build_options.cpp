@@ -3,6 +3,7 @@
 #include <map>
 
 #include "network.h"
+#include "precision_edit.h"
 
 namespace tw::trtexec {
 
@@ -185,16 +186,6 @@ void applyLayerConstraints(Log& log, INetworkDefinition& network, IBuilderConfig
     }
 }
 
-bool hasExplicitQuantization(INetworkDefinition const& network)
-{
-    for (int32_t i = 0; i < network.getNbLayers(); ++i) {
-        nvinfer1::LayerType const type = network.getLayer(i)->getType();
-        if (type == nvinfer1::LayerType::kQUANTIZE || type == nvinfer1::LayerType::kDEQUANTIZE)
-            return true;
-    }
-    return false;
-}
-
 // INT8 without a calibration cache: dummy ranges, good for timing and for nothing else.
 void applyDummyRanges(Log& log, INetworkDefinition& network)
 {
@@ -263,7 +254,7 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
     if (build.refit)
         setFlag(log, config, BuilderFlag::kREFIT, "--refit");
     if (build.sparsity != Sparsity::kDisable)
-        librarySupports(log, "--sparsity", [&] { config.setFlag(BuilderFlag::kSPARSE_WEIGHTS); });
+        setFlag(log, config, BuilderFlag::kSPARSE_WEIGHTS, "--sparsity");
     if (build.sparsity == Sparsity::kForce)
         forceSparseWeights(log, parsed);
     if (build.directIo)
@@ -282,53 +273,6 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
     applyLayerConstraints(log, network, config, build);
     if (build.int8 && build.calibration.empty() && !hasExplicitQuantization(network))
         applyDummyRanges(log, network);
-}
-
-void forceSparseWeights(Log& log, ParsedNetwork& parsed)
-{
-    using nvinfer1::LayerType;
-    for (int32_t i = 0; i < parsed.network->getNbLayers(); ++i) {
-        nvinfer1::ILayer* layer = parsed.network->getLayer(i);
-        auto* conv =
-            layer->getType() == LayerType::kCONVOLUTION ? static_cast<nvinfer1::IConvolutionLayer*>(layer) : nullptr;
-        auto* full = layer->getType() == LayerType::kFULLY_CONNECTED
-                         ? static_cast<nvinfer1::IFullyConnectedLayer*>(layer)
-                         : nullptr;
-        if (!conv && !full)
-            continue;
-        nvinfer1::Weights const weights = conv ? conv->getKernelWeights() : full->getKernelWeights();
-        nvinfer1::Dims const input = layer->getInput(0)->getDimensions();
-        int64_t const outMaps = conv ? conv->getNbOutputMaps() : full->getNbOutputChannels();
-        int64_t const window = conv ? volumeOf(conv->getKernelSizeNd(), layer->getName()) : 1;
-        if (!weights.values || weights.type != DataType::kFLOAT || outMaps <= 0 || window <= 0 || input.nbDims < 1)
-            continue;
-        // [outMaps, channels / groups, window]; groups of four run along the middle axis.
-        int64_t const channels = weights.count / outMaps / window;
-        std::vector<std::byte>& bytes = parsed.ownedWeights.emplace_back(weights.count * sizeof(float));
-        auto const* first = static_cast<std::byte const*>(weights.values);
-        std::copy(first, first + bytes.size(), bytes.begin());
-        auto* w = reinterpret_cast<float*>(bytes.data());
-        for (int64_t k = 0; k < outMaps; ++k)
-            for (int64_t c = 0; c + 4 <= channels; c += 4)
-                for (int64_t r = 0; r < window; ++r) {
-                    float* group[4];
-                    for (int64_t j = 0; j < 4; ++j)
-                        group[j] = w + (k * channels + c + j) * window + r;
-                    std::sort(group, group + 4, [](float const* a, float const* b) {
-                        float const x = *a < 0 ? -*a : *a;
-                        float const y = *b < 0 ? -*b : *b;
-                        return x != y ? x < y : a < b;
-                    });
-                    *group[0] = 0;
-                    *group[1] = 0;
-                }
-        nvinfer1::Weights const sparse{DataType::kFLOAT, w, weights.count};
-        if (conv)
-            conv->setKernelWeights(sparse);
-        else
-            full->setKernelWeights(sparse);
-        log.verbose("--sparsity=force: weights of layer '" + std::string(layer->getName()) + "' overwritten");
-    }
 }
 
 } // namespace tw::trtexec

@@ -44,6 +44,7 @@ Comparison compareTensors(std::span<double const> out, RecordedTensor const& ref
             if (std::abs(ref) > kRelativeFloor * maxRef)
                 result.maxRelative = std::max(result.maxRelative, difference / std::abs(ref));
             good = difference <= tolerance.atol * maxRef + tolerance.rtol * std::abs(ref);
+            result.noise += difference * difference;
             dot += out[i] * ref;
             outNorm += out[i] * out[i];
             refNorm += ref * ref;
@@ -51,12 +52,25 @@ Comparison compareTensors(std::span<double const> out, RecordedTensor const& ref
         if (!good && result.failures++ == 0)
             result.firstFailure = i;
     }
+    result.signal = refNorm;
     if (outNorm > 0 && refNorm > 0)
         result.cosine = dot / (std::sqrt(outNorm) * std::sqrt(refNorm));
     else
         result.cosine = outNorm == refNorm ? 1 : 0;
     result.passed = result.failures == 0 && result.cosine >= tolerance.cosine;
     return result;
+}
+
+double Comparison::sqnrDb() const
+{
+    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
+}
+
+double Comparison::relativeRms() const
+{
+    if (std::isinf(maxAbsolute))
+        return maxAbsolute;
+    return noise > 0 ? std::sqrt(noise / signal) : 0;
 }
 
 std::string comparisonText(std::string const& name, Comparison const& comparison)

@@ -2,7 +2,9 @@
 #include "files.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -114,6 +116,20 @@ MappedFile::MappedFile(std::string const& path)
 MappedFile::~MappedFile()
 {
     munmap(data_, size_);
+}
+
+TemporaryFolder::TemporaryFolder()
+{
+    std::string const place = std::filesystem::temp_directory_path().string();
+    path_ = place + "/trtexec-XXXXXX";
+    if (!mkdtemp(path_.data()))
+        throw Failure("no folder can be made in '" + place + "': " + std::strerror(errno));
+}
+
+TemporaryFolder::~TemporaryFolder()
+{
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
 }
 
 } // namespace tw::trtexec

@@ -26,6 +26,20 @@ private:
     int fd_ = -1;
 };
 
+// A folder of its own in the place for temporary files; goes with all that is in it.
+class TemporaryFolder
+{
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(TemporaryFolder const&) = delete;
+    TemporaryFolder& operator=(TemporaryFolder const&) = delete;
+    std::string const& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
 // A file mapped read-only, for plans that are too large to hold twice.
 class MappedFile
 {

@@ -63,6 +63,10 @@ constexpr Flag kFlags[] = {
     {kBuild, "--layerDeviceTypes", "=<spec>",
      "device of single layers\n  spec: layer:device[,spec]; device: GPU DLA; later entries win"},
     {kBuild, "--calib", "=<file>", "INT8 calibration cache to read"},
+    {kBuild, "--maxLoss", "=<X>",
+     "build the fastest engine found whose outputs differ from FP32 (or from what\n--compare names) by no more than X, "
+     "the root of the error's energy by the output's;\nsearches which layers to compute in FP32 and needs --loadInputs "
+     "or --loadInputsFrom"},
     {kBuild, "--safe", "", "build and run an engine of the safe subset; with --useDLACore a DLA loadable"},
     {kBuild, "--consistency", "", "check a safe engine for consistency (only with --safe)"},
     {kBuild, "--restricted", "", "refuse networks outside the safety scope"},
@@ -122,7 +126,11 @@ constexpr Flag kFlags[] = {
     {kReporting, "--exportLayerInfo", "=<file>", "write the layers of the engine as JSON"},
     {kReporting, "--compare", "=<path>",
      "check the outputs against recorded ones: a folder of output_<K>.pb[.gz]\n(ONNX TensorProto) or an .npz file; "
-     "prints max absolute and max relative\ndifference and cosine of each output, and fails beyond the tolerance"},
+     "prints max absolute and max relative\ndifference and cosine of each output, and fails beyond the tolerance: then "
+     "it names the\nfirst layers that differ from FP32, where the model is given"},
+    {kReporting, "--accuracyReport", "=<file>",
+     "write, for every tensor that the engine makes, how far it is from the model\nin FP32 as JSON; with --maxLoss the "
+     "search, too"},
     {kReporting, "--compareAtol", "=<A>", "allowed difference as a share of the largest |reference| (default 1e-5)"},
     {kReporting, "--compareRtol", "=<R>", "allowed difference as a share of each |reference| (default 1e-4)"},
     {kReporting, "--compareCosine", "=<C>", "smallest allowed cosine (default 0.999999)"},

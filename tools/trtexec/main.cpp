@@ -9,6 +9,7 @@
 #include "build.h"
 #include "device.h"
 #include "infer.h"
+#include "layer_accuracy.h"
 #include "layer_information.h"
 #include "output_file.h"
 #include "outputs.h"
@@ -69,8 +70,24 @@ void checkSafety(Log& log, Options const& options)
         throw Failure("--consistency: the consistency check of safe engines is not possible yet");
 }
 
-bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, ProfileSink& sink, Options const& options)
+// The engine's layers beside the model in FP32.
+void reportAccuracy(Log& log, LibraryLogger& logger, Workspace const& work, Inference const& inference,
+                    Options const& options)
 {
+    AccuracyReport report;
+    report.tolerance = options.reporting.tolerance;
+    report.search = work.search;
+    report.layers = compareLayers(log, logger, options, *work.engine, inference.outputs());
+    for (std::string const& line : accuracyLines(report))
+        log.info(line);
+    if (!options.reporting.accuracyReport.empty())
+        writeFile(options.reporting.accuracyReport, accuracyJson(report));
+}
+
+bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, ProfileSink& sink,
+               Options const& options)
+{
+    nvinfer1::ICudaEngine& engine = *work.engine;
     ReportingOptions const& reporting = options.reporting;
     bool const separate = options.inference.separateProfileRun && reporting.profiles();
     if (reporting.profiles() && !separate)
@@ -103,8 +120,18 @@ bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, Pr
         sink.profile.print(log);
     if (!reporting.exportProfile.empty())
         writeFile(reporting.exportProfile, sink.profile.json());
-    if (reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting))
+    bool const passed = reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting);
+    if (!reporting.accuracyReport.empty())
+        reportAccuracy(log, logger, work, inference, options);
+    if (passed)
         return true;
+    if (reporting.accuracyReport.empty() && options.model.format != ModelFormat::kAny) {
+        try {
+            reportAccuracy(log, logger, work, inference, options);
+        } catch (Failure const& why) { // what was asked for is the comparison of outputs
+            log.warning("The layers cannot be compared with FP32: " + std::string(why.what()));
+        }
+    }
     if (std::string const types = layerTypesLine(layerJson(engine)); !types.empty())
         log.info(types);
     return false;
@@ -120,7 +147,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     printDevice(log);
     ReportingOptions const& reporting = options.reporting;
     for (std::string const* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
-                                    &reporting.exportProfile, &reporting.exportLayerInfo})
+                                    &reporting.exportProfile, &reporting.exportLayerInfo, &reporting.accuracyReport})
         if (!path->empty())
             checkWritable(*path);
     checkSafety(log, options);
@@ -128,6 +155,12 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
 
     Workspace work;
     obtainPlan(log, logger, options, work);
+    if (work.search) {
+        for (std::string const& line : curveLines(*work.search))
+            log.info(line);
+        if (!reporting.accuracyReport.empty()) // again when the layers have been looked at
+            writeFile(reporting.accuracyReport, accuracyJson({{}, reporting.tolerance, work.search}));
+    }
     if (options.inference.timeDeserialize)
         return timeDeserialization(log, logger, work);
     bool const inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
@@ -150,7 +183,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     ProfileSink sink; // outlives the contexts that report to it
     Inference inference(log, work, options);
     reportLayers(log, *work.engine, &inference.firstContext(), reporting);
-    return reportRun(log, *work.engine, inference, sink, options);
+    return reportRun(log, logger, work, inference, sink, options);
 }
 
 } // namespace

@@ -31,7 +31,8 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
 void applyProfiles(Log& log, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilder& builder,
                    nvinfer1::IBuilderConfig& config, Options const& options,
                    std::vector<RecordedTensor> const& recordedInputs);
-// Overwrites the two smallest of four neighbouring weights along the input channels with zero.
+// Overwrites the two smallest of each four neighbouring weights along the axis that sums run over with zero: in
+// convolutions, fully connected layers, and constants that matrix products read.
 void forceSparseWeights(Log& log, ParsedNetwork& parsed);
 
 } // namespace tw::trtexec

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +112,7 @@ struct BuildOptions
     std::vector<std::pair<std::string, std::vector<TensorType>>> layerOutputTypes;
     std::vector<std::pair<std::string, LayerDevice>> layerDevices;
     std::string calibration;
+    std::optional<double> maxLoss; // of the outputs: the builder searches which layers to compute in FP32
     bool safe = false;
     bool consistency = false;
     bool restricted = false;
@@ -197,6 +199,7 @@ struct ReportingOptions
     std::string exportLayerInfo;
     std::string compare; // folder of output_K.pb[.gz], or an .npz file
     Tolerance tolerance;
+    std::string accuracyReport;
 
     bool profiles() const { return dumpProfile || !exportProfile.empty(); }
 };

@@ -134,6 +134,8 @@ void echoBuild(Lines& out, BuildOptions const& build)
             devices += (devices.empty() ? "" : ",") + layer + ":" + (device == LayerDevice::kDla ? "DLA" : "GPU");
         out.add("LayerDeviceTypes: ", devices);
     }
+    if (build.maxLoss)
+        out.add("Largest loss: ", numberText(*build.maxLoss));
     out.add("Calibration: ", build.int8 && build.calibration.empty() ? "Dynamic" : build.calibration);
     out.add("Refit: ", enabled(build.refit));
     out.add("Sparsity: ", build.sparsity == Sparsity::kForce    ? "Forced"
@@ -218,6 +220,8 @@ void echoReporting(Lines& out, ReportingOptions const& reporting)
     out.add("Export profile to JSON file: ", reporting.exportProfile);
     if (!reporting.compare.empty())
         out.add("Compare outputs with: ", reporting.compare);
+    if (!reporting.accuracyReport.empty())
+        out.add("Export accuracy to JSON file: ", reporting.accuracyReport);
 }
 
 } // namespace

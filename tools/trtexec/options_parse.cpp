@@ -284,6 +284,7 @@ void parseBuild(Arguments& args, BuildOptions& build, std::vector<std::string>& 
         warnings.push_back("--calib has no effect without --int8");
     if (build.calibShapes.empty() && build.int8 && !build.calibration.empty())
         build.calibShapes = build.shapes;
+    build.maxLoss = args.takeNumber("--maxLoss", 0);
     build.safe = args.takeFlag("--safe");
     build.consistency = args.takeFlag("--consistency");
     build.restricted = args.takeFlag("--restricted");
@@ -353,6 +354,7 @@ void parseReporting(Arguments& args, ReportingOptions& reporting)
     assign(reporting.exportProfile, args.takeText("--exportProfile"));
     assign(reporting.exportLayerInfo, args.takeText("--exportLayerInfo"));
     assign(reporting.compare, args.takeText("--compare"));
+    assign(reporting.accuracyReport, args.takeText("--accuracyReport"));
     assign(reporting.tolerance.atol, args.takeNumber("--compareAtol", 0));
     assign(reporting.tolerance.rtol, args.takeNumber("--compareRtol", 0));
     assign(reporting.tolerance.cosine, args.takeNumber("--compareCosine", -1, 1));
@@ -403,6 +405,23 @@ void settleBatchAndShapes(Options& options)
                          " is above --maxBatch=" + std::to_string(build.maxBatch));
 }
 
+// Both look at an engine beside the model in FP32.
+void checkAccuracy(Options const& options)
+{
+    BuildOptions const& build = options.build;
+    bool const hasInputs = !options.inference.inputFiles.empty() || !options.inference.inputFolder.empty();
+    if (!options.reporting.accuracyReport.empty() && options.model.format == ModelFormat::kAny)
+        throw UsageError("--accuracyReport needs the model beside --loadEngine, to build it in FP32");
+    if (!options.reporting.accuracyReport.empty() && build.buildOnly && !build.maxLoss)
+        throw UsageError("--accuracyReport looks at a run: leave --buildOnly out");
+    if (!build.maxLoss)
+        return;
+    if (!build.loadEngine.empty())
+        throw UsageError("--maxLoss searches what to build: leave --loadEngine out");
+    if (!hasInputs)
+        throw UsageError("--maxLoss judges engines by recorded inputs: give --loadInputs or --loadInputsFrom");
+}
+
 } // namespace
 
 Options parseOptions(int argc, char const* const* argv)
@@ -426,6 +445,7 @@ Options parseOptions(int argc, char const* const* argv)
     if (options.model.format == ModelFormat::kAny && options.build.loadEngine.empty())
         throw UsageError("Model missing or format not recognized");
     settleBatchAndShapes(options);
+    checkAccuracy(options);
     return options;
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/sparsity.h"
+
+namespace tw::ops {
+
+namespace {
+
+// Over [outer, groups, 4, inner]; `magnitude` clears the sign bit, so that both zeros are 0.
+template <class Bits>
+bool follows(Bits const* w, int64_t outer, int64_t groups, int64_t inner, Bits magnitude)
+{
+    for (int64_t g = 0; g < outer * groups; ++g) {
+        Bits const* const group = w + g * kSparseGroup * inner;
+        for (int64_t i = 0; i < inner; ++i) {
+            int nonZeros = 0;
+            for (int j = 0; j < kSparseGroup; ++j)
+                nonZeros += (group[j * inner + i] & magnitude) != 0;
+            if (nonZeros > kSparseNonZeros)
+                return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+bool isTwoOfFour(TensorRef const& weights, int axis)
+{
+    Extents const& d = weights.dims;
+    if (!weights.data || weights.format != Format::kLinear || axis < 0 || axis >= d.rank || weights.count() == 0 ||
+        d[axis] % kSparseGroup != 0)
+        return false;
+    int64_t const outer = d.volume(0, axis), groups = d[axis] / kSparseGroup, inner = d.volume(axis + 1, d.rank);
+    switch (weights.type) {
+    case DataType::kFloat:
+        return follows<uint32_t>(weights.as<uint32_t>(), outer, groups, inner, 0x7fffffff);
+    case DataType::kHalf:
+        return follows<uint16_t>(weights.as<uint16_t>(), outer, groups, inner, 0x7fff);
+    case DataType::kInt8:
+    case DataType::kUInt8:
+        return follows<uint8_t>(weights.as<uint8_t>(), outer, groups, inner, 0xff);
+    case DataType::kInt32:
+        return follows<uint32_t>(weights.as<uint32_t>(), outer, groups, inner, 0xffffffff);
+    case DataType::kBool:
+        return false;
+    }
+    return false;
+}
+
+} // namespace tw::ops

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -59,6 +61,8 @@ Result<void> computeInFloat(ir::Graph& body)
         ir::Node& n = *body.nodes[i];
         if (isCast(n, DataType::kHalf))
             n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
+        if (isDequantize(&n))
+            n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kFloat;
         TW_TRY(body.inferNode(n));
         if (n.body)
             TW_TRY(fitBody(n));

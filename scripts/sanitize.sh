@@ -8,10 +8,10 @@ cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
 
 # Programs of ours; house rules, headers and packages do not depend on the build type.
-programs=(test_ir test_ops test_passes test_runtime test_api test_engine test_plan test_tune test_bad_input
+programs=(test_ir test_ops test_passes test_runtime test_calibrate test_api test_engine test_plan test_tune test_bad_input
     trtexec_test hostcuda_test onnx_parser_test onnx_backend_cases fuzz_seeds fuzz_replay_plan fuzz_replay_onnx
-    fuzz_replay_parse_and_build fuzz_replay_text fuzz_replay_timing_cache fuzz_replay_networks test_cuda_configs test_cuda_fake test_engine_fake_gpu)
-tests='^(ir|ops|passes|runtime|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache|networks)|cuda\.configs|cuda\.fake|engine\.fake_gpu)$'
+    fuzz_replay_parse_and_build fuzz_replay_text fuzz_replay_timing_cache fuzz_replay_calibration_cache fuzz_replay_networks test_cuda_configs test_cuda_fake test_engine_fake_gpu)
+tests='^(ir|ops|passes|runtime|calibrate|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache|calibration_cache|networks)|cuda\.configs|cuda\.fake|engine\.fake_gpu)$'
 
 status=0
 cmake --preset fuzz
@@ -20,8 +20,8 @@ ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     ctest --test-dir build/fuzz -R "$tests" --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
 
 cmake --preset tsan
-cmake --build --preset tsan -j "$jobs" --target test_engine test_api hostcuda_test test_cuda_fake test_engine_fake_gpu
+cmake --build --preset tsan -j "$jobs" --target test_engine test_api test_calibrate hostcuda_test test_cuda_fake test_engine_fake_gpu
 # A child of fork starts threads of its own: the tool would end it there.
 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
-    ctest --test-dir build/tsan -R '^(engine|api|hostcuda_test|cuda\.fake|engine\.fake_gpu)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
+    ctest --test-dir build/tsan -R '^(engine|api|calibrate|hostcuda_test|cuda\.fake|engine\.fake_gpu)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
 exit $status

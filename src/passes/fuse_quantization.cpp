@@ -372,11 +372,14 @@ private:
         made->outputTypes.resize(1);
         for (size_t i = nodes.size(); i-- > 0;)
             g_.eraseNode(nodes[i]);
-        for (ir::Value* v : read)
-            if (v && isDequantize(v->producer) && g_.useCount(v) == 0) {
+        for (size_t i = 0; i < read.size(); ++i) {
+            ir::Value* const v = read[i];
+            bool const isSeen = std::find(read.begin(), read.begin() + int64_t(i), v) != read.begin() + int64_t(i);
+            if (v && !isSeen && isDequantize(v->producer) && g_.useCount(v) == 0) {
                 made->layers.insert(made->layers.end(), v->producer->layers.begin(), v->producer->layers.end());
-                g_.eraseNode(v->producer);
+                g_.eraseNode(v->producer); // and v
             }
+        }
         std::string const to = y->type == DataType::kInt8 ? "" : ", to " + std::string(nameOf(y->type));
         ctx_.log.verbose("INT8: '" + made->name + "'" + to);
         changed_ = true;

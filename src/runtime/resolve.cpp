@@ -212,7 +212,8 @@ Result<void> resolveOutputs(Instance& inst, size_t index, Instance const* known)
         for (size_t i = 0; i < out->size(); ++i) {
             ValueState& s = state(node.outputs[i]);
             s.contents = std::move((*out)[i]);
-            s.hasContents = true;
+            s.dims = s.contents.ref().dims; // where data decides them, infer() had a bound alone
+            s.hasContents = s.exact = true;
         }
         inst.skipped[index] = true;
     }

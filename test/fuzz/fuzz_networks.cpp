@@ -300,6 +300,8 @@ void fuzz(Bytes& bytes)
     config->setFlag(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
     if (isRefittable)
         config->setFlag(BuilderFlag::kREFIT);
+    if (ours.hasPairs())
+        config->setFlag(BuilderFlag::kINT8);
     addProfile(*builder, *config, ours.hasDynamicRows());
     logger.errors = 0;
     std::unique_ptr<IHostMemory> const plan(builder->buildSerializedNetwork(*network, *config));

@@ -39,6 +39,15 @@ bool isSmall(INetworkDefinition const& network)
     return true;
 }
 
+bool hasPairs(INetworkDefinition const& network)
+{
+    for (int i = 0; i < network.getNbLayers(); ++i)
+        if (LayerType const type = network.getLayer(i)->getType();
+            type == LayerType::kQUANTIZE || type == LayerType::kDEQUANTIZE)
+            return true;
+    return false;
+}
+
 // Dynamic dimensions range over 1..3, values of shape tensors over 1..2.
 void addProfile(IBuilder& builder, INetworkDefinition const& network, IBuilderConfig& config)
 {
@@ -78,6 +87,8 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
         return 0;
     std::unique_ptr<IBuilderConfig> config(client.builder->createBuilderConfig());
     config->setFlag(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
+    if (hasPairs(*client.network))
+        config->setFlag(BuilderFlag::kINT8);
     addProfile(*client.builder, *client.network, *config);
     client.logger.errors = 0;
     std::unique_ptr<IHostMemory> plan(client.builder->buildSerializedNetwork(*client.network, *config));

@@ -7,246 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/onnx_words.h"
 #include "tw_onnx.pb.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
 
 namespace {
 
+using namespace tw::fuzz;
 using namespace tw_onnx;
-
-char const* const kOps[] = {"Abs",
-                            "Acos",
-                            "Acosh",
-                            "Add",
-                            "And",
-                            "ArgMax",
-                            "ArgMin",
-                            "Asin",
-                            "Asinh",
-                            "Atan",
-                            "Atanh",
-                            "AveragePool",
-                            "BatchNormalization",
-                            "Cast",
-                            "CastLike",
-                            "Ceil",
-                            "Celu",
-                            "Clip",
-                            "Concat",
-                            "Constant",
-                            "ConstantOfShape",
-                            "Conv",
-                            "ConvTranspose",
-                            "Cos",
-                            "Cosh",
-                            "DepthToSpace",
-                            "Div",
-                            "Dropout",
-                            "Elu",
-                            "Equal",
-                            "Erf",
-                            "Exp",
-                            "Expand",
-                            "EyeLike",
-                            "Flatten",
-                            "Floor",
-                            "Gather",
-                            "GatherElements",
-                            "GatherND",
-                            "Gelu",
-                            "Gemm",
-                            "GlobalAveragePool",
-                            "GlobalLpPool",
-                            "GlobalMaxPool",
-                            "Greater",
-                            "GreaterOrEqual",
-                            "HardSigmoid",
-                            "HardSwish",
-                            "Hardmax",
-                            "Identity",
-                            "InstanceNormalization",
-                            "IsInf",
-                            "IsNaN",
-                            "LRN",
-                            "LayerNormalization",
-                            "LeakyRelu",
-                            "Less",
-                            "LessOrEqual",
-                            "Log",
-                            "LogSoftmax",
-                            "LpNormalization",
-                            "LpPool",
-                            "MatMul",
-                            "Max",
-                            "MaxPool",
-                            "Mean",
-                            "MeanVarianceNormalization",
-                            "Min",
-                            "Mish",
-                            "Mod",
-                            "Mul",
-                            "Neg",
-                            "NonZero",
-                            "Not",
-                            "OneHot",
-                            "Or",
-                            "PRelu",
-                            "Pad",
-                            "Pow",
-                            "RandomNormal",
-                            "RandomNormalLike",
-                            "RandomUniform",
-                            "RandomUniformLike",
-                            "Range",
-                            "Reciprocal",
-                            "ReduceL1",
-                            "ReduceL2",
-                            "ReduceLogSum",
-                            "ReduceLogSumExp",
-                            "ReduceMax",
-                            "ReduceMean",
-                            "ReduceMin",
-                            "ReduceProd",
-                            "ReduceSum",
-                            "ReduceSumSquare",
-                            "Relu",
-                            "Reshape",
-                            "Resize",
-                            "Round",
-                            "ScaledTanh",
-                            "Selu",
-                            "Shape",
-                            "Shrink",
-                            "Sigmoid",
-                            "Sign",
-                            "Sin",
-                            "Sinh",
-                            "Size",
-                            "Slice",
-                            "Softmax",
-                            "Softplus",
-                            "Softsign",
-                            "SpaceToDepth",
-                            "Split",
-                            "Sqrt",
-                            "Squeeze",
-                            "Sub",
-                            "Sum",
-                            "Tan",
-                            "Tanh",
-                            "ThresholdedRelu",
-                            "Tile",
-                            "TopK",
-                            "Transpose",
-                            "Trilu",
-                            "Unsqueeze",
-                            "Upsample",
-                            "Where",
-                            "Xor",
-                            "NoSuchOp"};
-char const* const kAttributes[] = {"allowzero",
-                                   "alpha",
-                                   "approximate",
-                                   "auto_pad",
-                                   "axes",
-                                   "axis",
-                                   "batch_dims",
-                                   "beta",
-                                   "bias",
-                                   "blocksize",
-                                   "broadcast",
-                                   "ceil_mode",
-                                   "coordinate_transformation_mode",
-                                   "count_include_pad",
-                                   "cubic_coeff_a",
-                                   "detect_negative",
-                                   "detect_positive",
-                                   "dilations",
-                                   "dtype",
-                                   "end",
-                                   "ends",
-                                   "epsilon",
-                                   "exclude_outside",
-                                   "extrapolation_value",
-                                   "fmod",
-                                   "gamma",
-                                   "group",
-                                   "high",
-                                   "k",
-                                   "keep_aspect_ratio_policy",
-                                   "keepdims",
-                                   "kernel_shape",
-                                   "lambd",
-                                   "largest",
-                                   "low",
-                                   "mean",
-                                   "mode",
-                                   "nearest_mode",
-                                   "noop_with_empty_axes",
-                                   "output_padding",
-                                   "output_shape",
-                                   "p",
-                                   "paddings",
-                                   "pads",
-                                   "perm",
-                                   "scale",
-                                   "scales",
-                                   "seed",
-                                   "select_last_index",
-                                   "shape",
-                                   "size",
-                                   "spatial",
-                                   "split",
-                                   "start",
-                                   "starts",
-                                   "stash_type",
-                                   "strides",
-                                   "to",
-                                   "training_mode",
-                                   "transA",
-                                   "transB",
-                                   "upper",
-                                   "value",
-                                   "value_float",
-                                   "value_floats",
-                                   "value_int",
-                                   "value_ints",
-                                   "width_scale",
-                                   "height_scale"};
-char const* const kWords[] = {"NOTSET",
-                              "SAME_UPPER",
-                              "SAME_LOWER",
-                              "VALID",
-                              "constant",
-                              "reflect",
-                              "edge",
-                              "wrap",
-                              "nearest",
-                              "linear",
-                              "cubic",
-                              "asymmetric",
-                              "half_pixel",
-                              "align_corners",
-                              "pytorch_half_pixel",
-                              "tf_crop_and_resize",
-                              "floor",
-                              "ceil",
-                              "round_prefer_floor",
-                              "DCR",
-                              "CRD",
-                              "tanh",
-                              "none",
-                              ""};
 
 class Mutator
 {
 public:
-    Mutator(ModelProto& model, unsigned seed) : model_(model), g_(*model.mutable_graph()), random_(seed) {}
+    Mutator(ModelProto& model, unsigned seed) : model_(model), random_(seed), g_(graphOf(*model.mutable_graph())) {}
 
     void once()
     {
-        switch (below(16)) {
+        switch (below(18)) {
         case 0:
             if (NodeProto* n = node())
                 n->set_op_type(kOps[below(std::size(kOps))]);
@@ -301,6 +79,10 @@ public:
             if (model_.opset_import_size() > 0)
                 model_.mutable_opset_import(0)->set_version(int64_t(1 + below(20)));
             return;
+        case 15:
+        case 16:
+            addPair();
+            return;
         default:
             if (NodeProto* n = node())
                 n->add_output("v" + std::to_string(below(1000)));
@@ -308,6 +90,16 @@ public:
     }
 
 private:
+    // The graph, or one in it: of a loop or branch.
+    GraphProto& graphOf(GraphProto& outer)
+    {
+        std::vector<GraphProto*> inner;
+        for (NodeProto& n : *outer.mutable_node())
+            for (AttributeProto& a : *n.mutable_attribute())
+                if (a.has_g())
+                    inner.push_back(a.mutable_g());
+        return inner.empty() || below(2) ? outer : graphOf(*inner[below(inner.size())]);
+    }
     size_t below(size_t n) { return n ? random_() % n : 0; }
     NodeProto* node() { return g_.node_size() ? g_.mutable_node(int(below(size_t(g_.node_size())))) : nullptr; }
     int64_t number()
@@ -421,6 +213,49 @@ private:
             }
         }
     }
+    // An input of a node goes through a quantize and a dequantize node; scales are one number or, seldom, several.
+    void addPair()
+    {
+        int const at = int(below(size_t(g_.node_size())));
+        if (at >= g_.node_size() || g_.node(at).input_size() == 0)
+            return;
+        std::string const tail = std::to_string(below(100000));
+        TensorProto &scale = *g_.add_initializer(), &zero = *g_.add_initializer();
+        scale.set_name("s" + tail);
+        scale.set_data_type(TensorProto::FLOAT);
+        zero.set_name("z" + tail);
+        zero.set_data_type(TensorProto::INT8);
+        size_t const count = below(4) ? 1 : 1 + below(4);
+        if (count > 1) {
+            scale.add_dims(int64_t(count));
+            zero.add_dims(int64_t(count));
+        }
+        for (size_t i = 0; i < count; ++i) {
+            scale.add_float_data(float(1 + below(8)) / 16);
+            zero.add_int32_data(0);
+        }
+        std::string& in = *g_.mutable_node(at)->mutable_input(int(below(size_t(g_.node(at).input_size()))));
+        NodeProto &q = *g_.add_node(), &dq = *g_.add_node();
+        q.set_op_type("QuantizeLinear");
+        dq.set_op_type("DequantizeLinear");
+        for (std::string const& name : {in, scale.name(), zero.name()})
+            q.add_input(name);
+        for (std::string const& name : {"q" + tail, scale.name(), zero.name()})
+            dq.add_input(name);
+        q.add_output("q" + tail);
+        dq.add_output("d" + tail);
+        for (NodeProto* made : {&q, &dq})
+            if (count > 1) {
+                AttributeProto& a = *made->add_attribute();
+                a.set_name("axis");
+                a.set_type(AttributeProto::INT);
+                a.set_i(int64_t(below(3)));
+            }
+        in = dq.output(0);
+        for (int made = 0; made < 2; ++made) // in front of their reader, dq first
+            for (int i = g_.node_size() - 1; i > at; --i)
+                g_.mutable_node()->SwapElements(i, i - 1);
+    }
     // A node after an old one: the outputs of the graph may name it.
     void addNode()
     {
@@ -437,8 +272,8 @@ private:
     }
 
     ModelProto& model_;
-    GraphProto& g_;
     std::mt19937_64 random_;
+    GraphProto& g_;
 };
 
 } // namespace

@@ -426,7 +426,8 @@ void RandomNetwork::statement(Scope& scope, int depth)
     ITensor* t = kind < 9    ? layer(scope, kind)
                  : kind < 17 ? movement(scope, kind - 9)
                  : kind < 21 ? choosing(scope, kind - 17)
-                 : kind < 25 ? weighted(scope, (kind - 21) % 3)
+                 : kind < 24 ? weighted(scope, kind - 21)
+                 : kind < 26 ? quantized(scope, bytes_->upTo(2))
                              : layer(scope, 0);
     add(scope, t);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that untrusted bytes describe: layers, loops, conditionals, recurrences, plugins, constants that a refit may
-// reach. Numbers are small integers, and what could grow is clipped, so that every order of sums gives the same.
+// A network that untrusted bytes describe: layers, loops, conditionals, recurrences, plugins, Q/DQ pairs, constants that a
+// refit may reach. Numbers are small integers, and what could grow is clipped, so that every order of sums gives the same.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ public:
     bool make(Bytes& bytes);
 
     bool hasDynamicRows() const { return isDynamic_; }
+    bool hasPairs() const { return hasPairs_; } // of quantize and dequantize layers
     // Weights by layer and role, which the network reads until it is built.
     std::map<std::pair<std::string, nvinfer1::WeightsRole>, std::vector<float>*> const& weights() const
     {
@@ -55,6 +56,8 @@ private:
     ITensor* movement(Scope const& scope, int kind);
     ITensor* choosing(Scope const& scope, int kind);
     ITensor* weighted(Scope const& scope, int kind);
+    ITensor* quantized(Scope const& scope, int kind);
+    ITensor* pair(ITensor* x, int axis = -1, int count = 1);
     void loop(Scope& scope, int depth);
     void conditional(Scope& scope, int depth);
 
@@ -78,7 +81,7 @@ private:
     Bytes* bytes_ = nullptr;
     ITensor* s_ = nullptr;
     int budget_ = 24, growth_ = 6, constants_ = 0;
-    bool isDynamic_ = false, isRefused_ = false;
+    bool isDynamic_ = false, isRefused_ = false, hasPairs_ = false;
     std::list<std::vector<float>> floats_;
     std::list<std::vector<int32_t>> integers_;
     std::map<std::pair<std::string, nvinfer1::WeightsRole>, std::vector<float>*> weights_;

@@ -68,6 +68,10 @@ void tensor(tw_onnx::GraphProto& g, std::string const& name, std::vector<int64_t
         t.set_data_type(tw_onnx::TensorProto::FLOAT);
         for (float e : elements)
             t.add_float_data(e);
+    } else if constexpr (std::is_same_v<T, int8_t>) {
+        t.set_data_type(tw_onnx::TensorProto::INT8);
+        for (int8_t e : elements)
+            t.add_int32_data(e);
     } else {
         t.set_data_type(tw_onnx::TensorProto::INT64);
         for (int64_t e : elements)
@@ -122,6 +126,24 @@ void writeModels()
     tensor<float>(*gemm.mutable_graph(), "c", {4}, {1, 2, 3, 4});
     node(*gemm.mutable_graph(), "Gemm", {"x", "b", "c"}, "y");
     saveModel("gemm", gemm);
+
+    auto quantized = model({1, 2, 5, 5}, 13); // y = relu(conv(x, w)), all three behind Q and DQ
+    auto& q = *quantized.mutable_graph();
+    tensor<float>(q, "s", {}, {0.05f});
+    tensor<int8_t>(q, "z", {}, {0});
+    tensor<float>(q, "ws", {3}, {0.01f, 0.02f, 0.03f});
+    tensor<int8_t>(q, "w", {3, 2, 3, 3}, std::vector<int8_t>(54, 25));
+    node(q, "QuantizeLinear", {"x", "s", "z"}, "xq");
+    node(q, "DequantizeLinear", {"xq", "s", "z"}, "xf");
+    auto& channels = *node(q, "DequantizeLinear", {"w", "ws"}, "wf").add_attribute();
+    channels.set_name("axis");
+    channels.set_type(tw_onnx::AttributeProto::INT);
+    channels.set_i(0);
+    node(q, "Conv", {"xf", "wf"}, "c");
+    node(q, "Relu", {"c"}, "r");
+    node(q, "QuantizeLinear", {"r", "s", "z"}, "rq");
+    node(q, "DequantizeLinear", {"rq", "s", "z"}, "y");
+    saveModel("quantized", quantized);
 
     auto resize = model({1, 1, 4, 4}, 13);
     tensor<float>(*resize.mutable_graph(), "roi", {0}, {});

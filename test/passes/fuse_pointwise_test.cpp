@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/parametric_relu/op.h"
 #include "ops/pointwise/op.h"
@@ -35,9 +36,9 @@ ir::Value* number(GraphMaker& m, std::string const& name, float value)
     return m.g.addConstant(name, DataType::kFloat, {1, 1, 1, 1}, &value);
 }
 
-ir::Value* image(GraphMaker& m, std::string const& name = "x")
+ir::Value* image(GraphMaker& m, std::string const& name = "x", DataType type = DataType::kFloat)
 {
-    return m.input(name, {ir::Dim::symbol("N"), 3, 6, 5});
+    return m.input(name, {ir::Dim::symbol("N"), 3, 6, 5}, type);
 }
 
 } // namespace
@@ -89,7 +90,7 @@ TEST(FusePointwise, ParametricRelu)
 TEST(FusePointwise, Halves)
 {
     GraphMaker m;
-    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3, 6, 5}, DataType::kHalf);
+    ir::Value* x = image(m, "x", DataType::kHalf);
     ir::Value* y = two(m, Operation::kProd, x, m.constant("half", {1, 1, 1, 1}, {0.5}, DataType::kHalf), "scaled");
     m.output(two(m, Operation::kSum, unary(m, Unary::kAbs, y, "abs"), x, "sum"), "y");
     PassCheck check;
@@ -97,6 +98,22 @@ TEST(FusePointwise, Halves)
     checkPass(m.g, passes::fusePointwise, true, check);
     EXPECT_EQ(nodesOf(m.g), "scaled + abs + sum:pointwise");
     EXPECT_EQ(m.g.nodes[0]->outputs[0]->type, DataType::kHalf);
+}
+
+TEST(FusePointwise, IntegersBecomeHalves)
+{
+    GraphMaker m;
+    ir::Value* slope = m.constant("slope", {1, 3, 1, 1}, {0.25, 0.5, -0.5}, DataType::kHalf);
+    ir::Value* scale = m.constant("scale", {}, {0.125});
+    ir::Value* x = image(m, "x", DataType::kInt8);
+    ir::Value* f = m.add(ops::dequantize::def(), ops::dequantize::Attrs(-1, DataType::kHalf), {x, scale}, "dq");
+    ir::Value* y = m.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {f, slope}, "prelu");
+    m.output(two(m, Operation::kSum, y, image(m, "skip", DataType::kHalf), "sum"), "y");
+    PassCheck check;
+    check.tolerance = 2e-3;
+    checkPass(m.g, passes::fusePointwise, true, check);
+    EXPECT_EQ(nodesOf(m.g), "dq + prelu + sum:pointwise");
+    checkBody(*m.g.nodes[0]);
 }
 
 TEST(FusePointwise, OneFeedsTheOther)

@@ -238,6 +238,33 @@ TEST(FuseQuantization, RoundedBeforeTheSum)
         }
 }
 
+// One dequantize has two readers in what is fused, and goes once.
+TEST(FuseQuantization, TheInputIsTheResidual)
+{
+    for (bool isRounded : {false, true}) {
+        GraphMaker m;
+        ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 5, 5})), 0.125, "a");
+        std::vector<ir::Value*> inputs{x, weights(m, {4, 4, 1, 1}, 0, "w"), m.constant("b", {4}, {1, 2, 3, -1})};
+        if (!isRounded)
+            inputs.push_back(x);
+        ir::Value* y = m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2), inputs, "conv");
+        if (isRounded)
+            y = m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {x, faked(m, y, 0.25, "p")},
+                      "sum");
+        m.output(faked(m, y, 0.5, "b"), "y");
+        checkPass(m.g, passes::fuseQuantization, true);
+        EXPECT_EQ(nodesOf(m.g), std::string("a.q:quantize, conv") + (isRounded ? " + p.q + p.dq + sum" : "") +
+                                    " + b.q:convolution, b.dq:dequantize");
+        ir::Node const* conv = find(m.g, ops::convolution::def());
+        EXPECT_EQ(std::count(conv->layers.begin(), conv->layers.end(), "a.dq"), 1);
+    }
+    GraphMaker m;
+    ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 4})), 0.125, "a");
+    m.output(m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {x, x}, "square"), "y");
+    checkPass(m.g, passes::fuseQuantization, true);
+    EXPECT_EQ(nodesOf(m.g), "a.q:quantize, square:matrix_multiply");
+}
+
 TEST(FuseByteTables, FunctionsOfOneNumber)
 {
     PassCheck check;

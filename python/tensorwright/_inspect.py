@@ -18,34 +18,28 @@ def facts(path, device=None, timed=True):
     `format`, `us`, `limit_us`, `measured`), `types`, `memory` (bytes of tensors that live during each layer) and sums."""
     model = load(path, device)
     engine = model.engine
-    context = engine.create_execution_context()
-    inputs = None
-    if context is not None:
-        try:
-            inputs = model.random_inputs()
-            for name, array in inputs.items():
-                context.set_input_shape(name, array.shape)
-                if engine.is_shape_inference_io(name):
-                    context.set_tensor_address(name, array.ctypes.data)
-            context.infer_shapes()
-        except (RuntimeError, ValueError):
-            inputs = None
     inspector = engine.create_engine_inspector()
-    inspector.execution_context = context
-    report = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+    inputs, why = None, ""
+    try:
+        inputs = model.random_inputs()
+        with model._context() as context:
+            model._shape(context, inputs)
+            inspector.execution_context = context
+            report = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+            inspector.execution_context = None
+    except (RuntimeError, ValueError) as error:  # shapes stay open then, and nothing can run
+        why, inputs = str(error), None
+        report = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
     layers = report.get("Layers", [])
     layers = layers[: len(layers) // max(1, engine.num_optimization_profiles)]
     layers = [{"Name": layer} if isinstance(layer, str) else layer for layer in layers]
     detailed = any("LayerType" in layer for layer in layers)
-    measured, why = {}, ""
-    if timed:
-        if inputs is None:
-            why = "no inputs could be made"
-        else:
-            try:
-                measured = {layer["name"]: 1000 * layer["ms"] for layer in model.profile(inputs)}
-            except (RuntimeError, ValueError) as error:
-                why = str(error)
+    measured = {}
+    if timed and inputs is not None:
+        try:
+            measured = {layer["name"]: 1000 * layer["ms"] for layer in model.profile(inputs)}
+        except (RuntimeError, ValueError) as error:
+            why = str(error)
     for layer in layers:
         _add(layer, measured)
     total = sum(layer["us"] for layer in layers)

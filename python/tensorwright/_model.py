@@ -96,7 +96,11 @@ class Model:
             if self.engine.get_tensor_format(name) != trt.TensorFormat.LINEAR:
                 raise ValueError(f"tensor {name!r} is of format {self.engine.get_tensor_format_desc(name)}, arrays are linear")
         self._dtypes = {n: np.dtype(trt.nptype(self.engine.get_tensor_dtype(n))) for n in names}
-        self._free, self._lock = [], threading.Lock()
+        # As in 8.5 a profile of open shapes belongs to one context at a time, so calls wait for each other there.
+        shapes = [self.engine.get_tensor_shape(n) for n in self.inputs]
+        single = any(-1 in tuple(s) for s in shapes) or any(map(self.engine.is_shape_inference_io, self.inputs))
+        self._free, self._made, self._most = [], 0, 1 if single else None
+        self._turn = threading.Condition()
 
     def __repr__(self):
         def show(names):
@@ -201,15 +205,28 @@ class Model:
 
     @contextlib.contextmanager
     def _context(self):
-        with self._lock:
+        """An execution context that nobody else has meanwhile."""
+        with self._turn:
+            while not self._free and self._made == self._most:
+                self._turn.wait()
             context = self._free.pop() if self._free else None
-        if context is None:
-            context = self.engine.create_execution_context()
+            self._made += context is None
+        try:
             if context is None:
-                raise self._logger.failure("no execution context could be made")
-        yield context
-        with self._lock:  # a context that has failed is left to the collector
-            self._free.append(context)
+                context = self.engine.create_execution_context()
+                if context is None:
+                    raise self._logger.failure("no execution context could be made")
+            yield context
+        except BaseException:  # what a failed run left in its context is of no use
+            context = None
+            raise
+        finally:
+            with self._turn:
+                if context is None:
+                    self._made -= 1
+                else:
+                    self._free.append(context)
+                self._turn.notify()
 
     def _execute(self, inputs, context=None):
         """({output: array}, torch where an input came from it)."""
@@ -229,18 +246,7 @@ class Model:
             return self._on(context, arrays), torch
 
     def _on(self, context, arrays):
-        self._logger.errors.clear()
-        held = []
-        for name, array in arrays.items():
-            if not context.set_input_shape(name, array.shape):
-                raise self._refused(name, array)
-            # Values that decide shapes are read on the host.
-            place = _memory.Host() if self.engine.is_shape_inference_io(name) else self._memory
-            address, keep = place.take(array)
-            held.append(keep)
-            context.set_tensor_address(name, address)
-        if context.infer_shapes():
-            raise self._logger.failure("shapes could not be computed")
+        held = self._shape(context, arrays)
         outputs = {}
         for name in self.outputs:
             shape = tuple(context.get_tensor_shape(name))
@@ -263,6 +269,22 @@ class Model:
                 output.address, output.held = output.memory.make(nbytes)
             results[name] = output.memory.read(output.held, nbytes).view(self._dtypes[name]).reshape(output.shape)
         return results
+
+    def _shape(self, context, arrays):
+        """Sets shapes and addresses of inputs; gives what keeps their memory."""
+        self._logger.errors.clear()
+        held = []
+        for name, array in arrays.items():
+            if not context.set_input_shape(name, array.shape):
+                raise self._refused(name, array)
+            # Values that decide shapes are read on the host.
+            place = _memory.Host() if self.engine.is_shape_inference_io(name) else self._memory
+            address, keep = place.take(array)
+            held.append(keep)
+            context.set_tensor_address(name, address)
+        if context.infer_shapes():
+            raise self._logger.failure("shapes could not be computed")
+        return held
 
     def _checked(self, name, array):
         dtype = self._dtypes[name]

@@ -305,14 +305,19 @@ def test_scalars_and_empty_tensors():
         np.testing.assert_array_equal(model(x, np.float32(3)), 3 * x)
 
 
-def test_threads(compiled, net):
-    failures = []
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_threads(compiled, net, dynamic):
+    rest, failures = net.shape[1:], []
+    shapes = {"input": ((1, *rest), (2, *rest), (4, *rest))}
+    model = tensorwright.compile(net.model(True), shapes) if dynamic else compiled
 
     def work(seed):
         try:
             for turn in range(5):
-                x = image(net, seed=10 * seed + turn)
-                close(compiled(x), net.answer(x))
+                x = image(net, 1 + turn % 4 if dynamic else 1, seed=10 * seed + turn)
+                close(model(x), net.answer(x))
+                with pytest.raises(ValueError):  # and a context that failed keeps nobody waiting
+                    model(x[:, :1])
         except BaseException as error:  # what a thread raises is seen nowhere else
             failures.append(error)
 

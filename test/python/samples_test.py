@@ -51,8 +51,10 @@ class Inferer:
 
     def __init__(self, plan, logger=LOUD):
         self.runtime = trt.Runtime(logger)
-        with open(plan, "rb") if isinstance(plan, (str, os.PathLike)) else memoryview(plan) as data:
-            self.engine = self.runtime.deserialize_cuda_engine(data.read() if hasattr(data, "read") else data)
+        if isinstance(plan, (str, os.PathLike)):
+            with open(plan, "rb") as file:
+                plan = file.read()
+        self.engine = self.runtime.deserialize_cuda_engine(plan)
         assert self.engine, "the plan was refused"
         self.context = self.engine.create_execution_context()
         self.stream = check(cudart.cudaStreamCreate())
@@ -79,9 +81,6 @@ class Inferer:
         for m in memory.values():
             m.free()
         return {name: memory[name].host for name in outputs}
-
-    def close(self):
-        check(cudart.cudaStreamDestroy(self.stream))
 
 
 class EngineBuilder:
@@ -176,8 +175,9 @@ def test_network_with_quantize_and_dequantize(batch):
     h = np.maximum(h, 0).mean((2, 3))
     expected = fake_quantize(h.astype(np.float32), 0.11) @ fake_quantize(w2, scales["s2"], 0).T
     y = Inferer(builder.build(trt.BuilderFlag.INT8)).infer(x=x)["y"]
-    # A mean on the border of two steps may go to either.
-    close(y, expected, 0.11 * float(np.abs(w2).max()))
+    # A mean on the border of two steps may go to either; else the numbers are the same.
+    assert np.ptp(expected) > 8 * 0.11 and np.abs(y - expected).max() <= 0.11 * np.abs(w2).max() + 1e-4, (y, expected)
+    assert (np.abs(y - expected) < 1e-3).mean() > 0.5 / batch, (y, expected)
 
 
 class Batches:
@@ -323,6 +323,12 @@ def test_refit_of_a_model_by_its_initializers(tmp_path):
     for name in names:
         assert name in nets[1].weights, name
         assert refitter.set_named_weights(name, nets[1].weights[name]), name
+    # A batch normalization is a layer of scales without names of their own: they are set by layer and role.
+    for layer, role in zip(*refitter.get_all()):
+        if role in (trt.WeightsRole.SCALE, trt.WeightsRole.SHIFT):
+            s, t, m, v = (nets[1].weights[f"{layer[len('node_of_') :]}.{n}"] for n in "stmv")
+            scale = s / np.sqrt(v + 1e-5)
+            assert refitter.set_weights(layer, role, scale if role == trt.WeightsRole.SCALE else t - m * scale)
     layers, roles = refitter.get_missing()
     assert not layers and not roles and refitter.get_missing_weights() == []
     assert refitter.refit_cuda_engine()

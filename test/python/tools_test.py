@@ -50,7 +50,7 @@ def called(capfd, *arguments):
 def test_inspect(plans, capfd):
     status, out, _ = called(capfd, "inspect", plans / "a.plan", "--layers", "--time")
     assert status == 0 and "input: FLOAT [1, 3, 16, 16]" in out and "prob: FLOAT [1, 10]" in out and "measured here" in out
-    layers = [line for line in out.splitlines() if re.match(r" +\d+ .* us ", line)]
+    layers = [line for line in out.splitlines() if re.match(r" +\d+ +[\d.]+ us ", line)]
     engine = _inspect.facts(str(plans / "a.plan"))
     assert len(layers) == len(engine["layers"]) > 3
     status, out, _ = called(capfd, "inspect", plans / "open.plan")

@@ -21,10 +21,14 @@ from scikit_build_core.build import (  # noqa: E402, F401
     get_requires_for_build_wheel,
 )
 
-# What the build includes or calls, and the Debian package that has it.
+for hook in ("prepare_metadata_for_build_wheel", "prepare_metadata_for_build_editable"):
+    if hasattr(backend, hook):  # scikit-build-core leaves them out where metadata come from the build itself
+        globals()[hook] = getattr(backend, hook)
+
+# What the build includes or calls, and the Debian package that has it; one of several names is enough.
 HEADERS = {
     "google/protobuf/message_lite.h": "libprotobuf-dev",
-    "onnx/onnx-ml.proto": "libonnx-dev",
+    "onnx/onnx-ml.proto onnx/onnx.proto": "libonnx-dev",
     "flatbuffers/flatbuffers.h": "libflatbuffers-dev",
     "xbyak/xbyak.h": "libxbyak-dev",
     "xxhash.h": "libxxhash-dev",
@@ -43,7 +47,10 @@ def missing_packages():
         return ["g++", *HEADERS.values(), *missing]
     prefixes = [p for p in os.environ.get("CMAKE_PREFIX_PATH", "").replace(";", ":").split(":") if p]
     folders = [sysconfig.get_path("include"), *(os.path.join(prefix, "include") for prefix in prefixes)]
-    source = "".join(f"#if !__has_include(<{header}>)\nmissing {package}\n#endif\n" for header, package in HEADERS.items())
+    source = ""
+    for names, package in HEADERS.items():
+        found = " || ".join(f"__has_include(<{name}>)" for name in names.split())
+        source += f"#if !({found})\nmissing {package}\n#endif\n"
     command = [*compiler, "-std=c++20", "-E", "-P", "-x", "c++", *(f"-I{folder}" for folder in folders), "-"]
     run = subprocess.run(command, input=source, capture_output=True, text=True)
     if run.returncode:  # a compiler of another kind: CMake will say what is wrong

@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 from tensorrt import hostcuda
@@ -22,7 +23,9 @@ MODELS = pathlib.Path(os.environ.get("TENSORWRIGHT_MODELS_DIR", "/nowhere"))
 # Options of single models: shapes where extents of 1 are none that the network takes, values where random ones mean nothing.
 # "refused": what the message says of a model that 8.5 refuses, too.
 OPTIONS = {
-    "resnet2b_qdq": ["--int8", "--atol=0.5", "--rtol=0.1"],
+    # On CPUs without VNNI the integer kernels of ONNX Runtime saturate at 16 bits: it is off by 1 from its own plain kernels there, whose
+    # numbers are ours.
+    "resnet2b_qdq": ["--int8", "--atol=1.5"],
     "silero_vad_16k_op15": ["--input-shapes", "input:[1,576]", "state:[2,1,128]", "sr:[]", "--val-range", "sr:[16000,16000]"],
     "vespa_enc": ["--input-shapes", "input_ids:[2,9]", "attention_mask:[2,9]", "--val-range", "input_ids:[0,20]", "[0,1]"],
 }
@@ -31,7 +34,7 @@ REFUSED = {"kws_qdq": "zero point"}
 
 def polygraphy(*arguments, folder):
     environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(hostcuda._library._name)}
-    command = [sys.executable, "-m", "polygraphy", *(str(a) for a in arguments)]
+    command = [sys.executable, os.path.join(sysconfig.get_path("scripts"), "polygraphy"), *(str(a) for a in arguments)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=200)
     return run.returncode, run.stdout + run.stderr
 
@@ -63,14 +66,14 @@ def test_engines_and_calibration(network):
     folder = network.parent
     status, text = polygraphy("convert", network, "-o", "net.plan", folder=folder)
     assert status == 0, text[-3000:]
-    status, text = polygraphy("run", "net.plan", "--trt", "--model-type", "engine", "--warm-up", "1", folder=folder)
+    status, text = polygraphy("run", "net.plan", "--trt", "--model-type", "engine", folder=folder)
     assert status == 0, text[-3000:]
     status, text = polygraphy("inspect", "model", "net.plan", "--model-type", "engine", "--show", "layers", "attrs", folder=folder)
     assert status == 0 and "prob" in text, text[-3000:]
     status, text = polygraphy("convert", network, "--int8", "--calibration-cache", "c.cache", "-o", "int8.plan", folder=folder)
     assert status == 0 and (folder / "c.cache").read_text().startswith("TRT-8503"), text[-3000:]
-    status, text = polygraphy("inspect", "model", network, "--display-as", "trt", folder=folder)
-    assert status == 0 and "Conv" in text, text[-3000:]
+    status, text = polygraphy("inspect", "model", network, "--display-as", "trt", "--show", "layers", folder=folder)
+    assert status == 0 and "node_of_pool" in text, text[-3000:]
 
 
 def models():

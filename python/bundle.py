@@ -34,8 +34,8 @@ OWN = "tensorwright-"  # in the names of libraries
 OWN_SYMBOL = "tensorwright_own_"
 
 
-def said_by(*command):
-    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+def said_by(*command, folder=None):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, cwd=folder).stdout
 
 
 def is_elf(path):
@@ -117,9 +117,9 @@ def too_new(root):
 
 def finish(wheel):
     """Bundles into a wheel file and tags it; gives its new base name."""
-    wheel = pathlib.Path(wheel)
+    wheel = pathlib.Path(wheel).absolute()
     with tempfile.TemporaryDirectory() as folder:
-        said_by(sys.executable, "-m", "wheel", "unpack", "-d", folder, wheel)
+        said_by(sys.executable, "-m", "wheel", "unpack", "-d", folder, wheel, folder=folder)
         (root,) = pathlib.Path(folder).iterdir()
         names = bundle(root, root / "tensorwright" / "lib")
         print(f"tensorwright: inside the wheel: {', '.join(names) or 'nothing of others'}")
@@ -130,7 +130,7 @@ def finish(wheel):
             (facts,) = root.glob("*.dist-info/WHEEL")
             facts.write_text(re.sub(r"linux_x86_64$", TAG, facts.read_text(), flags=re.M))
         wheel.unlink()
-        said = said_by(sys.executable, "-m", "wheel", "pack", "-d", wheel.parent, root)
+        said = said_by(sys.executable, "-m", "wheel", "pack", "-d", wheel.parent, root, folder=folder)
     # "Repacking wheel as DIR/NAME.whl...OK"
     return os.path.basename(re.search(r"as (\S+\.whl)", said).group(1))
 

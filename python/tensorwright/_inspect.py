@@ -189,7 +189,7 @@ def main(options):
     if options.layers:
         for i, layer in enumerate(engine["layers"]):
             share = 100 * layer["us"] / engine["total_us"] if engine["total_us"] else 0.0
-            limit = f"{100 * layer['limit_us'] / layer['us']:4.0f} %" if layer["limit_us"] and layer["us"] else "     -"
+            limit = f"{min(100.0, 100 * layer['limit_us'] / layer['us']):4.0f} %" if layer["limit_us"] and layer["us"] else "     -"
             tactic = layer.get("TacticName", "")
             print(f"{i:4} {layer['us']:10.1f} us {share:5.1f} %  of limit {limit}  {layer['type']:5} {layer['Name']}  {tactic}")
     return 0

@@ -26,7 +26,8 @@ function bytes(n) {
   for (; n >= 1024 && i < 3; ++i) n /= 1024;
   return (i ? n.toFixed(1) : n) + " " + units[i];
 }
-const ofLimit = (layer) => (layer.limit_us && layer.us ? layer.limit_us / layer.us : null);
+// 1 is as fast as the machine allows; small layers are below what the limit does not count.
+const ofLimit = (layer) => (layer.limit_us && layer.us ? Math.min(1, layer.limit_us / layer.us) : null);
 const share = (layer) => (engine.total_us ? layer.us / engine.total_us : 0);
 
 // --- layout: a rank below all that a layer reads; within a rank near its parents.
@@ -60,7 +61,8 @@ function place(e) {
   // A long network goes on at the top of a next column, so that all of it has about the shape of the window.
   const widths = ranks.map((rank) => rank[rank.length - 1].x - rank[0].x + step).sort((a, b) => a - b);
   const usual = widths.length ? widths[Math.floor(widths.length * 0.9)] : step;
-  const tall = Math.max(24, Math.ceil(Math.sqrt((ranks.length * usual) / (1.6 * (NODE.h + NODE.dy)))));
+  const most = Math.max(24, Math.ceil(Math.sqrt((ranks.length * usual) / (1.6 * (NODE.h + NODE.dy)))));
+  const tall = Math.ceil(ranks.length / Math.max(1, Math.ceil(ranks.length / most)));
   let offset = 0;
   for (let first = 0; first < ranks.length; first += tall) {
     const column = ranks.slice(first, first + tall).flat();

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models as functions: tensorwright.compile() and load(), their caches, and what they say of wrong arguments."""
 
+import inspect
 import os
+import pathlib
+import re
 import threading
 
 import numpy as np
@@ -73,6 +76,19 @@ def test_ten_lines(net, folder, monkeypatch):
     np.testing.assert_array_equal(tensorwright.load(model.plan)(x), model(x))
     assert "input" in repr(again) and again.inputs == ("input",) and again.outputs == ("prob",)
     assert os.listdir(folder) and not [f for f in os.listdir(folder) if f.endswith(".part")]
+
+
+def test_program_of_the_page(net, folder, monkeypatch):
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    (folder / "model.onnx").write_bytes(net.model())
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(program, names)
+    close(names["y"], net.answer(np.zeros(net.shape, np.float32)))
+    # The arguments that the page shows are those that there are.
+    (signature,) = re.findall(r"^`compile\((.*)\)`:$", page, re.M)
+    assert str(inspect.signature(tensorwright.compile)) == f"({signature})".replace('"', "'")
 
 
 def test_names_and_integers():

@@ -7,6 +7,8 @@ build tree: the module, the stand-in, trtexec, and a C++ program that is compile
 """
 
 import argparse
+import importlib.util
+import itertools
 import os
 import pathlib
 import subprocess
@@ -14,6 +16,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "python"))
+import bundle  # noqa: E402
+
 LIMIT = 20 << 20  # bytes
 
 PROGRAM = """#include <NvInfer.h>
@@ -32,6 +37,42 @@ int main()
 """
 
 
+# In one process with others that hold a protobuf: each reads a model and runs it or says what is in it.
+BESIDE = """
+import ctypes, glob, importlib, sys
+path, *order = sys.argv[1:]
+import numpy as np
+for name in order:
+    if name == "global":
+        # The system's own, in the global scope: what would answer for the names that it has in common with others.
+        for library in ("libz.so.1", "libprotobuf-lite.so.32", "libprotobuf.so.32"):
+            try:
+                ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+            except OSError:
+                pass
+    else:
+        importlib.import_module(name)
+x = np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32)
+for turn in range(2):
+    answers = []
+    for name in order:
+        if name == "tensorwright":
+            answers.append(sys.modules[name].compile(path, cache=False)(x))
+        elif name == "onnxruntime":
+            answers.append(sys.modules[name].InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"input": x})[0])
+        elif name == "onnx":
+            sys.modules[name].checker.check_model(sys.modules[name].load(path))
+        elif name == "torch":
+            sys.modules[name].ones(3).sum()
+    for y in answers:
+        np.testing.assert_allclose(y, answers[0], rtol=1e-4, atol=1e-5)
+foreign = [l for l in open("/proc/self/maps") if "protobuf" in l and "tensorwright-protobuf" not in l and "/lib/" in l]
+assert "global" in order or not foreign, foreign
+assert any("tensorwright-protobuf-lite" in l for l in open("/proc/self/maps"))
+print("beside", *order)
+"""
+
+
 def run(*command, **extra):
     print("+", *command, flush=True)
     return subprocess.run([str(c) for c in command], check=True, text=True, **extra)
@@ -47,6 +88,7 @@ def main():
         if not options.wheel:
             run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, options.source)
             (options.wheel,) = folder.glob("tensorwright-*.whl")
+        assert f"-{bundle.TAG}.whl" in options.wheel.name, options.wheel.name
         size = options.wheel.stat().st_size
         print(f"{options.wheel.name}: {size / 2**20:.1f} MiB")
         assert size <= LIMIT, f"the limit is {LIMIT >> 20} MiB"
@@ -80,7 +122,25 @@ def main():
             capture_output=True,
         ).stdout
         assert "PASSED" in shown, shown
+        shown = run(site / "bin" / "tensorwright", "--version", env=environment, capture_output=True).stdout
+        assert shown == "tensorwright 8.5.3.1\n", shown
         root = site / "tensorwright"
+        own = sorted(path.name for path in (root / "lib").glob("libtensorwright-*"))
+        assert [name.partition(".so")[0] for name in own] == ["libtensorwright-protobuf-lite", "libtensorwright-z"], own
+        assert bundle.too_new(site) == []
+        for path in (path for path in site.rglob("*") if bundle.is_elf(path)):
+            names = bundle.said_by("nm", "-D", path).split()
+            foreign = [n for n in names if "google8protobuf" in n and not n.startswith(bundle.OWN_SYMBOL)]
+            assert not foreign, (path, foreign[:3])
+        beside = ["global", *(name for name in ("onnx", "onnxruntime", "torch") if importlib.util.find_spec(name))]
+        for other in itertools.permutations(beside):
+            for at in range(len(other) + 1):
+                order = [*other[:at], "tensorwright", *other[at:]]
+                if len(beside) < 4 or at in (0, len(other)):  # with torch first or last: its import takes seconds
+                    run(sys.executable, "-c", BESIDE, folder / "model.onnx", *order, env=environment, cwd=folder)
+        for name in ("onnx", "onnxruntime"):
+            if name in beside:
+                run(sys.executable, "-c", BESIDE, folder / "model.onnx", name, "tensorwright", env=environment, cwd=folder)
         (folder / "program.cpp").write_text(PROGRAM)
         run(
             "c++",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer as one process of cpu_peers.py.
+"""An engine as one process of `tensorwright bench` and of bench/cpu_peers.py.
 
-usage: peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
+usage: _peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
+       _peer_worker.py tensorwright ENGINE.plan THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
 
-Speaks the lines of engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
+Speaks the lines of bench/engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
 "outputs PREFIX", "quit". Inputs and outputs are bound once; a run neither copies nor allocates them. `none` imports
 numpy and loads nothing: what the interpreter itself takes. Inputs whose shape the model leaves open need a --shape.
 Outputs are written as FP32 numbers, whatever their type.
@@ -32,7 +33,7 @@ class OnnxRuntime:
         self.binding = self.session.io_binding()
         self.values = []
         for tensor in self.session.get_inputs():
-            array = np.fromfile(files[tensor.name], self.TYPES[tensor.type])
+            array = read(files[tensor.name], self.TYPES[tensor.type])
             self._bind(self.binding.bind_ortvalue_input, tensor.name, array.reshape(shapes.get(tensor.name, tensor.shape)))
         self.names = [t.name for t in self.session.get_outputs()]
         for tensor in self.session.get_outputs():
@@ -75,7 +76,7 @@ class OpenVino:
         self.outputs = []
         for port in self.compiled.inputs:
             dtype = port.get_element_type().to_dtype()
-            array = np.fromfile(files[port.any_name], dtype).reshape(tuple(port.get_shape()))
+            array = read(files[port.any_name], dtype).reshape(tuple(port.get_shape()))
             self.request.set_tensor(port, self.api.Tensor(array, shared_memory=False))
         for port in self.compiled.outputs:
             if port.get_partial_shape().is_static:
@@ -92,6 +93,65 @@ class OpenVino:
     def facts(self):
         return {"precision": str(self.compiled.get_property("INFERENCE_PRECISION_HINT")),
                 "threads": int(self.compiled.get_property("INFERENCE_NUM_THREADS"))}
+
+
+class Tensorwright:
+    """This engine through the module tensorrt; the device is TENSORWRIGHT_DEVICE's, the threads are TENSORWRIGHT_NUM_THREADS's."""
+
+    def __init__(self):
+        import os
+
+        import tensorrt
+
+        # The file beside this one, without the package round it: its import would count as this engine's.
+        from _memory import memory_of, resolve
+        self.api, self.device = tensorrt, resolve(None)
+        os.environ["TENSORWRIGHT_DEVICE"] = self.device
+        self.memory_of = memory_of
+
+    def load(self, plan, threads, files, shapes):
+        self.runtime = self.api.Runtime(self.api.Logger(self.api.Logger.ERROR))
+        with open(plan, "rb") as file:
+            self.engine = self.runtime.deserialize_cuda_engine(file.read())
+        if self.engine is None:
+            sys.exit("the plan was refused")
+        self.loaded = time.perf_counter()
+        self.memory, host = self.memory_of(self.device), self.memory_of("cpu")
+        self.context, self.held, self.outputs = self.engine.create_execution_context(), [], []
+        names = [self.engine.get_tensor_name(i) for i in range(self.engine.num_io_tensors)]
+        for name in files:
+            array = read(files[name], self.api.nptype(self.engine.get_tensor_dtype(name))).reshape(shapes[name])
+            self.context.set_input_shape(name, array.shape)
+            address, held = (host if self.engine.is_shape_inference_io(name) else self.memory).take(array)
+            self.held.append(held)
+            self.context.set_tensor_address(name, address)
+        for name in names:
+            if name in files:
+                continue
+            dtype = np.dtype(self.api.nptype(self.engine.get_tensor_dtype(name)))
+            shape = tuple(self.context.get_tensor_shape(name))
+            if -1 in shape:
+                sys.exit(f"output {name!r} has a size that depends on data, which cannot be bound once")
+            address, held = self.memory.make(dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+            self.outputs.append((name, dtype, shape, held))
+            self.context.set_tensor_address(name, address)
+
+    def run(self):
+        if not self.context.execute_async_v3(0):
+            sys.exit("the run failed")
+        self.memory.wait(0)
+
+    def results(self):
+        for name, dtype, shape, held in self.outputs:
+            yield name, self.memory.read(held, dtype.itemsize * int(np.prod(shape, dtype=np.int64))).view(dtype).reshape(shape)
+
+    def facts(self):
+        return {"device": self.device}
+
+
+def read(path, dtype):
+    """The numbers of a file, as this type: of an .npy file, whatever their type is there, else plain bytes of it."""
+    return np.load(path).astype(dtype).ravel() if path.endswith(".npy") else np.fromfile(path, dtype)
 
 
 def peak_memory_kib():
@@ -123,7 +183,7 @@ def main():
             files[tensor] = value
         given_shape = False
     start = time.perf_counter()
-    engine = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}[name]()
+    engine = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "tensorwright": Tensorwright}[name]()
     imported = time.perf_counter()
     engine.load(model, int(threads), files, shapes)
     bound = time.perf_counter()

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a model to an engine in one call, with plans kept by content."""
+
+import contextlib
+import glob
+import hashlib
+import os
+import platform
+import re
+import sys
+import threading
+import time
+
+import numpy as np
+import tensorrt as trt
+
+from . import _memory
+from ._model import Logger, Model, write
+
+PRECISIONS = {
+    "fp32": (),
+    "fp16": (trt.BuilderFlag.FP16,),
+    "int8": (trt.BuilderFlag.INT8,),
+    "best": (trt.BuilderFlag.FP16, trt.BuilderFlag.INT8),
+}
+
+
+def compile(
+    model,
+    shapes=None,
+    precision="fp32",
+    calibration=None,
+    device=None,
+    *,
+    inputs=None,
+    refit=False,
+    workspace=None,
+    cache=True,
+    progress=None,
+):
+    """Builds the engine of a model and gives it as a Model, which is called with arrays.
+
+    model: the name of an ONNX file, its bytes, an onnx.ModelProto, or a torch.nn.Module (then `inputs`, a tuple of example
+        tensors, goes to torch's exporter).
+    shapes: of inputs that the model leaves open, by name: a shape, or (smallest, usual, largest) shapes.
+    precision: "fp32", "fp16", "int8" or "best", which may be either; Q/DQ models want "int8".
+    calibration: for INT8 without Q/DQ: batches, each an array or a dict of arrays by input; or the name of a cache file.
+    device: "cpu", "cuda" or "cuda:N"; None: TENSORWRIGHT_DEVICE, else a GPU where there is one.
+    refit: weights can be replaced later. workspace: bytes at most.
+    cache: True keeps plans in ~/.cache/tensorwright (TENSORWRIGHT_CACHE_DIR, XDG_CACHE_HOME), by the content of all that they
+        depend on; a str is another folder; False keeps none.
+    progress: a line on the terminal during the build; None: where standard error is one.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision: {precision!r} is none (allowed: {', '.join(PRECISIONS)})")
+    if calibration is not None and precision not in ("int8", "best"):
+        raise ValueError(f"calibration is for precision 'int8' or 'best', not {precision!r}")
+    device = _memory.resolve(device)
+    source = _onnx_of(model, inputs)
+    if calibration is not None and not isinstance(calibration, (str, os.PathLike)):
+        calibration = [b if isinstance(b, dict) else {None: b} for b in calibration]
+        if not calibration:
+            raise ValueError("calibration has no batch")
+    shapes = {name: _three(name, given) for name, given in (shapes or {}).items()}
+    options = {
+        "shapes": shapes,
+        "precision": precision,
+        "calibration": calibration,
+        "device": device,
+        "refit": refit,
+        "workspace": workspace,
+    }
+    path = _place(cache, _key(source, options)) if cache else None
+    if path and os.path.exists(path):
+        with contextlib.suppress(RuntimeError, OSError):  # a plan that is damaged is built again
+            with open(path, "rb") as file:
+                return Model(file.read(), device, source, options)
+    with _Progress(source, progress) as shown:
+        plan = _build(source, options, shown.logger)
+    if path:
+        with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write(path, plan)
+    return Model(plan, device, source, options)
+
+
+def _onnx_of(model, inputs):
+    """A file's absolute name, or the bytes of the model."""
+    if isinstance(model, (str, os.PathLike)):
+        path = os.path.abspath(os.fspath(model))
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"there is no model {path}")
+        return path
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if hasattr(model, "SerializeToString"):
+        return model.SerializeToString()
+    if any(c.__module__.startswith("torch.nn.") and c.__name__ == "Module" for c in type(model).__mro__):
+        return _export(model, inputs)
+    raise TypeError(f"model: a file's name, bytes, an onnx.ModelProto or a torch.nn.Module is expected, not {type(model).__name__}")
+
+
+def _export(module, inputs):
+    """The ONNX bytes of a torch module; what its exporter raises is its own."""
+    import inspect
+    import io
+
+    import torch
+
+    if inputs is None:
+        raise ValueError("a torch module needs inputs=, a tuple of example tensors for its forward()")
+    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    parameters = list(inspect.signature(module.forward).parameters)
+    buffer, training = io.BytesIO(), module.training
+    options = {"input_names": parameters[: len(inputs)], "opset_version": 17}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        options["dynamo"] = False  # the exporter that needs no further package
+    module.eval()
+    try:
+        torch.onnx.export(module, inputs, buffer, **options)
+    finally:
+        module.train(training)
+    return buffer.getvalue()
+
+
+def _three(name, given):
+    """(smallest, usual, largest) of one shape or three."""
+    given = tuple(given)
+    if given and all(isinstance(shape, (tuple, list)) for shape in given):
+        if len(given) != 3 or len({len(shape) for shape in given}) != 1:
+            raise ValueError(f"shapes[{name!r}]: a shape, or three of one rank (smallest, usual, largest), not {given}")
+        return tuple(tuple(int(n) for n in shape) for shape in given)
+    return (tuple(int(n) for n in given),) * 3
+
+
+def _external_files(data):
+    """The names of the files in which a model keeps weights: the string behind "location" in its external data."""
+    names = set()
+    for match in re.finditer(rb"\x0a\x08location\x12", data):
+        at, length, shift = match.end(), 0, 0
+        while at < len(data) and shift < 28:
+            length |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                break
+        names.add(data[at : at + length].decode(errors="replace"))
+    return sorted(names)
+
+
+def _key(source, options):
+    """A name for all that a plan depends on."""
+    total = hashlib.sha256()
+
+    def add(*parts):
+        for part in parts:
+            part = part if isinstance(part, bytes) else repr(part).encode()
+            total.update(b"%d:" % len(part))
+            total.update(part)
+
+    def add_file(path):
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(1 << 22), b""):
+                total.update(block)
+
+    if isinstance(source, str):
+        with open(source, "rb") as file:
+            data = file.read()
+        add(data)
+        for name in _external_files(data):
+            path = os.path.join(os.path.dirname(source), name)
+            if os.path.isfile(path):
+                add(name)
+                add_file(path)
+    else:
+        add(source)
+    for name in sorted(options):
+        if name != "calibration":
+            add(name, sorted(options[name].items()) if isinstance(options[name], dict) else options[name])
+    calibration = options["calibration"]
+    if isinstance(calibration, list):
+        for batch in calibration:
+            for name, value in batch.items():
+                array = np.ascontiguousarray(value)
+                add(name, str(array.dtype), array.shape, array.tobytes())
+    elif calibration is not None and os.path.isfile(calibration):
+        add_file(calibration)
+    add(sorted((k, v) for k, v in os.environ.items() if k.startswith("TENSORWRIGHT_") and k not in _NOT_OF_PLANS))
+    add(os.environ.get("NVIDIA_TF32_OVERRIDE", ""), len(os.sched_getaffinity(0)), *_machine())
+    for path in _libraries():
+        add_file(path)
+    return total.hexdigest()[:32]
+
+
+# Variables that change no plan; the device has a field of its own.
+_NOT_OF_PLANS = {"TENSORWRIGHT_CACHE_DIR", "TENSORWRIGHT_DEVICE", "TENSORWRIGHT_COPY_PLAN", "TENSORWRIGHT_STRICT_PLAN"}
+
+
+def _machine():
+    """What the processor is."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = file.read().split("\n\n")[0].splitlines()
+        return [line for line in lines if line.startswith(("model name", "flags"))]
+    except OSError:
+        return [platform.processor()]
+
+
+def _libraries():
+    """The engine's library files, as this process has them."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return sorted({line.split(None, 5)[5].strip() for line in maps if re.search(r"/lib(nvinfer|nvonnxparser)\.so", line)})
+
+
+def _place(cache, key):
+    """The file of a key."""
+    if cache is True:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        cache = os.environ.get("TENSORWRIGHT_CACHE_DIR") or os.path.join(home, "tensorwright")
+    return os.path.join(os.fspath(cache), f"{key}.plan")
+
+
+def _build(source, options, logger):
+    with _memory.chosen(options["device"]):
+        builder = trt.Builder(logger)
+        network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
+        parser = trt.OnnxParser(network, logger)
+        parsed = parser.parse_from_file(source) if isinstance(source, str) else parser.parse(source)
+        if not parsed:
+            reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
+            raise ValueError("the model cannot be imported: " + "; ".join(reasons or logger.errors[-3:]))
+        config = builder.create_builder_config()
+        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+        for flag in PRECISIONS[options["precision"]]:
+            config.set_flag(flag)
+        if options["refit"]:
+            config.set_flag(trt.BuilderFlag.REFIT)
+        if options["workspace"] is not None:
+            config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, int(options["workspace"]))
+        profile = _profile(builder, network, options["shapes"])
+        if profile is not None:
+            config.add_optimization_profile(profile)
+        if options["calibration"] is not None:
+            calibrator = _calibrator(options["calibration"], network, _memory.memory_of(options["device"]))
+            config.int8_calibrator = calibrator
+            first = calibrator.shapes()
+            if profile is not None and first:
+                calibration = builder.create_optimization_profile()
+                for name, shape in first.items():
+                    calibration.set_shape(name, shape, shape, shape)
+                config.set_calibration_profile(calibration)
+        plan = builder.build_serialized_network(network, config)
+        if options["calibration"] is not None and calibrator.error:
+            raise calibrator.error
+    if plan is None:
+        raise logger.failure("the engine could not be built")
+    return bytes(plan)
+
+
+def _profile(builder, network, shapes):
+    """The optimization profile of the shapes given, or None where all are known."""
+    inputs = {network.get_input(i).name: network.get_input(i) for i in range(network.num_inputs)}
+    for name in shapes:
+        if name not in inputs:
+            raise ValueError(f"shapes: no input is called {name!r} (inputs: {', '.join(inputs)})")
+    profile = None
+    for name, tensor in inputs.items():
+        shape = tuple(tensor.shape)
+        if tensor.is_shape_tensor:
+            # Its values decide shapes, so they are what a profile is about.
+            if name not in shapes:
+                raise ValueError(f"input {name!r} decides shapes by its values; say shapes={{{name!r}: values}} or three of them")
+            profile = profile or builder.create_optimization_profile()
+            profile.set_shape_input(name, *shapes[name])
+            continue
+        if name in shapes:
+            for given in shapes[name]:
+                fits = len(given) == len(shape) and all(w in (-1, n) and n >= 0 for w, n in zip(shape, given))
+                if not fits:
+                    raise ValueError(f"shapes[{name!r}]: {list(given)} does not fit the model's {list(shape)}")
+        if -1 not in shape:
+            continue
+        if name not in shapes:
+            example = tuple(1 if n < 0 else n for n in shape)
+            raise ValueError(f"input {name!r} has open extents {list(shape)}; say shapes={{{name!r}: {example}}} or three of them")
+        profile = profile or builder.create_optimization_profile()
+        profile.set_shape(name, *shapes[name])
+    return profile
+
+
+class _Calibrator(trt.IInt8EntropyCalibrator2):
+    """Hands batches to the library; what is wrong with one comes out of compile()."""
+
+    def __init__(self, batches, cache, network, memory):
+        super().__init__()
+        self.batches, self.cache, self.memory, self.at, self.held, self.error = batches, cache, memory, 0, None, None
+        self.types = {t.name: t for t in (network.get_input(i) for i in range(network.num_inputs))}
+
+    def _batch(self, index):
+        """Arrays by name; a batch without names is for the only input."""
+        result = {}
+        for name, value in self.batches[index].items():
+            if name is None:
+                if len(self.types) != 1:
+                    raise ValueError(f"calibration: the model has {len(self.types)} inputs; batches must be dicts of their arrays")
+                (name,) = self.types
+            if name not in self.types:
+                raise ValueError(f"calibration: no input is called {name!r} (inputs: {', '.join(self.types)})")
+            wanted, array = tuple(self.types[name].shape), np.asarray(value)
+            if len(wanted) != array.ndim or any(w not in (-1, n) for w, n in zip(wanted, array.shape)):
+                raise ValueError(f"calibration: batch {index} of {name!r} is {list(array.shape)}, the model takes {list(wanted)}")
+            result[name] = np.ascontiguousarray(array, trt.nptype(self.types[name].dtype))
+        return result
+
+    def shapes(self):
+        return {n: a.shape for n, a in self._batch(0).items()} if self.batches else {}
+
+    def get_batch_size(self):
+        return max((a[0] for a in self.shapes().values() if a), default=1)
+
+    def get_batch(self, names):
+        try:
+            if self.at == len(self.batches):
+                return None
+            arrays, self.at = self._batch(self.at), self.at + 1
+            missing = [n for n in names if n not in arrays]
+            if missing:
+                raise ValueError(f"calibration: batch {self.at - 1} has no array for input {missing[0]!r}")
+            if any(a.shape != self.shapes()[n] for n, a in arrays.items()):
+                raise ValueError(f"calibration: batch {self.at - 1} is of another shape than batch 0")
+            taken = {n: self.memory.take(arrays[n]) for n in names}
+            self.held = taken
+            return [taken[n][0] for n in names]
+        except Exception as error:
+            self.error = error
+            return None
+
+    def read_calibration_cache(self):
+        return self.cache
+
+    def write_calibration_cache(self, cache):
+        pass
+
+
+def _calibrator(calibration, network, memory):
+    if isinstance(calibration, list):
+        return _Calibrator(calibration, None, network, memory)
+    with open(calibration, "rb") as file:
+        return _Calibrator([], file.read(), network, memory)
+
+
+class _Progress:
+    """One line on the terminal while a build runs: what, how long, the library's last word."""
+
+    def __init__(self, source, shown):
+        self.name = os.path.basename(source) if isinstance(source, str) else "model"
+        self.shown = sys.stderr.isatty() if shown is None else shown
+        self.logger, self.end = Logger(), threading.Event()
+
+    def __enter__(self):
+        self.start = time.monotonic()
+        self.thread = threading.Thread(target=self._show, daemon=True) if self.shown else None
+        if self.thread:
+            self.thread.start()
+        return self
+
+    def _show(self):
+        while not self.end.wait(0.2):
+            self._line(self.logger.last.splitlines()[0] if self.logger.last else "")
+
+    def _line(self, text, end=""):
+        line = f"building {self.name}: {time.monotonic() - self.start:5.1f} s  {text}"
+        width = 100
+        with contextlib.suppress(OSError, ValueError):
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+        print("\r" + line[:width].ljust(width), end=end, file=sys.stderr, flush=True)
+
+    def __exit__(self, kind, *_):
+        self.end.set()
+        if self.thread:
+            self.thread.join()
+            self._line("failed" if kind else "done", "\n")
+
+
+def cached_plans(folder=True):
+    """The files that hold kept plans."""
+    return sorted(glob.glob(_place(folder, "*")))

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where tensors of a run lie: in arrays of the host for engines on the CPU, in memory of the CUDA driver for those on a GPU."""
+
+import contextlib
+import ctypes
+import os
+import threading
+
+import numpy as np
+
+
+class Host:
+    """An engine on the CPU reads and writes arrays where they are."""
+
+    def take(self, array):
+        """(address, what keeps it alive) of an input."""
+        return array.ctypes.data, array
+
+    def make(self, nbytes):
+        """(address, what keeps it alive) of an output; aligned as the library asks of allocators."""
+        block = np.empty(max(nbytes, 1) + 255, np.uint8)
+        start = -block.ctypes.data % 256
+        return block.ctypes.data + start, block[start : start + max(nbytes, 1)]
+
+    def read(self, held, nbytes):
+        """The bytes of an output, as an array that stays valid."""
+        return held[:nbytes]
+
+    def wait(self, stream):
+        """Runs on the CPU have ended when the call returns."""
+
+
+class _Block:
+    """Memory of the driver, given back with the object."""
+
+    def __init__(self, driver, nbytes):
+        self.driver, self.address = driver, ctypes.c_uint64()
+        driver.call("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(max(nbytes, 1)))
+
+    def __del__(self):
+        if self.address:
+            with contextlib.suppress(RuntimeError):
+                self.driver.call("cuMemFree_v2", self.address)
+
+
+class Driver:
+    """The driver's memory on one GPU, in its primary context, which the CUDA runtime of a program shares."""
+
+    def __init__(self, index):
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.context, device = ctypes.c_void_p(), ctypes.c_int()
+        self._checked("cuInit", ctypes.c_uint(0))
+        self._checked("cuDeviceGet", ctypes.byref(device), ctypes.c_int(index))
+        self._checked("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+
+    def _checked(self, name, *arguments):
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorString(ctypes.c_int(status), ctypes.byref(text))
+            raise RuntimeError(f"CUDA driver: {name} failed: {(text.value or b'unknown error').decode()} ({status})")
+
+    def call(self, name, *arguments):
+        self._checked("cuCtxSetCurrent", self.context)
+        self._checked(name, *arguments)
+
+    def take(self, array):
+        address, block = self.make(array.nbytes)
+        if array.nbytes:
+            self.call("cuMemcpyHtoD_v2", block.address, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
+        return address, block
+
+    def make(self, nbytes):
+        block = _Block(self, nbytes)
+        return block.address.value, block
+
+    def read(self, held, nbytes):
+        array = np.empty(nbytes, np.uint8)
+        if nbytes:
+            self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), held.address, ctypes.c_size_t(nbytes))
+        return array
+
+    def wait(self, stream):
+        self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+
+def resolve(device):
+    """What `device` means here: "cpu" or "cuda:N". None: TENSORWRIGHT_DEVICE, else a GPU where there is one."""
+    device = device or os.environ.get("TENSORWRIGHT_DEVICE")
+    if device is None:
+        return "cuda:0" if _gpus() else "cpu"
+    device = str(device).replace("gpu", "cuda")
+    kind, _, index = device.partition(":")
+    if kind == "cuda" and (not index or index.isdigit()):
+        return f"cuda:{int(index or 0)}"
+    if device != "cpu":
+        raise ValueError(f"device: {device!r} is none (allowed: 'cpu', 'cuda', 'cuda:N')")
+    return device
+
+
+def _gpus():
+    try:
+        library, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+    except OSError:
+        return 0
+    return 0 if library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count)) else count.value
+
+
+def memory_of(device):
+    """The memory of a device that resolve() gave."""
+    return Host() if device == "cpu" else Driver(int(device.partition(":")[2]))
+
+
+_environment = threading.RLock()
+
+
+@contextlib.contextmanager
+def chosen(device):
+    """Builders and runtimes that are made inside are for this device: they read the environment when they are made."""
+    with _environment:
+        before = os.environ.get("TENSORWRIGHT_DEVICE")
+        os.environ["TENSORWRIGHT_DEVICE"] = device
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TENSORWRIGHT_DEVICE"]
+            else:
+                os.environ["TENSORWRIGHT_DEVICE"] = before

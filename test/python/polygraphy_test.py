@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Polygraphy's command line, which speaks 8.5's Python API and the CUDA runtime's C API, beside ONNX Runtime: on a network of
+the tests and on the models of TENSORWRIGHT_MODELS_DIR. TW_REPORT_DIR gets what passed."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+from tensorrt import hostcuda
+
+from models import Resnet
+
+if not (importlib.util.find_spec("polygraphy") and importlib.util.find_spec("onnxruntime")):
+    pytest.skip("Polygraphy or ONNX Runtime is not installed (PyPI: polygraphy, onnxruntime)", allow_module_level=True)
+
+MODELS = pathlib.Path(os.environ.get("TENSORWRIGHT_MODELS_DIR", "/nowhere"))
+
+# Options of single models: shapes where extents of 1 are none that the network takes, values where random ones mean nothing.
+# "refused": what the message says of a model that 8.5 refuses, too.
+OPTIONS = {
+    # On CPUs without VNNI the integer kernels of ONNX Runtime saturate at 16 bits: it is off by 1 from its own plain kernels there, whose
+    # numbers are ours.
+    "resnet2b_qdq": ["--int8", "--atol=1.5"],
+    "silero_vad_16k_op15": ["--input-shapes", "input:[1,576]", "state:[2,1,128]", "sr:[]", "--val-range", "sr:[16000,16000]"],
+    "vespa_enc": ["--input-shapes", "input_ids:[2,9]", "attention_mask:[2,9]", "--val-range", "input_ids:[0,20]", "[0,1]"],
+}
+REFUSED = {"kws_qdq": "zero point"}
+
+
+def polygraphy(*arguments, folder):
+    environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(hostcuda._library._name)}
+    command = [sys.executable, os.path.join(sysconfig.get_path("scripts"), "polygraphy"), *(str(a) for a in arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=200)
+    return run.returncode, run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    path = tmp_path_factory.mktemp("polygraphy") / "net.onnx"
+    path.write_bytes(Resnet(size=16).model())
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["--trt-outputs", "mark", "all", "--onnx-outputs", "mark", "all"], ["--fp16", "--atol=1e-2"], ["--refittable"]])
+def test_run(network, more):
+    status, text = polygraphy("run", network, "--trt", "--onnxrt", *more, folder=network.parent)
+    assert status == 0 and "PASSED" in text, text[-3000:]
+
+
+def test_open_shapes(tmp_path):
+    path = tmp_path / "open.onnx"
+    path.write_bytes(Resnet(size=16).model(dynamic_batch=True))
+    shapes = []
+    for which, batch in (("min", 1), ("opt", 2), ("max", 4)):
+        shapes += [f"--trt-{which}-shapes", f"input:[{batch},3,16,16]"]
+    status, text = polygraphy("run", path, "--trt", "--onnxrt", *shapes, "--input-shapes", "input:[3,3,16,16]", folder=tmp_path)
+    assert status == 0 and "PASSED" in text, text[-3000:]
+
+
+def test_engines_and_calibration(network):
+    folder = network.parent
+    status, text = polygraphy("convert", network, "-o", "net.plan", folder=folder)
+    assert status == 0, text[-3000:]
+    status, text = polygraphy("run", "net.plan", "--trt", "--model-type", "engine", folder=folder)
+    assert status == 0, text[-3000:]
+    status, text = polygraphy("inspect", "model", "net.plan", "--model-type", "engine", "--show", "layers", "attrs", folder=folder)
+    assert status == 0 and "prob" in text, text[-3000:]
+    status, text = polygraphy("convert", network, "--int8", "--calibration-cache", "c.cache", "-o", "int8.plan", folder=folder)
+    assert status == 0 and (folder / "c.cache").read_text().startswith("TRT-8503"), text[-3000:]
+    status, text = polygraphy("inspect", "model", network, "--display-as", "trt", "--show", "layers", folder=folder)
+    assert status == 0 and "node_of_pool" in text, text[-3000:]
+
+
+def models():
+    return sorted(path.parent.name for path in MODELS.glob("*/model.onnx"))
+
+
+def run_model(name, folder, *more):
+    """(passed, text)."""
+    options = OPTIONS.get(name, ["--atol=1e-3", "--rtol=1e-3"])
+    status, text = polygraphy("run", MODELS / name / "model.onnx", "--trt", "--onnxrt", *options, *more, folder=folder)
+    return status == 0 and "PASSED" in text, text
+
+
+@pytest.mark.skipif(not models(), reason="TENSORWRIGHT_MODELS_DIR names no folder of models")
+def test_models(tmp_path):
+    failures, passed = {}, []
+    for name in models():
+        good, text = run_model(name, tmp_path)
+        if name in REFUSED:
+            good = not good and REFUSED[name] in text
+        if good:
+            passed.append(name)
+        else:
+            failures[name] = text[-1500:]
+    if "TW_REPORT_DIR" in os.environ:
+        line = f"polygraphy run --trt --onnxrt: {len(passed)} of {len(models())} models as expected\n"
+        pathlib.Path(os.environ["TW_REPORT_DIR"], "polygraphy.txt").write_text(line)
+    assert not failures, json.dumps(failures, indent=1)[-6000:]

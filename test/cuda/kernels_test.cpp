@@ -143,11 +143,11 @@ TEST(CudaGemm, IntegerShapes)
     g.k = 400;
     ASSERT_EQ(unsupported(s, g), nullptr) << unsupported(s, g);
     cuda::gemm_f16::Launch const l = launch(s, g, 132);
-    EXPECT_EQ(l.p.type, cuda::TensorMapSpec::kBytes);
+    EXPECT_EQ(l.p.type, cuda::gemm_f16::kByteMap);
     EXPECT_EQ(l.p.box[0], 128U);
     EXPECT_EQ(l.p.strides[0], 400U);
     EXPECT_EQ(l.args.steps, 4); // of 128, the last with 16
-    EXPECT_EQ(l.y.type, cuda::TensorMapSpec::kBytes);
+    EXPECT_EQ(l.y.type, cuda::gemm_f16::kByteMap);
     EXPECT_EQ(l.y.box[0], 128U);
     EXPECT_EQ(l.y.strides[0], 144U);
     g.k = 408; // rows of 25 1/2 times 16 bytes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver needs to know to encode a tensor map (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col) of i8, FP16 or
+// What the driver needs to know to encode a tensor map (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col) of FP16 or
 // FP32 data with rows of 128 swizzled bytes in shared memory. The address is added when it is known.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace tw::cuda {
 struct TensorMapSpec
 {
     // Numbers of the driver API. kRoundedFloat32: FP32 that is rounded to TF32 on the way to shared memory.
-    static constexpr int kBytes = 0, kFloat16 = 6, kFloat32 = 7, kRoundedFloat32 = 11;
+    static constexpr int kFloat16 = 6, kFloat32 = 7, kRoundedFloat32 = 11;
     static constexpr int kInterleaveNone = 0, kSwizzle128 = 3, kL2Promotion256 = 3, kFillZero = 0;
 
     int type = kFloat16;

@@ -10,7 +10,7 @@ namespace tw::cuda::gemm_f16 {
 
 namespace {
 
-constexpr int64_t kBarrierBytes = 384, kAlignment = 1024;
+constexpr int64_t kBarrierBytes = 384;
 
 } // namespace
 
@@ -59,7 +59,14 @@ int64_t Spec::sumsBytes() const
 
 int64_t Spec::sharedBytes() const
 {
-    return kAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + sumsBytes() + kBarrierBytes;
+    return kStagesAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + sumsBytes() + kBarrierBytes +
+           tableBytes();
+}
+
+int64_t Spec::tableBytes() const
+{
+    constexpr int64_t kBytes = 256, kLanes = 32;
+    return integers && integers->table && !swap && split == 1 ? kBytes * kLanes : 0;
 }
 
 int Spec::blocksPerMultiprocessor() const
@@ -195,7 +202,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
 {
     Launch l;
     int64_t const bytes = s.operandBytes();
-    int const type = s.integers ? TensorMapSpec::kBytes
+    int const type = s.integers ? kByteMap
                      : s.tf32x3 ? TensorMapSpec::kFloat32
                      : s.single ? TensorMapSpec::kRoundedFloat32
                                 : TensorMapSpec::kFloat16;
@@ -271,9 +278,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     l.y.dims[1] = uint64_t(g.m);
     l.y.dims[2] = uint64_t(g.batch);
     uint64_t const storeBytes = uint64_t(s.storeBytes());
-    l.y.type = storeBytes == 1   ? TensorMapSpec::kBytes
-               : storeBytes == 2 ? TensorMapSpec::kFloat16
-                                 : TensorMapSpec::kFloat32;
+    l.y.type = storeBytes == 1 ? kByteMap : storeBytes == 2 ? TensorMapSpec::kFloat16 : TensorMapSpec::kFloat32;
     l.y.strides[0] = uint64_t(g.ldy ? g.ldy : columns) * storeBytes;
     l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * storeBytes : l.y.strides[0] * uint64_t(g.m);
     l.y.box[0] = uint32_t(kStepBytes / s.storeBytes());

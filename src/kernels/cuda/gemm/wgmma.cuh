@@ -16,9 +16,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
 {
     TensorMap const *const residualMap = TW_RESIDUAL, *const yMap = TW_Y;
     Norm const* const norm = TW_NORM;
-    extern __shared__ u8 raw[];
     constexpr bool CLUSTERED = MULTICAST > 1;
-    u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
+    u32 const base = stagesAt(), staging = base + STAGES * STAGE_BYTES;
     u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's; NORM: see there
     u32 const sums = biases + BIAS_BYTES;       // OWN_SUMS: [block of the cluster][its part of this block's columns]
     u32 const full = sums + SUMS_BYTES, empty = full + STAGES * 8,
@@ -129,6 +128,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             groupSync(1, GROUPS * 128);
         }
         waitForPrevious(); // y and residual belong to it
+        if constexpr (TABLE_BYTES > 0) {
+            fillTable(a);
+            groupSync(1, GROUPS * 128);
+        }
         if constexpr (PING_PONG)
             if (group == 1 && firstUnit < units)
                 groupArrive(2, 256);
@@ -155,6 +158,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             Sum d[BLOCKS][TILE_Q / 2];
             int s = done % STAGES;
             u32 parity = done / STAGES & 1;
+            // A group that waits for its turn waits for what it has stored, too.
+            constexpr bool FETCHES_FIRST = PING_PONG && INTEGERS;
+            if constexpr (COPIES && RESIDUAL && FETCHES_FIRST) {
+                if (lane == 0)
+                    fetchChunks(residualMap, stage, arrived + warp * 8, row0, column0, t.batch);
+                __syncwarp();
+            }
             if constexpr (PING_PONG)
                 groupSync(2 + group, 256);
             int last = -1, held = 0;
@@ -162,7 +172,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             // Two steps on, TMA has read all of the tile before.
             int const fetchStep = min(begin + 2, end - 1);
             for (int step = begin; step < end; ++step) {
-                if constexpr (COPIES && RESIDUAL) {
+                if constexpr (COPIES && RESIDUAL && !FETCHES_FIRST) {
                     if (step == fetchStep && lane == 0)
                         fetchChunks(residualMap, stage, arrived + warp * 8, row0, column0, t.batch);
                     __syncwarp();

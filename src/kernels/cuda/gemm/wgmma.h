@@ -20,7 +20,9 @@
 
 namespace tw::cuda::gemm_f16 {
 
-constexpr int64_t kStepBytes = 128; // of k at once: one swizzled row
+constexpr int64_t kStepBytes = 128;        // of k at once: one swizzled row
+constexpr int64_t kStagesAlignment = 1024; // bytes, in shared memory
+constexpr int kByteMap = 0;                // type of a tensor map, beside those of TensorMapSpec
 
 struct Spec : Epilogue
 {
@@ -70,6 +72,7 @@ struct Spec : Epilogue
     int64_t biasBytes() const;
     int64_t stagingBytes() const;
     int64_t sumsBytes() const;
+    int64_t tableBytes() const; // of an i8 end's table, behind all else in shared memory
     int64_t sharedBytes() const;
     int blocksPerMultiprocessor() const;
     // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.

@@ -63,11 +63,6 @@ TW_INLINE void loadShared(i32 (&v)[4], u32 at)
                  : "memory");
 }
 
-// Residuals come as their lanes want them, not ahead.
-struct Ahead
-{};
-TW_INLINE void fetchResidual(Args const&, Ahead&, int, int, int, int) {}
-
 // Two neighbours of a row, as one word in shared memory or, where rows of y are ALIGNED, in the residual.
 template <class T>
 struct alignas(2 * sizeof(T)) Pair
@@ -91,18 +86,41 @@ TW_INLINE void loadPair(Pair<float>& p, u32 at)
 {
     tw::cuda::loadShared(at, p.v[0], p.v[1]);
 }
-TW_INLINE void storePair(u32 at, i8 const* table, float x0, float x1, i8)
+// Of an i8 y the byte that is stored; `table`: this lane's part of fillTable(), where there is one.
+TW_INLINE i32 storedByte(Args const& a, float t, u32 table)
 {
-    i32 const low = endByte(x0, table), high = endByte(x1, table);
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(u16(__byte_perm(low, high, 0x0040))) : "memory");
+    if constexpr (TABLE_BYTES > 0) {
+        u32 const i = u32(toByte(t) + 128);
+        i32 y;
+        asm("ld.shared.s8 %0, [%1];" : "=r"(y) : "r"(table + (i / 4 * 128 + i % 4)));
+        return y;
+    } else {
+        return endByte(t, a.end.table);
+    }
 }
-TW_INLINE void storePair(u32 at, i8 const*, float x0, float x1, f16)
+TW_INLINE u16 packPair(Args const& a, float x0, float x1, u32 table, i8)
 {
-    storeShared(at, packHalves(x0, x1));
+    return u16(__byte_perm(storedByte(a, x0, table), storedByte(a, x1, table), 0x0040));
 }
-TW_INLINE void storePair(u32 at, i8 const*, float x0, float x1, float)
+TW_INLINE u32 packPair(Args const&, float x0, float x1, u32, f16)
 {
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(x0), "f"(x1) : "memory");
+    return packHalves(x0, x1);
+}
+TW_INLINE Pair<float> packPair(Args const&, float x0, float x1, u32, float)
+{
+    return {x0, x1};
+}
+TW_INLINE void storePair(u32 at, u16 v)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(v) : "memory");
+}
+TW_INLINE void storePair(u32 at, u32 v)
+{
+    storeShared(at, v);
+}
+TW_INLINE void storePair(u32 at, Pair<float> const& v)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(v.v[0]), "f"(v.v[1]) : "memory");
 }
 TW_INLINE i8 loadElement(u32 at, i8)
 {
@@ -135,25 +153,61 @@ TW_INLINE u32 columnAt(u32 stage, int row, int column)
     return unitAt(stage, row, byte / 16) + byte % 16;
 }
 
+// A residual of y's type on its way: of 16 rows and CHUNK columns, as lanes write y. Others come as sums lie.
+constexpr bool STAGED_RESIDUAL = RESIDUAL && ALIGNED && !COPIES;
+struct Ahead
+{
+    Unit x[STAGED_RESIDUAL ? END_PER_LANE : 1];
+};
+// f(i, row, column, address in shared memory) of the units that lanes read and write of a chunk, with those that are
+// beyond its 16 rows left out.
+template <class F>
+TW_INLINE void eachUnit(int row0, int column0, u32 stage, int lane, F const& f)
+{
+#pragma unroll
+    for (int i = 0; i < END_PER_LANE; ++i) {
+        int const at = lane + i * 32, r = at / ROW_UNITS, u = at % ROW_UNITS;
+        if (16 * ROW_UNITS >= 32 || r < 16)
+            f(i, row0 + r, column0 + u * UNIT_COLUMNS, unitAt(stage, r, u));
+    }
+}
+TW_INLINE void fetchResidual(Args const& a, Ahead& ahead, int row0, int column0, int batch, int lane)
+{
+    if constexpr (STAGED_RESIDUAL)
+        eachUnit(row0, column0, 0, lane, [&](int i, int row, int column, u32) {
+            Unit x = {};
+            if (row < a.m && column < a.n)
+                x = *reinterpret_cast<Unit const*>(static_cast<Element const*>(a.end.residual) + i64(batch) * a.batchY +
+                                                   i64(row) * a.ldResidual + column);
+            ahead.x[i] = x;
+        });
+}
+
 // One chunk of y to shared memory, of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
 // 8 j + 2 (lane % 4) and the next. `ends`: pairs of ColumnEnds. STAGED: the residual lies where y comes to lie, else
-// it is read from memory.
+// it is read from memory. All that is loaded of AHEAD blocks of columns is loaded at once, then all is stored: neither
+// overtakes the other.
 template <bool STAGED, int N>
 TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)[N], int chunk, int row0, int column0,
                         int batch, u32 stage, u32 ends, int lane)
 {
-    constexpr int BLOCKS_Q = CHUNK / 8, AHEAD = divisorUpTo(8, BLOCKS_Q); // residuals on their way at once
+    constexpr int BLOCKS_Q = CHUNK / 8, AHEAD = divisorUpTo(8, BLOCKS_Q);
     int const g = lane / 4, pair = lane % 4 * 2;
     i64 const from = i64(batch) * a.batchY + i64(row0 + g) * a.ldResidual;
+    u32 const table = tableAt() + lane * 4;
 #pragma unroll
     for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
         Pair<EndResidual> add[AHEAD][2] = {};
-        if constexpr (END_RESIDUAL) {
+        float e[AHEAD][4]; // scale, bias, of either column
+        decltype(packPair(a, 0, 0, table, Element())) y[AHEAD][2];
 #pragma unroll
-            for (int j = 0; j < AHEAD; ++j)
+        for (int j = 0; j < AHEAD; ++j) {
+            int const c = (first + j) * 8 + pair;
+            tw::cuda::loadShared(e[j], ends + (chunk * CHUNK + c) * COLUMN_END_BYTES);
+            if constexpr (END_RESIDUAL) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    int const c = (first + j) * 8 + pair, column = column0 + chunk * CHUNK + c;
+                    int const column = column0 + chunk * CHUNK + c;
                     if constexpr (STAGED) {
                         loadPair(add[j][h], columnAt(stage, g + h * 8, c));
                     } else if (row0 + g + h * 8 < a.m && column < a.channels) {
@@ -168,44 +222,50 @@ TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)
                         }
                     }
                 }
+            }
         }
 #pragma unroll
-        for (int j = 0; j < AHEAD; ++j) {
-            int const c = (first + j) * 8 + pair;
-            float e[4]; // scale, bias, of either column
-            tw::cuda::loadShared(e, ends + (chunk * CHUNK + c) * COLUMN_END_BYTES);
+        for (int j = 0; j < AHEAD; ++j)
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 int const at = (chunk * BLOCKS_Q + first + j) * 4 + h * 2;
-                float const x0 = endOf(v[at], e[0], e[1], add[j][h].v[0], numbers),
-                            x1 = endOf(v[at + 1], e[2], e[3], add[j][h].v[1], numbers);
-                storePair(columnAt(stage, g + h * 8, c), a.end.table, x0, x1, Element());
+                y[j][h] = packPair(a, endOf(v[at], e[j][0], e[j][1], add[j][h].v[0], numbers),
+                                   endOf(v[at + 1], e[j][2], e[j][3], add[j][h].v[1], numbers), table, Element());
             }
-        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+                storePair(columnAt(stage, g + h * 8, (first + j) * 8 + pair), y[j][h]);
     }
 }
 
 // 16 rows and 2 N columns of y; as those of floats.
 template <int N>
-TW_INLINE void leaveByRows(Args const& a, i32 (&v)[N], int row0, int column0, int batch, u32 stage, u32 ends, Ahead&,
-                           int, int lane)
+TW_INLINE void leaveByRows(Args const& a, i32 (&v)[N], int row0, int column0, int batch, u32 stage, u32 ends,
+                           Ahead& ahead, int nextRow, int lane)
 {
+    constexpr int CHUNKS = N * 2 / CHUNK;
     EndNumbers const numbers = endNumbers(a.end);
     i64 const base = i64(batch) * a.batchY;
 #pragma unroll
-    for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
-        endChunk<false>(a, numbers, v, chunk, row0, column0, batch, stage, ends, lane);
-        __syncwarp();
+    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
         int const c0 = column0 + chunk * CHUNK;
+        if constexpr (STAGED_RESIDUAL) {
+            eachUnit(row0, c0, stage, lane, [&](int i, int, int, u32 at) { storeShared(at, ahead.x[i]); });
+            __syncwarp();
+            if (chunk + 1 < CHUNKS)
+                fetchResidual(a, ahead, row0, c0 + CHUNK, batch, lane);
+            else if (nextRow >= 0)
+                fetchResidual(a, ahead, nextRow, column0, batch, lane);
+        }
+        endChunk<STAGED_RESIDUAL>(a, numbers, v, chunk, row0, column0, batch, stage, ends, lane);
+        __syncwarp();
         if constexpr (ALIGNED) {
-#pragma unroll
-            for (int i = 0; i < END_PER_LANE; ++i) {
-                int const at = lane + i * 32, r = at / ROW_UNITS, u = at % ROW_UNITS;
-                int const row = row0 + r, column = c0 + u * UNIT_COLUMNS;
-                if ((16 * ROW_UNITS >= 32 || r < 16) && row < a.m && column < a.n)
-                    *reinterpret_cast<Unit*>(a.y + base + i64(row) * a.ldy + column) =
-                        loadSharedUnit(unitAt(stage, r, u));
-            }
+            eachUnit(row0, c0, stage, lane, [&](int, int row, int column, u32 at) {
+                if (row < a.m && column < a.n)
+                    *reinterpret_cast<Unit*>(a.y + base + i64(row) * a.ldy + column) = loadSharedUnit(at);
+            });
         } else { // an element a lane, so that a row's neighbours leave together
 #pragma unroll 4
             for (int i = 0; i < CHUNK / 2; ++i) {

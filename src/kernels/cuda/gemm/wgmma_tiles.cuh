@@ -2,7 +2,7 @@
 // Tiles of a product by wgmma: their order, copies of operands to shared memory and of results from there.
 //   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
 // SUMS_BYTES,
-//       STEP_K, KEPT_STEPS
+//       STEP_K, KEPT_STEPS, TABLE_BYTES, TABLE_AT
 //   type Sum: float, or i32 of products of i8
 //   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
@@ -44,6 +44,22 @@ struct RowEnds
                 v[h] = n + h * 8 < a.n ? a.bias[n + h * 8] : 0;
     }
 };
+// TABLE_BYTES: the table of an i8 end in shared memory, TABLE_AT behind the first stage, once for each lane in a bank of
+// its own: entry i of lane l is byte i % 4 of word i / 4 * 32 + l.
+TW_INLINE u32 stagesAt()
+{
+    extern __shared__ u8 raw[];
+    return (sharedAddress(raw) + 1023) & ~1023u;
+}
+TW_INLINE u32 tableAt()
+{
+    return stagesAt() + TABLE_AT;
+}
+TW_INLINE void fillTable(Args const& a)
+{
+    for (int i = threadIdx.x; i < TABLE_BYTES / 4; i += GROUPS * 128)
+        storeShared(tableAt() + i * 4, reinterpret_cast<u32 const*>(a.end.table)[i / 32]);
+}
 // Moves nothing of what follows in front of the instructions that make v.
 TW_INLINE void keepBehind(float& v)
 {

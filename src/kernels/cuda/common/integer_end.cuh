@@ -10,12 +10,12 @@
 
 namespace tw::cuda {
 
-// Half to even, clamped to [-128, 127]; NaN gives 0.
+// Half to even, clamped to [-128, 127]; NaN gives 0, as in every such conversion of a float.
 TW_INLINE i32 toByte(float t)
 {
     i32 y;
     asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(y) : "f"(t));
-    return t != t ? 0 : y;
+    return y;
 }
 // Four of them, the first in the lowest byte.
 TW_INLINE u32 packBytes(i32 b0, i32 b1, i32 b2, i32 b3)

@@ -21,12 +21,12 @@ public:
     Search(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
         : log_(log), logger_(logger), options_(options), work_(work)
     {
-        options_.build.saveEngine.clear();
         if (options_.build.timingCacheMode == TimingCacheMode::kLocal) { // layers are timed once for all engines
             options_.build.timingCacheMode = TimingCacheMode::kGlobal;
             options_.build.timingCacheFile = folder_.path() + "/timing.cache";
         }
-        InferenceOptions& inference = options_.inference;
+        run_ = options_;
+        InferenceOptions& inference = run_.inference;
         inference.warmUpMs = kWarmUpMs;
         inference.durationSec = kMeasureSeconds;
         inference.sleepMs = inference.idleMs = 0;
@@ -112,8 +112,8 @@ private:
                               layers_ = layersWithChoice(network, options_.build);
                           keepInFp32(network, config, kept);
                       });
-            deserialize(log_, logger_, options_, work);
-            Inference inference(log_, work, options_);
+            deserialize(log_, logger_, run_, work);
+            Inference inference(log_, work, run_);
             std::vector<double> times;
             for (QueryTimes const& q : measuredQueries(inference.run()))
                 times.push_back(q.compute());
@@ -180,7 +180,8 @@ private:
 
     Log& log_;
     LibraryLogger& logger_;
-    Options options_;
+    Options options_; // of the builds
+    Options run_;     // and of the runs
     Workspace& work_;
     Layers layers_;
     PrecisionSearch result_;

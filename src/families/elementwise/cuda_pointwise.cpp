@@ -60,14 +60,15 @@ bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, int64_t 
     return !alongChannels || y[axis] % std::max<int64_t>(pack, 8) == 0; // packs end with the channels
 }
 
-// Elements of a pack, of 16 bytes of the widest type that there is more than one number of.
+// Elements of a pack, of 16 bytes of the widest type that there is more than one number of; at least 8 of i8.
 int64_t packOf(Problem const& problem, std::vector<int> const& inputs)
 {
     int64_t widest = sizeOf(problem.outputs[0].type);
     for (int i : inputs)
         if (TensorSpec const& x = problem.inputs[size_t(i)]; x.maxDims.volume() != 1)
             widest = std::max(widest, sizeOf(x.type));
-    return kPackBytes / widest;
+    int64_t const pack = kPackBytes / widest;
+    return problem.outputs[0].type == DataType::kInt8 ? std::max<int64_t>(pack, 8) : pack;
 }
 
 // Dimensions that the loop has at the most.

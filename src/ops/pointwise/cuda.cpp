@@ -117,7 +117,11 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
     bool const isHalf = p.outputs[0].type == DataType::kHalf, rounds = isQuantized(*p.node);
-    Pointwise what{"pointwise", {}, isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "", views, true};
+    Pointwise what{"pointwise", {}, "", views, true};
+    if (isHalf)
+        what.text += cuda::include("kernels/cuda/common/half_math.cuh");
+    if (p.outputs[0].type == DataType::kInt8)
+        what.text += cuda::include("kernels/cuda/common/steps.cuh");
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {
@@ -129,9 +133,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
         if (step.code == Code::kActivation)
             what.text += activationSource(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha,
                                           step.beta, isHalf && !rounds);
+        bool const isSteps =
+            s + 1 == program.steps.size() && step.code == Code::kDiv && p.outputs[0].type == DataType::kInt8;
         body += "    float const " + name(program.inputs + int(s)) + " = " +
-                (rounds ? roundedExpression(step, name(step.a), name(step.b), int(s))
-                        : expression(step, name(step.a), name(step.b), int(s), isHalf)) +
+                (isSteps  ? "stepsOf(" + name(step.a) + ", " + name(step.b) + ")"
+                 : rounds ? roundedExpression(step, name(step.a), name(step.b), int(s))
+                          : expression(step, name(step.a), name(step.b), int(s), isHalf)) +
                 ";\n";
     }
     what.text += "TW_INLINE float apply(" + parameters + ")\n{\n" + body + "    return " +
@@ -147,7 +154,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, inputs, views);
 }
 
-constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 3, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

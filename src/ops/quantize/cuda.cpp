@@ -15,9 +15,11 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     // The store rounds half to even, saturates, and makes NaN 0.
-    return pointwiseKernels(
-        p,
-        {"quantize", {0, 1}, "TW_INLINE float apply(float x, float scale) { return __fdiv_rn(x, scale); }\n", views});
+    return pointwiseKernels(p, {"quantize",
+                                {0, 1},
+                                cuda::include("kernels/cuda/common/steps.cuh") +
+                                    "TW_INLINE float apply(float x, float scale) { return stepsOf(x, scale); }\n",
+                                views});
 }
 
 std::vector<Formats> formats(Problem const& p)
@@ -77,8 +79,8 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
 }
 
 constexpr CudaTactic kPixels{
-    "quantize_any_planes_to_pixels_cuda", 1, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
-constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
+    "quantize_any_planes_to_pixels_cuda", 2, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
+constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 3, generate, nullptr, nullptr, formats};
 
 } // namespace
 

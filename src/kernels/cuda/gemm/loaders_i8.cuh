@@ -29,10 +29,9 @@ TW_INLINE u32 loadWord(i8 const* from, i8 const* end)
     if (from + 4 <= end)
         return *reinterpret_cast<u32 const*>(from);
     u32 v = 0;
-#pragma unroll
-    for (int i = 0; i < 3; ++i)
-        if (from + i < end)
-            v |= u32(u8(from[i])) << i * 8;
+#pragma unroll 1 // seldom: short code
+    for (int i = 0; from + i < end; ++i)
+        v |= u32(u8(from[i])) << i * 8;
     return v;
 }
 // A thread's part of the copies of one operand's tiles, EACH bytes at once. Where rows begin anywhere (VECTOR 1), these

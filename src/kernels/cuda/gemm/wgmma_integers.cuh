@@ -86,21 +86,24 @@ TW_INLINE void loadPair(Pair<float>& p, u32 at)
 {
     tw::cuda::loadShared(at, p.v[0], p.v[1]);
 }
-// Of an i8 y the byte that is stored; `table`: this lane's part of fillTable(), where there is one.
-TW_INLINE i32 storedByte(Args const& a, float t, u32 table)
+// Entry i of a table; `table`: this lane's part of fillTable(), where there is one.
+TW_INLINE u32 tableByte(Args const& a, u32 i, u32 table)
 {
     if constexpr (TABLE_BYTES > 0) {
-        u32 const i = u32(toByte(t) + 128);
-        i32 y;
-        asm("ld.shared.s8 %0, [%1];" : "=r"(y) : "r"(table + (i / 4 * 128 + i % 4)));
+        u32 y;
+        asm("ld.shared.u8 %0, [%1];" : "=r"(y) : "r"(table + (i / 4 * 128 + i % 4)));
         return y;
     } else {
-        return endByte(t, a.end.table);
+        return u8(__ldg(a.end.table + i));
     }
 }
 TW_INLINE u16 packPair(Args const& a, float x0, float x1, u32 table, i8)
 {
-    return u16(__byte_perm(storedByte(a, x0, table), storedByte(a, x1, table), 0x0040));
+    u32 const y = toBytes(x0, x1);
+    if constexpr (!END_TABLE)
+        return u16(y);
+    u32 const i = y ^ 0x8080;
+    return u16(tableByte(a, i & 255, table) | tableByte(a, i >> 8 & 255, table) << 8);
 }
 TW_INLINE u32 packPair(Args const&, float x0, float x1, u32, f16)
 {
@@ -121,6 +124,18 @@ TW_INLINE void storePair(u32 at, u32 v)
 TW_INLINE void storePair(u32 at, Pair<float> const& v)
 {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(v.v[0]), "f"(v.v[1]) : "memory");
+}
+template <class T>
+TW_INLINE void residualFloats(Pair<T> const& p, float& v0, float& v1)
+{
+    if constexpr (!END_RESIDUAL) {
+        v0 = v1 = 0;
+    } else if constexpr (sizeof(T) == 1) {
+        bytesToFloats(u32(u8(p.v[0])) | u32(u8(p.v[1])) << 8, v0, v1);
+    } else {
+        v0 = endFloat(p.v[0]);
+        v1 = endFloat(p.v[1]);
+    }
 }
 TW_INLINE i8 loadElement(u32 at, i8)
 {
@@ -229,8 +244,10 @@ TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 int const at = (chunk * BLOCKS_Q + first + j) * 4 + h * 2;
-                y[j][h] = packPair(a, endOf(v[at], e[j][0], e[j][1], add[j][h].v[0], numbers),
-                                   endOf(v[at + 1], e[j][2], e[j][3], add[j][h].v[1], numbers), table, Element());
+                float r0, r1;
+                residualFloats(add[j][h], r0, r1);
+                y[j][h] = packPair(a, endOf(v[at], e[j][0], e[j][1], r0, numbers),
+                                   endOf(v[at + 1], e[j][2], e[j][3], r1, numbers), table, Element());
             }
 #pragma unroll
         for (int j = 0; j < AHEAD; ++j)

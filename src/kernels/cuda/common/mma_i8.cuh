@@ -94,6 +94,20 @@ struct EndColumns
                 bias[g][i] = c < left ? endBias(e, channel + c) : 0;
             }
     }
+    // The same from shared memory, where the first of these columns has its scale, and its bias.
+    TW_INLINE void takeShared(u32 scales, u32 biases, int lane)
+    {
+#pragma unroll
+        for (int g = 0; g < GROUPS; ++g) {
+            u32 const at = (g * 16 + lane % 4 * 4) * 4;
+            Unit const s = loadSharedUnit(scales + at), b = END_BIAS ? loadSharedUnit(biases + at) : Unit{};
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                scale[g][i] = __uint_as_float(s.v[i]);
+                bias[g][i] = __uint_as_float(b.v[i]);
+            }
+        }
+    }
     // Of one row, all lanes at once. y and residual: the first of these columns; left <= 0: there is no such row.
     TW_INLINE void put(i32 const (&sum)[GROUPS][4], EndNumbers const& numbers, i8 const* table, EndElement* y,
                        EndResidual const* residual, int left, int lane) const

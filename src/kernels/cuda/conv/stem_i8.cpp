@@ -11,13 +11,13 @@ constexpr int64_t kMostShared = 99 * 1024; // what every GPU has
 
 } // namespace
 
-// Filters, then pixels, of which the kernel's constants say the same.
+// Filters, their scales and biases, then pixels, of which the kernel's constants say the same.
 int64_t Spec::sharedBytes() const
 {
     bool const pairs = filterW <= 4;
     int64_t const patchRows = (rows - 1) * strideH + (pairs ? (filterH + 1) / 2 * 2 : filterH);
     int64_t const units = ((columns * 16 - 1) * strideW + (pairs ? 4 : 8) + 3 + 3) / 4;
-    return tileN * (filterBytes() + 16) + patchRows * units * 16;
+    return tileN * (filterBytes() + 16 + 8) + patchRows * units * 16;
 }
 
 std::string Spec::name() const

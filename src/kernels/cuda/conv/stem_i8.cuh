@@ -34,7 +34,8 @@ TW_INLINE u32 loadRow(i8 const* row, int at, int w)
 TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
 {
     extern __shared__ __align__(128) u8 raw[];
-    u32 const filters = sharedAddress(raw), patch = filters + TILE_N * FILTER_PITCH;
+    u32 const filters = sharedAddress(raw), scales = filters + TILE_N * FILTER_PITCH;
+    u32 const biases = scales + TILE_N * 4, patch = biases + TILE_N * 4;
     int const tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     int const blocksH = (a.outH + ROWS - 1) / ROWS, image = blockIdx.y / blocksH;
     int const q0 = blockIdx.x * (COLUMNS * 16), p0 = (blockIdx.y - image * blocksH) * ROWS, n0 = blockIdx.z * TILE_N;
@@ -47,6 +48,11 @@ TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
     }
     copyCommit();
     waitForPrevious();
+    if (tid < TILE_N) {
+        bool const isThere = n0 + tid < a.k;
+        storeShared(scales + tid * 4, isThere ? __float_as_uint(endScale(a.end, n0 + tid)) : 0);
+        storeShared(biases + tid * 4, isThere ? __float_as_uint(endBias(a.end, n0 + tid)) : 0);
+    }
     int const h0 = p0 * STRIDE_H - a.padH, w0 = q0 * STRIDE_W - a.padW, begin = w0 & ~3; // also of negative ones
     i8 const* const x = a.x + i64(image) * CHANNELS * a.h * a.w;
     for (int at = tid; at < PATCH_ROWS * PATCH_UNITS; at += THREADS) {
@@ -101,7 +107,7 @@ TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
         for (int j = 0; j < BLOCKS_N; j += 2) {
             int const n = n0 + j * 16;
             EndColumns<2> ends;
-            ends.take(a.end, n, a.k - n, lane);
+            ends.takeShared(scales + j * 64, biases + j * 64, lane);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 i32 v[2][4];

@@ -155,8 +155,8 @@ TW_INLINE float loadElement(u32 at, float)
 }
 
 // A chunk, 16 rows and CHUNK columns, lies in the warp's part of shared memory as units of 16 bytes, those of a row
-// turned round by its number: with rows of 128 bytes as TMA has it.
-constexpr int ROW_UNITS = CHUNK * sizeof(Element) / 16, UNIT_COLUMNS = 16 / sizeof(Element);
+// turned round by its number: with rows of 128 bytes as TMA has it. Swapped tiles have none.
+constexpr int ROW_UNITS = SWAP ? 1 : CHUNK * sizeof(Element) / 16, UNIT_COLUMNS = 16 / sizeof(Element);
 constexpr int END_PER_LANE = (16 * ROW_UNITS + 31) / 32;
 TW_INLINE u32 unitAt(u32 stage, int row, int unit)
 {
@@ -169,7 +169,7 @@ TW_INLINE u32 columnAt(u32 stage, int row, int column)
 }
 
 // A residual of y's type on its way: of 16 rows and CHUNK columns, as lanes write y. Others come as sums lie.
-constexpr bool STAGED_RESIDUAL = RESIDUAL && ALIGNED && !COPIES;
+constexpr bool STAGED_RESIDUAL = RESIDUAL && ALIGNED && !COPIES && !SWAP;
 struct Ahead
 {
     Unit x[STAGED_RESIDUAL ? END_PER_LANE : 1];

@@ -18,6 +18,7 @@
 #include "passes/rewrite.h"
 #include "passes/selection.h"
 #include "passes/unrolled_cells.h"
+#include "recipe/recipes.h"
 
 namespace tw::passes {
 
@@ -160,13 +161,23 @@ private:
                     nodes_.insert(n);
         }
     }
+    // Each step may have weights of its own, which are equal now.
+    bool isAnyRefitted() const
+    {
+        for (size_t t = 0; t < cells_.count(); ++t)
+            for (ir::Node const* n : cells_.reader(t).allNodes())
+                for (ir::Value const* v : n->inputs)
+                    if (v && v->isConstant() && (refitReaches(*v) || (ctx_.recipes && ctx_.recipes->reaches(*v))))
+                        return true;
+        return false;
+    }
     bool mayTake(RecurrentCell const& cell)
     {
         for (size_t t = 0; t < cells_.count(); ++t)
             for (ir::Node const* n : cells_.reader(t).allNodes())
                 if (hasWish(*n))
                     return leave("the user has a wish for one of its layers");
-        if (ctx_.refittable && isRefitted(cell))
+        if (ctx_.refittable && (isRefitted(cell) || isAnyRefitted()))
             return leave("its weights may be refitted");
         ValueSet taken{cells_.lastCellState()};
         for (size_t t = 1; t <= cells_.count(); ++t)

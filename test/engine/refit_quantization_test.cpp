@@ -308,7 +308,7 @@ std::vector<std::string> namesIn(std::string const& text)
 {
     std::vector<std::string> names;
     for (size_t at = text.find("ize '"); at != std::string::npos && names.size() < 2; at = text.find("ize '", at + 1))
-        names.push_back(text.substr(at + 5, text.find('\'', at + 5) - at - 5));
+        names.push_back(text.substr(at + 5, text.find_first_of("' ", at + 5) - at - 5)); // the first of joined ones
     return names;
 }
 

@@ -76,7 +76,8 @@ inline Result<void> executeOnGpu(cuda::Target const& gpu, runtime::Instance& ins
     cuda::Current const current(*gpu.device);
     TW_CUDA(driver, cuStreamSynchronize(nullptr));
     // The second run at these addresses becomes a CUDA graph, the third one is its launch alone.
-    for (int again = 0; instance.replay && again < 2; ++again) {
+    bool const canCapture = driver.cuStreamBeginCapture != nullptr;
+    for (int again = 0; instance.replay && canCapture && again < 2; ++again) {
         *args.hostWaits = 0;
         for (size_t i = 0; i < out.size(); ++i)
             if (!g.outputs[i]->host && out[i].sizeBytes() > 0)

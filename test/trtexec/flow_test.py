@@ -25,6 +25,24 @@ def npy(values, shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
 
 
+def non_zero_model():
+    """ONNX: y [2, n] = NonZero(x [2, 3]), whose size data decides."""
+    def number(field, value):
+        return bytes([field << 3, value])
+
+    def part(field, *parts):
+        body = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
+        return bytes([field << 3 | 2, len(body)]) + body
+
+    def value(field, name, element, *dims):
+        shape = part(2, *(part(1, number(1, d) if isinstance(d, int) else part(2, d)) for d in dims))
+        return part(field, part(1, name), part(2, part(1, number(1, element), shape)))
+
+    node = part(1, part(1, "x"), part(2, "y"), part(4, "NonZero"))
+    graph = part(7, node, part(2, "g"), value(11, "x", 1, 2, 3), value(12, "y", 7, 2, "n"))
+    return number(1, 8) + graph + part(8, number(2, 17))
+
+
 class Flow(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -339,6 +357,15 @@ class Flow(unittest.TestCase):
     def test_streams(self):
         result = self.passes(f"--onnx={MODEL}", *QUICK, "--streams=2", "--shapes=image:1x1x8x8")
         self.assertIn("Timing trace has 6 queries", result.stdout)
+
+    def test_an_output_that_data_sizes(self):
+        model = self.folder / "non_zero.onnx"
+        model.write_bytes(non_zero_model())
+        x, y = self.folder / "x.bin", self.folder / "y.json"
+        x.write_bytes(struct.pack("<6f", 0, 5, 0, 7, 0, 9))
+        self.passes(f"--onnx={model}", f"--loadInputs=x:{x}", f"--exportOutput={y}", *QUICK)
+        output = json.loads(y.read_text())[0]
+        self.assertEqual((output["name"], output["dimensions"], output["values"]), ("y", "2x3", [0, 1, 1, 1, 0, 2]))
 
     def test_shapes_that_are_refused(self):
         load = [f"--loadEngine={self.plan}", *QUICK]

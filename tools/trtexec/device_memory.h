@@ -10,8 +10,8 @@
 
 namespace tw::trtexec {
 
-// Widest vector register and cache line of the CPUs.
-inline constexpr size_t kDeviceAlignment = 64;
+// Bytes: what cudaMalloc gives and engines ask of allocators, on every device.
+inline constexpr size_t kDeviceAlignment = 256;
 
 // Everything below is about this GPU from now on. Throws a Failure when it cannot be used.
 void useGpu(int32_t ordinal);

@@ -186,7 +186,8 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
             std::swap(copy->name, v->name);
             v = copy;
         }
-    g.eraseUnusedValues();
+    if (inserted > 0) // else blocks of this graph go on, with the values that they know
+        g.eraseUnusedValues();
     return inserted;
 }
 

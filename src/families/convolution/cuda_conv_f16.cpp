@@ -130,10 +130,10 @@ std::vector<Formats> formatsWith(Problem const& p, Format x)
     if (p.inputs[0].dims.rank < leastRankOf(Format::kHWC8) || p.outputs[0].dims.rank < leastRankOf(Format::kHWC8))
         return {};
     Formats f = linearFormats(p);
-    f.inputs[0] = x == Format::kHWC8 ? pixelsOf(p.inputs[0].type) : x;
-    f.outputs[0] = pixelsOf(p.outputs[0].type);
+    f.inputs[0] = x == Format::kHWC8 ? pixelVectorsOf(p.inputs[0].type) : x;
+    f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
     if (hasResidual(p))
-        f.inputs[kResidual] = pixelsOf(p.inputs[kResidual].type);
+        f.inputs[kResidual] = pixelVectorsOf(p.inputs[kResidual].type);
     return {f};
 }
 

@@ -4,6 +4,7 @@
 // does not say otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
+#include "base/pixel_vectors.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
 #include "kernels/cuda/common/epilogue.h"
@@ -49,12 +50,7 @@ extern Algorithm const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 extern Algorithm const kDepthwiseTile;
 
-// By channels: pixels are whole 16 bytes of either type.
-constexpr Format pixelsOf(DataType t)
-{
-    return t == DataType::kInt8 ? Format::kHWC16 : Format::kHWC8;
-}
-// One combination: y and residual in pixelsOf() their types, x in `x`, which stands for pixelsOf(i8) too.
+// One combination: y and residual in pixelVectorsOf() their types, x in `x`; kHWC8 stands for pixelVectorsOf() of x.
 std::vector<Formats> formatsWith(Problem const& problem, Format x);
 
 template <Algorithm const& algorithm, Arithmetic arithmetic>
@@ -110,7 +106,7 @@ inline int64_t roundUp8(int64_t v)
 // Channels of a pixel in pixelsOf(type).
 constexpr int64_t pixelOf(DataType type, int64_t channels)
 {
-    return pixelStrideOf(pixelsOf(type), type, channels);
+    return pixelStrideOf(pixelVectorsOf(type), type, channels);
 }
 
 // Where element (c, r, s) of filter k, with all sizes of w, lies in the packed filter.

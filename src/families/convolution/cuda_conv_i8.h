@@ -7,8 +7,6 @@
 
 namespace tw::ops::conv_i8 {
 
-// x in `x`.
-std::vector<Formats> formatsWith(Problem const& problem, Format x);
 // 2-D, filters are constant, sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem);
 
@@ -47,7 +45,7 @@ constexpr CudaTactic tactic(char const* name, int version)
 {
     return CudaTactic(
         name, version, Algorithm::generate, Algorithm::supports, Algorithm::configs,
-        [](Problem const& p) { return formatsWith(p, Algorithm::kX); }, Algorithm::estimate);
+        [](Problem const& p) { return conv_f16::formatsWith(p, Algorithm::kX); }, Algorithm::estimate);
 }
 
 } // namespace tw::ops::conv_i8

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/pixel_vectors.h"
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
 #include "families/convolution/cuda_conv_tiles.h"
@@ -276,9 +277,7 @@ std::vector<Formats> Tactics::formats(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
     bool const isVolume = p.inputs[1].dims.rank == 5;
-    auto const formatOf = [&](TensorSpec const& t) {
-        return isVolume ? Format::kDHWC8 : t.type == DataType::kInt8 ? Format::kHWC16 : Format::kHWC8;
-    };
+    auto const formatOf = [&](TensorSpec const& t) { return isVolume ? Format::kDHWC8 : pixelVectorsOf(t.type); };
     if (rank < leastRankOf(formatOf(p.inputs[0])) || p.inputs[0].constant)
         return {};
     Formats f = linearFormats(p);

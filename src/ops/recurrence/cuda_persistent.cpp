@@ -2,20 +2,16 @@
 #include "ops/recurrence/cuda_persistent.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/launch.h"
-#include "kernels/cuda/gemm/mma_f16.h"
-#include "kernels/cuda/gemm/simt_f32.h"
-#include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/cuda_products.h"
+#include "ops/recurrence/cuda_registers.h"
 
 namespace tw::ops::recurrence {
 
 namespace {
 
-namespace half = cuda::gemm_mma_f16;
-namespace single = cuda::gemm_f32;
 using cuda::ceilDiv;
 
 constexpr int64_t kThreads = 256, kWarps = kThreads / 32, kMostBatch = 256, kAlign = 256;
@@ -26,11 +22,6 @@ constexpr int64_t kSmall = 64; // hidden units of a layer whose launches and bar
 int64_t aligned(int64_t bytes)
 {
     return ceilDiv(bytes, kAlign) * kAlign;
-}
-
-bool hasWeights(Problem const& p)
-{
-    return p.inputs.size() > size_t(kW) && p.inputs[kW].present;
 }
 
 // What the source and the launch share; sizes as in recurrence_persistent.cuh.
@@ -89,20 +80,13 @@ Plan planOf(Problem const& p, Config const& config)
     return out;
 }
 
-int64_t sharedLimit(int capability)
-{
-    if (capability >= 120 || capability == 86 || capability == 89)
-        return 99 * 1024;
-    return capability < 90 ? 163 * 1024 : cuda::kSharedLimit;
-}
-
 // Whether all blocks find a multiprocessor each.
 bool fits(Plan const& plan, cuda::Target const& target)
 {
-    bool const hasClusters = target.capability >= 90 && sharedLimit(target.capability) == cuda::kSharedLimit;
+    bool const hasClusters = target.capability >= 90 && cuda::sharedLimitOf(target.capability) == cuda::kSharedLimit;
     return (!plan.isCluster || (hasClusters && plan.blocks() <= kMostCluster)) &&
            plan.blocks() * plan.sideBySide * plan.groups <= target.multiprocessors &&
-           plan.sharedBytes(plan.batch) <= sharedLimit(target.capability);
+           plan.sharedBytes(plan.batch) <= cuda::sharedLimitOf(target.capability);
 }
 
 // Clusters have the faster barrier; few units first: more blocks share the work.
@@ -123,78 +107,27 @@ std::vector<Config> configs(Problem const& p)
                 }
             }
     };
-    size_t const most = a.hidden < kSmall ? 1 : kMostConfigs;
+    bool const isSecond = kRegistersF16.supports(p).ok; // little is left to win
+    size_t const most = a.hidden < kSmall || isSecond ? 1 : kMostConfigs;
     for (int64_t size = 8; size <= kMostBatch && list.size() < most; size *= 2)
         add(true, size, std::min(most - list.size(), most / 2 + 1));
     bool const hasClusters = !list.empty();
-    add(false, kMostBatch, hasClusters ? 1 : most);
+    if (!isSecond || !hasClusters)
+        add(false, kMostBatch, hasClusters ? 1 : most);
     if (batch > 16 && !hasClusters)
         add(false, 16, most / 2 + 1);
     return list;
-}
-
-// The product [m, inputs] [columns, inputs]^T, whose m varies from run to run.
-half::Spec halfBase(Problem const& p, Sizes const& s)
-{
-    half::Spec spec;
-    spec.bias = false;
-    spec.bAlongK = true;
-    spec.clusters = p.cuda->capability >= 90;
-    spec.vectorA = spec.vectorB = half::vectorOf(s.inputs);
-    spec.aligned = s.directions * s.gates * s.hidden % 8 == 0;
-    spec.constantB = p.inputs[kW].constant != nullptr;
-    return spec;
-}
-std::optional<half::Spec> halfProduct(Problem const& p)
-{
-    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
-    half::Shape shape;
-    shape.m = std::max<int64_t>(1, s.steps * s.batch);
-    shape.n = s.directions * s.gates * s.hidden;
-    shape.k = s.inputs;
-    for (half::Spec const& spec :
-         half::candidates(halfBase(p, s), shape, p.cuda->multiprocessors, p.cuda->capability, 64))
-        if ((spec.clusters || spec.split == 1) && !half::unsupported(spec, shape) &&
-            spec.sharedBytes() <= sharedLimit(p.cuda->capability))
-            return spec;
-    return std::nullopt;
-}
-std::optional<single::Spec> singleProduct(Problem const& p)
-{
-    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
-    single::Spec base;
-    base.activation = "TW_INLINE float activate(float v)\n{\n    return v;\n}\n";
-    base.bAlongK = true;
-    base.packsA = base.packsB = s.inputs % 4 == 0;
-    base.packsY = s.directions * s.gates * s.hidden % 4 == 0;
-    base.constantB = p.inputs[kW].constant != nullptr;
-    for (single::Spec const& spec :
-         single::candidates(base, std::max<int64_t>(1, s.steps * s.batch), s.directions * s.gates * s.hidden, s.inputs,
-                            1, p.cuda->multiprocessors, p.cuda->capability >= 90, 64))
-        if (!single::unsupported(spec) && spec.sharedBytes() <= sharedLimit(p.cuda->capability))
-            return spec;
-    return std::nullopt;
 }
 
 Support supportsSizes(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     Sizes const most = sizesOf(a, p.inputs[kX].maxDims);
-    int64_t const columns = most.directions * most.gates * most.hidden;
     if (most.batch > kMostBatch)
         return Support::no("takes batches of up to " + std::to_string(kMostBatch) + " sequences");
-    if (isWide(p) || most.steps * most.batch * columns > INT32_MAX / 2)
-        return Support::no("takes fewer than 2^30 gates of all steps");
     if (configs(p).empty())
         return Support::no("the recurrent weights do not fit into the multiprocessors' shared memory");
-    if (!hasWeights(p))
-        return Support::yes();
-    if (!p.node->inputs[kX]->shape.back().isConst() || most.inputs < 1)
-        return Support::no("takes rows of x whose size is known and not 0");
-    bool const isHalf = p.inputs[kX].type == DataType::kHalf;
-    return (isHalf ? halfProduct(p).has_value() : singleProduct(p).has_value())
-               ? Support::yes()
-               : Support::no("there is no product for the sizes of x and its weights");
+    return InputProducts::supports(p);
 }
 
 Support supportsType(Problem const& p, DataType type)
@@ -218,13 +151,8 @@ class PersistentKernels final : public CudaKernels
 public:
     PersistentKernels(Problem const& p, Config const& config)
         : CudaKernels(sourceOf(p, planOf(p, config))), attrs_(p.node->attrsAs<Attrs>()), plan_(planOf(p, config)),
-          hasWeights_(recurrence::hasWeights(p))
-    {
-        if (hasWeights_ && isHalf())
-            half_ = *halfProduct(p);
-        else if (hasWeights_)
-            single_ = *singleProduct(p);
-    }
+          products_(p)
+    {}
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
         return placesOf(sizesOf(attrs_, in[kX].dims)).end;
@@ -238,43 +166,33 @@ private:
         int64_t exchange, products, end;
     };
     static CudaSource sourceOf(Problem const& p, Plan const& plan);
-    bool isHalf() const { return plan_.elementBytes == 2; }
     Places placesOf(Sizes const& s) const
     {
         Places at{};
         at.exchange = aligned(plan_.barriers() * kCounterWords * int64_t(sizeof(uint32_t)));
         at.products = at.exchange + aligned(plan_.exchangeBytes(s.batch));
-        int64_t const columns = s.directions * s.gates * s.hidden;
-        at.end = at.products + (hasWeights_ ? s.steps * s.batch * columns * plan_.elementBytes : 0);
+        at.end = at.products + products_.bytes(s);
         return at;
     }
     PersistentParams paramsOf(Sizes const& s, RunArgs const& args) const;
     Result<void> clear(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const;
-    Result<void> multiply(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const;
 
     Attrs const attrs_;
     Plan const plan_;
-    bool const hasWeights_;
-    half::Spec half_;
-    single::Spec single_;
+    InputProducts const products_;
 };
 
 CudaSource PersistentKernels::sourceOf(Problem const& p, Plan const& plan)
 {
     CudaSource out;
-    out.text = attrsText(p) + cuda::constant("kHidden", plan.hidden) + cuda::constant("kUnits", plan.units) +
-               cuda::constant("kColumns", plan.columns()) + cuda::flag("kCluster", plan.isCluster) +
-               cuda::flag("TF32X3", true) + cuda::include("ops/recurrence/recurrence_persistent.cuh");
+    out.text = attrsText(p, plan.elementBytes == 2) + cuda::constant("kHidden", plan.hidden) +
+               cuda::constant("kUnits", plan.units) + cuda::constant("kColumns", plan.columns()) +
+               cuda::flag("kCluster", plan.isCluster) + cuda::flag("TF32X3", true) +
+               cuda::include("ops/recurrence/recurrence_persistent.cuh");
     out.names = {"recurrence_persistent"};
     out.sharedBytes = plan.sharedBytes(plan.batch);
     out.alignment = 16;
-    if (!recurrence::hasWeights(p))
-        return out;
-    bool const isHalf = plan.elementBytes == 2;
-    out.text += isHalf ? half::source(*halfProduct(p)) : single::source(*singleProduct(p));
-    out.names.push_back(isHalf ? half::kKernel : single::kKernel);
-    out.sharedBytes =
-        std::max(out.sharedBytes, isHalf ? halfProduct(p)->sharedBytes() : singleProduct(p)->sharedBytes());
+    InputProducts(p).addTo(out);
     return out;
 }
 
@@ -284,14 +202,9 @@ PersistentParams PersistentKernels::paramsOf(Sizes const& s, RunArgs const& args
     static_cast<Params&>(p) = recurrence::paramsOf(attrs_, args);
     auto* const workspace = static_cast<std::byte*>(args.workspace);
     Places const at = placesOf(s);
-    int64_t const columns = s.directions * s.gates * s.hidden;
     p.counters = static_cast<cuda::u32*>(args.workspace);
     p.exchange = workspace + at.exchange;
-    p.products = hasWeights_ ? workspace + at.products : p.x;
-    p.productStep = hasWeights_ ? s.xStep / s.inputs * columns : s.xStep;
-    p.productRow = hasWeights_ ? s.xRow / s.inputs * columns : s.xRow;
-    p.productDir = hasWeights_ ? s.gates * s.hidden : 0;
-    p.productGate = hasWeights_ ? s.hidden : 0;
+    products_.describe(p, s, workspace + at.products);
     p.blocks = int(plan_.blocks());
     p.groups = int(plan_.groups);
     p.groupSize = int(plan_.groupSize(s.batch));
@@ -308,40 +221,12 @@ Result<void> PersistentKernels::clear(CudaLaunch const& launch, Sizes const& s, 
                         "cuMemsetD8Async");
 }
 
-// What all steps get of x.
-Result<void> PersistentKernels::multiply(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const
-{
-    int64_t const m = s.steps * s.batch, columns = s.directions * s.gates * s.hidden;
-    if (!hasWeights_ || m == 0)
-        return {};
-    if (isHalf()) {
-        half::Shape shape;
-        shape.m = m;
-        shape.n = columns;
-        shape.k = s.inputs;
-        half::Launch l = half::launch(half_, shape);
-        l.args.a = p.x;
-        l.args.b = p.w;
-        l.args.y = const_cast<void*>(p.products);
-        return launch.withGeometry(1, l.geometry, {&l.args});
-    }
-    single::Params q;
-    q.a = static_cast<float const*>(p.x);
-    q.b = static_cast<float const*>(p.w);
-    q.y = static_cast<float*>(const_cast<void*>(p.products));
-    q.m = m;
-    q.n = columns;
-    q.k = q.lda = q.ldb = s.inputs;
-    cuda::LaunchGeometry const g = single::launch(single_, q, 1);
-    return launch.withGeometry(1, g, {&q});
-}
-
 Result<void> PersistentKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     Sizes const s = sizesOf(attrs_, args.inputs[kX].dims);
     PersistentParams p = paramsOf(s, args);
     TW_TRY(clear(launch, s, p));
-    TW_TRY(multiply(launch, s, p));
+    TW_TRY(products_.run(launch, s, p));
     cuda::LaunchGeometry g;
     g.grid = plan_.blocks() * plan_.sideBySide * plan_.groups;
     g.block = int(kThreads);
@@ -362,7 +247,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 2, generate, supports<DataType::kHalf>,
+constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 3, generate, supports<DataType::kHalf>,
                                           configs};
 constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 2, generate, supports<DataType::kFloat>,
                                           configs};

@@ -7,14 +7,25 @@ namespace {
 
 constexpr int kThreads = 256, kRows = 6;
 
-std::string expressionOf(Activation const& f)
+// For results that become FP16 sigmoid and tanh take two special functions each; tanh is within 2e-7.
+std::string sigmoidOf(bool isForHalf)
+{
+    return isForHalf ? "halfSigmoid(x)" : "1.0f / (1.0f + expf(-x))";
+}
+std::string tanhOf(std::string const& x, bool isForHalf)
+{
+    return isForHalf ? "1.0f - 2.0f * halfRecip(1.0f + approximatePower(2.88539008f * (" + x + ")))"
+                     : "tanhf(" + x + ")";
+}
+
+std::string expressionOf(Activation const& f, bool isForHalf)
 {
     std::string const a = cuda::literal(float(f.alpha)), b = cuda::literal(float(f.beta));
     switch (f.function) {
     case Function::kSigmoid:
-        return "1.0f / (1.0f + expf(-x))";
+        return sigmoidOf(isForHalf);
     case Function::kTanh:
-        return "tanhf(x)";
+        return tanhOf("x", isForHalf);
     case Function::kRelu:
         return "x > 0.0f || x != x ? x : 0.0f";
     case Function::kAffine:
@@ -24,7 +35,7 @@ std::string expressionOf(Activation const& f)
     case Function::kThresholdedRelu:
         return "x > " + a + " ? x : 0.0f";
     case Function::kScaledTanh:
-        return a + " * tanhf(" + b + " * x)";
+        return a + " * (" + tanhOf(b + " * x", isForHalf) + ")";
     case Function::kHardSigmoid:
         return "fminf(fmaxf(" + a + " * x + " + b + ", 0.0f), 1.0f)";
     case Function::kElu:
@@ -37,13 +48,13 @@ std::string expressionOf(Activation const& f)
     return "x";
 }
 
-std::string functionsText(Attrs const& a)
+std::string functionsText(Attrs const& a, bool isForHalf)
 {
     std::string text = "TW_INLINE float functionOf(int d, int i, float x)\n{\n";
     for (int d = 0; d < directionsOf(a); ++d)
         for (int i = 0; i < functionsOf(a.cell); ++i)
             text += "    if (d == " + std::to_string(d) + " && i == " + std::to_string(i) + ")\n        return " +
-                    expressionOf(activationOf(a, d, i)) + ";\n";
+                    expressionOf(activationOf(a, d, i), isForHalf) + ";\n";
     return text + "    return x;\n}\n";
 }
 
@@ -74,14 +85,15 @@ private:
 
 } // namespace
 
-std::string attrsText(Problem const& problem)
+std::string attrsText(Problem const& problem, bool isForHalf)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     return cuda::type("Element", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kCell", int(a.cell)) +
            cuda::constant("kDirections", directionsOf(a)) + cuda::constant("kRows", kRows) +
            cuda::flag("kReverse", a.direction == Direction::kReverse) + cuda::flag("kLinear", a.linearBeforeReset) +
            cuda::flag("kInputForget", a.inputForget) + cuda::number("kClip", float(a.clip)) +
-           cuda::include("kernels/cuda/common/prelude.cuh") + functionsText(a);
+           cuda::include("kernels/cuda/common/prelude.cuh") + cuda::include("kernels/cuda/common/half_math.cuh") +
+           functionsText(a, isForHalf);
 }
 
 Params paramsOf(Attrs const& a, RunArgs const& args)

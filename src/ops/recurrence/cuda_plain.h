@@ -8,8 +8,8 @@
 
 namespace tw::ops::recurrence {
 
-// The constants and the function that the device code of this op reads.
-std::string attrsText(Problem const& problem);
+// The constants and the function that the device code of this op reads; `isForHalf`: exact enough for results in FP16.
+std::string attrsText(Problem const& problem, bool isForHalf = false);
 Params paramsOf(Attrs const& a, RunArgs const& args);
 
 extern CudaTactic const kPlainCuda;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all steps of a layer get of x, as one matrix product before the kernel of the steps; where there are no input
+// weights, x itself.
+#pragma once
+
+#include <optional>
+
+#include "kernels/cuda/gemm/mma_f16.h"
+#include "kernels/cuda/gemm/simt_f32.h"
+#include "ops/recurrence/cuda_plain.h"
+#include "ops/recurrence/recurrence_persistent_params.h"
+
+namespace tw::ops::recurrence {
+
+class InputProducts
+{
+public:
+    static Support supports(Problem const& p);
+    static constexpr int kKernel = 1; // its place among a tactic's kernels
+
+    explicit InputProducts(Problem const& p);
+    // Its kernel behind what the source has.
+    void addTo(CudaSource& source) const;
+    int64_t bytes(Sizes const& s) const;
+    // Tells the steps where the products are: `place`, in the workspace.
+    void describe(PersistentParams& p, Sizes const& s, void* place) const;
+    Result<void> run(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const;
+
+private:
+    // None: there are no weights.
+    std::optional<cuda::gemm_mma_f16::Spec> half_;
+    std::optional<cuda::gemm_f32::Spec> single_;
+};
+
+} // namespace tw::ops::recurrence

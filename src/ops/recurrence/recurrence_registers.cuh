@@ -62,18 +62,6 @@ TW_INLINE void storeUnit(char* to, Unit const& u)
                  "r"(u.v[2]), "r"(u.v[3])
                  : "memory");
 }
-// What other blocks of the cluster have stored is seen after it.
-TW_INLINE void waitForCluster(u32 barrier, u32 parity)
-{
-    u32 done;
-    do {
-        asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    } while (!done);
-}
 // Nothing where !wanted. Each word is whole; the four need not be of one time.
 TW_INLINE void readAgain(Unit& u, char const* at, bool wanted)
 {
@@ -265,7 +253,7 @@ struct Steps
         if constexpr (kInBlock)
             __syncthreads();
         if constexpr (kInCluster) {
-            waitForCluster(barrier(i & 1), u32(i) / 2 & 1);
+            barrierWait(barrier(i & 1), u32(i) / 2 & 1);
             if (threadIdx.x == 0) // of step i + 2
                 barrierExpect(barrier(i & 1), u32(kChunks * count * 16));
         }

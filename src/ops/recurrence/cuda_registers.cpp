@@ -14,8 +14,8 @@ namespace {
 using cuda::ceilDiv;
 
 constexpr int64_t kMostBatch = 256, kMostCluster = 16, kMostThreads = 512, kAlign = 256;
-constexpr size_t kMostConfigs = 4;
-constexpr int64_t kSmall = 64; // hidden units of a layer whose launches take all the time
+constexpr size_t kMostConfigs = 6, kMostOfKind = 3; // of a way that states go
+constexpr int64_t kSmall = 64;                      // hidden units of a layer whose launches take all the time
 
 enum Exchange : int64_t // as kExchange of recurrence_registers.cuh
 {
@@ -108,7 +108,7 @@ Plan planOf(Problem const& p, Config const& config)
     return out;
 }
 
-// Those that the model takes for the fastest, best first.
+// Those that the model takes for the fastest, best first; what an exchange takes is its weakest figure.
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -137,8 +137,9 @@ std::vector<Config> configs(Problem const& p)
         add(kInMemory, units);
     cuda::sortGuesses(all);
     std::vector<Config> list;
+    size_t ofKind[3] = {};
     for (auto const& guess : all)
-        if (list.size() < (a.hidden < kSmall ? 1 : kMostConfigs))
+        if (list.size() < (a.hidden < kSmall ? 1 : kMostConfigs) && ofKind[guess.spec[0]]++ < kMostOfKind)
             list.push_back(guess.spec);
     return list;
 }

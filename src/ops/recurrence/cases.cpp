@@ -259,6 +259,45 @@ void shared(CaseList& list)
         }
 }
 
+// Cells whose recurrent weights fit into registers: of a block, of a cluster, of all multiprocessors; groups of sequences
+// that are not full, warps and blocks that have few units or none.
+void inRegisters(CaseList& list)
+{
+    struct Size
+    {
+        int64_t hidden, batch;
+        Cell cell;
+        Direction direction;
+    };
+    for (Size const size : {Size{72, 5, Cell::kLstm, Direction::kBoth},
+                            {96, 9, Cell::kGru, Direction::kReverse},
+                            {136, 17, Cell::kLstm, Direction::kForward},
+                            {200, 40, Cell::kGru, Direction::kBoth},
+                            {296, 2, Cell::kLstm, Direction::kBoth},
+                            {520, 33, Cell::kRnn, Direction::kReverse},
+                            {768, 12, Cell::kGru, Direction::kForward},
+                            {1000, 19, Cell::kLstm, Direction::kReverse},
+                            {1024, 32, Cell::kGru, Direction::kForward}}) {
+        Layer l;
+        l.attrs.cell = size.cell;
+        l.attrs.hidden = size.hidden;
+        l.attrs.direction = size.direction;
+        l.attrs.linearBeforeReset = size.cell == Cell::kGru;
+        l.attrs.inputForget = size.hidden == 136;
+        l.attrs.clip = size.batch == 9 ? 0.7 : 0;
+        l.type = DataType::kHalf;
+        l.batch = size.batch;
+        l.steps = 7;
+        l.inputs = 40;
+        l.lengths = size.direction != Direction::kForward;
+        l.h0 = size.hidden % 16 != 0;
+        l.c0 = l.h0 && size.cell == Cell::kLstm;
+        l.peepholes = size.cell == Cell::kLstm && size.hidden < 200;
+        add(list, nameOf(l.attrs) + "_registers_h" + std::to_string(size.hidden) + "_n" + std::to_string(size.batch),
+            l);
+    }
+}
+
 // More steps than products of x are computed for at once, in every order of steps and layout.
 void longer(CaseList& list)
 {
@@ -319,6 +358,7 @@ void cases(CaseList& list)
     sizes(list);
     longer(list);
     shared(list);
+    inRegisters(list);
     lstmOptions(list);
     functions(list);
     Attrs a;

@@ -31,6 +31,7 @@ constexpr int kChunks = (kHidden + 7) / 8, kParts = (kChunks + 3) / 4;
 constexpr int kWarpParts = (kParts + kPartWarps - 1) / kPartWarps;
 constexpr int kItems = kSlots * kColumns * 2;                // (unit, sequence) of a lane's sums
 constexpr int kOwn = (kItems + kPartWarps - 1) / kPartWarps; // those that it finishes
+constexpr int kTogether = kPartWarps == 1 ? kSlots : 1;      // of the same sequences, without a branch between
 constexpr int kRowBytes = kParts * 64, kBufferBytes = kParts * kColumns * 512;
 constexpr int kSumBytes = kPartWarps > 1 ? kUnitWarps* kItems* kPartWarps * 512 : 0;
 // Through memory a warp may be a step ahead of one that still reads sums.
@@ -90,8 +91,10 @@ struct Steps
 
     // Item o of this warp: slot, column of 8 sequences, and which of its two in a lane's sums.
     TW_INLINE int itemOf(int o) const { return o * kPartWarps + partWarp; }
-    TW_INLINE static int slotOf(int item) { return item / (2 * kColumns); }
-    TW_INLINE static int firstSequence(int item) { return item / 2 % kColumns * 8 + item % 2 * 4; }
+    TW_INLINE static int slotOf(int item) { return item % kSlots; }
+    TW_INLINE static int columnOfItem(int item) { return item / kSlots / 2; }
+    TW_INLINE static int sideOf(int item) { return item / kSlots % 2; }
+    TW_INLINE static int firstSequence(int item) { return columnOfItem(item) * 8 + sideOf(item) * 4; }
     TW_INLINE int firstUnit() const { return first + unitWarp * kWarpUnits; }
     TW_INLINE int unitOf(int o) const { return firstUnit() + slotOf(itemOf(o)) * 8 + lane / 4; }
     TW_INLINE int chunkOf(int o) const { return firstUnit() / 8 + slotOf(itemOf(o)); }
@@ -108,7 +111,8 @@ struct Steps
     TW_INLINE float function(int i, float x) const { return functionOf(d, i, clipped(x)); }
     TW_INLINE float peephole(int which, int o, float cell) const
     {
-        return p.peepholes ? at(p.peepholes, (i64(d) * 3 + which) * kHidden + unitOf(o)) * cell : 0.0f;
+        return p.peepholes && unitOf(o) < kHidden ? at(p.peepholes, (i64(d) * 3 + which) * kHidden + unitOf(o)) * cell
+                                                  : 0.0f;
     }
     TW_INLINE u32 barrier(int i) const { return shared + kBiasEnd + i * 8; }
     // Of the chunk of 8 units, of column `column` of the products, in a buffer.
@@ -119,7 +123,7 @@ struct Steps
     TW_INLINE int columnOf(int o) const
     {
         int const item = itemOf(o);
-        return item / 2 % kColumns * 8 + lane % 4 * 2 + item % 2;
+        return columnOfItem(item) * 8 + lane % 4 * 2 + sideOf(item);
     }
     TW_INLINE float* biases() const { return reinterpret_cast<float*>(reinterpret_cast<char*>(memory) + kStageEnd); }
 
@@ -331,7 +335,7 @@ struct Steps
     TW_INLINE static float sumOf(float const (&sum)[kTiles][kColumns][4], int item, int gate)
     {
         int const tile = kSlots == 2 ? gate : gate / 2, half = kSlots == 2 ? slotOf(item) : gate % 2;
-        return sum[tile][item / 2 % kColumns][half * 2 + item % 2];
+        return sum[tile][columnOfItem(item)][half * 2 + sideOf(item)];
     }
     // Of this warp's items, what R h gives.
     TW_INLINE void gather(float (&of)[kOwn][kGates], float const (&sum)[kTiles][kColumns][4], int i) const
@@ -374,23 +378,26 @@ struct Steps
         }
     }
 
-    TW_INLINE float next(int o, float const (&in)[kGates], float const (&ofH)[kGates])
+    TW_INLINE void advance(int o, float const (&in)[kGates], float const (&ofH)[kGates], bool isInside)
     {
+        float cell = c[o], state;
         if constexpr (kCell == kRnn) {
-            return function(0, in[0] + ofH[0]);
+            state = function(0, in[0] + ofH[0]);
         } else if constexpr (kCell == kLstm) {
-            float const cell = c[o], input = function(0, in[0] + ofH[0] + peephole(0, o, cell));
+            float const input = function(0, in[0] + ofH[0] + peephole(0, o, cell));
             float forget = 1.0f - input;
             if constexpr (!kInputForget)
                 forget = function(0, in[2] + ofH[2] + peephole(2, o, cell));
-            c[o] = forget * cell + input * function(1, in[3] + ofH[3]);
-            return function(0, in[1] + ofH[1] + peephole(1, o, c[o])) * functionOf(d, 2, c[o]);
+            cell = forget * cell + input * function(1, in[3] + ofH[3]);
+            state = function(0, in[1] + ofH[1] + peephole(1, o, cell)) * functionOf(d, 2, cell);
         } else {
             float const z = function(0, in[0] + ofH[0]), r = function(0, in[1] + ofH[1]);
             float const stateBias = biases()[kGates * kUnits + unitOf(o) - first];
             float const n = function(1, r * (ofH[2] + stateBias) + in[2]);
-            return n + z * (h[o] - n);
+            state = n + z * (h[o] - n);
         }
+        h[o] = isInside ? state : h[o];
+        c[o] = isInside ? cell : c[o];
     }
     TW_INLINE void step(int i)
     {
@@ -399,16 +406,19 @@ struct Steps
         for (int o = 0; o < kOwn; ++o)
 #pragma unroll
             for (int g = 0; g < kGates; ++g)
-                in[o][g] = isLive(o) ? halfToFloat(inputs[o][g]) + biases()[g * kUnits + unitOf(o) - first] : 0.0f;
+                in[o][g] =
+                    itemOf(o) < kItems ? halfToFloat(inputs[o][g]) + biases()[g * kUnits + unitOf(o) - first] : 0.0f;
         if (i + 1 < int(p.steps))
             loadInputs(i + 1);
         wait(i);
         multiply(sum, i);
         gather(ofH, sum, i);
 #pragma unroll
-        for (int o = 0; o < kOwn; ++o)
-            if (isLive(o) && i < lengths[o])
-                h[o] = next(o, in[o], ofH[o]);
+        for (int o = 0; o < kOwn; o += kTogether)
+            if (isLive(o))
+#pragma unroll
+                for (int slot = 0; slot < kTogether; ++slot)
+                    advance(o + slot, in[o + slot], ofH[o + slot], i < lengths[o + slot]);
         if (i + 1 < int(p.steps))
             publish(i + 1);
 #pragma unroll

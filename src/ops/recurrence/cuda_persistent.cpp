@@ -249,7 +249,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 3, generate, supports<DataType::kHalf>,
                                           configs};
-constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 2, generate, supports<DataType::kFloat>,
+constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 3, generate, supports<DataType::kFloat>,
                                           configs};
 
 } // namespace tw::ops::recurrence

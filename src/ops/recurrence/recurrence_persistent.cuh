@@ -374,14 +374,23 @@ struct Block
             if (!has(item, n0))
                 continue;
             int const n = n0 + sequenceOfItem(item), place = n * kUnits + unitOfItem();
-            bool const inside = i < lengths[n];
-            if (inside)
+            if (i < lengths[n])
                 h[place] = next(in[item], item, place);
             stateAt(to, n, int(unit())) = store<Element>(h[place]);
-            put(p.y, timeOf(i, n) * p.yStep + (sequence0 + n) * p.yRow + i64(d) * kHidden + unit(),
-                inside ? h[place] : 0.0f);
         }
         __syncthreads();
+    }
+    // Of step i, when its states are on their way: an arrival waits for all stores before it.
+    TW_INLINE void putOutputs(i64 i) const
+    {
+        for (int n0 = 0; n0 < batch; n0 += kSequences)
+#pragma unroll
+            for (int item = 0; item < kItems; ++item) {
+                int const n = n0 + sequenceOfItem(item);
+                if (has(item, n0))
+                    put(p.y, timeOf(i, n) * p.yStep + (sequence0 + n) * p.yRow + i64(d) * kHidden + unit(),
+                        i < lengths[n] ? h[n * kUnits + unitOfItem()] : 0.0f);
+            }
     }
     // Update gates, and states as the reset gate leaves them.
     TW_INLINE void reset(float const (&in)[kItems][kGates], int n0) const
@@ -437,11 +446,14 @@ struct Block
         wait();
         for (i64 i = 0; i < p.steps; ++i) {
             step(in, i);
-            if (i + 1 == p.steps)
-                break;
-            arrive(int(~i & 1));
-            loadInputs(in, i + 1, 0);
-            wait();
+            bool const isLast = i + 1 == p.steps;
+            if (!isLast) {
+                arrive(int(~i & 1));
+                loadInputs(in, i + 1, 0);
+            }
+            putOutputs(i);
+            if (!isLast)
+                wait();
         }
         for (int i = threadIdx.x; i < batch * kUnits; i += kBlockThreads) {
             int const n = i / kUnits, j = first + i % kUnits;

@@ -162,6 +162,12 @@ Support supports(Problem const& p)
     return InputProducts::supports(p);
 }
 
+// Whether no kernel before writes an input.
+bool isKnown(Problem const& p, size_t input)
+{
+    return p.inputs.size() <= input || !p.inputs[input].present || p.inputs[input].constant;
+}
+
 class RegistersKernels final : public CudaKernels
 {
 public:
@@ -192,10 +198,13 @@ CudaSource RegistersKernels::sourceOf(Problem const& p, Plan const& plan)
     out.text = attrsText(p, true) + cuda::constant("kHidden", plan.hidden) +
                cuda::constant("kExchange", plan.exchange) + cuda::constant("kWarpUnits", plan.warpUnits) +
                cuda::constant("kUnitWarps", plan.unitWarps) + cuda::constant("kPartWarps", plan.partWarps) +
-               cuda::constant("kColumns", plan.columns()) + cuda::include("ops/recurrence/recurrence_registers.cuh");
+               cuda::constant("kColumns", plan.columns()) +
+               cuda::flag("kKnownWeights", isKnown(p, kR) && isKnown(p, kBias)) +
+               cuda::include("ops/recurrence/recurrence_registers.cuh");
     out.names = {"recurrence_registers"};
     out.sharedBytes = plan.sharedBytes();
     out.alignment = 16;
+    out.isDependent = plan.exchange != kInMemory; // nor are cooperative launches
     InputProducts(p).addTo(out);
     return out;
 }

@@ -13,7 +13,7 @@
 // A unit's 8 k stand together in a chunk of 16 bytes, what a lane takes of a row at once: its words 2 j and 2 j + 1 are
 // numbers in product j of a part (32 k). So k stands in another order than in memory, the same one in both factors.
 //   int kCell, kHidden, kExchange, kWarpUnits (8 or 16), kUnitWarps, kPartWarps, kColumns (8 sequences each); bool
-//   kReverse (of direction 0), kLinear (GRU: always), kInputForget; float kClip (0: none); Element: f16
+//   kKnownWeights (constants), kReverse (of direction 0), kLinear (GRU: always), kInputForget; float kClip (0: none); Element: f16
 //   float functionOf(int direction, int i, float x)
 #pragma once
 
@@ -443,10 +443,15 @@ struct Steps
     }
     TW_INLINE void run()
     {
+        releaseDependents();
+        if constexpr (!kKnownWeights)
+            waitForPrevious();
         clear();
         loadBiases();
-        loadStates();
         loadWeights();
+        if constexpr (kKnownWeights)
+            waitForPrevious();
+        loadStates();
         loadInputs(0);
         __syncthreads();
         if constexpr (kInCluster)
@@ -472,8 +477,10 @@ TW_KERNEL __launch_bounds__(kBlockThreads, 1) recurrence_registers(const __grid_
 {
     int const which = int(blockIdx.x) / p.blocks, d = p.firstDirection + which / p.groups, group = which % p.groups;
     int const sequence0 = group * p.groupSize, count = min(p.groupSize, int(p.batch) - sequence0);
-    if (count <= 0) // for all blocks of the group
+    if (count <= 0) { // for all blocks of the group
+        waitForPrevious();
         return;
+    }
     int const warp = __shfl_sync(0xFFFFFFFF, int(threadIdx.x) / 32, 0);
     Steps steps{p,
                 d,

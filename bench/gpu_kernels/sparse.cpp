@@ -18,6 +18,8 @@ namespace {
 namespace dense = cuda::gemm_f16;
 namespace sparse = cuda::gemm_sparse;
 
+constexpr int64_t kStepK = sparse::stepOf(2); // of FP16
+
 struct Layer
 {
     char const* what;
@@ -64,7 +66,7 @@ std::vector<uint16_t> weightsOf(dense::Shape const& g, float scale)
 std::string packed(Layer const& l, std::vector<uint16_t> const& w)
 {
     int64_t const c = l.image ? l.shape.image.c : l.shape.k, positions = l.shape.k / c,
-                  padded = (c + sparse::kStepK - 1) / sparse::kStepK * sparse::kStepK;
+                  padded = (c + kStepK - 1) / kStepK * kStepK;
     std::vector<uint16_t> rows(size_t(l.shape.n * positions * padded), 0);
     for (int64_t i = 0; i < l.shape.n * positions; ++i)
         std::copy_n(w.begin() + i * c, c, rows.begin() + i * padded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that follow 2:4 along one axis, for cases. Multiples of 1/16 up to 1 in size, the same every time; groups with
+// Weights that follow 2:4 along one axis, for cases. Multiples of 1/16 up to 1 in size, of i8 whole numbers, the same every time; groups with
 // one element or none other than zero are among them, and so is each pair of places.
 #pragma once
 
@@ -24,7 +24,8 @@ inline CaseInput twoOfFour(DataType type, Extents const& dims, int axis)
                 uint32_t const first = draw(4), second = (first + 1 + draw(3)) % 4;
                 for (uint32_t at : {first, second})
                     if (draw(8) != 0)
-                        values[size_t((outer * n + group * 4 + at) * inner + i)] = (double(draw(33)) - 16) / 16;
+                        values[size_t((outer * n + group * 4 + at) * inner + i)] =
+                            type == DataType::kInt8 ? double(draw(255)) - 127 : (double(draw(33)) - 16) / 16;
             }
     return constant(type, dims, std::move(values));
 }

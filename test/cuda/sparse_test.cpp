@@ -38,9 +38,12 @@ struct SparseTactics : testing::Test
         layer = std::move(*found);
         layer.problem.cuda = target.get();
         tactic = nullptr;
+        char const* const type = layer.problem.inputs[0].type == DataType::kInt8 ? "_i8_sparse_" : "_f16_sparse_";
         for (ops::Tactic const* t : layer.op->cudaTactics())
-            if (ops::isSparseTactic(t->name()))
+            if (std::string(t->name()).find(type) != std::string::npos) {
+                EXPECT_TRUE(ops::isSparseTactic(t->name()));
                 tactic = t;
+            }
         ASSERT_NE(tactic, nullptr);
         auto const formats = tactic->formats(layer.problem);
         ASSERT_EQ(formats.size(), 1U);
@@ -50,7 +53,7 @@ struct SparseTactics : testing::Test
     BlobPtr withoutPattern() const
     {
         Blob const& weights = *layer.problem.inputs[1].constant;
-        std::vector<uint16_t> const ones(weights.sizeBytes() / 2, 0x3c00);
+        std::vector<uint16_t> const ones((weights.sizeBytes() + 1) / 2, 0x3c3c); // FP16 or i8
         return Blob::copy(ones.data(), weights.sizeBytes());
     }
 };
@@ -79,6 +82,7 @@ TEST_F(SparseTactics, RefuseOthers)
              {"matrix_multiply.sparse_odd_columns", "rows of y"},
              {"matrix_multiply.sparse_batch_of_weights", "their own second operands"},
              {"matrix_multiply.residual_half", "fewer than 32"},
+             {"matrix_multiply.sparse_int8_37x80x128_n_to_f16", "make i8"},
              {"convolution.sparse_other_axis", "do not follow 2:4"},
              {"convolution.sparse_groups", "one group"}}) {
         take(std::string(name) == "matrix_multiply.residual_half" ? "matrix_multiply.epilogue_residual_half" : name);
@@ -110,7 +114,8 @@ TEST_F(SparseTactics, AreCandidatesByPermission)
 // A refit runs load() again.
 TEST_F(SparseTactics, LoadRefusesWeightsWithoutThePattern)
 {
-    for (char const* name : {"convolution.sparse_3x3", "matrix_multiply.sparse_37x72x64_t_relu"}) {
+    for (char const* name :
+         {"convolution.sparse_3x3", "matrix_multiply.sparse_37x72x64_t_relu", "convolution.sparse_int8_1x1_odd"}) {
         take(name);
         SCOPED_TRACE(name);
         ops::Config const config = tactic->configs(layer.problem).at(0);

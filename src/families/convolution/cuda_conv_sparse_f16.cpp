@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP16 convolutions with filters that follow 2:4 along their channels.
+// Convolutions of FP16 and i8 with filters that follow 2:4 along their channels.
 #include "base/round.h"
 #include "families/convolution/cuda_conv_wgmma.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
 #include "ops/convolution/op.h"
 #include "tactic/sparsity.h"
@@ -13,7 +14,6 @@ namespace {
 namespace sparse = cuda::gemm_sparse;
 
 constexpr size_t kMostConfigs = 6;
-constexpr int64_t kLeastChannels = 32; // half of a step
 
 // A config's numbers.
 enum ConfigField
@@ -35,7 +35,12 @@ Config configOf(sparse::Spec const& s)
 sparse::Spec baseOf(Problem const& p)
 {
     sparse::Spec s;
-    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    if (p.inputs[0].type == DataType::kInt8) {
+        s.integers = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+        s.bias = false;
+    } else {
+        static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    }
     return s;
 }
 
@@ -53,9 +58,16 @@ char const* specOf(Problem const& p, Config const& c, sparse::Spec& s)
     return sparse::unsupported(s);
 }
 
+// Of x, the filters, the residual and y.
+DataType typeOf(sparse::Spec const& s)
+{
+    return s.integers ? DataType::kInt8 : DataType::kHalf;
+}
+
 sparse::Shape shapeOf(sparse::Spec const& s, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
 {
-    return wgmmaShape(s.image, DataType::kHalf, DataType::kHalf, g, pixelX, pixelY);
+    DataType const t = typeOf(s);
+    return wgmmaShape(s.image, t, t, g, pixelX, pixelY);
 }
 
 char const* unsupportedGeometry(sparse::Spec const& s, Geometry const& g)
@@ -91,11 +103,13 @@ Support supports(Problem const& p, Arithmetic a)
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
         return Support::no("takes one group");
     TensorSpec const& w = p.inputs[1];
-    if (w.dims[1] < kLeastChannels)
-        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
-                           std::to_string(sparse::kStepK) + " that a step has");
+    int64_t const step = baseOf(p).stepK();
+    if (w.dims[1] < step / 2)
+        return Support::no("needs " + std::to_string(step / 2) + " channels or more, of " + std::to_string(step) +
+                           " that a step has");
     if (configs(p).empty())
-        return Support::no("TMA cannot read such an image");
+        return Support::no(a == Arithmetic::kInt8 ? "TMA cannot read such an image, or its sums make no i8"
+                                                  : "TMA cannot read such an image");
     if (!isTwoOfFour({w.type, w.dims, const_cast<void*>(w.constant->data())}, 1))
         return Support::no("its filters do not follow 2:4 along their channels");
     return Support::yes();
@@ -115,20 +129,24 @@ class SparseKernels final : public SpecKernels<sparse::Spec>
 public:
     SparseKernels(Problem const& p, sparse::Spec const& spec) : SpecKernels(p, sparse::kKernel, spec) {}
     Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    bool readsOnDevice(size_t i) const override { return i != 1 && SpecKernels::readsOnDevice(i); }
+    bool readsOnDevice(size_t i) const override { return i != 1 && (spec_.integers || SpecKernels::readsOnDevice(i)); }
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
 };
 
 Result<std::vector<std::string>> SparseKernels::pack(Problem const& p) const
 {
     TensorSpec const& w = p.inputs[1];
-    int64_t const channels = roundUp(w.dims[1], sparse::kStepK), k = w.dims[2] * w.dims[3] * channels;
+    int64_t const channels = roundUp(w.dims[1], spec_.stepK()), k = w.dims[2] * w.dims[3] * channels;
     std::string const dense = packFilters(w, w.dims[0], k, placeByPixels, channels);
     std::optional<std::string> packed =
-        sparse::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), w.dims[0], k);
+        spec_.integers ? sparse::packSparse(reinterpret_cast<int8_t const*>(dense.data()), w.dims[0], k)
+                       : sparse::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), w.dims[0], k);
     if (!packed)
         return notTwoOfFour(node_.name, "its filters, along their channels");
-    return std::vector<std::string>{packBias(p, roundUp8(w.dims[0])), std::move(*packed)};
+    std::vector<std::string> parts{std::move(*packed)};
+    if (!spec_.integers)
+        parts.push_back(packBias(p, roundUp8(w.dims[0])));
+    return parts;
 }
 
 Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
@@ -142,14 +160,18 @@ Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
     int64_t const pixelX = x.pixelStride();
     sparse::Launch l = sparse::launch(spec_, shapeOf(spec_, g, pixelX, y.pixelStride()), launch.multiprocessors());
     if (spec_.image)
-        readInPlace(l.q, g, pixelX, sizeOf(DataType::kHalf));
-    setOutput(l.args, args, launch.packed(0));
-    l.args.weights = launch.packed(1);
+        readInPlace(l.q, g, pixelX, spec_.operandBytes());
+    setOutput(l.args, args, spec_.integers ? nullptr : launch.packed(1));
+    if (spec_.integers) {
+        l.args.end = integerEndArgs(args);
+        l.args.channels = int32_t(g.k);
+    }
+    l.args.weights = launch.packed(0);
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, x.data));
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
-    if (!spec_.residual)
+    if (!spec_.hasResidual())
         return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &l.args});
-    l.y.strides[0] = uint64_t(l.args.ldResidual * sizeOf(DataType::kHalf));
+    l.y.strides[0] = uint64_t(l.args.ldResidual * spec_.operandBytes());
     l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
     return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &mapResidual, &l.args});

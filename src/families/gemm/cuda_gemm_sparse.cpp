@@ -3,6 +3,7 @@
 
 #include "base/round.h"
 #include "families/elementwise/cuda_epilogue.h"
+#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm.h"
 #include "families/gemm/cuda_gemm_wgmma_pack.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
@@ -18,15 +19,20 @@ using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
 constexpr size_t kMostConfigs = 6;
-constexpr int64_t kLeastK = 32; // half of a step
 
 // All but the tile.
 kernel::Spec baseOf(Problem const& p)
 {
     kernel::Spec s;
+    auto const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
+    if (p.inputs[0].type == DataType::kInt8) {
+        s.integers = integerEndOf(p, epilogue);
+        s.bias = false;
+        return s;
+    }
     s.bias = isPresent(p, Epilogue::kBias);
     s.residual = isPresent(p, Epilogue::kResidual);
-    s.activation = epilogueActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    s.activation = epilogueActivation(epilogue.activation);
     s.activateLast = true;
     return s;
 }
@@ -76,7 +82,7 @@ public:
         : CudaKernels(wholeSource(kernel::kKernel, spec)), node_(*p.node), spec_(spec)
     {}
     Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    bool readsOnDevice(size_t i) const override { return i != 1 && i != size_t(Epilogue::kBias); }
+    bool readsOnDevice(size_t i) const override { return i != 1 && (spec_.integers || i != size_t(Epilogue::kBias)); }
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
 
 private:
@@ -88,10 +94,12 @@ Result<std::vector<std::string>> SparseKernels::pack(Problem const& p) const
 {
     Geometry const g = geometryOf(p, false);
     bool const alongK = isBAlongK(node_);
-    int64_t const k = roundUp(g.k, kernel::kStepK);
-    std::string const dense =
-        gemm_f16::packMatrices(*p.inputs[1].constant, {alongK ? g.n : g.k, alongK ? g.k : g.n, k, 2, !alongK});
-    std::optional<std::string> packed = kernel::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), g.n, k);
+    int64_t const k = roundUp(g.k, spec_.stepK());
+    std::string const dense = gemm_f16::packMatrices(
+        *p.inputs[1].constant, {alongK ? g.n : g.k, alongK ? g.k : g.n, k, spec_.operandBytes(), !alongK});
+    std::optional<std::string> packed =
+        spec_.integers ? kernel::packSparse(reinterpret_cast<int8_t const*>(dense.data()), g.n, k)
+                       : kernel::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), g.n, k);
     if (!packed)
         return notTwoOfFour(node_.name, "those of its second operand, along the summed dimension");
     std::vector<std::string> parts{std::move(*packed)};
@@ -114,9 +122,11 @@ Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
     kernel::Launch l = kernel::launch(spec_, shape, launch.multiprocessors());
     l.args.weights = launch.packed(0);
     l.args.bias = spec_.bias ? static_cast<float const*>(launch.packed(1)) : nullptr;
+    if (spec_.integers)
+        l.args.end = integerEndArgs(args);
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, args.inputs[0].data));
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, args.outputs[0].data));
-    if (!spec_.residual)
+    if (!spec_.hasResidual())
         return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, args.inputs[size_t(Epilogue::kResidual)].data));
     return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &mapResidual, &l.args});
@@ -124,7 +134,7 @@ Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supports(Problem const& p)
+Support supports(Problem const& p, DataType factors)
 {
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("its instructions (sparse wgmma) exist on GPUs of compute capability 9.0");
@@ -132,32 +142,34 @@ Support supports(Problem const& p)
         return s;
     if (Support const s = supportsAllColumns(p); !s.ok)
         return s;
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-        if (p.inputs[i].present && p.inputs[i].type != DataType::kHalf)
-            return Support::no(std::string("computes in FP16, input ") + std::to_string(i) + " is " +
+    // Of i8 these are the factors; what its end reads has types of its own.
+    for (size_t i = 0; i < (factors == DataType::kInt8 ? 2 : p.inputs.size()); ++i)
+        if (p.inputs[i].present && p.inputs[i].type != factors)
+            return Support::no(std::string("multiplies ") + nameOf(factors) + ", input " + std::to_string(i) + " is " +
                                nameOf(p.inputs[i].type));
     if (!p.inputs[1].constant)
         return Support::no("the second operand is no constant");
-    if (isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
+    if (factors == DataType::kHalf && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias that is no constant");
     if (p.node->attrsAs<matrix_multiply::Attrs>().a == MatrixOperation::kTranspose)
         return Support::no("the first operand is transposed");
+    kernel::Spec const spec = baseOf(p);
     for (bool const most : {false, true}) {
         Geometry const g = geometryOf(p, most);
         bool isOne = false;
         kernel::Shape const shape = shapeOf(*p.node, g, &isOne);
         if (!isOne)
             return Support::no("collections that have their own second operands");
-        if (shape.k < kLeastK)
-            return Support::no("sums fewer than " + std::to_string(kLeastK) + " products");
+        if (shape.k < spec.stepK() / 2)
+            return Support::no("sums fewer than " + std::to_string(spec.stepK() / 2) + " products");
         if (shape.m > 0)
-            if (char const* const why = kernel::unsupported(kernel::Spec(), shape))
+            if (char const* const why = kernel::unsupported(spec, shape))
                 return Support::no(why);
     }
     Geometry const g = geometryOf(p, false);
     bool const alongK = isBAlongK(*p.node);
     Extents const stored = alongK ? Extents{g.n, g.k} : Extents{g.k, g.n};
-    if (!isTwoOfFour({DataType::kHalf, stored, const_cast<void*>(p.inputs[1].constant->data())}, alongK ? 1 : 0))
+    if (!isTwoOfFour({factors, stored, const_cast<void*>(p.inputs[1].constant->data())}, alongK ? 1 : 0))
         return Support::no("the second operand does not follow 2:4 along the summed dimension");
     return configs(p).empty() ? Support::no("nothing to do") : Support::yes();
 }

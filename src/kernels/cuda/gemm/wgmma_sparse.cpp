@@ -5,12 +5,13 @@
 
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/common/prelude.h"
 
 namespace tw::cuda::gemm_sparse {
 
 namespace {
 
-constexpr int64_t kBarrierBytes = 256, kRowBytes = 128; // a pixel's 64 channels or filters
+constexpr int64_t kBarrierBytes = 256;
 constexpr int kMostStages = 12;
 
 // A dense kernel whose maps, sizes and strides are the same, but for the pixels of one copy.
@@ -19,6 +20,9 @@ gemm_f16::Spec denseOf(Spec const& s)
     gemm_f16::Spec d;
     static_cast<Epilogue&>(d) = s;
     d.image = s.image;
+    d.integers = s.integers;
+    if (s.integers)
+        d.bias = d.residual = false;
     d.copies = true;
     return d;
 }
@@ -28,27 +32,27 @@ gemm_f16::Spec denseOf(Spec const& s)
 int64_t Spec::stageBytes() const
 {
     constexpr int64_t kUnit = 1024;
-    return ceilDiv(tileQ * kStepBytes + tileP / kBlockRows * kBlockBytes, kUnit) * kUnit;
+    return ceilDiv(tileQ * kStepBytes + tileP / kBlockRows * blockBytes(operandBytes()), kUnit) * kUnit;
 }
 
 int64_t Spec::sharedBytes() const
 {
-    return gemm_f16::kStagesAlignment + stages * stageBytes() + int64_t(tileP / 64) * tileQ * kRowBytes + kBarrierBytes;
+    return gemm_f16::kStagesAlignment + stages * stageBytes() + int64_t(tileP) * tileQ * operandBytes() + kBarrierBytes;
 }
 
 int Spec::blocksPerMultiprocessor() const
 {
-    constexpr int kOtherRegisters = 44; // of a thread, beside its sums
+    int const otherRegisters = integers ? 56 : 44; // of a thread, beside its sums
     int64_t const byShared = kSharedLimit / (sharedBytes() + 1024),
-                  byRegisters = 65536 / (threads() * (sums() + kOtherRegisters));
+                  byRegisters = 65536 / (threads() * (sums() + otherRegisters));
     return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 2));
 }
 
 std::string Spec::name() const
 {
-    return std::string(image ? "conv" : "gemm") + "_f16_sparse_" + std::to_string(tileP) + "x" + std::to_string(tileQ) +
-           "x" + std::to_string(kStepK) + "_s" + std::to_string(stages) +
-           (multicast > 1 ? "_multicast" + std::to_string(multicast) : "") + "_sm90a";
+    return std::string(image ? "conv" : "gemm") + (integers ? "_i8_" + integers->name() : "_f16") + "_sparse_" +
+           std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
+           std::to_string(stages) + (multicast > 1 ? "_multicast" + std::to_string(multicast) : "") + "_sm90a";
 }
 
 char const* unsupported(Spec const& s)
@@ -65,7 +69,12 @@ char const* unsupported(Spec const& s)
     if (s.stages < 2 || s.stages > kMostStages || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single || !s.aligned)
-        return "FP16, in rows of whole 16 bytes";
+        return "FP16 or i8, in rows of whole 16 bytes";
+    if (s.integers && (s.tileP == 64 || s.tileQ % 32))
+        return "tiles of i8 have 128 or 256 filters, and pixels in steps of 32";
+    if (s.integers && (s.integers->store != DataType::kInt8 || s.integers->table ||
+                       (s.integers->residual && s.integers->residualType != DataType::kInt8)))
+        return "sums of i8 make i8, without a table, with a residual of i8";
     return nullptr;
 }
 
@@ -73,13 +82,22 @@ std::string source(Spec const& s)
 {
     int const columns = s.tileP == 64 ? s.tileQ / 2 : s.tileQ; // of a group
     std::string const map = "const __grid_constant__ TensorMap ";
-    return include("kernels/cuda/common/hopper.cuh") + wgmmaSparseSource(columns) + constant("TILE_P", s.tileP) +
-           constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) + constant("MULTICAST", s.multicast) +
-           constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-           constant("BLOCK_BYTES", kBlockBytes) + constant("ELEMENT_BYTES", kElementBytes) + flag("IMAGE", s.image) +
-           flag("REDISTRIBUTE", s.redistributes()) + epilogueConstants(s, 64) + "#define TW_PARAMETERS " +
-           (s.residual ? map + "mapResidual, " : "") + "\n#define TW_RESIDUAL " +
-           (s.residual ? "&mapResidual" : "nullptr") + "\n" + include("kernels/cuda/gemm/wgmma_sparse.cuh");
+    std::string text = include("kernels/cuda/common/hopper.cuh") + wgmmaSparseSource(columns, s.integers.has_value()) +
+                       constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
+                       constant("MULTICAST", s.multicast) + constant("THREADS", s.threads()) +
+                       constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("STEP_K", s.stepK()) +
+                       constant("BLOCK_BYTES", blockBytes(s.operandBytes())) +
+                       constant("ELEMENT_BYTES", kElementBytes) + type("Sum", s.integers ? "i32" : "float") +
+                       flag("INTEGERS", s.integers.has_value()) + flag("IMAGE", s.image) +
+                       flag("REDISTRIBUTE", s.redistributes());
+    if (s.integers)
+        text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", 64) + flag("BIAS", false) +
+                flag("RESIDUAL", s.hasResidual()) + flag("ACTIVATE_LAST", true) + flag("ALIGNED", true) +
+                integerEndSource(*s.integers) + include("kernels/cuda/gemm/wgmma_sparse_integers.cuh");
+    else
+        text += epilogueConstants(s, 64) + include("kernels/cuda/gemm/wgmma_sparse_halves.cuh");
+    return text + "#define TW_PARAMETERS " + (s.hasResidual() ? map + "mapResidual, " : "") + "\n#define TW_RESIDUAL " +
+           (s.hasResidual() ? "&mapResidual" : "nullptr") + "\n" + include("kernels/cuda/gemm/wgmma_sparse.cuh");
 }
 
 char const* unsupported(Spec const& s, Shape const& g)
@@ -89,7 +107,7 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.batch != 1)
         return "takes one matrix";
     Shape dense = g;
-    dense.ldb = kStepK; // b is packed
+    dense.ldb = s.stepK(); // b is packed
     return gemm_f16::unsupported(denseOf(s), dense);
 }
 
@@ -126,11 +144,12 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     int const columns = s.tileP == 64 ? s.tileQ / 2 : s.tileQ;
     double const instructions = double(s.tileP) / 64 * s.tileQ / columns * 2; // of a step
     double const products = instructions * std::max(columns / 2.0, columns / 2.0 + 16) / 0.9;
-    double const loaded = double(s.tileP) / kBlockRows * kBlockBytes + double(s.tileQ) / s.multicast * kStepBytes;
+    double const loaded = double(s.tileP) / kBlockRows * double(blockBytes(s.operandBytes())) +
+                          double(s.tileQ) / s.multicast * kStepBytes;
     double const through = std::max(products, loaded / kBytesPerClock);
     double const main =
         std::max(double(l.args.steps * each) * through, double(rounds * ceilDiv(l.args.steps, s.stages)) * kLatency);
-    double const write = double(s.tileP) * s.tileQ * 2 / 16;
+    double const write = double(s.tileP) * s.tileQ * 2 / 16; // of i8 16 ends a clock
     return (2400 + main + write * double(rounds)) / kClocksPerUs;
 }
 

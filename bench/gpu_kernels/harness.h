@@ -93,6 +93,7 @@ void gemmInt8Cases(std::vector<Case>& cases);
 void attentionCases(std::vector<Case>& cases);
 void stemCases(std::vector<Case>& cases);
 void convCases(std::vector<Case>& cases);
+void sparseCases(std::vector<Case>& cases);
 
 std::string fileOf(std::string const& folder, std::string const& source);
 

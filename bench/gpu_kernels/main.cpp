@@ -126,6 +126,7 @@ int main(int argc, char** argv)
     bench::attentionCases(all);
     bench::stemCases(all);
     bench::convCases(all);
+    bench::sparseCases(all);
     for (bench::Case const& c : all)
         if (argc < 4 || c.label.find(argv[3]) != std::string::npos)
             cases.push_back(c);

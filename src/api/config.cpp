@@ -89,15 +89,13 @@ Result<void> setIterations(int32_t& field, int32_t value, char const* what)
     return {};
 }
 
-// Takes what no engine of ours can promise out of `flags`: safety with an error, sparsity with a warning.
-BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags, BuilderFlags before)
+// Takes what no engine of ours can promise out of `flags`: safety, with an error.
+BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags)
 {
     if (flags & bit(BuilderFlag::kSAFETY_SCOPE)) {
         reportStub(reporter, Stub::safety_IBuilderConfig_setFlag, "kSAFETY_SCOPE");
         flags &= ~bit(BuilderFlag::kSAFETY_SCOPE);
     }
-    if (flags & ~before & bit(BuilderFlag::kSPARSE_WEIGHTS))
-        warnStub(reporter, Stub::sparsity_IBuilderConfig_setFlag, "kSPARSE_WEIGHTS");
     return flags;
 }
 
@@ -164,7 +162,7 @@ void IBuilderConfig::setFlags(BuilderFlags builderFlags) noexcept
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkMask<BuilderFlag>(builderFlags, "setFlags"));
-        c.flags = withoutMissing(c.reporter, builderFlags, c.flags);
+        c.flags = withoutMissing(c.reporter, builderFlags);
         return {};
     });
 }
@@ -185,7 +183,7 @@ void IBuilderConfig::setFlag(BuilderFlag builderFlag) noexcept
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkEnum(builderFlag, "setFlag"));
-        c.flags = withoutMissing(c.reporter, c.flags | bit(builderFlag), c.flags);
+        c.flags = withoutMissing(c.reporter, c.flags | bit(builderFlag));
         return {};
     });
 }

@@ -37,14 +37,4 @@ void reportStub(Reporter& reporter, Stub stub, std::string const& detail) noexce
     guardedVoid(reporter, [&]() -> Result<void> { return missing(kNames[static_cast<int>(stub)], detail); });
 }
 
-void warnStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
-{
-    guardedVoid(reporter, [&]() -> Result<void> {
-        StubName const& name = kNames[static_cast<int>(stub)];
-        reporter.warning(std::string(name.method) + " (" + detail + "): the feature '" + name.feature +
-                         "' is not part of this version yet; engines are built without it");
-        return {};
-    });
-}
-
 } // namespace tw::api

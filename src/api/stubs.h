@@ -20,7 +20,5 @@ enum class Stub
 
 // One error (kUNSUPPORTED_STATE) that names the method and, in `detail`, the argument that asks for the feature.
 void reportStub(Reporter& reporter, Stub stub, std::string const& detail = "") noexcept;
-// The same as a warning, where the call is a permission that may stay unused.
-void warnStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept;
 
 } // namespace tw::api

@@ -75,12 +75,6 @@ std::string joined(std::vector<std::string> const& names)
     return text;
 }
 
-// Names of tactics that compute with sparse weights have the word among their parts.
-bool isSparseTactic(std::string const& name)
-{
-    return name.find("_sparse_") != std::string::npos;
-}
-
 } // namespace
 
 std::vector<std::string> sparseLayers(ir::Graph const& imported)
@@ -103,7 +97,7 @@ std::vector<std::string> sparsityLines(std::vector<std::string> const& layers, i
         if (found == 0)
             continue;
         eligible.push_back(n.name);
-        if (i < chosen.steps.size() && isSparseTactic(chosen.steps[i].choice.name))
+        if (i < chosen.steps.size() && ops::isSparseTactic(chosen.steps[i].choice.name))
             picked.push_back(n.name);
     }
     for (std::string const& layer : layers) // of loops and branches, or of a node that goes by another name

@@ -47,4 +47,17 @@ bool isTwoOfFour(TensorRef const& weights, int axis)
     return false;
 }
 
+bool isSparseTactic(std::string_view name)
+{
+    return name.find("_sparse_") != std::string_view::npos;
+}
+
+Error notTwoOfFour(std::string const& layer, char const* what)
+{
+    return invalidArgument(
+        "layer '" + layer + "' was built for weights that follow 2:4 (BuilderFlag::kSPARSE_WEIGHTS): " + what +
+        ", have more than two elements other than zero among four neighbours. Give it weights with the "
+        "pattern, or build the engine without that flag");
+}
+
 } // namespace tw::ops

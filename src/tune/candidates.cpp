@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/op_def.h"
+#include "tactic/sparsity.h"
 #include "tune/phases.h"
 #include "tune/rivals.h"
 
@@ -41,7 +42,8 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
         if ((options.winograd || t->rounding() != ops::Rounding::kWinograd) &&
-            (options.tf32 || t->rounding() != ops::Rounding::kTf32) && (options.sources & bitOf(t->source())))
+            (options.tf32 || t->rounding() != ops::Rounding::kTf32) &&
+            (options.sparse || !ops::isSparseTactic(t->name())) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -13,6 +13,7 @@
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
 #include "tactic/cuda_library.h"
+#include "tactic/sparsity.h"
 #include "tune/candidates.h"
 
 namespace tw::tune {
@@ -154,6 +155,23 @@ std::string pointsKey(std::span<Point const> points)
     return "|checked at " + std::to_string(points.size()) + " more " + hex(h.value());
 }
 
+namespace {
+
+// Whether a sparse tactic takes the weights, by which alone problems may differ.
+bool takesSparse(ops::Problem problem, std::span<ops::Tactic const* const> tactics)
+{
+    for (ops::Tactic const* t : tactics)
+        if (ops::isSparseTactic(t->name()))
+            for (ops::Formats const& f : t->formats(problem)) {
+                ops::setFormats(problem, f);
+                if (t->supports(problem).ok)
+                    return true;
+            }
+    return false;
+}
+
+} // namespace
+
 std::string cacheKey(ops::Problem const& problem, Options const& options)
 {
     bool const isCuda = options.backend == ops::Backend::kCuda;
@@ -167,6 +185,8 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     Hasher ids;
     for (ops::Tactic const* t : tactics)
         ids.number(t->id());
+    if (takesSparse(problem, tactics))
+        key += "|2:4";
     key += "|tactics " + hex(ids.value());
     cuda::Target const* target = isCuda ? options.cuda : nullptr;
     if (!target)

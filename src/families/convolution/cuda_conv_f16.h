@@ -37,6 +37,8 @@ struct Algorithm
 // wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32, i8.
 extern Algorithm const kWgmma;
+// The same for filters that follow 2:4 along their channels (tactic/sparsity.h). FP16, i8.
+extern Algorithm const kSparse;
 // mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
 extern Algorithm const kMma;
 // The same for few channels in linear format: a network's first layer.

@@ -4,8 +4,8 @@
 
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_wgmma.h"
 #include "families/elementwise/cuda_integer_end.h"
-#include "kernels/cuda/gemm/wgmma.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::conv_f16 {
@@ -76,15 +76,6 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     return gemm::unsupported(s);
 }
 
-// A window of one position that touches every pixel once.
-bool isProduct(Geometry const& g)
-{
-    bool product = true;
-    for (int i = 1; i < 3; ++i)
-        product = product && g.window[i] == 1 && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
-    return product;
-}
-
 // What x and w are, and y.
 struct Types
 {
@@ -101,51 +92,16 @@ Types typesOf(gemm::Spec const& s)
 // Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels.
 gemm::Shape shapeOf(gemm::Spec const& spec, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
 {
-    gemm::Shape s;
     Types const t = typesOf(spec);
-    int64_t const channels = pixelOf(t.x, g.c), filters = pixelOf(t.y, g.k);
-    if (spec.image) {
-        gemm::Image i;
-        i.n = g.batch;
-        i.h = g.in[1];
-        i.w = g.in[2];
-        i.c = channels;
-        i.r = g.window[1];
-        i.s = g.window[2];
-        i.outH = g.out[1];
-        i.outW = g.out[2];
-        i.strideH = int(g.stride[1]);
-        i.strideW = int(g.stride[2]);
-        i.padH = int(g.before[1]);
-        i.padW = int(g.before[2]);
-        i.dilationH = int(g.dilation[1]);
-        i.dilationW = int(g.dilation[2]);
-        s = gemm::imageShape(i, filters);
-    } else {
-        s.m = g.batch * g.out[1] * g.out[2];
-        s.n = filters;
-        s.k = g.c;
-        s.lda = pixelX ? pixelX : channels;
-        s.ldb = channels;
-    }
-    s.ldy = pixelY ? pixelY : filters;
-    return s;
+    return wgmmaShape(spec.image, t.x, t.y, g, pixelX, pixelY);
 }
 
 char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
 {
-    if (g.batch == 0 || g.out[1] == 0 || g.out[2] == 0)
+    if (isEmpty(g))
         return nullptr; // nothing is launched
-    if (spec.image) {
-        // The corners of the box of filter origins are numbers of 8 bits.
-        for (int i = 1; i < 3; ++i) {
-            int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
-            if (g.before[i] < -127 || upper < -128 || upper > 127)
-                return "TMA's padding ends at 127";
-        }
-    } else if (!isProduct(g)) {
-        return "a window of one position makes a product";
-    }
+    if (char const* const why = unsupportedWindow(spec.image, g))
+        return why;
     return gemm::unsupported(spec, shapeOf(spec, g));
 }
 
@@ -156,11 +112,6 @@ bool areInPlace(Problem const& p)
     return w[1] == pixelOf(p.inputs[1].type, w[1]) && w[2] * w[3] == 1;
 }
 
-int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)
-{
-    return (r * w[3] + s) * channels + c;
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
@@ -168,7 +119,7 @@ std::vector<Config> configs(Problem const& p)
     std::vector<Config> list;
     auto add = [&](bool image, size_t most) {
         base.image = image;
-        if (optimum.batch * optimum.out[1] * optimum.out[2] == 0 || (!image && !isProduct(maximum)))
+        if (isEmpty(optimum) || (!image && !isProduct(maximum)))
             return;
         gemm::Shape const shape = shapeOf(base, optimum);
         for (gemm::Spec const& s : gemm::candidates(base, shape, p.cuda->multiprocessors, most))
@@ -198,7 +149,7 @@ double estimate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     Geometry const g = geometryOf(p, false);
-    if (specOf(p, config, spec) || g.batch * g.out[1] * g.out[2] == 0)
+    if (specOf(p, config, spec) || isEmpty(g))
         return 0;
     return gemm::estimateUs(spec, shapeOf(spec, g), p.cuda->multiprocessors);
 }
@@ -228,7 +179,7 @@ Result<std::vector<std::string>> WgmmaKernels::pack(Problem const& p) const
     if (!spec_.integers)
         parts.push_back(packBias(p, roundUp8(w.dims[0])));
     if (!isInPlace_)
-        parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
+        parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeByPixels, channels));
     return parts;
 }
 
@@ -240,14 +191,8 @@ Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
         return unsupported(why);
     int64_t const pixelX = x.pixelStride();
     gemm::Launch l = gemm::launch(spec_, shapeOf(spec_, g, pixelX, y.pixelStride()), launch.multiprocessors());
-    if (spec_.image) { // x as it is: gaps, if any, read as zeros
-        l.p.dims[0] = uint64_t(g.c);
-        uint64_t stride = uint64_t(pixelX * spec_.operandBytes());
-        for (int i = 0; i < 3; ++i) {
-            l.p.strides[i] = stride;
-            stride *= l.p.dims[i + 1];
-        }
-    }
+    if (spec_.image)
+        readInPlace(l.p, g, pixelX, spec_.operandBytes());
     (spec_.swap ? l.p : l.q).dims[spec_.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
     void const* const filters = isInPlace_ ? args.inputs[1].data : launch.packed(spec_.integers ? 0 : 1);
     TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec_.swap ? filters : x.data));

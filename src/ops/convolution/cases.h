@@ -8,6 +8,7 @@ namespace tw::ops::convolution {
 
 void epilogueCases(CaseList& list);
 void int8Cases(CaseList& list);
+void sparseCases(CaseList& list);
 void transposedCases(CaseList& list);
 void windowCases(CaseList& list);
 

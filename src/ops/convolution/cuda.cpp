@@ -17,6 +17,8 @@ using conv_f16::tactic;
 using enum conv_f16::Arithmetic;
 
 constexpr CudaTactic kWgmma = tactic<conv_f16::kWgmma, kHalf>("convolution_f16_wgmma_sm90a");
+constexpr CudaTactic kSparse = tactic<conv_f16::kSparse, kHalf>("convolution_f16_sparse_wgmma_sm90a");
+constexpr CudaTactic kSparseInt8 = tactic<conv_f16::kSparse, kInt8>("convolution_i8_sparse_wgmma_sm90a");
 constexpr CudaTactic kStrips = tactic<conv_f16::kDepthwiseStrips, kHalf>("convolution_f16_depthwise_strips_sm80");
 constexpr CudaTactic kStripsF32 = tactic<conv_f16::kDepthwiseStrips, kFloat>("convolution_f32_depthwise_strips_sm80");
 constexpr CudaTactic kTile = tactic<conv_f16::kDepthwiseTile, kHalf>("convolution_f16_depthwise_tile_sm80");
@@ -57,11 +59,11 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 std::span<Tactic const* const> cudaTactics()
 {
     static constexpr Tactic const* kList[] = {
-        &kWgmmaInt8,      &kWgmma,         &kStrips,       &kStripsF32, &kTile,        &kDepthwise,
-        &kStem,           &kNchw,          &kMma,          &kWgmmaTf32, &kTileF32,     &kDepthwiseF32,
-        &kStemTf32,       &kNchwTf32,      &kProductsTf32, &kNchwF32,   &kProductsF32, &kTransposed,
-        &kTransposedTf32, &kTransposedF32, &kNd,           &kNdTf32,    &kNdF32,       &kDepthwiseI8,
-        &kStemI8,         &kNdI8,          &kCudnn,        &kCudnnTf32, &kPlain};
+        &kWgmmaInt8,     &kSparse,    &kSparseInt8,   &kWgmma,   &kStrips,      &kStripsF32,  &kTile,
+        &kDepthwise,     &kStem,      &kNchw,         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,
+        &kStemTf32,      &kNchwTf32,  &kProductsTf32, &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32,
+        &kTransposedF32, &kNd,        &kNdTf32,       &kNdF32,   &kDepthwiseI8, &kStemI8,     &kNdI8,
+        &kCudnn,         &kCudnnTf32, &kPlain};
     return kList;
 }
 

@@ -8,6 +8,7 @@ namespace tw::ops::matrix_multiply {
 
 void epilogueCases(CaseList& list);
 void int8Cases(CaseList& list);
+void sparseCases(CaseList& list);
 void connectedCases(CaseList& list);
 void normCases(CaseList& list);
 void gatedCases(CaseList& list);

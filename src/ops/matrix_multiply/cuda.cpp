@@ -2,6 +2,7 @@
 #include "families/gemm/cuda_cublaslt.h"
 #include "families/gemm/cuda_gemm_f32.h"
 #include "families/gemm/cuda_gemm_i8.h"
+#include "families/gemm/cuda_gemm_sparse.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "families/gemm/cuda_gemv_i8.h"
 #include "families/gemm/cuda_product_norm.h"
@@ -20,6 +21,8 @@ constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
                                 nullptr,
                                 product_norm::estimate};
 constexpr CudaTactic kHalf = gemmTactic<GemmAlgorithm::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
+constexpr CudaTactic kSparse = gemm_sparse::tactic<DataType::kHalf>("matrix_multiply_f16_sparse_wgmma_sm90a", 1);
+constexpr CudaTactic kSparseInt8 = gemm_sparse::tactic<DataType::kInt8>("matrix_multiply_i8_sparse_wgmma_sm90a", 1);
 constexpr CudaTactic kInt8 = gemmTactic<GemmAlgorithm::kInt8>("matrix_multiply_i8_wgmma_sm90a", 1);
 constexpr CudaTactic kHalfMma = gemmTactic<GemmAlgorithm::kHalfMma>("matrix_multiply_f16_mma_sm80", 1);
 constexpr CudaTactic kTf32 = gemmTactic<GemmAlgorithm::kTf32>("matrix_multiply_tf32_wgmma_sm90a", 1);
@@ -37,9 +40,9 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kNorm,  &kNormApart, &kInt8,     &kHalf,         &kHalfMma,
-                                              &kTf32,  &kTf32x3,    &kTf32Mma,  &kF32Mma,       &kF32,
-                                              &kI8Mma, &kI8Vectors, &kCublasLt, &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNorm,    &kNormApart, &kSparse,   &kSparseInt8,   &kInt8,   &kHalf,
+                                              &kHalfMma, &kTf32,      &kTf32x3,   &kTf32Mma,      &kF32Mma, &kF32,
+                                              &kI8Mma,   &kI8Vectors, &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

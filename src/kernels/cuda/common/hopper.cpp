@@ -48,6 +48,25 @@ std::string wgmmaIntegersSource(int n)
     return wgmmaOf(n, "k32.s32.s8.s8", "", "i32", "r");
 }
 
+std::string wgmmaSparseSource(int n, bool integers)
+{
+    int const count = n / 2;
+    std::string registers, operands;
+    for (int i = 0; i < count; ++i) {
+        registers += (i ? ", %" : "%") + std::to_string(i);
+        operands += std::string(i ? ", " : "") + (integers ? "\"+r\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+    }
+    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
+    return std::string("template <int SELECTOR>\nTW_INLINE void wgmmaSparse(") + (integers ? "i32" : "float") +
+           " (&d)[" + std::to_string(count) + "], u64 p, u64 q, u32 places, int keep)\n{\n" +
+           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(4) +
+           ", 0;\\nwgmma.mma_async.sp.sync.aligned.m64n" + std::to_string(n) +
+           (integers ? "k64.s32.s8.s8 {" : "k32.f32.f16.f16 {") + registers + "}, " + arg(0) + ", " + arg(1) + ", " +
+           arg(2) + ", " + arg(3) + ", k" + (integers ? "" : ", 1, 1, 0, 0") + ";\\n}\"\n        : " + operands +
+           "\n        : \"l\"(p), \"l\"(q), \"r\"(places), \"n\"(SELECTOR), "
+           "\"r\"(keep));\n}\n";
+}
+
 std::string wgmmaRegistersSource(int n, bool transposedQ)
 {
     int const count = n / 2;

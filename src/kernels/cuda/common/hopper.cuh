@@ -102,12 +102,36 @@ TW_INLINE void storeMatrix4(u32 at, u32 const (&r)[4])
                  "r"(r[2]), "r"(r[3])
                  : "memory");
 }
+// Each 8 x 8 block transposed on its way.
+TW_INLINE void storeMatrix4Transposed(u32 at, u32 const (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(r[0]),
+                 "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
 // Pixels from (w, h, n) on, each moved by the filter's tap.
 TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH)
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
                  "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to),
                  "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n), "h"(tapW), "h"(tapH)
+                 : "memory");
+}
+
+TW_INLINE void copyPixelsTo(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH,
+                            u16 mask)
+{
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;" ::"r"(to),
+        "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n), "h"(tapW), "h"(tapH), "h"(mask)
+        : "memory");
+}
+// Bytes as they are, in steps of 16.
+TW_INLINE void copyBytes(u32 to, void const* from, u32 bytes, u32 bar)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(bar)
                  : "memory");
 }
 
@@ -144,6 +168,11 @@ TW_INLINE void wgmmaWait()
 TW_INLINE u64 descriptor(u32 at, u32 leading)
 {
     return u64((at & 0x3FFFF) >> 4) | u64(leading >> 4) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62;
+}
+// Rows of 32 bytes in blocks of 8 rows of 16 bytes, not swizzled: the first 16 bytes of 64 rows, then the others.
+TW_INLINE u64 blockDescriptor(u32 at)
+{
+    return u64((at & 0x3FFFF) >> 4) | u64(1024 >> 4) << 16 | u64(128 >> 4) << 32;
 }
 
 } // namespace tw::cuda

@@ -19,6 +19,14 @@ constexpr bool isIntegersColumns(int n)
 {
     return n % 16 == 0 || n == 8 || n == 24;
 }
+// template <int SELECTOR> wgmmaSparse(float (&d)[n / 2], u64 descriptorP, u64
+// descriptorQ, u32 places, int keep): d = P Q + (keep ? d : 0) for P [64, 32]
+// of FP16 that follows 2:4, stored [64, 16], and Q [n, 32], k contiguous in
+// both. `places` of the lanes 0 and 1 (SELECTOR 0) or 2 and 3 (1) of each four
+// say where in k P's elements stand (kernels/cuda/gemm/sparse_weights.h). Of
+// `integers` d is i32, P [64, 64], Q [n, 64], SELECTOR 0 for all lanes, and n:
+// see isIntegersColumns().
+std::string wgmmaSparseSource(int n, bool integers = false);
 // wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as
 // the sums of a product are.
 std::string wgmmaRegistersSource(int n, bool transposedQ);

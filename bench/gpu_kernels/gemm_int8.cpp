@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and convolutions of i8 by wgmma. Results are compared bit by bit.
+// Matrix products and convolutions of i8 by wgmma. Results are compared bit by bit, those of GELU to within one step.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Problem
 {
     gemm::Spec spec;
     gemm::Shape shape;
-    bool relu = false, timed = false;
+    bool relu = false, gelu = false, timed = false;
 };
 
 std::vector<int8_t> randomBytes(size_t count, uint64_t seed)
@@ -81,6 +81,8 @@ float endOf(Problem const& p, End const& e, int32_t sum, int64_t n, size_t at)
     }
     if (p.relu)
         t = t > 0 ? t : 0;
+    if (p.gelu)
+        t = float(0.5 * double(t) * std::erfc(-double(t) / std::sqrt(2.0)));
     if (end.store == DataType::kHalf)
         return halfToFloat(floatToHalf(t));
     if (end.store == DataType::kFloat)
@@ -179,7 +181,7 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
         }
         int64_t const column = int64_t(at) % g.n, m = int64_t(at) / g.n % g.m, batch = int64_t(at) / g.n / g.m;
         float const expected = endOf(p, e, sumOf(p, a, b, batch, m, column), column, at), is = stored(y, end.store, at);
-        if (is == expected)
+        if (is == expected || (p.gelu && std::fabs(is - expected) <= 1))
             continue;
         if (!row.failed)
             std::printf("batch %lld, row %lld, column %lld is %g, not %g\n", static_cast<long long>(batch),
@@ -291,6 +293,13 @@ void checks(std::vector<Case>& cases)
             continue;
         s.pingPong = true;
         with("copies, residual, ping-pong", s, large);
+        s.ahead = true;
+        with("copies, residual ahead", s, large);
+        with("copies, residual ahead, short", s, shape(3333, 1104, 64));
+        s.stepBytes = 64;
+        with("copies, residual ahead, short steps", s, large);
+        s.stepBytes = 128;
+        s.ahead = false;
         gemm::Shape batches = shape(100, 96, 80);
         batches.batch = 5;
         batches.batchA = batches.m * batches.k;
@@ -329,9 +338,20 @@ void checks(std::vector<Case>& cases)
     with("3x3", s, image(3, 19, 80, 96, 3, 1));
     with("3x3 stride 2", s, image(3, 19, 64, 96, 3, 2));
     with("1x1 stride 2", s, image(3, 19, 64, 96, 1, 2));
+    s.stepBytes = 64;
+    with("3x3 short steps", s, image(3, 19, 64, 96, 3, 1));
+    with("3x3 stride 2 short steps", s, image(3, 19, 80, 96, 3, 2));
+    s.image = false;
+    with("short steps", s, odd);
+    s.multicast = 2;
+    with("short steps, multicast", s, large);
     s = tile(64, 64, 6, 1, 4);
     s.image = true;
     with("3x3 split 4", s, image(1, 7, 64, 96, 3, 1));
+    s = tile(64, 16, 6, 1);
+    s.swap = true;
+    s.stepBytes = 64;
+    with("short steps, swapped", s, shape(7, 336, 528));
 }
 
 // The first choices for shapes of whole networks.
@@ -343,6 +363,10 @@ void choices(std::vector<Case>& cases)
             p.timed = true;
             if (relu)
                 withRelu(p);
+            if (what.ends_with("gelu")) {
+                p.gelu = true;
+                p.spec.integers->activation = "geluErfByExponent(v)";
+            }
             add(cases, what, p);
         }
     };
@@ -362,6 +386,8 @@ void choices(std::vector<Case>& cases)
         product(m, 1024, 4096, 6, true);
     }
     product(12608, 3072, 768, 4, false, true);
+    choose("m12288 n4096 k1024 gelu", ending(false), shape(12288, 4096, 1024), 4, false);
+    choose("m12608 n3072 k768 gelu", ending(false), shape(12608, 3072, 768), 4, false);
     product(1, 1000, 2048, 4);
     struct Layer
     {

@@ -86,6 +86,8 @@ public:
         if (std::any_of(g_.nodes.begin(), g_.nodes.end(),
                         [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
             TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
+            if (changed_)
+                TW_TRY(removeIdentities(g_, ctx_)); // shuffles, too
         }
         std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
         for (auto const& n : g_.nodes)

@@ -2,8 +2,10 @@
 // Makes one matrix product of those that give one attention its queries, keys and values out of the same tensor:
 //   q = x wq + bq, k = x wk + bk, v = x wv + bv, attention(q, k, v)
 //     ->  m = x [wq wk wv] + [bq bk bv], attention(m, m, m), which finds its heads in columns further on
-// Two of the three merge as well. Weights and biases are constants, biases may be missing. One product of three times
-// the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep the products.
+// Two of the three merge as well. Weights and biases are constants, biases may be missing. The same of x and weights
+// behind dequantize, where x is one tensor of integers with one scale: columns then have the scales of their weights.
+// One product of three times the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep
+// the products.
 // Expects Form::kCanonical. Stands after fuse_attention and sink_reshapes, which bring product, bias and attention
 // together, and before fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
 // rank 4, wishes of the user that differ.
@@ -11,12 +13,15 @@
 #include <numeric>
 
 #include "ops/attention/op.h"
+#include "ops/concatenation/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/join_constants.h"
 #include "passes/list.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -40,8 +45,18 @@ struct Projection
     {
         return product->attrsAs<ops::matrix_multiply::Attrs>().b == MatrixOperation::kTranspose;
     }
-    ir::Value* weights() const { return product->inputs[1]; }
+    std::optional<Dequantized> quantized() const { return dequantizedOf(product->inputs[1]); }
+    // As they are stored.
+    ir::Value* weights() const { return quantized() ? quantized()->integers : product->inputs[1]; }
+    int columnsAxis() const { return weights()->rank() - (isTransposed() ? 2 : 1); }
 };
+
+bool isSame(ir::Value const* a, ir::Value const* b)
+{
+    auto const p = dequantizedOf(a), q = dequantizedOf(b);
+    return a == b || (p && q && p->integers == q->integers && p->isPerTensor() && q->isPerTensor() &&
+                      a->type == b->type && haveSameScale(*p->scale, *q->scale));
+}
 
 class Merger
 {
@@ -101,6 +116,9 @@ private:
         if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*p.weights(), 2) ||
             p.weights()->quantization || !(y.shape == v->shape) || !y.shape.back().isConst())
             return;
+        auto const q = p.quantized();
+        if (q && (!q->scale->isConstant() || (!q->isPerTensor() && q->axis != p.columnsAxis())))
+            return;
         p.columns = y.shape.back().value();
         if (p.bias && (!isConstantOf(*p.bias, 1) || p.bias->quantization || !(p.bias->shape.back() == y.shape.back())))
             return;
@@ -109,7 +127,8 @@ private:
 
     static bool fits(Projection const& a, Projection const& b)
     {
-        return a.product->inputs[0] == b.product->inputs[0] && a.isTransposed() == b.isTransposed() &&
+        return isSame(a.product->inputs[0], b.product->inputs[0]) && a.isTransposed() == b.isTransposed() &&
+               a.quantized().has_value() == b.quantized().has_value() && a.weights()->type == b.weights()->type &&
                a.weights()->rank() == b.weights()->rank() && canJoin(*a.product, *b.product) &&
                canJoin(*b.product, *a.product);
     }
@@ -121,16 +140,20 @@ private:
             p.first = columns;
             columns += p.columns;
         }
-        ir::Node* const first = group[0].product;
+        ir::Node *const first = group[0].product, *earliest = first;
+        for (Projection const& p : group) {
+            if (g_.positionOf(p.product) < g_.positionOf(earliest))
+                earliest = p.product;
+            if (p.product->inputs[0] != first->inputs[0])
+                TW_TRY(relyOnEqualScales(*first->inputs[0]->producer, *p.product->inputs[0]->producer, ctx_));
+        }
         TW_ASSIGN(ir::Value * weights, joinedWeights(group, columns));
-        int const position = [&] {
-            int at = g_.positionOf(&attention);
-            for (Projection const& p : group)
-                at = std::min(at, g_.positionOf(p.product));
-            return at;
-        }();
+        if (group[0].quantized()) {
+            TW_ASSIGN(weights, dequantizedTogether(group, *weights, g_.positionOf(earliest)));
+        }
+        int const position = g_.positionOf(earliest);
         TW_ASSIGN(ir::Node * product, g_.addNode(ops::matrix_multiply::def(), first->attrs->clone(),
-                                                 {first->inputs[0], weights}, first->name, {}, position));
+                                                 {earliest->inputs[0], weights}, first->name, {}, position));
         ir::Node* last = product;
         bool const biased = std::any_of(group.begin(), group.end(), [](Projection const& p) { return p.bias; });
         if (biased) {
@@ -159,9 +182,13 @@ private:
         std::string names;
         for (Projection const& p : group) {
             names += (names.empty() ? "" : ", ") + p.product->name;
+            std::vector<ir::Value*> const read = p.product->inputs;
             if (p.sum)
                 g_.eraseNode(p.sum);
             g_.eraseNode(p.product);
+            for (ir::Value* v : read)
+                if (isDequantize(v->producer) && g_.useCount(v) == 0)
+                    g_.eraseNode(v->producer);
         }
         ctx_.log.info("merged " + names + " for " + attention.name);
         return {};
@@ -176,6 +203,41 @@ private:
         int64_t const k = dims[dims.rank - (transposed ? 1 : 2)];
         dims[dims.rank - (transposed ? 2 : 1)] = columns;
         return joined(group, w, dims, transposed ? 1 : k, transposed ? k : 1, false);
+    }
+
+    // The integers of `weights`, of which each part of the columns has its own scales.
+    Result<ir::Value*> dequantizedTogether(std::vector<Projection> const& group, ir::Value& weights, int position)
+    {
+        recipe::Computation c(ctx_.recipes);
+        std::vector<ir::Value*> scales;
+        int64_t columns = 0;
+        for (Projection const& p : group) {
+            TW_TRY(relyOnPositiveScale(*p.quantized()->node, ctx_));
+            Extents const count{p.quantized()->isPerTensor() ? 1 : p.columns};
+            ir::Value* all = c.take(*p.quantized()->scale, count);
+            if (count[0] != p.columns) {
+                ops::elementwise::Attrs const product(Operation::kProd);
+                TW_ASSIGN(all,
+                          c.add(ops::elementwise::def(), product, {c.literal(DataType::kFloat, {p.columns}, 1), all}));
+            }
+            scales.push_back(all);
+            columns += p.columns;
+        }
+        TW_ASSIGN(ir::Value * joined, c.add(ops::concatenation::def(), ops::concatenation::Attrs(0), scales));
+        auto made = std::make_shared<ir::Constant>();
+        TW_ASSIGN(made->data, c.finish(joined));
+        ir::Value* const scale =
+            g_.addConstant(weights.name + ".scales", DataType::kFloat, Extents{columns}, std::move(made));
+        ir::Node const& like = *group[0].quantized()->node;
+        auto attrs = std::make_unique<ops::dequantize::Attrs>(group[0].columnsAxis(), like.outputs[0]->type);
+        TW_ASSIGN(ir::Node * node,
+                  g_.addNode(ops::dequantize::def(), std::move(attrs), {&weights, scale}, like.name, {}, position));
+        std::vector<ir::Node const*> alike;
+        for (Projection const& p : group)
+            alike.push_back(p.quantized()->node);
+        joinAlike(*node, alike);
+        node->outputs[0]->name = weights.name + ".numbers";
+        return node->outputs[0];
     }
 
     Result<ir::Value*> joinedBias(std::vector<Projection> const& group, int64_t columns)

@@ -3,16 +3,19 @@
 //   conv(x [N, C, h r, w s], weights [K, C, r, s], stride (r, s)) -> [N, K, h, w] -> as [N, h w, K]
 //     ->  patches of x, [N, h w, C r s] -> matmul(., weights as [K, C r s], transposed) -> + bias
 // One copy of the image takes the place of one of the result, which is larger, and matrix kernels are ahead of those
-// for strided convolutions. For GPU builds. Expects Form::kCanonical. Stands before fuse_activation, which takes
+// for strided convolutions. Weights may be integers behind a dequantize, which then stands in front of the product. For
+// GPU builds. Expects Form::kCanonical. Stands before fuse_activation, which takes
 // the bias. Leaves alone: windows that overlap, leave pixels out or reach into padding, groups, results that others
 // read, wishes of the user that differ.
 #include <algorithm>
 
 #include "ops/convolution/op.h"
+#include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/list.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
@@ -27,11 +30,19 @@ struct Patches
     int64_t c, k, r, s, h, w;
 };
 
+// The constant that the filters are or are dequantized of; null: there is none.
+ir::Value* storedWeights(ir::Node const& conv)
+{
+    auto const q = dequantizedOf(conv.inputs[1]);
+    ir::Value* const w = q ? q->integers : conv.inputs[1];
+    return w->isConstant() && !w->quantization && (!q || q->axis <= 0) ? w : nullptr;
+}
+
 std::optional<Patches> patchesOf(ir::Node const& conv)
 {
     auto const& a = conv.attrsAs<ops::convolution::Attrs>();
     ir::Value const &x = *conv.inputs[0], &w = *conv.inputs[1], &y = *conv.outputs[0];
-    if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || w.quantization || !isFloating(x.type) || a.groups != 1)
+    if (x.rank() != 4 || w.rank() != 4 || !storedWeights(conv) || !isFloating(x.type) || a.groups != 1)
         return std::nullopt;
     bool const biased = conv.inputs.size() > 2 && conv.inputs[2];
     if (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1 || conv.inputs[2]->quantization))
@@ -84,8 +95,16 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
     join.reshape = {0, p->h * p->w, p->c * p->r * p->s};
     ops::matrix_multiply::Attrs product;
     product.b = ops::matrix_multiply::MatrixOperation::kTranspose;
-    ir::Value const& w = *conv.inputs[1];
-    ir::Value* const weights = g.addConstant(w.name, w.type, {1, p->k, p->c * p->r * p->s}, w.constant);
+    ir::Value const& w = *storedWeights(conv);
+    ir::Value* weights = g.addConstant(w.name, w.type, {1, p->k, p->c * p->r * p->s}, w.constant);
+    ir::Value* const read = conv.inputs[1];
+    if (auto const q = dequantizedOf(read)) {
+        auto attrs = std::make_unique<ops::dequantize::Attrs>(q->axis < 0 ? -1 : 1, read->type);
+        TW_ASSIGN(ir::Node * d, add(ops::dequantize::def(), std::move(attrs), {weights, q->scale}, q->node->name));
+        takePlaceOf(*d, *q->node);
+        weights = d->outputs[0];
+        weights->name = read->name;
+    }
     TW_ASSIGN(ir::Node * patches, add(ops::shuffle::def(), cut.clone(), {conv.inputs[0]}, conv.name + ".patches"));
     TW_ASSIGN(ir::Node * rows,
               add(ops::shuffle::def(), join.clone(), {patches->outputs[0]}, conv.name + ".patches.rows"));
@@ -115,6 +134,8 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
     ctx.log.info("convolution " + conv.name + " cuts patches: it is a matrix product now");
     g.eraseNode(tokens);
     g.eraseNode(&conv);
+    if (!read->isConstant() && g.useCount(read) == 0)
+        g.eraseNode(read->producer);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "pass_test.h"
+#include "quantized.h"
 
 namespace tw::test {
 
@@ -30,6 +31,15 @@ public:
         ir::Value* b = constant(name + ".b", {1, 1, kWidth});
         return add(ops::elementwise::def(), ops::elementwise::Attrs(ops::elementwise::Operation::kSum),
                    biasFirst ? std::vector<ir::Value*>{b, y} : std::vector<ir::Value*>{y, b}, name + ".sum");
+    }
+    // Of integers: a pair for each, or one for all.
+    ir::Value* projectIntegers(ir::Value* from, std::string const& name, bool transposed, int axis, double scale = 0.25)
+    {
+        ops::matrix_multiply::Attrs a;
+        a.b = transposed ? MatrixOperation::kTranspose : MatrixOperation::kNone;
+        Extents const dims = transposed ? Extents{1, kWidth, kInner} : Extents{1, kInner, kWidth};
+        ir::Value* const x = scale > 0 ? dequantized(*this, from, scale, name + ".x") : from;
+        return add(ops::matrix_multiply::def(), a, {x, weights(*this, dims, axis, name + ".w")}, name);
     }
     ir::Node* attend(ir::Value* q, ir::Value* k, ir::Value* v)
     {
@@ -60,6 +70,35 @@ PassCheck onGpu()
 PassCheck const kCheck = onGpu();
 
 } // namespace
+
+TEST(MergeMatmuls, Quantized)
+{
+    for (bool transposed : {false, true})
+        for (bool isShared : {false, true}) {
+            Maker m;
+            int const axis = transposed ? 1 : 2;
+            ir::Value* const q = quantized(m, m.x, 0.25, "q");
+            ir::Value* const x = isShared ? dequantized(m, q, 0.25, "dq") : q;
+            double const scale = isShared ? 0 : 0.25;
+            // The values' product stands first, with a scale for the whole.
+            ir::Value* const values = m.projectIntegers(x, "v", transposed, -1, scale);
+            ir::Node* const n = m.attend(m.projectIntegers(x, "q", transposed, axis, scale),
+                                         m.projectIntegers(x, "k", transposed, axis, scale), values);
+            checkPass(m.g, passes::mergeMatmuls, true, kCheck);
+            EXPECT_EQ(n->inputs[0], n->inputs[2]);
+            checkPass(m.g, passes::fuseQuantization, true, kCheck);
+            EXPECT_EQ(nodesOf(m.g), "q:quantize, q + k + v:matrix_multiply, attention:attention");
+        }
+    Maker other; // another scale
+    ir::Value* const q = quantized(other, other.x, 0.25, "q");
+    ir::Value* const k = quantized(other, other.x, 0.5, "p");
+    other.attend(other.projectIntegers(q, "q", false, 2), other.projectIntegers(k, "k", false, 2, 0.5),
+                 other.projectIntegers(q, "v", false, 2));
+    checkPass(other.g, passes::mergeMatmuls, true, kCheck);
+    EXPECT_EQ(nodesOf(other.g),
+              "q:quantize, p:quantize, v.x:dequantize, q.w.dq + v.w.dq:dequantize, q + v:matrix_multiply, "
+              "k.x:dequantize, k.w.dq:dequantize, k:matrix_multiply, attention:attention");
+}
 
 TEST(MergeMatmuls, QueriesKeysAndValues)
 {

@@ -2,6 +2,7 @@
 #include "ops/convolution/op.h"
 #include "ops/shuffle/op.h"
 #include "pass_test.h"
+#include "quantized.h"
 
 namespace tw::test {
 
@@ -54,6 +55,24 @@ TEST(PatchesToMatmul, WithAndWithoutBias)
                                       "conv.bias + tokens:elementwise"
                                     : "conv.patches:shuffle, conv.patches.rows:shuffle, conv + tokens:matrix_multiply");
         EXPECT_EQ(m.g.nodes.back()->layers, (std::vector<std::string>{"conv", "tokens"}));
+    }
+}
+
+TEST(PatchesToMatmul, Quantized)
+{
+    for (int axis : {-1, 0}) {
+        GraphMaker m;
+        Maker const attrs;
+        ir::Value* x = faked(m, m.input("x", {ir::Dim::symbol("N"), 3, 6, 8}), 0.125, "a");
+        std::vector<ir::Value*> const in{x, weights(m, {5, 3, 2, 4}, axis, "w"), m.constant("b", {5})};
+        ir::Value* const image = m.add(ops::convolution::def(), attrs.window, in, "conv");
+        m.output(m.add(ops::shuffle::def(), attrs.tokens, {image}, "tokens"), "y");
+        checkPass(m.g, passes::patchesToMatmul, true, onGpu());
+        checkPass(m.g, passes::fuseActivation, true, onGpu());
+        checkPass(m.g, passes::fuseQuantization, true, onGpu());
+        EXPECT_EQ(nodesOf(m.g), "a.q:quantize, conv.patches:shuffle, conv.patches.rows:shuffle, "
+                                "conv + conv.bias + tokens:matrix_multiply");
+        EXPECT_EQ(m.g.nodes.back()->inputs[0]->type, DataType::kInt8);
     }
 }
 

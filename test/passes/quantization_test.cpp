@@ -96,6 +96,21 @@ TEST(MoveQuantization, PartsGoUpTogetherOrNotAtAll)
     }
 }
 
+// A transposition that a fusion left in front of another one, with Q behind both.
+TEST(FuseQuantization, ShufflesThatMeetBecomeOne)
+{
+    GraphMaker m;
+    ir::Value* x = m.add(ops::softmax::def(), ops::softmax::Attrs(), {m.input("x", ir::shapeOf({2, 3, 4}))}, "softmax");
+    x = m.add(ops::shuffle::def(), transposition({0, 2, 1}), {x}, "there");
+    x = faked(m, m.add(ops::shuffle::def(), transposition({0, 2, 1}), {x}, "back"), 0.125, "a");
+    using enum ops::matrix_multiply::MatrixOperation;
+    m.output(m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(kNone, kNone),
+                   {x, weights(m, {1, 4, 5}, 2, "w")}, "product"),
+             "y");
+    checkPass(m.g, passes::fuseQuantization, true);
+    EXPECT_EQ(nodesOf(m.g), "softmax:softmax, a.q:quantize, product:matrix_multiply");
+}
+
 TEST(MoveQuantization, ScalesOfWeightsFollowTheirAxis)
 {
     GraphMaker m;

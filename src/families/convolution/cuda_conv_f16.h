@@ -59,7 +59,8 @@ template <Algorithm const& algorithm, Arithmetic arithmetic>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
-        name, 3, [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
+        name, arithmetic == Arithmetic::kInt8 ? 4 : 3,
+        [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
         [](Problem const& p) { return algorithm.supports(p, arithmetic); },
         [](Problem const& p) { return algorithm.configs(p, arithmetic); },
         [](Problem const& p) { return formatsWith(p, algorithm.x); },

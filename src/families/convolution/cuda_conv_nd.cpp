@@ -24,6 +24,9 @@ using Geometry = KernelWindowGeometry;
 using conv_f16::roundUp8;
 
 constexpr size_t kMostConfigs = 4;
+// Convolutions of i8 with so many channels and products are left to wgmma, where that exists: mma.sync keeps the tensor
+// cores less busy, and each kernel not compiled makes builds shorter.
+constexpr int64_t kWgmmaChannels = 64, kWgmmaProducts = int64_t(1) << 30;
 
 // The element of the window that tap t of phase p is; -1: that phase has no such tap.
 int64_t elementOf(Geometry const& g, WindowKind kind, int axis, int64_t phase, int64_t tap)
@@ -245,6 +248,10 @@ Support Tactics::supports(Problem const& p, Operand operand)
         return Support::no("leaves 2-D windows to kernels of their own");
     constexpr int64_t kLimit = int64_t(1) << 24;
     Geometry const g = geometryOf(p, true);
+    if (integers && p.cuda->capability == 90 && kind == WindowKind::kConvolution && g.groups == 1 &&
+        w.dims[1] >= kWgmmaChannels && p.outputs[0].dims.volume() >= kWgmmaProducts / (w.dims.volume() / w.dims[0]) &&
+        conv_f16::kWgmma.supports(p, conv_f16::Arithmetic::kInt8).ok)
+        return Support::no("leaves large ones to wgmma");
     if (kind == WindowKind::kDeconvolution && p.inputs[0].type == DataType::kFloat && deconv_f16::areBeside(g, 16))
         return Support::no("leaves windows side by side to kernels of their own");
     for (int i = 0; i < 3; ++i)

@@ -29,7 +29,9 @@ enum ConfigField
     kSplit,
     kSwap,
     kCopies,
-    kMulticast, // of i8 only
+    kMulticast, // this and the next of i8 only
+    kStepBytes,
+    kAhead,
     kConfigFields,
 };
 
@@ -37,7 +39,8 @@ Config configOf(gemm::Spec const& s)
 {
     Config c{s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
     if (s.integers)
-        c.push_back(s.multicast);
+        for (int const more : {s.multicast, s.stepBytes, int(s.ahead)})
+            c.push_back(more);
     return c;
 }
 
@@ -72,7 +75,11 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     s.split = int(c[kSplit]);
     s.swap = c[kSwap] != 0;
     s.copies = c[kCopies] != 0;
-    s.multicast = s.integers ? int(c[kMulticast]) : 1;
+    if (s.integers) {
+        s.multicast = int(c[kMulticast]);
+        s.stepBytes = int(c[kStepBytes]);
+        s.ahead = c[kAhead] != 0;
+    }
     return gemm::unsupported(s);
 }
 

@@ -9,17 +9,20 @@
 
 namespace tw::ops {
 
-std::string epilogueActivation(FusedActivation const& f, bool exact)
+std::string epilogueActivation(FusedActivation const& f, DataType type)
 {
+    bool const exact = type == DataType::kFloat, isByte = type == DataType::kInt8;
     // Comparisons are turned so that NaN goes through.
     std::string text;
     switch (FusedKind(f.kind)) {
     case FusedKind::kSwish:
         return exact ? "v / (1.0f + expf(-v))" : cuda::kSwish;
     case FusedKind::kGeluErf:
-        return exact ? "0.5f * v * (1.0f + erff(v * 0.707106781f))" : cuda::kGeluErf;
+        return exact ? "0.5f * v * (1.0f + erff(v * 0.707106781f))" : isByte ? "geluErfByExponent(v)" : cuda::kGeluErf;
     case FusedKind::kGeluTanh:
-        return exact ? "0.5f * v * (1.0f + tanhf(0.797884561f * (v + 0.044715f * v * v * v)))" : cuda::kGeluTanh;
+        return exact    ? "0.5f * v * (1.0f + tanhf(0.797884561f * (v + 0.044715f * v * v * v)))"
+               : isByte ? "geluTanhByExponent(v)"
+                        : cuda::kGeluTanh;
     case FusedKind::kHardSwish:
         text = "v * ($a$ * v + $b$ > 1.0f ? 1.0f : $a$ * v + $b$ < 0.0f ? 0.0f : $a$ * v + $b$)";
         break;

@@ -10,9 +10,9 @@
 
 namespace tw::ops {
 
-// An expression of `float v` for cuda::Epilogue, as exact as results in FP16 need, or those in FP32 (`exact`); empty:
-// none.
-std::string epilogueActivation(FusedActivation const& activation, bool exact = false);
+// An expression of `float v` for cuda::Epilogue, as exact as results of that type need: f16, i8 of any scale (within
+// 1e-6 |v|) or f32. Empty: none.
+std::string epilogueActivation(FusedActivation const& activation, DataType type = DataType::kHalf);
 
 // The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros after: bytes for
 // CudaKernels::pack().

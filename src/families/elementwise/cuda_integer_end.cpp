@@ -17,7 +17,7 @@ cuda::IntegerEnd integerEndOf(Problem const& p, Epilogue const& epilogue)
     e.innerScale = has(Epilogue::kInnerScale);
     e.outputScale = has(Epilogue::kOutputScale);
     e.table = has(Epilogue::kTable);
-    e.activation = epilogueActivation(epilogue.activation, true);
+    e.activation = epilogueActivation(epilogue.activation, e.store);
     return e;
 }
 

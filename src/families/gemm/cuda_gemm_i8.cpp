@@ -5,6 +5,7 @@
 
 #include "base/round.h"
 #include "families/elementwise/cuda_integer_end.h"
+#include "families/gemm/cuda_gemm_wgmma.h"
 #include "kernels/cuda/gemm/mma_i8.h"
 #include "tactic/cuda_spec.h"
 
@@ -17,6 +18,9 @@ using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
 constexpr size_t kMostConfigs = 5;
+// So many products, with so many in each sum, are left to wgmma, where that exists: mma.sync keeps the tensor cores less
+// busy, and each kernel not compiled makes builds shorter.
+constexpr int64_t kWgmmaFactors = 128, kWgmmaProducts = int64_t(1) << 30;
 constexpr int64_t kUnit = 16; // bytes of the widest copy
 
 Geometry geometryOf(ir::Node const& node, std::span<TensorRef const> in)
@@ -196,6 +200,10 @@ Support supports(Problem const& p)
 {
     if (Support const s = supportsSums(p); !s.ok)
         return s;
+    kernel::Shape const z = sizesOf(p, false).shape;
+    bool const isLarge = z.k >= kWgmmaFactors && z.batches > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batches);
+    if (isLarge && p.cuda->capability == 90 && gemm_f16::supports(p, GemmAlgorithm::kInt8).ok)
+        return Support::no("leaves large ones to wgmma");
     for (bool const most : {false, true}) {
         Sizes const z = sizesOf(p, most);
         if (char const* const why = kernel::unsupported(baseOf(p), z.shape))

@@ -64,7 +64,8 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     } else {
         spec.bias = isPresent(p, Epilogue::kBias);
         spec.residual = isPresent(p, Epilogue::kResidual);
-        spec.activation = epilogueActivation(operations.epilogue.activation, spec.tf32x3);
+        spec.activation =
+            epilogueActivation(operations.epilogue.activation, spec.tf32x3 ? DataType::kFloat : DataType::kHalf);
     }
     spec.activateLast = true;
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
@@ -148,6 +149,10 @@ Config encode(kernel::Spec const& s)
     Config c{s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies};
     if (s.norm)
         c.push_back(s.norm);
+    if (s.integers) {
+        c.push_back(s.stepBytes);
+        c.push_back(s.ahead);
+    }
     return c;
 }
 
@@ -155,8 +160,13 @@ bool decode(Config const& c, bool normalizes, kernel::Spec& s)
 {
     constexpr size_t kNumbers = 9;
     constexpr int64_t kMost = 256;
-    if (!isConfig(c, kNumbers + normalizes, 0, kMost) || (normalizes && c[kNumbers] == 0))
+    size_t const more = s.integers ? 2 : normalizes ? 1 : 0;
+    if (!isConfig(c, kNumbers + more, 0, kMost) || (normalizes && c[kNumbers] == 0))
         return false;
+    if (s.integers) {
+        s.stepBytes = int(c[kNumbers]);
+        s.ahead = c[kNumbers + 1] != 0;
+    }
     s.norm = normalizes ? int(c[kNumbers]) : 0;
     s.tileP = int(c[0]);
     s.tileQ = int(c[1]);

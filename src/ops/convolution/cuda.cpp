@@ -47,7 +47,7 @@ constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution
 constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
 constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
 constexpr CudaTactic kDepthwiseI8 = conv_i8::tactic<conv_i8::Depthwise>("convolution_i8_depthwise_sm80", 1);
-constexpr CudaTactic kStemI8 = conv_i8::tactic<conv_i8::Stem>("convolution_i8_stem_sm80", 1);
+constexpr CudaTactic kStemI8 = conv_i8::tactic<conv_i8::Stem>("convolution_i8_stem_sm80", 2);
 constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};

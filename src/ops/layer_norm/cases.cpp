@@ -50,6 +50,26 @@ void cases(CaseList& list)
     groups.axis = 2;
     groups.hasGamma = groups.hasBeta = false;
     list.add("groups", groups, {input(DataType::kHalf, {2, 8, 10, 32, 32})});
+    for (int64_t integers : {1, 2})
+        for (DataType t : {DataType::kFloat, DataType::kHalf})
+            for (int64_t n : {1, 8, 37, 768, 1024, 5000}) {
+                Attrs to;
+                to.axis = 1;
+                to.hasBeta = n != 37;
+                to.integers = integers;
+                std::vector<CaseInput> in{input(t, {n == 768 ? 37 : 3, n}), constant(t, {n})};
+                if (to.hasBeta)
+                    in.push_back(constant(t, {n}));
+                in.push_back(constant(DataType::kFloat, n == 8 ? Extents{} : Extents{1}));
+                list.add("integers_" + std::to_string(integers) + "_" + nameOf(t) + "_" + std::to_string(n), to,
+                         std::move(in));
+            }
+    Attrs planes; // with sets that are not contiguous
+    planes.axis = 1;
+    planes.kept = 4;
+    planes.integers = 2;
+    planes.hasGamma = planes.hasBeta = false;
+    list.add("integers_planes", planes, {f32({2, 6, 5}), constant(DataType::kFloat, {1})});
     add("no_rows", 1, 1e-5, DataType::kFloat, {0, 4});
     add("no_columns", 1, 1e-5, DataType::kFloat, {4, 0});
     addSets(list);

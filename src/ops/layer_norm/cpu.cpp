@@ -15,8 +15,29 @@ namespace tw::ops::layer_norm {
 
 namespace {
 
+// What is stored of y: floats and integers in steps of `scale`; null: not there.
 template <class T>
-void normalize(Attrs const& a, Walk const& w, T const* x, T const* gamma, T const* beta, T* y)
+struct Results
+{
+    T* y = nullptr;
+    int8_t* integers = nullptr;
+    float scale = 1;
+
+    void put(int64_t i, float v) const
+    {
+        T stored;
+        storeElement(stored, v);
+        if (y)
+            y[i] = stored;
+        if (!integers)
+            return;
+        float const steps = float(loadElement(stored)) / scale;
+        integers[i] = steps == steps ? int8_t(std::clamp(std::nearbyintf(steps), -128.0F, 127.0F)) : int8_t(0);
+    }
+};
+
+template <class T>
+void normalize(Attrs const& a, Walk const& w, T const* x, T const* gamma, T const* beta, Results<T> const& to)
 {
     int64_t const n = w.within.volume();
     for (Counter set(w.sets);;) {
@@ -41,7 +62,7 @@ void normalize(Attrs const& a, Walk const& w, T const* x, T const* gamma, T cons
                       (beta ? loadElement(beta[k]) : 0);
             if (a.activation.any())
                 activate(a.activation, &v, &v, 1);
-            storeElement(y[i], v);
+            to.put(i, v);
         });
         if (!set.next())
             break;
@@ -51,20 +72,30 @@ void normalize(Attrs const& a, Walk const& w, T const* x, T const* gamma, T cons
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0], none{};
+    TensorRef const &x = args.inputs[0], none{};
     TensorRef const& gamma = a.hasGamma ? args.inputs[size_t(a.gammaInput())] : none;
     TensorRef const& beta = a.hasBeta ? args.inputs[size_t(a.betaInput())] : none;
     if (x.count() == 0)
         return {};
     Walk const w = walkOf(a, x.dims);
+    auto runAs = [&]<class T>(T) {
+        Results<T> to;
+        if (a.keepsFloats())
+            to.y = args.outputs[0].as<T>();
+        if (a.integers) {
+            to.integers = args.outputs[size_t(a.integersOutput())].as<int8_t>();
+            to.scale = *args.inputs[size_t(a.scaleInput())].as<float>();
+        }
+        normalize(a, w, x.as<T>(), gamma.as<T>(), beta.as<T>(), to);
+    };
     if (x.type == DataType::kFloat)
-        normalize(a, w, x.as<float>(), gamma.as<float>(), beta.as<float>(), y.as<float>());
+        runAs(float());
     else
-        normalize(a, w, x.as<uint16_t>(), gamma.as<uint16_t>(), beta.as<uint16_t>(), y.as<uint16_t>());
+        runAs(uint16_t());
     return {};
 }
 
-constexpr PlainTactic kPlain{"layer_norm_any_plain_cpu", 1, run};
+constexpr PlainTactic kPlain{"layer_norm_any_plain_cpu", 2, run};
 
 class JitKernel final : public Kernel
 {
@@ -116,6 +147,8 @@ public:
     {
         if (p.inputs[0].type != DataType::kFloat)
             return Support::no("takes f32 only");
+        if (p.node->attrsAs<Attrs>().integers)
+            return Support::no("makes no integers");
         Layout const layout = layoutOf(p);
         Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
         if (!layout.isRows() || (layout.weights() != Layout::Weights::kNone &&

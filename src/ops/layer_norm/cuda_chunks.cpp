@@ -26,6 +26,8 @@ int64_t chunksOf(int64_t n, int64_t chunk)
 Support supports(Problem const& problem)
 {
     constexpr int64_t kLeast = 2048, kMostBlocks = int64_t(1) << 30; // shorter sets have one block each
+    if (problem.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
     Layout const layout = layoutOf(problem);
     if (!layout.isRows())
         return Support::no("takes sets that are contiguous");

@@ -38,6 +38,8 @@ int64_t packsFor(int64_t n, int64_t threads, int64_t lanes)
 
 Support supports(Problem const& problem)
 {
+    if (problem.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
     Layout const layout = layoutOf(problem);
     if (!layout.isColumns() || layout.isRows())
         return Support::no("takes sets along neighbouring dimensions with others behind them");

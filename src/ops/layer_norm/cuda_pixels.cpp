@@ -39,6 +39,8 @@ bool fitsBlock(Shape const& s, int64_t segment)
 
 Support supports(Problem const& problem)
 {
+    if (problem.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
     Shape const s(problem);
     Layout::Sizes const most = s.layout.sizes(problem.inputs[0].maxDims);
     if (!s.layout.exists() || s.layout.isRows())

@@ -232,6 +232,8 @@ public:
     {
         if (p.inputs[0].type != DataType::kFloat)
             return Support::no("takes f32 only");
+        if (p.node->attrsAs<Attrs>().integers)
+            return Support::no("makes no integers");
         Layout const layout = layoutOf(p).byChannels();
         if (!layout.exists())
             return Support::no("takes normalized dimensions in at most two runs, others between them");

@@ -8,7 +8,8 @@ namespace tw::ops::layer_norm {
 struct Tensors
 {
     void const *x = nullptr, *gamma = nullptr, *beta = nullptr;
-    void* y = nullptr;
+    void *y = nullptr, *integers = nullptr;
+    float const* scale = nullptr; // of the integers
 };
 
 // Sets that are contiguous: n elements, from one to the next `pitch`. The place in gamma and beta of the element i of x:

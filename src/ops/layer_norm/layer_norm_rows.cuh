@@ -69,7 +69,9 @@ TW_INLINE void rows(RowParams const& p)
                 squares += v[i][j] * v[i][j];
             }
     float const scale = scaleOf(total(squares), float(p.n));
+    float const step = stepOf(p);
     auto* const to = reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + i64(row) * p.yPitch);
+    auto* const integers = reinterpret_cast<Pack<i8, V>*>(static_cast<i8*>(p.integers) + i64(row) * p.yPitch);
 #pragma unroll
     for (int i = 0; i < P; ++i)
         if (i * kRow + lane < packs && wanted == row) {
@@ -77,7 +79,15 @@ TW_INLINE void rows(RowParams const& p)
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 y.v[j] = finished(v[i][j] * scale, gamma[i].at(j), beta[i].at(j));
-            to[i * kRow + lane] = y;
+            if constexpr (kFloats)
+                to[i * kRow + lane] = y;
+            if constexpr (kIntegers) {
+                Pack<i8, V> q;
+#pragma unroll
+                for (int j = 0; j < V; ++j)
+                    q.v[j] = integerOf(y.v[j], step);
+                integers[i * kRow + lane] = q;
+            }
         }
 }
 TW_KERNEL __launch_bounds__(kThreads) layer_norm_packs(const __grid_constant__ RowParams p)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tactic/domain.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::layer_norm {
@@ -50,14 +51,34 @@ Result<void> infer(ir::InferContext& ctx)
     if (ctx.inputCount() != a.inputCount())
         return ctx.error(std::to_string(ctx.inputCount()) + " inputs, but has_gamma and has_beta ask for " +
                          std::to_string(a.inputCount()));
-    for (int i = 1; i < ctx.inputCount(); ++i)
+    if (a.integers < 0 || a.integers > 2)
+        return ctx.error("integers " + std::to_string(a.integers) + " is out of range (allowed: 0..2)");
+    if (int const i = a.scaleInput(); i >= 0 && (!ctx.has(i) || ctx.type(i) != DataType::kFloat || ctx.rank(i) > 1 ||
+                                                 (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1))))
+        return ctx.error("scale " + (ctx.has(i) ? ctx.describe(i) : "") + " must be one f32");
+    for (int i = 1; i < 1 + a.hasGamma + a.hasBeta; ++i)
         if (!ctx.has(i) || ctx.type(i) != ctx.type(0) || ctx.rank(i) != 1 ||
             (n.isConst() && ctx.shape(i)[0].isConst() && !(n == ctx.shape(i)[0])))
             return ctx.error(std::string(i == a.gammaInput() ? "gamma " : "beta ") +
                              (ctx.has(i) ? ctx.describe(i) : "") + " must be " + nameOf(ctx.type(0)) + "[" + n.str() +
                              "]");
-    ctx.output(0, ctx.type(0), x);
+    ctx.output(0, a.keepsFloats() ? ctx.type(0) : DataType::kInt8, x);
+    if (a.integers == 2)
+        ctx.output(1, DataType::kInt8, x);
     return {};
+}
+
+void domain(ir::Node const& node, int input, Domain& d)
+{
+    if (input == node.attrsAs<Attrs>().scaleInput())
+        d = {0.01, 0.05};
+}
+
+Tolerance tolerance(ir::Node const&, DataType type)
+{
+    Tolerance t = Tolerance::forType(type);
+    t.integers = 1;
+    return t;
 }
 
 } // namespace
@@ -67,10 +88,12 @@ ir::OpDef const& def()
     static constexpr ir::OpDef kDef{
         .name = "layer_norm",
         .minInputs = 1,
-        .maxInputs = 3,
+        .maxInputs = 4,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .domain = domain,
+        .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = f((x - mean) / sqrt(variance + epsilon) * gamma + beta), mean and variance of each set of x's numbers; with `rms`
-// the mean counts as 0. x, y: f32 or f16, one shape.
+// the mean counts as 0. x, y: f32 or f16, one shape. With `integers` what quantize makes of y (as it is stored) by the
+// last input, a scale, f32 [] or [1], takes y's place (1) or is a second output (2).
 // A set is what the dimensions from `axis` on hold together, those in `kept` apart: each of their positions has sets of
 // its own. With groups > 1 dimension `channel` is cut into so many equal parts, each with sets of its own.
 //   layer norm            axis = the first normalized dimension
@@ -28,6 +29,7 @@ struct Attrs : ir::AttrsOf<Attrs>
     int64_t groups = 1;
     bool rms = false;
     FusedActivation activation;
+    int64_t integers = 0; // 0, 1 or 2
 
     void visit(ir::AttrVisitor& v) override
     {
@@ -40,9 +42,13 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(7, "groups", groups);
         v.field(8, "rms", rms);
         activation.visit(v, 9);
+        v.field(12, "integers", integers);
     }
 
-    int inputCount() const { return 1 + hasGamma + hasBeta; }
+    int inputCount() const { return 1 + hasGamma + hasBeta + (integers != 0); }
+    int scaleInput() const { return integers ? inputCount() - 1 : -1; }
+    int integersOutput() const { return integers == 2 ? 1 : 0; } // where there are any
+    bool keepsFloats() const { return integers != 1; }
     int gammaInput() const { return hasGamma ? 1 : -1; }
     int betaInput() const { return hasBeta ? 1 + hasGamma : -1; }
     bool isNormalized(int dimension) const { return dimension >= axis && !(kept >> dimension & 1); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/layer_norm/op.h"
@@ -36,7 +37,9 @@ Place placeOf(Attrs const& a, Counter const& c)
 Result<void> reference(RefContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
-    TensorRef const &x = ctx.in(0), &y = ctx.out();
+    TensorRef const& x = ctx.in(0);
+    Tensor floats(x.type, a.keepsFloats() ? Extents{0} : x.dims);
+    TensorRef const y = a.keepsFloats() ? ctx.out() : floats.ref();
     int64_t sets = a.groups, n = 1;
     for (int i = 0; i < x.dims.rank; ++i)
         (a.isNormalized(i) ? n : sets) *= x.dims[i];
@@ -65,7 +68,12 @@ Result<void> reference(RefContext& ctx)
         double const deviation = std::sqrt(variance[size_t(p.set)] + a.epsilon);
         y.set(i, (x.get(i) - mean[size_t(p.set)]) / deviation * gamma + beta);
     });
-    return activateReference(a.activation, y);
+    TW_TRY(activateReference(a.activation, y));
+    for (int64_t i = 0; a.integers && i < x.count(); ++i) {
+        float const steps = float(y.get(i)) / float(ctx.in(a.scaleInput()).get(0));
+        ctx.out(a.integersOutput()).set(i, steps == steps ? std::clamp(std::nearbyint(steps), -128.0F, 127.0F) : 0);
+    }
+    return {};
 }
 
 } // namespace tw::ops::layer_norm

@@ -23,7 +23,7 @@ constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
 constexpr CudaTactic kHalf = gemmTactic<GemmAlgorithm::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
 constexpr CudaTactic kSparse = gemm_sparse::tactic<DataType::kHalf>("matrix_multiply_f16_sparse_wgmma_sm90a", 1);
 constexpr CudaTactic kSparseInt8 = gemm_sparse::tactic<DataType::kInt8>("matrix_multiply_i8_sparse_wgmma_sm90a", 1);
-constexpr CudaTactic kInt8 = gemmTactic<GemmAlgorithm::kInt8>("matrix_multiply_i8_wgmma_sm90a", 1);
+constexpr CudaTactic kInt8 = gemmTactic<GemmAlgorithm::kInt8>("matrix_multiply_i8_wgmma_sm90a", 2);
 constexpr CudaTactic kHalfMma = gemmTactic<GemmAlgorithm::kHalfMma>("matrix_multiply_f16_mma_sm80", 1);
 constexpr CudaTactic kTf32 = gemmTactic<GemmAlgorithm::kTf32>("matrix_multiply_tf32_wgmma_sm90a", 1);
 constexpr CudaTactic kTf32x3 = gemmTactic<GemmAlgorithm::kTf32x3>("matrix_multiply_f32_tf32x3_wgmma_sm90a", 1);

@@ -164,10 +164,12 @@ TW_INLINE void wgmmaWait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
-// Rows of 128 bytes, swizzled, in groups of 8; `leading`: bytes between blocks of 64 rows of a transposed operand.
+// Rows of 128 or 64 bytes, swizzled, in groups of 8; `leading`: bytes between blocks of 64 rows of a transposed operand.
+template <u32 ROW_BYTES = 128>
 TW_INLINE u64 descriptor(u32 at, u32 leading)
 {
-    return u64((at & 0x3FFFF) >> 4) | u64(leading >> 4) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62;
+    return u64((at & 0x3FFFF) >> 4) | u64(leading >> 4) << 16 | u64(ROW_BYTES * 8 >> 4) << 32 |
+           u64(ROW_BYTES == 128 ? 1 : 2) << 62;
 }
 // Rows of 32 bytes in blocks of 8 rows of 16 bytes, not swizzled: the first 16 bytes of 64 rows, then the others.
 TW_INLINE u64 blockDescriptor(u32 at)

@@ -50,16 +50,20 @@ Result<TensorMap> encodeMap(Driver const& driver, TensorMapSpec const& s, void c
 {
     if (!driver.cuTensorMapEncodeTiled || !driver.cuTensorMapEncodeIm2col)
         return unsupported("the CUDA driver has no tensor maps: it is older than CUDA 12");
+    constexpr int kSwizzle64 = 2; // beside kSwizzle128: the driver API's
+    int const bytes = s.type == TensorMapSpec::kFloat16 ? 2 : s.type == 0 ? 1 : 4;
+    bool const isHalfRow = int64_t(s.im2col ? s.channels : s.box[0]) * bytes == 64;
+    int const swizzle = isHalfRow ? kSwizzle64 : s.kSwizzle128;
     TensorMap map;
     void* const at = const_cast<void*>(address);
     if (s.im2col)
         TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.lower, s.upper,
-                                                s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
-                                                s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
+                                                s.channels, s.pixels, s.elementStrides, s.kInterleaveNone, swizzle,
+                                                s.kL2Promotion256, s.kFillZero));
     else
         TW_CUDA(driver,
                 cuTensorMapEncodeTiled(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.box, s.elementStrides,
-                                       s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
+                                       s.kInterleaveNone, swizzle, s.kL2Promotion256, s.kFillZero));
     return map;
 }
 

@@ -71,6 +71,20 @@ TW_INLINE float geluErfOf(float v)
     float const w = fminf(v * v, 30.0f), half = 0.5f * v;
     return fmaf(half, tanhOf(v * (0.797507890f + w * (0.0370056415f + w * -3.51516705e-4f))), half);
 }
+// The same within 1e-6 |v|, for results that are rounded to steps of any size: Phi(v) = 1 / (1 + 2^t), t as v times a
+// polynomial of v^2.
+TW_INLINE float geluErfByExponent(float v)
+{
+    float const w = fminf(v * v, 30.0f);
+    float const p =
+        -2.3021748f +
+        w * (-0.10492697f + w * (0.00016549203f + w * (0.00013676236f + w * (-8.1151375e-06f + w * 1.6478333e-07f))));
+    return v * reciprocalOf(1.0f + powerOf2(v * p));
+}
+TW_INLINE float geluTanhByExponent(float v)
+{
+    return v * sigmoidOf(v * (1.59576912f + 0.0713548163f * v * v));
+}
 TW_INLINE float geluTanhOf(float v)
 {
     float const half = 0.5f * v;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver needs to know to encode a tensor map (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col) of FP16 or
-// FP32 data with rows of 128 swizzled bytes in shared memory. The address is added when it is known.
+// FP32 data with rows of 128 swizzled bytes in shared memory, or of 64. The address is added when it is known.
 #pragma once
 
 #include <cstdint>

@@ -76,46 +76,64 @@ TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
 
     EndNumbers const numbers = endNumbers(a.end);
     u32 const filterAt = filters + lane % 16 * FILTER_PITCH + lane / 16 * 16;
-    for (int item = warp; item < ROWS * COLUMNS; item += 8) {
-        int const row = item / COLUMNS, column = (item - row * COLUMNS) * 16, p = p0 + row;
-        if (p >= a.outH || q0 + column >= a.outW)
-            continue;
-        Sums16 sum[BLOCKS_N];
+    // Two items at a time share what is read of the filters, which is most of what comes from shared memory.
+    constexpr int ITEMS = ROWS * COLUMNS, AT_ONCE = 2;
+    for (int item = warp * AT_ONCE; item < ITEMS; item += 8 * AT_ONCE) {
+        Sums16 sum[AT_ONCE][BLOCKS_N];
+        u32 pixels[AT_ONCE]; // this lane's even output's first tap; the odd one is a step further
+        int q[AT_ONCE], p[AT_ONCE];
+        bool isThere[AT_ONCE];
 #pragma unroll
-        for (int j = 0; j < BLOCKS_N; ++j)
-            sum[j].clear();
-        // This lane's even output's first tap; the odd one is a step further.
-        u32 const pixels =
-            patch + row * STRIDE_H * PITCH + ((column + lane / 4 * 2) * STRIDE_W + lane % 4 + (w0 - begin)) * 4;
+        for (int e = 0; e < AT_ONCE; ++e) {
+            int const own = min(item + e, ITEMS - 1), row = own / COLUMNS, column = (own - row * COLUMNS) * 16;
+            p[e] = p0 + row;
+            q[e] = q0 + column;
+            isThere[e] = item + e < ITEMS && p[e] < a.outH && q[e] < a.outW;
+            pixels[e] =
+                patch + row * STRIDE_H * PITCH + ((column + lane / 4 * 2) * STRIDE_W + lane % 4 + (w0 - begin)) * 4;
+#pragma unroll
+            for (int j = 0; j < BLOCKS_N; ++j)
+                sum[e][j].clear();
+        }
+        if (!isThere[0] && !isThere[1])
+            continue;
 #pragma unroll
         for (int k = 0; k < STEPS; ++k) {
-            u32 const at[2] = {pixels + (PAIRS ? k * 2 : k) * PITCH,
-                               PAIRS ? pixels + (k * 2 + 1) * PITCH : pixels + k * PITCH + 16};
-            u32 f[4];
+            u32 f[AT_ONCE][4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
-                f[i] = loadShared(at[i / 2] + i % 2 * STRIDE_W * 4);
+            for (int e = 0; e < AT_ONCE; ++e) {
+                u32 const at[2] = {pixels[e] + (PAIRS ? k * 2 : k) * PITCH,
+                                   PAIRS ? pixels[e] + (k * 2 + 1) * PITCH : pixels[e] + k * PITCH + 16};
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    f[e][i] = loadShared(at[i / 2] + i % 2 * STRIDE_W * 4);
+            }
 #pragma unroll
             for (int j = 0; j < BLOCKS_N; ++j) {
                 u32 b[4];
                 loadFactors<true>(b, filterAt + j * 16 * FILTER_PITCH + k * 32);
-                sum[j].add(f, b);
+#pragma unroll
+                for (int e = 0; e < AT_ONCE; ++e)
+                    sum[e][j].add(f[e], b);
             }
         }
-        i64 const first = (i64(image) * a.outH + p) * a.outW + q0 + column + lane / 4 * 2;
 #pragma unroll
         for (int j = 0; j < BLOCKS_N; j += 2) {
             int const n = n0 + j * 16;
             EndColumns<2> ends;
             ends.takeShared(scales + j * 64, biases + j * 64, lane);
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
+            for (int at = 0; at < AT_ONCE * 2; ++at) {
+                int const e = at / 2, h = at % 2, column = q[e] + lane / 4 * 2 + h;
+                if (!isThere[e])
+                    continue;
+                i64 const pixel = (i64(image) * a.outH + p[e]) * a.outW + column;
                 i32 v[2][4];
-                sum[j].row(v[0], h);
-                sum[j + 1].row(v[1], h);
-                ends.put(v, numbers, a.end.table, static_cast<EndElement*>(a.y) + (first + h) * a.pixelY + n,
-                         static_cast<EndResidual const*>(a.end.residual) + (first + h) * a.pixelResidual + n,
-                         q0 + column + lane / 4 * 2 + h < a.outW ? a.filters8 - n : 0, lane);
+                sum[e][j].row(v[0], h);
+                sum[e][j + 1].row(v[1], h);
+                ends.put(v, numbers, a.end.table, static_cast<EndElement*>(a.y) + pixel * a.pixelY + n,
+                         static_cast<EndResidual const*>(a.end.residual) + pixel * a.pixelResidual + n,
+                         column < a.outW ? a.filters8 - n : 0, lane);
             }
         }
     }

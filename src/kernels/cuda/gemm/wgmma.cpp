@@ -46,7 +46,7 @@ int64_t Spec::biasBytes() const
 int64_t Spec::stagingBytes() const
 {
     if (copies) // all that the multiplying warps have at once
-        return int64_t(tileP) * tileY() * storeBytes() * (pingPong ? 2 : 1);
+        return int64_t(tileP) * tileY() * storeBytes() * (pingPong ? 2 : 1) * (ahead ? 2 : 1);
     return swap || (single && !integers) ? 0 : int64_t(groups) * 4 * 16 * chunk() * storeBytes();
 }
 
@@ -99,7 +99,7 @@ std::string Spec::name() const
     if (swap)
         s += "_swap";
     if (copies)
-        s += "_copies";
+        s += ahead ? "_copies2" : "_copies";
     return s + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n") + "_sm90a";
 }
 
@@ -117,6 +117,10 @@ char const* unsupported(Spec const& s)
         return "factors of i8 have a contiguous k, and tiles 8, 16, 24, 32 or more columns in steps of 16";
     if (s.integers && (s.single || s.norm || s.gated || s.tf32x3 || s.residual))
         return "sums of i8 have an end of their own";
+    if (s.stepBytes != kStepBytes && (s.stepBytes != kStepBytes / 2 || !s.integers))
+        return "steps are 128 bytes of k, or 64 of i8";
+    if (s.ahead && !(s.integers && s.integers->residual && s.bringsResidual() && s.copies && s.pingPong))
+        return "residuals come a tile ahead where ping-pong tiles of i8 leave by TMA";
     if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||

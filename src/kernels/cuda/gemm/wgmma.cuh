@@ -35,7 +35,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
         }
         if constexpr (COPIES && RESIDUAL)
 #pragma unroll
-            for (int w = 0; w < GROUPS * 4; ++w)
+            for (int w = 0; w < GROUPS * 4 * (AHEAD ? 2 : 1); ++w)
                 barrierInit(arrived + w * 8, 1);
         barrierInitFence();
     }
@@ -114,7 +114,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
         if constexpr (REDISTRIBUTE)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(IMAGE ? 224 : 232));
         int const group = warp / 4, inGroup = threadIdx.x % 128;
-        u32 const stage = staging + warp * WARP_BYTES;
+        u32 const ownStage = staging + warp * WARP_BYTES * (AHEAD ? 2 : 1),
+                  ownArrived = arrived + warp * (AHEAD ? 16 : 8);
         u32 done = 0; // steps of this block before this tile
         int turn = 0;
         if constexpr (NORM > 0) {
@@ -143,7 +144,9 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             Tile const t = tileAt(a, unit, rank);
             int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
             int const column0 = t.q + (SPLIT > 1 ? rank * COLUMNS : 0);
-            u32 const biasAt = biases + (group * 2 + (PING_PONG ? turn / 2 : turn) % 2) * COLUMNS * COLUMN_END_BYTES;
+            int const own = PING_PONG ? turn / 2 : turn; // of this group's tiles
+            u32 const stage = ownStage + (AHEAD ? own % 2 * WARP_BYTES : 0);
+            u32 const biasAt = biases + (group * 2 + own % 2) * COLUMNS * COLUMN_END_BYTES;
             ColumnEnds<INTEGERS, SWAP ? 1 : COLUMNS, 128> ends;
             RowEnds<INTEGERS> rowEnds[SWAP ? BLOCKS : 1];
             if constexpr (SWAP)
@@ -161,8 +164,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             // A group that waits for its turn waits for what it has stored, too.
             constexpr bool FETCHES_FIRST = PING_PONG && INTEGERS;
             if constexpr (COPIES && RESIDUAL && FETCHES_FIRST) {
-                if (lane == 0)
-                    fetchChunks(residualMap, stage, arrived + warp * 8, row0, column0, t.batch);
+                if (lane == 0 && (!AHEAD || own == 0))
+                    fetchChunks(residualMap, stage, ownArrived, row0, column0, t.batch);
                 __syncwarp();
             }
             if constexpr (PING_PONG)
@@ -174,19 +177,19 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             for (int step = begin; step < end; ++step) {
                 if constexpr (COPIES && RESIDUAL && !FETCHES_FIRST) {
                     if (step == fetchStep && lane == 0)
-                        fetchChunks(residualMap, stage, arrived + warp * 8, row0, column0, t.batch);
+                        fetchChunks(residualMap, stage, ownArrived, row0, column0, t.batch);
                     __syncwarp();
                 }
                 barrierWait(full + s * 8, parity);
-                u32 const p = base + s * STAGE_BYTES + (PING_PONG ? 0 : group * ROWS * 128);
+                u32 const p = base + s * STAGE_BYTES + (PING_PONG ? 0 : group * ROWS * STEP_BYTES);
                 u32 const q = base + s * STAGE_BYTES + P_BYTES;
                 wgmmaFence();
 #pragma unroll
-                for (int k = 0; k < 4; ++k)
+                for (int k = 0; k < STEP_BYTES / 32; ++k)
 #pragma unroll
                     for (int b = 0; b < BLOCKS; ++b)
-                        wgmma(d[b], descriptor(p + b * 8192 + k * (P_ALONG_K ? 32 : 2048), 8192),
-                              descriptor(q + k * (Q_ALONG_K ? 32 : 2048), 8192),
+                        wgmma(d[b], descriptor<STEP_BYTES>(p + b * 64 * STEP_BYTES + k * (P_ALONG_K ? 32 : 2048), 8192),
+                              descriptor<STEP_BYTES>(q + k * (Q_ALONG_K ? 32 : 2048), 8192),
                               (TF32X3 ? held > 0 : step > begin) || k > 0);
                 wgmmaCommit();
                 wgmmaWait<1>();
@@ -288,8 +291,17 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
             } else if constexpr (COPIES) {
-                if constexpr (RESIDUAL)
-                    barrierWait(arrived + warp * 8, (PING_PONG ? turn / 2 : turn) & 1);
+                if constexpr (AHEAD) {
+                    // The other part: y of the tile before has left it, as a rule.
+                    if (int const next = unit + 2 * unitStep; lane == 0 && next < units) {
+                        Tile const n = tileAt(a, next, rank);
+                        fetchChunks(residualMap, ownStage + (own + 1) % 2 * WARP_BYTES, ownArrived + (own + 1) % 2 * 8,
+                                    n.p + warp % 4 * 16, n.q, n.batch);
+                    }
+                    __syncwarp();
+                    barrierWait(ownArrived + own % 2 * 8, own / 2 & 1);
+                } else if constexpr (RESIDUAL)
+                    barrierWait(ownArrived, own & 1);
                 else if (lane == 0)
                     bulkWaitRead();
                 __syncwarp();

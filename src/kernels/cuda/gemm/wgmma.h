@@ -20,7 +20,7 @@
 
 namespace tw::cuda::gemm_f16 {
 
-constexpr int64_t kStepBytes = 128;        // of k at once: one swizzled row
+constexpr int64_t kStepBytes = 128;        // of k at once: one swizzled row, but for Spec::stepBytes
 constexpr int64_t kStagesAlignment = 1024; // bytes, in shared memory
 constexpr int kByteMap = 0;                // type of a tensor map, beside those of TensorMapSpec
 
@@ -50,6 +50,11 @@ struct Spec : Epilogue
     // Factors of i8, and what becomes of their sums, in place of what Epilogue has: of that `aligned` counts, and
     // `residual`, which says that the residual comes as y leaves (bringsResidual()).
     std::optional<IntegerEnd> integers;
+    // Of i8: 64 where k, or an image's channels, would leave rows of 128 half empty.
+    int stepBytes = int(kStepBytes);
+    // Of i8 with ping-pong: the residual of a group's next tile comes while this one's is added. For few steps, which
+    // hide no way to memory.
+    bool ahead = false;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
     int64_t operandBytes() const { return integers ? 1 : elementBytes(); }
@@ -66,8 +71,8 @@ struct Spec : Epilogue
     int cluster() const { return split * multicast; }
     bool pAlongK() const { return swap ? bAlongK : aAlongK; }
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }
-    int64_t stepK() const { return kStepBytes / operandBytes(); }
-    int64_t stageBytes() const { return (tileP + tileQ) * kStepBytes; }
+    int64_t stepK() const { return stepBytes / operandBytes(); }
+    int64_t stageBytes() const { return int64_t(tileP + tileQ) * stepBytes; }
     int chunk() const; // columns that a warp stages at once on the way to y
     int64_t biasBytes() const;
     int64_t stagingBytes() const;

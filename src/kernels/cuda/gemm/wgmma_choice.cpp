@@ -12,7 +12,8 @@ namespace tw::cuda::gemm_f16 {
 namespace {
 
 constexpr double kClocksPerUs = 1700;
-constexpr int64_t kFewRows = 512, kMostColumns = 128;
+constexpr int64_t kFewRows = 512, kMostColumns = 128, kFewSteps = 4;
+constexpr int kMostStages = 12;
 constexpr int64_t kHalfOfShared = kSharedLimit / 2 - 1024; // the system takes 1 KiB of each block
 
 // Share of the tensor cores' rate: narrow tiles wait for shared memory.
@@ -34,8 +35,9 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     int64_t const steps = ceilDiv(l.args.steps, s.split);
     // Clocks of a step: 2048 products (of TF32 half as many, of i8 twice) and 54 bytes of operands each. Operands are 2800 clocks on
     // their way, and as many steps as there are stages are on it at once.
-    double const products = double(s.tileP) * s.tileQ / 32 / efficiency(s.tileQ);
-    double const loaded = double(s.tileP + s.tileQ / s.multicast) * double(kStepBytes);
+    double const products =
+        double(s.tileP) * s.tileQ / 32 / efficiency(s.tileQ) * double(s.stepBytes) / double(kStepBytes);
+    double const loaded = double(s.tileP + s.tileQ / s.multicast) * double(s.stepBytes);
     double const through = std::max(products, loaded / 54);
     double const main = std::max(double(steps * each) * through, double(rounds * ceilDiv(steps, s.stages)) * 2800);
     // Writing: 16 bytes a clock, and 16 ends of integers. Those that split read all sums at 14 bytes a clock.
@@ -86,7 +88,7 @@ std::vector<Spec> normCandidates(Spec const& base, Shape const& g, int multiproc
     return list;
 }
 
-std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, size_t most)
+std::vector<Spec> candidates(Spec const& given, Shape const& g, int multiprocessors, size_t most)
 {
     struct Tile
     {
@@ -98,6 +100,11 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                                       {128, 128, 6, 2, true, false},  {128, 64, 6, 2, true, false},
                                       {128, 64, 4, 2, false, true},   {64, 128, 3, 1, false, false},
                                       {64, 64, 6, 1, false, true},    {64, 32, 8, 1, false, true}};
+    Spec base = given;
+    int64_t const channels = base.image ? g.image.c : g.k;
+    if (base.integers && ceilDiv(channels, kStepBytes / 2) * 5 <= ceilDiv(channels, kStepBytes) * 8)
+        base.stepBytes = kStepBytes / 2; // a fifth of each row would be zeros, or more
+    int64_t const steps = (base.image ? g.image.r * g.image.s : 1) * ceilDiv(channels, base.stepK());
     std::vector<Guess<Spec>> all;
     // Operands are long on their way: as many stages as there is room for, where two blocks share a multiprocessor
     // half. Few blocks want one each, but clusters come as close together as they fit: then more than half.
@@ -107,7 +114,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
         bool const shares = blocks > multiprocessors && !s.redistributes();
         int64_t const rest = s.sharedBytes(), fits = ((shares ? kHalfOfShared : kSharedLimit) - rest) / s.stageBytes();
         int64_t const alone = shares || s.split == 1 ? 0 : (kHalfOfShared - rest) / s.stageBytes() + 1;
-        return int(std::clamp<int64_t>(std::min<int64_t>(fits, std::max<int64_t>(alone, 8)), 3, 12));
+        return int(std::clamp<int64_t>(std::min<int64_t>(fits, std::max<int64_t>(alone, 8)), 3, kMostStages));
     };
     auto add = [&](Spec const& s) {
         if (!unsupported(s, g))
@@ -117,12 +124,14 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
         // Copying pays where a block does tile after tile.
         s.copies =
             s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileY() % (kStepBytes / s.storeBytes()) == 0;
+        s.ahead = s.copies && s.pingPong && s.integers && s.integers->residual && s.bringsResidual() &&
+                  steps * s.stepBytes <= kFewSteps * kStepBytes;
         int const stages = s.stages;
         while (s.copies && s.stages > 3 && unsupported(s))
             --s.stages; // room for y
         add(s);
         if (s.copies && s.stages < stages) {
-            s.copies = false;
+            s.copies = s.ahead = false;
             s.stages = stages;
             add(s);
         }
@@ -134,7 +143,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             Spec s = base;
             s.tileP = t.p;
             s.tileQ = t.q;
-            s.stages = t.stages;
+            s.stages = std::min(t.stages * int(kStepBytes) / s.stepBytes, kMostStages);
             s.groups = t.groups;
             s.pingPong = t.pingPong;
             s.split = split;

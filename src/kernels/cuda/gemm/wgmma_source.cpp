@@ -19,15 +19,16 @@ std::string source(Spec const& s)
         include("kernels/cuda/common/hopper.cuh") + (s.integers ? wgmmaIntegersSource(s.tileQ)
                                                      : s.single ? wgmmaTf32Source(s.tileQ)
                                                                 : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
-    text +=
-        constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
-        constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-        constant("NORM", s.norm) + constant("THREADS", s.threads()) +
-        constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
-        constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
-        constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) + constant("TABLE_BYTES", s.tableBytes()) +
-        constant("TABLE_AT", s.sharedBytes() - s.tableBytes() - kStagesAlignment) +
-        type("Sum", s.integers ? "i32" : "float") + flag("INTEGERS", s.integers.has_value()) + flag("TF32X3", s.tf32x3);
+    text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
+            constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
+            constant("NORM", s.norm) + constant("THREADS", s.threads()) +
+            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
+            constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
+            constant("STEP_K", s.stepK()) + constant("STEP_BYTES", s.stepBytes) + flag("AHEAD", s.ahead) +
+            constant("KEPT_STEPS", kKeptSteps) + constant("TABLE_BYTES", s.tableBytes()) +
+            constant("TABLE_AT", s.sharedBytes() - s.tableBytes() - kStagesAlignment) +
+            type("Sum", s.integers ? "i32" : "float") + flag("INTEGERS", s.integers.has_value()) +
+            flag("TF32X3", s.tf32x3);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +

@@ -2,9 +2,9 @@
 // Tiles of a product by wgmma: their order, copies of operands to shared memory and of results from there.
 //   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
 // SUMS_BYTES,
-//       STEP_K, KEPT_STEPS, TABLE_BYTES, TABLE_AT
+//       STEP_K, STEP_BYTES, KEPT_STEPS, TABLE_BYTES, TABLE_AT
 //   type Sum: float, or i32 of products of i8
-//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
+//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, AHEAD, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -15,7 +15,7 @@ namespace tw::cuda::gemm_f16 {
 
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 COLUMN_END_BYTES = INTEGERS ? 8 : 4; // of shared memory, for a column's bias, or its scale and bias
-constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
+constexpr u32 P_BYTES = TILE_P * STEP_BYTES, STAGE_BYTES = (TILE_P + TILE_Q) * STEP_BYTES;
 constexpr int TILE_Y = GATED ? TILE_Q / 2 : TILE_Q; // of y's columns, where they are Q's
 constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
 // OWN_SUMS: what a split adds up has room beside the stages.
@@ -164,7 +164,7 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Curso
         int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
         int const c0 = IMAGE ? at.c : columnOf(a, at, !SWAP), c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
         if constexpr (MULTICAST > 1)
-            copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
+            copyTileTo(to + first * STEP_BYTES, map, bar, c0, c1, c2, ALL);
         else
             copyTile(to, map, bar, c0, c1, c2);
     } else {
@@ -181,7 +181,8 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Curso
 }
 
 // COPIES: each warp's part of a tile, chunks of 16 rows of 128 bytes, lies in shared memory as TMA wants
-// it. It brings the residual during the products and takes y away during those of the next tile.
+// it. It brings the residual during the products, or (AHEAD) those of the tile before to a second such part, and takes
+// y away during those of the next tile.
 constexpr int CHUNK_BYTES = 16 * CHUNK * sizeof(Element),
               WARP_BYTES = COPIES ? BLOCKS * (TILE_Y / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
 TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has LayerNorm make the integers that are quantized of its result.
+//   y = layer_norm(x, ..), q = quantize(y, s)                     ->  q = layer_norm(x, .., s), as integers
+//   the same where others read y (the residual of a later sum)    ->  y, q = layer_norm(x, .., s), both
+// In FP16 on GPUs: a pass over the tensor less. Expects Form::kFused. Stands after lower_precision, where types are known,
+// and fuse_matmul_norm, which takes norms away; where the clock chooses types, it runs once more. Leaves alone: FP32, rows
+// that the kernel of rows does not hold, several scales, scales along an axis, nodes that the user has wishes for.
+#include <algorithm>
+
+#include "ops/layer_norm/op.h"
+#include "ops/quantize/op.h"
+#include "passes/list.h"
+#include "passes/quantization.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+constexpr int64_t kMostElements = 16384; // of a row of halves
+
+bool isRowNorm(ir::Node const& n)
+{
+    if (n.op != &ops::layer_norm::def() || n.inputs[0]->type != DataType::kHalf || hasWish(n))
+        return false;
+    auto const& a = n.attrsAs<ops::layer_norm::Attrs>();
+    int64_t count = 1;
+    for (int d = int(a.axis); d < n.inputs[0]->rank(); ++d) {
+        ir::Dim const& size = n.inputs[0]->shape[size_t(d)];
+        if (!size.isConst() || size.value() > kMostElements)
+            return false;
+        count *= size.value();
+        if (count > kMostElements)
+            return false;
+    }
+    return a.isOfRows() && !a.integers && !n.outputs[0]->quantization;
+}
+
+// Those of the readers that quantize by one scale, of which there is no other.
+std::vector<ir::Node*> quantizersAmong(std::vector<ir::Node*> const& readers)
+{
+    std::vector<ir::Node*> list;
+    for (ir::Node* r : readers)
+        if (isQuantize(r)) {
+            if (!isPerTensor(*r) || !r->inputs[1]->isConstant() || hasWish(*r) || r->outputs[0]->quantization ||
+                (!list.empty() && !haveSameScale(*r->inputs[1], *list[0]->inputs[1])))
+                return {};
+            list.push_back(r);
+        }
+    return list;
+}
+
+Result<bool> fuse(ir::Graph& g, ir::Node& norm, PassContext const& ctx)
+{
+    ir::Value* const y = norm.outputs[0];
+    std::vector<ir::Node*> const readers = readersOf(g, y), quantizers = quantizersAmong(readers);
+    if (quantizers.empty())
+        return false;
+    for (ir::Node const* q : quantizers)
+        if (g.isOutput(q->outputs[0]) || !canJoin(norm, *q))
+            return false;
+    bool const keepsFloats = readers.size() > quantizers.size() || g.isOutput(y);
+    for (ir::Node const* q : quantizers)
+        TW_TRY(relyOnEqualScales(*quantizers[0], *q, ctx));
+    ir::Value* const scale = quantizers[0]->inputs[1];
+    auto attrs = norm.attrsAs<ops::layer_norm::Attrs>();
+    attrs.integers = keepsFloats ? 2 : 1;
+    std::vector<ir::Value*> inputs = norm.inputs;
+    inputs.push_back(scale);
+    TW_ASSIGN(ir::Node * made,
+              g.addNode(ops::layer_norm::def(), attrs.clone(), std::move(inputs), norm.name, {}, g.positionOf(&norm)));
+    takePlaceOf(*made, norm);
+    for (ir::Node const* q : quantizers)
+        joinOrigins(*made, *made, *q);
+    made->outputTypes.assign(made->outputs.size(), {});
+    if (norm.body) {
+        made->body = std::move(norm.body);
+        ir::Graph& body = *made->body;
+        ir::Value* const step = body.addInput(scale->name, scale->type, scale->shape);
+        TW_ASSIGN(ir::Node * last, body.addNode(ops::quantize::def(), quantizers[0]->attrs->clone(),
+                                                {body.outputs[0], step}, quantizers[0]->name));
+        body.outputs.resize(keepsFloats ? 1 : 0);
+        body.outputs.push_back(last->outputs[0]);
+    }
+    ir::Value* const integers = made->outputs[size_t(attrs.integersOutput())];
+    integers->name = quantizers[0]->outputs[0]->name;
+    for (ir::Node* q : quantizers) {
+        g.replaceAllUses(q->outputs[0], integers);
+        g.eraseNode(q);
+    }
+    if (keepsFloats && !replaceValue(g, y, made->outputs[0]))
+        return internalError("'" + norm.name + "' makes an output that cannot be renamed");
+    if (keepsFloats)
+        made->outputs[0]->name = y->name;
+    g.eraseNode(&norm);
+    ctx.log.verbose("INT8: '" + made->name + (keepsFloats ? "', beside FP16" : "'"));
+    return true;
+}
+
+} // namespace
+
+Result<bool> fuseNormQuantization(ir::Graph& g, PassContext const& ctx)
+{
+    if (!ctx.target.gpu())
+        return false;
+    std::vector<ir::Node*> norms;
+    for (auto const& n : g.nodes)
+        if (isRowNorm(*n))
+            norms.push_back(n.get());
+    bool changed = false;
+    for (ir::Node* n : norms) {
+        TW_ASSIGN(bool const fused, fuse(g, *n, ctx));
+        changed = changed || fused;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

@@ -179,8 +179,8 @@ int64_t bytesOf(Instance const& inst, std::vector<ir::Value*> const& values, siz
 
 int tripsOfTurn(Instance const& instance, size_t step, std::span<Instance const* const> regions)
 {
-    constexpr int64_t kShort = 8;          // launches
-    constexpr int64_t kSmall = 256 * 1024; // bytes: larger ones take as long to move as a node takes
+    constexpr int64_t kShort = 8;           // launches
+    constexpr int64_t kSmall = 1024 * 1024; // bytes, of which there are as many as trips
     LoadedStep const& s = instance.block->steps[step];
     if (s.node->op->regions != ir::RegionKind::kLoop || !isDecidedOnDevice(instance, step))
         return 0;

@@ -76,10 +76,10 @@ TEST(FakeTurns, LargeValuesAndLoopsInLoopsGoTripByTrip)
 {
     std::vector<Tensor> in;
     in.push_back(one(DataType::kInt32, 0));
-    in.push_back(numbers(DataType::kFloat, {40000}, {1}));
+    in.push_back(numbers(DataType::kFloat, {140000}, {1}));
     in.push_back(one(DataType::kInt32, 5));
     int before = turns();
-    auto large = runText(countingUp("f32[40000]"), in);
+    auto large = runText(countingUp("f32[140000]"), in);
     ASSERT_TRUE(large.ok()) << large.error().message;
     EXPECT_EQ(turnsOf(before), 5);
     EXPECT_EQ(large->outputs[1].get(0), 32);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "device/cuda/conditional_nodes.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
 
@@ -146,6 +147,55 @@ bool isStateful(ir::Graph const& g)
         return (n->op->stateful && n->op->stateful(*n)) ||
                std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return isStateful(*r); });
     });
+}
+
+namespace {
+
+// Whether a loop is in there that could take any number of trips with values that no run has asked for.
+bool mayTakeLong(Instance const& inst)
+{
+    for (size_t i = 0; i < inst.block->steps.size(); ++i) {
+        if (inst.skipped[i])
+            continue;
+        if (inst.block->steps[i].node->op->regions == ir::RegionKind::kLoop && isDecidedOnDevice(inst, i))
+            return true;
+        for (auto const& region : inst.regions[i])
+            if (mayTakeLong(*region))
+                return true;
+    }
+    return false;
+}
+
+int64_t bytesOf(Instance const& inst, std::vector<ir::Value*> const& values, size_t count)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count; ++i)
+        if (int const v = inst.block->indexOf(values[i]); inst.values[size_t(v)].known)
+            bytes = ir::addSat(bytes, inst.shapeOf(v).sizeBytes());
+    return bytes;
+}
+
+} // namespace
+
+int tripsOfTurn(Instance const& instance, size_t step, std::span<Instance const* const> regions)
+{
+    constexpr int64_t kShort = 8;           // launches
+    constexpr int64_t kSmall = 1024 * 1024; // bytes, of which there are as many as trips
+    LoadedStep const& s = instance.block->steps[step];
+    if (s.node->op->regions != ir::RegionKind::kLoop || !isDecidedOnDevice(instance, step))
+        return 0;
+    if (regions.size() < 2 || !regions[1])
+        return 1;
+    Instance const& body = *regions[1];
+    ir::Graph const& g = *body.block->graph;
+    bool const counts = ops::loop::isAlwaysTrue(*s.node->regions[0]);
+    int64_t const launches = ir::addSat(launchesOf(body), counts || !regions[0] ? 0 : launchesOf(*regions[0]));
+    ops::loop::Layout const at(s.node->attrsAs<ops::loop::Attrs>());
+    int64_t const bytes =
+        ir::addSat(bytesOf(body, g.inputs, at.firstRegionCapture()), bytesOf(body, g.outputs, g.outputs.size()));
+    bool const isShort = launches <= kShort && bytes <= kSmall && !isStateful(g) && !mayTakeLong(body) &&
+                         (counts || (regions[0] && !mayTakeLong(*regions[0])));
+    return isShort ? cuda::kMostTripsOfTurn : 1;
 }
 
 bool isWorthCapture(Instance const& instance, bool hasNodes)

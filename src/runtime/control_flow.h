@@ -6,7 +6,7 @@
 //   inputs()                           of the step: Place, none where an optional one is missing (has(i))
 //   number(i), isTrue(place)           elements that the host has to know, which may have to be waited for
 //   open(r, dims), instance(r)         region r for inputs of these shapes
-//   reserve(memory)                    workspace; memory(bytes): more of it, for this run
+//   memoryOf(regions), reserve(memory) workspace; memory(bytes): more of it, for this run
 //   run(r, inputs, outputs, results)   `outputs`: memory to write to, null: results stay where they are
 //   runCondition(inputs, output)
 //   output(i, dims)                    of the step: gives it these dimensions, and memory
@@ -45,7 +45,7 @@ Result<void> runBranch(Machine& m)
     Instance const& inst = m.instance(r);
     Instance const* used[2] = {};
     used[r] = &inst;
-    TW_TRY(m.reserve(regionMemory(m.node(), used)));
+    TW_TRY(m.reserve(m.memoryOf(used)));
     auto const& outputs = inst.block->graph->outputs;
     std::vector<TensorRef> wanted(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -204,21 +204,21 @@ protected:
         if (!counts_)
             TW_TRY(m_.open(0, dims_));
         Instance const* const regions[] = {counts_ ? nullptr : &m_.instance(0), &m_.instance(1)};
-        RegionMemory const memory = regionMemory(m_.node(), regions);
-        TW_TRY(m_.reserve(memory));
-        goesOn_ = m_.reserved(memory.goesOn);
+        memory_ = m_.memoryOf(regions);
+        TW_TRY(m_.reserve(memory_));
+        goesOn_ = m_.reserved(memory_.goesOn.at);
         for (size_t s = 0; s < at_.iterated; ++s) {
             Iterated& it = iterated_[s];
-            it.copy = m_.reserved(memory.slice[s]);
+            it.copy = m_.reserved(memory_.slice[s].at);
             TensorRef const part{it.whole.type, dims_[at_.carried + s], it.isView ? it.whole.data : it.copy};
             now_[at_.carried + s] = m_.place(part);
             if (it.extent == 0)
                 TW_TRY(m_.zeroRows(it.copy, part.sizeBytes(), part.sizeBytes(), 1));
         }
         for (size_t i = 0; i < at_.carried; ++i)
-            TW_TRY(openCarried(i, m_.reserved(memory.spare[i])));
+            TW_TRY(openCarried(i, m_.reserved(memory_.spare[i].at)));
         for (size_t k = 0; k < at_.stacked; ++k) {
-            stacks_[k].copy = m_.reserved(memory.part[k]);
+            stacks_[k].copy = m_.reserved(memory_.part[k].at);
             ValueState const& s = stateOf(body_.outputs[at_.carried + k]);
             if (s.exact)
                 TW_TRY(readyStack(k, s.dims));
@@ -446,6 +446,7 @@ protected:
     std::vector<Iterated> iterated_;
     std::vector<Stack> stacks_;
     std::vector<Carried> carried_;
+    RegionMemory memory_;
     std::byte* goesOn_ = nullptr;
     std::vector<TensorRef> wanted_;
     std::vector<Place> results_;

@@ -6,7 +6,7 @@
 //   nodes(), stream(), broken()      of the device, of the run
 //   onStream(stream)                 what regions and copies do from now on goes there
 //   isKnown(place)                   the host has its elements
-//   condition(inputs, output)        runs it: where the bool lies
+//   condition(inputs, output)        runs it, for a bool at `output`
 #pragma once
 
 #include "device/cuda/conditional_nodes.h"
@@ -29,7 +29,7 @@ Result<void> captureBranch(Machine& m)
     for (size_t r = 0; r < 2; ++r)
         TW_TRY(m.open(r, dims));
     Instance const* const used[] = {&m.instance(0), &m.instance(1)};
-    TW_TRY(m.reserve(regionMemory(m.node(), used)));
+    TW_TRY(m.reserve(m.memoryOf(used)));
     std::vector<TensorRef> to(m.node().outputs.size());
     for (size_t i = 0; i < to.size(); ++i) {
         TW_ASSIGN(to[i], m.output(i, m.outputDims(i)));
@@ -57,7 +57,8 @@ Result<void> captureBranch(Machine& m)
     return done;
 }
 
-// Each carried value has one place between trips, the loop's output; what a trip gives goes to the other one first.
+// Between turns, a carried value lies in the loop's output. Each trip of a turn writes to a place of its own, so that the
+// end of the turn can choose: what the last trip gave that the loop makes goes back to the output.
 template <class Machine>
 class CapturedLoop : private LoopRun<Machine>
 {
@@ -73,10 +74,11 @@ public:
         TW_TRY(settle(trips));
         TW_TRY(this->open());
         CUstream_st* const stream = m_.stream();
-        TW_TRY(begin(trips));
-        auto done = m_.nodes().loop(stream, trips, atOnce(), [&](CUstream_st* inner) -> Result<void> {
+        trips.trip = cuda::addressOf(m_.reserved(memory_.counter));
+        TW_ASSIGN(uint64_t const goesOn, begin(stream));
+        auto done = m_.nodes().loop(stream, trips, goesOn, [&](CUstream_st* inner) {
             m_.onStream(inner);
-            return trip(trips, inner);
+            return turn();
         });
         m_.onStream(stream);
         TW_TRY(std::move(done));
@@ -86,25 +88,19 @@ public:
     }
 
 private:
+    using Place = typename Machine::Place;
     using Base::at_;
     using Base::body_;
     using Base::carried_;
     using Base::counts_;
     using Base::iterated_;
     using Base::m_;
+    using Base::memory_;
     using Base::now_;
     using Base::results_;
     using Base::stacks_;
     using Base::wanted_;
 
-    // A node takes about 4 us from trip to trip. Short trips share one, though some of them may be for nothing.
-    int atOnce() const
-    {
-        constexpr int kMostAtOnce = 4;
-        constexpr int64_t kShort = 8; // launches
-        int64_t const own = launchesOf(m_.instance(1)) + (counts_ ? 0 : launchesOf(m_.instance(0)));
-        return own <= kShort && !isStateful(body_) ? kMostAtOnce : 1;
-    }
     Result<void> count(cuda::ConditionalTrips& trips)
     {
         if (!m_.has(at_.count()))
@@ -130,18 +126,17 @@ private:
             trips.broken = cuda::addressOf(m_.broken());
         return {};
     }
-    Result<void> begin(cuda::ConditionalTrips& trips)
+    // Where the first bool lies, 0: there is none.
+    Result<uint64_t> begin(CUstream_st* stream)
     {
-        trips.trip = cuda::addressOf(this->goesOn_ + kTripOffset);
         for (size_t i = 0; i < at_.carried; ++i) {
             if (carried_[i].isOwn)
                 continue;
-            TensorRef const& first = m_.ref(now_[i]);
+            TensorRef const first = m_.ref(now_[i]);
             if (first.data != carried_[i].output)
                 TW_TRY(m_.copyRows(carried_[i].output, 0, first.data, 0, first.sizeBytes(), 1));
-            m_.move(now_[i], carried_[i].output);
+            settleAt(i, carried_[i].output);
         }
-        TW_TRY(this->slice(0));
         for (auto& stack : stacks_) {
             if (!stack.isReady || stack.isPacked)
                 return internalError("a stack without a size is captured");
@@ -149,102 +144,131 @@ private:
             int64_t const bytes = stack.length * stack.partBytes;
             TW_TRY(m_.zeroRows(stack.to, bytes, bytes, 1)); // behind the last trip
         }
-        if (!counts_) {
-            TW_ASSIGN(trips.goesOn, condition());
-        }
-        return {};
+        std::vector<cuda::ConditionalMove> slices;
+        for (size_t s = 0; s < iterated_.size(); ++s)
+            nextSlices(s, slices);
+        TW_TRY(m_.nodes().move(stream, slices));
+        return condition(0);
     }
-    Result<uint64_t> condition()
+    // The host's own copy, where there is one, is that of the first trip.
+    void settleAt(size_t i, void* data)
     {
-        TW_ASSIGN(auto const place, m_.condition(now_, this->goesOn_));
-        return cuda::addressOf(m_.ref(place).data);
+        TensorRef t = m_.ref(now_[i]);
+        t.data = data;
+        now_[i] = m_.place(t);
+    }
+    std::byte* written(size_t i, int trip) const { return carried_[i].spare + trip * memory_.spare[i].pitch; }
+    std::byte* part(size_t k, int trip) const { return stacks_[k].copy + trip * memory_.part[k].pitch; }
+    std::byte* slice(size_t s, int trip) const { return iterated_[s].copy + trip * memory_.slice[s].pitch; }
+
+    // Of what the regions see now, into bool `trip`. A bool that is carried or captured stays where it is.
+    Result<uint64_t> condition(int trip)
+    {
+        if (counts_)
+            return uint64_t(0);
+        ir::Graph const& g = *m_.node().regions[0];
+        for (size_t i = 0; i < g.inputs.size(); ++i)
+            if (bool const isIterated = i >= at_.carried && i < at_.firstRegionCapture();
+                g.outputs[0] == g.inputs[i] && !isIterated && m_.ref(now_[i]).data)
+                return cuda::addressOf(m_.ref(now_[i]).data);
+        std::byte* const to = this->goesOn_ + trip * memory_.goesOn.pitch;
+        TW_TRY(m_.condition(now_, to));
+        return cuda::addressOf(to);
     }
 
-    Result<void> trip(cuda::ConditionalTrips const& trips, CUstream_st* stream)
+    Result<cuda::ConditionalTurn> turn()
     {
-        for (size_t i = 0; i < at_.carried; ++i)
-            wanted_[i].data = this->isWritten(i) ? carried_[i].spare : nullptr;
-        for (size_t k = 0; k < at_.stacked; ++k)
-            wanted_[at_.carried + k].data = stacks_[k].copy;
-        TW_TRY(m_.run(1, now_, wanted_, results_));
-        std::vector<cuda::ConditionalMove> moves;
+        cuda::ConditionalTurn turn;
+        turn.trips = memory_.trips;
+        moves_.clear();
+        for (int trip = 0; trip < turn.trips; ++trip) {
+            TW_TRY(oneTrip(trip));
+            TW_ASSIGN(turn.goesOn[trip], condition(trip));
+        }
         for (size_t i = 0; i < at_.carried; ++i)
             if (!carried_[i].isOwn)
-                TW_TRY(keepCarried(i, moves));
-        for (size_t k = 0; k < at_.stacked; ++k)
-            TW_TRY(keepPart(k, moves));
-        for (auto const& it : iterated_)
-            nextSlice(it, moves);
-        TW_TRY(m_.nodes().move(stream, trips.trip, moves));
-        if (counts_)
-            return {};
-        TW_ASSIGN(uint64_t const goesOn, condition());
-        return goesOn == trips.goesOn ? Result<void>() : Result<void>(internalError("a condition changes its place"));
+                keepCarried(i);
+        for (size_t s = 0; s < iterated_.size(); ++s) {
+            m_.move(now_[at_.carried + s], slice(s, 0));
+            nextSlices(s, moves_);
+        }
+        turn.moves = moves_;
+        return turn;
     }
-    // What a trip gave, out of the way of what the moves overwrite.
-    Result<void const*> settled(TensorRef const& result, std::byte* spare)
+    Result<void> oneTrip(int trip)
     {
-        auto lies = [&](void const* at, int64_t bytes) {
-            uint64_t const from = cuda::addressOf(result.data), place = cuda::addressOf(at);
-            return from < place + uint64_t(bytes) && place < from + uint64_t(result.sizeBytes());
-        };
-        bool isLive = false;
         for (size_t i = 0; i < at_.carried; ++i)
-            isLive = isLive || (!carried_[i].isOwn && lies(carried_[i].output, m_.ref(now_[i]).sizeBytes()));
-        for (auto const& it : iterated_)
-            isLive = isLive || lies(it.copy, it.outer * it.innerBytes);
-        if (!isLive || result.data == spare)
-            return static_cast<void const*>(result.data);
-        TW_TRY(m_.copyRows(spare, 0, result.data, 0, result.sizeBytes(), 1));
-        return static_cast<void const*>(spare);
-    }
-    Result<void> keepCarried(size_t i, std::vector<cuda::ConditionalMove>& moves)
-    {
-        TensorRef const& result = m_.ref(results_[i]);
-        TW_ASSIGN(void const* const from, settled(result, carried_[i].spare));
-        add(moves, from, carried_[i].output, result.sizeBytes());
+            wanted_[i].data = this->isWritten(i) ? written(i, trip) : nullptr;
+        for (size_t k = 0; k < at_.stacked; ++k)
+            wanted_[at_.carried + k].data = part(k, trip);
+        TW_TRY(m_.run(1, now_, wanted_, results_));
+        for (size_t i = 0; i < wanted_.size(); ++i)
+            if (wanted_[i].data && m_.ref(results_[i]).data != wanted_[i].data)
+                return internalError("a trip leaves result " + std::to_string(i) + " where the next one writes");
+        for (size_t i = 0; i < at_.carried; ++i)
+            if (!carried_[i].isOwn)
+                settleAt(i, m_.ref(results_[i]).data);
+        for (size_t k = 0; k < at_.stacked; ++k)
+            keepPart(k, trip);
+        for (size_t s = 0; s < iterated_.size(); ++s)
+            if (trip + 1 < slices(s))
+                m_.move(now_[at_.carried + s], slice(s, trip + 1));
         return {};
     }
-    static void add(std::vector<cuda::ConditionalMove>& moves, void const* from, void const* to, int64_t bytes)
+    void keepCarried(size_t i)
     {
         cuda::ConditionalMove move;
-        move.from = cuda::addressOf(from);
-        move.to = cuda::addressOf(to);
+        move.from = cuda::addressOf(m_.ref(now_[i]).data);
+        move.to = cuda::addressOf(carried_[i].output);
+        if (this->isWritten(i)) { // else it is a capture
+            move.fromStep = memory_.spare[i].pitch;
+            move.from = cuda::addressOf(carried_[i].spare) - uint64_t(move.fromStep);
+        }
+        int64_t const bytes = m_.ref(now_[i]).sizeBytes();
         move.setRows(bytes, 1);
         if (bytes > 0)
-            moves.push_back(move);
+            moves_.push_back(move);
+        settleAt(i, carried_[i].output);
     }
-    Result<void> keepPart(size_t k, std::vector<cuda::ConditionalMove>& moves)
+    void keepPart(size_t k, int trip)
     {
         auto const& stack = stacks_[k];
         if (stack.partBytes == 0 || stack.length == 0)
-            return {};
-        TW_ASSIGN(void const* const from, settled(m_.ref(results_[at_.carried + k]), stack.copy));
+            return;
         cuda::ConditionalMove move;
-        move.from = cuda::addressOf(from);
+        move.of = cuda::ConditionalMove::kTrip;
+        move.shift = trip;
+        move.from = cuda::addressOf(part(k, trip));
         move.to = cuda::addressOf(stack.at(0));
         move.toStep = stack.isReverse ? -stack.innerBytes : stack.innerBytes;
         move.fromPitch = uint64_t(stack.innerBytes);
         move.toPitch = uint64_t(stack.length * stack.innerBytes);
         move.setRows(stack.innerBytes, stack.outer);
-        moves.push_back(move);
-        return {};
+        moves_.push_back(move);
     }
-    static void nextSlice(typename Base::Iterated const& it, std::vector<cuda::ConditionalMove>& moves)
+    int slices(size_t s) const { return memory_.trips + int(conditionSees(m_.node(), s)); }
+    // Of the trips of a turn, and for the condition behind its last one. Behind the tensor's end it is the last again.
+    void nextSlices(size_t s, std::vector<cuda::ConditionalMove>& moves) const
     {
+        auto const& it = iterated_[s];
         if (it.extent == 0 || it.innerBytes * it.outer == 0)
             return;
-        cuda::ConditionalMove move;
-        move.from = cuda::addressOf(it.at(0));
-        move.fromStep = it.isReverse ? -it.innerBytes : it.innerBytes;
-        move.to = cuda::addressOf(it.copy);
-        move.fromPitch = uint64_t(it.extent * it.innerBytes);
-        move.toPitch = uint64_t(it.innerBytes);
-        move.setRows(it.innerBytes, it.outer);
-        move.shift = 1;
-        move.most = int32_t(it.extent - 1);
-        moves.push_back(move);
+        for (int trip = 0; trip < slices(s); ++trip) {
+            cuda::ConditionalMove move;
+            move.of = cuda::ConditionalMove::kNext;
+            move.shift = trip;
+            move.most = int32_t(std::min<int64_t>(it.extent - 1, INT32_MAX));
+            move.from = cuda::addressOf(it.at(0));
+            move.fromStep = it.isReverse ? -it.innerBytes : it.innerBytes;
+            move.to = cuda::addressOf(slice(s, trip));
+            move.fromPitch = uint64_t(it.extent * it.innerBytes);
+            move.toPitch = uint64_t(it.innerBytes);
+            move.setRows(it.innerBytes, it.outer);
+            moves.push_back(move);
+        }
     }
+
+    std::vector<cuda::ConditionalMove> moves_; // of a turn
 };
 
 template <class Machine>

@@ -319,16 +319,17 @@ public:
         kept_[0] = std::move(kept);
         return {};
     }
-    Result<Place> condition(std::vector<Place> const& inputs, std::byte* to)
+    Result<void> condition(std::vector<Place> const& inputs, std::byte* to)
     {
         TensorRef goesOn{DataType::kBool, {}, to};
         TW_TRY(runners_[0]->run(inputs, std::span(&goesOn, 1)));
-        return runners_[0]->values().results()[0];
+        return runners_[0]->values().deliver(std::span(&goesOn, 1));
     }
     Result<bool> runCondition(std::vector<Place> const& inputs, std::byte* to)
     {
-        TW_ASSIGN(Place const goesOn, condition(inputs, to));
-        return isTrue(goesOn);
+        TensorRef goesOn{DataType::kBool, {}, to};
+        TW_TRY(runners_[0]->run(inputs, std::span(&goesOn, 1)));
+        return isTrue(runners_[0]->values().results()[0]);
     }
 
     Result<TensorRef> output(size_t i, Extents const& dims)

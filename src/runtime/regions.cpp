@@ -5,6 +5,7 @@
 
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
+#include "runtime/capture_cuda.h"
 
 namespace tw::runtime {
 
@@ -63,13 +64,24 @@ Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::sp
     return instance;
 }
 
-RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions)
+bool conditionSees(ir::Node const& loop, size_t s)
+{
+    ops::loop::Layout const at(loop.attrsAs<ops::loop::Attrs>());
+    ir::Graph const& condition = *loop.regions[0];
+    ir::Value const* const slice = condition.inputs[at.carried + s];
+    return condition.isOutput(slice) || std::any_of(condition.nodes.begin(), condition.nodes.end(), [&](auto const& n) {
+               return std::find(n->inputs.begin(), n->inputs.end(), slice) != n->inputs.end();
+           });
+}
+
+RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions, int trips)
 {
     RegionMemory m;
-    auto take = [&m](int64_t bytes) {
-        int64_t const at = m.sizeBytes;
-        m.sizeBytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-        return at;
+    m.trips = trips;
+    auto take = [&m](int64_t bytes, int count = 1) {
+        RegionMemory::Row const row{m.sizeBytes, (bytes + kAlignment - 1) / kAlignment * kAlignment};
+        m.sizeBytes += row.pitch * count;
+        return row;
     };
     int64_t arena = 0;
     for (Instance const* r : regions)
@@ -81,18 +93,21 @@ RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const>
     ops::loop::Layout const at(attrs);
     Instance const& body = *regions[1];
     ir::Graph const& g = *body.block->graph;
-    m.goesOn = take(kTripOffset + 2 * int64_t(sizeof(int32_t)));
+    int const places = std::max(trips, 1);
+    m.counter = take(2 * int64_t(sizeof(int32_t))).at;
+    m.goesOn = take(1, places);
     for (size_t i = 0; i < at.carried; ++i)
-        m.spare.push_back(take(bytesOf(body, g.inputs[i])));
+        m.spare.push_back(take(bytesOf(body, g.inputs[i]), places));
     for (size_t s = 0; s < at.iterated; ++s)
-        m.slice.push_back(take(bytesOf(body, g.inputs[at.carried + s])));
+        m.slice.push_back(
+            take(bytesOf(body, g.inputs[at.carried + s]), places + int(trips > 0 && conditionSees(node, s))));
     for (size_t k = 0; k < at.stacked; ++k)
-        m.part.push_back(take(bytesOf(body, g.outputs[at.carried + k])));
+        m.part.push_back(take(bytesOf(body, g.outputs[at.carried + k]), places));
     return m;
 }
 
 OpenRegions::OpenRegions(Instance const& around, size_t step, void* arena)
-    : step_(around.block->steps[step]), planned_(around.regions[step])
+    : around_(around), index_(step), step_(around.block->steps[step]), planned_(around.regions[step])
 {
     int64_t const offset = around.workspaceOffset[step];
     if (offset < 0)
@@ -101,7 +116,12 @@ OpenRegions::OpenRegions(Instance const& around, size_t step, void* arena)
     for (auto const& r : planned_)
         regions.push_back(r.get());
     workspace_ = at(arena, offset);
-    workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
+    workspaceBytes_ = memoryOf(regions).sizeBytes;
+}
+
+RegionMemory OpenRegions::memoryOf(std::span<Instance const* const> regions) const
+{
+    return regionMemory(node(), regions, tripsOfTurn(around_, index_, regions));
 }
 
 Result<bool> OpenRegions::openFor(size_t r, std::vector<Extents> const& dims)

@@ -21,15 +21,23 @@ Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::sp
 // Where things lie in the workspace of a node with regions.
 struct RegionMemory
 {
-    int64_t goesOn = 0;         // what the condition gives, and kTripOffset behind it what a GPU counts
-    std::vector<int64_t> spare; // each carried value has two places: this one, and the loop's output
-    std::vector<int64_t> slice; // of an iterated tensor, where it is no view
-    std::vector<int64_t> part;  // what the body gives for a stack, where it is not written in place
-    int64_t sizeBytes = 0;      // the arena, which the regions use in turns, stands first
+    // For the trips of a turn, `pitch` bytes apart; runs by the host use the first place.
+    struct Row
+    {
+        int64_t at = 0, pitch = 0;
+    };
+    int trips = 0;          // of a turn of a loop that a GPU decides, else 0
+    int64_t counter = 0;    // of such a loop
+    Row goesOn;             // what the condition gives
+    std::vector<Row> spare; // each carried value has other places than the loop's output
+    std::vector<Row> slice; // of an iterated tensor, where it is no view; one more where the condition reads it
+    std::vector<Row> part;  // what the body gives for a stack, where it is not written in place
+    int64_t sizeBytes = 0;  // the arena, which the regions use in turns, stands first
 };
-inline constexpr int64_t kTripOffset = 16;
-// `regions`: null for those that are not used.
-RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions);
+// `regions`: null for those that are not used. `trips`: RegionMemory's.
+RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions, int trips);
+// Whether the condition of a loop depends on iterated tensor s.
+bool conditionSees(ir::Node const& loop, size_t s);
 
 // The regions of one step while it runs: an instance each, and the workspace.
 class OpenRegions
@@ -42,6 +50,7 @@ public:
     bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
     Instance const& instance(size_t r) const { return *instances_[r]; }
     std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
+    RegionMemory memoryOf(std::span<Instance const* const> regions) const;
 
 protected:
     // Whether the instance was made for these shapes now: none was there.
@@ -57,6 +66,8 @@ protected:
         return {};
     }
 
+    Instance const& around_;
+    size_t const index_;
     LoadedStep const& step_;
     std::vector<std::unique_ptr<Instance>> const& planned_;
     std::byte* workspace_ = nullptr;

@@ -18,7 +18,8 @@ CudaReplay::CudaReplay(std::shared_ptr<cuda::Device const> device, bool hasLoops
 {
     cuda::Current const current(*device_);
     void* memory = nullptr;
-    if (!device_->conditionalNodes() || device_->driver().cuMemAllocHost(&memory, sizeof(int32_t)) != cuda::kSuccess)
+    if (!hasLoops || !device_->conditionalNodes() ||
+        device_->driver().cuMemAllocHost(&memory, sizeof(int32_t)) != cuda::kSuccess)
         return;
     broken_ = static_cast<int32_t*>(memory);
     *broken_ = 0;

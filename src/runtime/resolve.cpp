@@ -8,6 +8,7 @@
 #include "plan/memory.h"
 #include "runtime/alias.h"
 #include "runtime/block.h"
+#include "runtime/capture_cuda.h"
 #include "runtime/regions.h"
 
 namespace tw::runtime {
@@ -351,7 +352,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
             inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
         if (!regions.empty())
-            workspace = regionMemory(*step.node, regions).sizeBytes;
+            workspace = regionMemory(*step.node, regions, tripsOfTurn(inst, size_t(i), regions)).sizeBytes;
         if (step.kernel && !inst.skipped[size_t(i)]) {
             std::vector<TensorRef> in, out;
             bool known = true;

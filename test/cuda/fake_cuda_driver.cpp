@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "device/cuda/driver.h"
+#include "fake_streams.h"
 
 using namespace tw::cuda;
 
@@ -126,33 +127,41 @@ int fake_cuMemcpyHtoD(uint64_t to, void const* from, size_t bytes)
 {
     return copy(host(to), from, bytes);
 }
-int fake_cuMemcpyHtoDAsync(uint64_t to, void const* from, size_t bytes, CUstream_st*)
+int fake_cuMemcpyHtoDAsync(uint64_t to, void const* from, size_t bytes, CUstream_st* stream)
 {
-    return copy(host(to), from, bytes);
-}
-int fake_cuMemcpyDtoHAsync(void* to, uint64_t from, size_t bytes, CUstream_st*)
-{
-    return copy(to, host(from), bytes);
-}
-int fake_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_st*)
-{
-    return copy(host(to), host(from), bytes);
-}
-int fake_cuMemcpy2DAsync(CopyRows const* c, CUstream_st*)
-{
-    for (size_t y = 0; y < c->rows; ++y)
-        copy(host(c->to + y * c->toPitch), host(c->from + y * c->fromPitch), c->rowBytes);
+    tw::fake::runOrCapture(stream, [=] { copy(host(to), from, bytes); });
     return kSuccess;
 }
-int fake_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st*)
+int fake_cuMemcpyDtoHAsync(void* to, uint64_t from, size_t bytes, CUstream_st* stream)
 {
-    std::memset(host(address), value, bytes);
+    tw::fake::runOrCapture(stream, [=] { copy(to, host(from), bytes); });
     return kSuccess;
 }
-int fake_cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t rows, CUstream_st*)
+int fake_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_st* stream)
 {
-    for (size_t y = 0; y < rows; ++y)
-        std::memset(host(address + y * pitch), value, width);
+    tw::fake::runOrCapture(stream, [=] { copy(host(to), host(from), bytes); });
+    return kSuccess;
+}
+int fake_cuMemcpy2DAsync(CopyRows const* rows, CUstream_st* stream)
+{
+    tw::fake::runOrCapture(stream, [c = *rows] {
+        for (size_t y = 0; y < c.rows; ++y)
+            copy(host(c.to + y * c.toPitch), host(c.from + y * c.fromPitch), c.rowBytes);
+    });
+    return kSuccess;
+}
+int fake_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st* stream)
+{
+    tw::fake::runOrCapture(stream, [=] { std::memset(host(address), value, bytes); });
+    return kSuccess;
+}
+int fake_cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t rows,
+                           CUstream_st* stream)
+{
+    tw::fake::runOrCapture(stream, [=] {
+        for (size_t y = 0; y < rows; ++y)
+            std::memset(host(address + y * pitch), value, width);
+    });
     return kSuccess;
 }
 // An event is the time of its record (fake_contexts.cpp).

@@ -7,13 +7,20 @@ namespace tw::cuda {
 
 namespace {
 
-constexpr size_t kMostMoves = 16; // of a launch: what its parameters hold
+constexpr size_t kMostMoves = 32; // of a launch
 
-struct Moves
+// What the kernel reads (conditional_nodes_text.cpp).
+struct Parameters
 {
+    uint64_t yes = 0, no = 0, trip = 0, count = 0, broken = 0;
+    int32_t limit = INT32_MAX;
+    uint32_t lead = 0, trips = 1;
+    uint32_t isLast = 0, hasWarps = 0;
+    uint32_t moves = 0;
+    uint64_t goesOn[kMostTripsOfTurn] = {};
     ConditionalMove list[kMostMoves];
 };
-static_assert(sizeof(ConditionalMove) == 72);
+static_assert(sizeof(ConditionalMove) == 72 && sizeof(Parameters) == 96 + kMostMoves * 72);
 
 // Captures what a body puts on it.
 class BodyStream
@@ -65,8 +72,7 @@ std::unique_ptr<ConditionalNodes const> ConditionalNodes::create(Driver const& d
         return nullptr;
     std::unique_ptr<ConditionalNodes> n(new ConditionalNodes(d, context));
     if (d.cuModuleLoadData(&n->module_, kConditionalText) != kSuccess ||
-        d.cuModuleGetFunction(&n->decide_, n->module_, "decide") != kSuccess ||
-        d.cuModuleGetFunction(&n->move_, n->module_, "move") != kSuccess)
+        d.cuModuleGetFunction(&n->advance_, n->module_, "advance") != kSuccess)
         return nullptr;
     return n;
 }
@@ -87,16 +93,45 @@ Result<uint64_t> ConditionalNodes::handle(CUstream_st* stream) const
     return handle;
 }
 
-Result<void> ConditionalNodes::decide(CUstream_st* stream, uint64_t handle, uint64_t otherwise,
-                                      ConditionalTrips const& trips, uint32_t bump) const
+Result<void> ConditionalNodes::advance(CUstream_st* stream, Handles handles, ConditionalTrips const& trips,
+                                       ConditionalTurn const& turn, bool lead) const
 {
-    ConditionalTrips t = trips;
-    void* parameters[] = {&handle, &otherwise, &t.goesOn, &t.trip, &t.count, &t.broken, &t.limit, &bump};
-    TW_CUDA(driver_, cuLaunchKernel(decide_, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr));
+    constexpr uint32_t kWarp = 32, kThreads = 128, kMostBlocks = 132;
+    constexpr uint64_t kSmall = 2 * kWarp; // pieces that a warp moves in no time
+    size_t first = 0;
+    do {
+        Parameters p;
+        size_t const count = std::min(kMostMoves, turn.moves.size() - first);
+        std::copy_n(turn.moves.begin() + std::ptrdiff_t(first), count, p.list);
+        first += count;
+        uint64_t most = 0;
+        for (ConditionalMove const& m : p.list)
+            most = std::max(most, uint64_t(m.units) * m.rows);
+        p.trip = trips.trip;
+        p.count = trips.count;
+        p.broken = trips.broken;
+        p.limit = trips.limit;
+        p.lead = lead;
+        p.trips = uint32_t(turn.trips);
+        p.moves = uint32_t(count);
+        std::copy_n(turn.goesOn, turn.trips, p.goesOn);
+        p.isLast = first == turn.moves.size() && handles.yes != 0;
+        if (p.isLast) {
+            p.yes = handles.yes;
+            p.no = handles.no;
+        }
+        // Small ones are a warp's each, of one block, which need not find out whether it is the last one.
+        p.hasWarps = most <= kSmall;
+        auto const jobs = std::max<uint32_t>(p.moves, 1);
+        auto const blocks = uint32_t(std::min<uint64_t>((most + kThreads - 1) / kThreads, kMostBlocks));
+        void* parameters[] = {&p};
+        TW_CUDA(driver_, cuLaunchKernel(advance_, p.hasWarps ? 1 : blocks, p.hasWarps ? 1 : jobs, 1,
+                                        p.hasWarps ? jobs * kWarp : kThreads, 1, 1, 0, stream, parameters, nullptr));
+    } while (first < turn.moves.size());
     return {};
 }
 
-// The last launch is decide's, on which the node waits.
+// The last launch is advance's, on which the node waits.
 Result<void> ConditionalNodes::add(CUstream_st* stream, uint64_t handle, int kind, Body body) const
 {
     int status = 0;
@@ -119,44 +154,32 @@ Result<void> ConditionalNodes::branch(CUstream_st* stream, uint64_t condition, B
 {
     TW_ASSIGN(uint64_t const yes, handle(stream));
     TW_ASSIGN(uint64_t const no, handle(stream));
-    ConditionalTrips once;
-    once.goesOn = condition;
-    TW_TRY(decide(stream, yes, no, once, 0));
+    ConditionalTurn once;
+    once.goesOn[0] = condition;
+    TW_TRY(advance(stream, {yes, no}, {}, once, false));
     TW_TRY(add(stream, yes, 0, then));
     return add(stream, no, 0, otherwise);
 }
 
-Result<void> ConditionalNodes::loop(CUstream_st* stream, ConditionalTrips const& trips, int atOnce, Body body) const
+Result<void> ConditionalNodes::loop(CUstream_st* stream, ConditionalTrips const& trips, uint64_t goesOn,
+                                    LoopBody body) const
 {
     TW_ASSIGN(uint64_t const again, handle(stream));
-    TW_CUDA(driver_, cuMemsetD8Async(trips.trip, 0, sizeof(int32_t), stream));
-    TW_TRY(decide(stream, again, 0, trips, 0));
+    TW_CUDA(driver_, cuMemsetD8Async(trips.trip, 0, 2 * sizeof(int32_t), stream));
+    ConditionalTurn none;
+    none.goesOn[0] = goesOn;
+    TW_TRY(advance(stream, {again}, trips, none, false));
     return add(stream, again, 1, [&](CUstream_st* inner) -> Result<void> {
-        for (int i = 1; i < atOnce; ++i) {
-            TW_TRY(body(inner));
-            TW_TRY(decide(inner, 0, 0, trips, 1));
-        }
-        TW_TRY(body(inner));
-        return decide(inner, again, 0, trips, 1);
+        TW_ASSIGN(ConditionalTurn const turn, body(inner));
+        return advance(inner, {again}, trips, turn, true);
     });
 }
 
-Result<void> ConditionalNodes::move(CUstream_st* stream, uint64_t trip, std::span<ConditionalMove const> moves) const
+Result<void> ConditionalNodes::move(CUstream_st* stream, std::span<ConditionalMove const> moves) const
 {
-    constexpr uint32_t kThreads = 128, kMostBlocks = 132;
-    for (size_t first = 0; first < moves.size(); first += kMostMoves) {
-        Moves some{};
-        size_t const count = std::min(kMostMoves, moves.size() - first);
-        std::copy_n(moves.begin() + std::ptrdiff_t(first), count, some.list);
-        uint64_t most = 1;
-        for (ConditionalMove const& m : some.list)
-            most = std::max(most, uint64_t(m.units) * m.rows);
-        auto const blocks = uint32_t(std::min<uint64_t>((most + kThreads - 1) / kThreads, kMostBlocks));
-        void* parameters[] = {&trip, &some};
-        TW_CUDA(driver_,
-                cuLaunchKernel(move_, blocks, uint32_t(count), 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
-    }
-    return {};
+    ConditionalTurn none;
+    none.moves = moves;
+    return moves.empty() ? Result<void>() : advance(stream, {}, {}, none, false);
 }
 
 } // namespace tw::cuda

@@ -11,31 +11,49 @@
 
 namespace tw::cuda {
 
-// Bytes that go from one place to another, both of which may depend on the trip of a loop.
+// A node takes its time, whatever runs in it: it makes a few trips of a loop in a row, a turn.
+inline constexpr int kMostTripsOfTurn = 4;
+
+// Bytes that go from one place to another at the end of a turn. Both may depend on a number: by `of`, of the trips that
+// the turn has made (kDone), of trip `shift` of the turn, counted from the loop's first (kTrip: nothing where the turn
+// has not come so far), of the trip that lies `shift` behind the turn (kNext).
 struct ConditionalMove
 {
-    uint64_t from = 0, to = 0;           // of trip 0
-    int64_t fromStep = 0, toStep = 0;    // bytes from trip to trip
+    enum Of : uint32_t
+    {
+        kDone,
+        kTrip,
+        kNext
+    };
+    uint64_t from = 0, to = 0;           // of number 0
+    int64_t fromStep = 0, toStep = 0;    // bytes from number to number
     uint64_t fromPitch = 0, toPitch = 0; // bytes from row to row
     uint32_t units = 0, rows = 0;        // pieces of 2^unitLog bytes in a row
-    int32_t shift = 0;                   // added to the trip
-    int32_t most = INT32_MAX;            // the last trip that counts
-    uint32_t unitLog = 0;                // 0, 2 or 4, by setRows()
-    uint32_t pad = 0;
+    int32_t shift = 0;
+    int32_t most = INT32_MAX; // numbers above it count as it
+    uint32_t unitLog = 0;     // 0, 2 or 4, by setRows()
+    uint32_t of = kDone;
 
     // The widest pieces that addresses, steps and pitches allow; these are set.
     void setRows(int64_t rowBytes, int64_t count);
 };
 
-// When the body of a loop runs (again). Addresses of device memory, 0: there is none.
+// What ends a loop. Addresses of device memory, 0: there is none.
 struct ConditionalTrips
 {
-    uint64_t goesOn = 0; // bool
-    uint64_t trip = 0;   // i32: trips that are done; and another one behind it, aligned to both
-    uint64_t count = 0;  // i32: of them at most
-    uint64_t broken =
-        0; // i32, of host memory that the GPU sees: becomes trips + 1 where goesOn and count say more than `limit`
-    int32_t limit = INT32_MAX;
+    uint64_t trip = 0;         // i32: trips that are done; and another one behind it, aligned to both
+    uint64_t count = 0;        // i32: of them at most
+    int32_t limit = INT32_MAX; // the same
+    // i32, of host memory that the GPU sees: becomes trips + 1 where `limit` ends the loop and nothing else would have.
+    uint64_t broken = 0;
+};
+
+// What a body has put on its stream.
+struct ConditionalTurn
+{
+    int trips = 1;
+    uint64_t goesOn[kMostTripsOfTurn] = {}; // a bool for each trip: whether another one follows; 0: it does
+    std::span<ConditionalMove const> moves;
 };
 
 class ConditionalNodes
@@ -51,27 +69,34 @@ public:
     // On a stream that captures: `then` if the bool at `condition` holds, else `otherwise`. Bodies get a stream of
     // their own, which captures, too.
     Result<void> branch(CUstream_st* stream, uint64_t condition, Body then, Body otherwise) const;
-    // The same, as long as `trips` says so. What it reads is there; the body leaves it there again, but for the trip,
-    // which is counted here and begins with 0. A node takes its time: `atOnce` trips are put into one, of which the last
-    // ones may be behind the loop's end. Of a trip there, nothing may be seen: its results leave by move() alone.
-    Result<void> loop(CUstream_st* stream, ConditionalTrips const& trips, int atOnce, Body body) const;
-    // Of the loop's trip.
-    Result<void> move(CUstream_st* stream, uint64_t trip, std::span<ConditionalMove const> moves) const;
+    // A loop: `goesOn`: a bool, 0: there is none. The body gets a stream that captures and puts a turn on it, of which
+    // the last trips may be behind the loop's end: nothing may be seen of them, for the end is found when all are
+    // through. What they give leaves by the turn's moves alone; no place that one of these writes is read by another
+    // one or is among `goesOn`. The trip is counted here and begins with 0.
+    using LoopBody = FunctionRef<Result<ConditionalTurn>(CUstream_st* stream)>;
+    Result<void> loop(CUstream_st* stream, ConditionalTrips const& trips, uint64_t goesOn, LoopBody body) const;
+    // Moves before the first trip.
+    Result<void> move(CUstream_st* stream, std::span<ConditionalMove const> moves) const;
 
 private:
     ConditionalNodes(Driver const& driver, CUctx_st* context) : driver_(driver), context_(context) {}
     Result<uint64_t> handle(CUstream_st* stream) const;
-    Result<void> decide(CUstream_st* stream, uint64_t handle, uint64_t otherwise, ConditionalTrips const& trips,
-                        uint32_t bump) const;
+    struct Handles
+    {
+        uint64_t yes = 0, no = 0; // 0: nobody asks
+    };
+    // `lead`: whether the turn's first trip is done.
+    Result<void> advance(CUstream_st* stream, Handles handles, ConditionalTrips const& trips,
+                         ConditionalTurn const& turn, bool lead) const;
     Result<void> add(CUstream_st* stream, uint64_t handle, int kind, Body body) const;
 
     Driver const& driver_;
     CUctx_st* context_;
     CUmod_st* module_ = nullptr;
-    CUfunc_st *decide_ = nullptr, *move_ = nullptr;
+    CUfunc_st* advance_ = nullptr;
 };
 
-// The kernels of that, in PTX.
+// The kernel of that, in PTX.
 extern char const* const kConditionalText;
 
 } // namespace tw::cuda

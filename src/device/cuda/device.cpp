@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "device/cuda/buffer_usage.h"
+#include "device/cuda/conditional_nodes.h"
 
 namespace tw::cuda {
 

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/cuda/conditional_nodes.h"
 #include "device/cuda/driver.h"
 
 namespace tw::cuda {
+
+class ConditionalNodes;
 
 struct DeviceInfo
 {
@@ -70,7 +71,7 @@ private:
     bool isPrimary_ = true;
     std::shared_ptr<Allocator> allocator_;
     mutable std::once_flag nodesOnce_;
-    mutable std::unique_ptr<ConditionalNodes const> nodes_;
+    mutable std::shared_ptr<ConditionalNodes const> nodes_;
 };
 
 // Makes the device's context current in this thread for as long as it lives.

@@ -37,7 +37,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     if (part.rank > 0 && d.chance(5))
         part[0] = 0;
     int64_t const carried = d.from(0, 3), iterated = d.from(0, 2), stacked = d.from(carried == 0 ? 1 : 0, 3),
-                  trips = d.from(0, 6);
+                  trips = d.chance(80) ? d.from(0, 6) : d.from(7, 13);
     bool const counts = d.chance(70), hasCondition = !counts || d.chance(30);
     std::string const partType = textOf(type, part);
 
@@ -62,7 +62,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         a.stackReverse.push_back(d.from(0, 1));
         inputs.push_back(d.chance(50) ? absent() : input(DataType::kInt32, {}, {double(trips + d.from(0, 2))}));
     }
-    inputs.push_back(input(DataType::kInt32, {}, {double(counts ? d.from(0, 8) : trips)}));
+    inputs.push_back(input(DataType::kInt32, {}, {double(counts ? d.from(0, trips + 2) : trips)}));
     types.push_back("i32[]");
     int const limit = int(types.size()) - 1;
     inputs.push_back(input(type, part));

@@ -230,7 +230,10 @@ void sparseCases(std::vector<Case>& cases)
                 s.tileQ = q;
                 s.stages = stages;
                 s.multicast = multicast;
-                add(cases, with, {std::nullopt, s}, false);
+                for (bool ahead : {false, true}) {
+                    s.ahead = ahead;
+                    add(cases, with, {std::nullopt, s}, false);
+                }
             }
     for (Layer const& l : {Layer{"4096^3", product(4096, 4096, 4096)},
                            Layer{"8192^3", product(8192, 8192, 8192)},
@@ -258,8 +261,11 @@ void sparseCases(std::vector<Case>& cases)
         d.copies = true;
         for (dense::Spec const& s : dense::candidates(d, l.shape, kMultiprocessors, 3))
             add(cases, l, {s, std::nullopt}, true);
-        for (sparse::Spec const& s : sparse::candidates(baseOf<sparse::Spec>(l), l.shape, kMultiprocessors, 6))
-            add(cases, l, {std::nullopt, s}, true);
+        for (sparse::Spec s : sparse::candidates(baseOf<sparse::Spec>(l), l.shape, kMultiprocessors, 5))
+            for (bool ahead : {false, true}) {
+                s.ahead = ahead;
+                add(cases, l, {std::nullopt, s}, true);
+            }
     }
 }
 

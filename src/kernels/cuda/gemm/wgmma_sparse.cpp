@@ -52,7 +52,8 @@ std::string Spec::name() const
 {
     return std::string(image ? "conv" : "gemm") + (integers ? "_i8_" + integers->name() : "_f16") + "_sparse_" +
            std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
-           std::to_string(stages) + (multicast > 1 ? "_multicast" + std::to_string(multicast) : "") + "_sm90a";
+           std::to_string(stages) + (multicast > 1 ? "_multicast" + std::to_string(multicast) : "") +
+           (ahead ? "_ahead" : "") + "_sm90a";
 }
 
 char const* unsupported(Spec const& s)
@@ -88,7 +89,7 @@ std::string source(Spec const& s)
                        constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("STEP_K", s.stepK()) +
                        constant("BLOCK_BYTES", blockBytes(s.operandBytes())) +
                        constant("ELEMENT_BYTES", kElementBytes) + type("Sum", s.integers ? "i32" : "float") +
-                       flag("INTEGERS", s.integers.has_value()) + flag("IMAGE", s.image) +
+                       flag("AHEAD", s.ahead) + flag("INTEGERS", s.integers.has_value()) + flag("IMAGE", s.image) +
                        flag("REDISTRIBUTE", s.redistributes());
     if (s.integers)
         text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", 64) + flag("BIAS", false) +

@@ -8,6 +8,24 @@
 
 namespace tw::cuda::gemm_sparse {
 
+// Sparse wgmma reads its places when it comes to be executed, which the assembler does not know: it would give their
+// registers to others. So they are used once more, by an instruction that does nothing, behind the wait for those
+// products: no places are 0.
+TW_INLINE void keepUntilHere(u32 at, u32 places)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, %1, 0;\n@p st.shared.b32 [%0], %1;\n}" ::"r"(at), "r"(places)
+                 : "memory");
+}
+// The block that has brought a stage, or both of a pair, may overwrite it.
+TW_INLINE void releaseStage(u32 empty, int inGroup)
+{
+    if constexpr (MULTICAST > 1) {
+        if (inGroup < MULTICAST)
+            barrierArriveAt(empty, inGroup);
+    } else if (inGroup == 0)
+        barrierArrive(empty);
+}
+
 // TW_PARAMETERS, TW_RESIDUAL: the residual's map, where there is one.
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     gemmSparse(const __grid_constant__ TensorMap mapQ, const __grid_constant__ TensorMap mapY,
@@ -107,7 +125,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
         Sum d[BLOCKS][COLUMNS / 2];
         int last = -1;
         int const fetchStep = min(2, a.steps - 1); // by then TMA has read all of the tile before
-        for (int step = 0; step < a.steps; ++step) {
+        // `held`: places of the step before, whose products go on.
+        auto multiply = [&](int step, u32(&places)[BLOCKS][2], u32 const(&held)[BLOCKS][2]) {
             if constexpr (RESIDUAL)
                 if (step == fetchStep && copies) {
                     bulkWaitRead();
@@ -121,12 +140,12 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             barrierWait(full + s * 8, parity);
             u32 const q = base + s * STAGE_BYTES + groupQ * 128,
                       p = base + s * STAGE_BYTES + Q_BYTES + groupP * BLOCK_BYTES;
-            u32 places[BLOCKS][2]; // of i8 each instruction has its own
 #pragma unroll
             for (int b = 0; b < BLOCKS; ++b) {
                 u32 const at = p + b * BLOCK_BYTES + ELEMENT_BYTES + inGroup * 4;
                 places[b][0] = loadShared(at);
-                places[b][1] = INTEGERS ? loadShared(at + 512) : places[b][0];
+                if constexpr (INTEGERS) // each instruction has its own
+                    places[b][1] = loadShared(at + 512);
             }
             wgmmaFence();
 #pragma unroll
@@ -135,28 +154,53 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
 #pragma unroll
             for (int b = 0; b < BLOCKS; ++b)
                 wgmmaSparse<INTEGERS ? 0 : 1>(d[b], blockDescriptor(p + b * BLOCK_BYTES + 2048),
-                                              descriptor(q + 64, 8192), places[b][1], 1);
+                                              descriptor(q + 64, 8192), places[b][INTEGERS], 1);
             wgmmaCommit();
-            wgmmaWait<1>();
-            if (last >= 0) { // its operands are read
-                if constexpr (MULTICAST > 1) {
-                    if (inGroup < MULTICAST)
-                        barrierArriveAt(empty + last * 8, inGroup);
-                } else if (inGroup == 0)
-                    barrierArrive(empty + last * 8);
+            if constexpr (AHEAD)
+                wgmmaWait<1>();
+            else
+                wgmmaWait<0>();
+#pragma unroll
+            for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                for (int i = 0; i <= INTEGERS; ++i)
+                    keepUntilHere(stage, AHEAD ? held[b][i] : places[b][i]);
+            if constexpr (AHEAD) {
+                if (last >= 0) // its operands are read
+                    releaseStage(empty + last * 8, inGroup);
+                last = s;
+            } else {
+                releaseStage(empty + s * 8, inGroup);
             }
-            last = s;
             if (++s == STAGES) {
                 s = 0;
                 parity ^= 1;
             }
+        };
+        u32 even[BLOCKS][2], odd[BLOCKS][2];
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+                even[b][i] = odd[b][i] = ~0u;
+        // Registers of two steps, none of which is moved to another one.
+        for (int step = 0; step < a.steps; ++step) {
+            multiply(step, even, odd);
+            if constexpr (AHEAD)
+                if (++step < a.steps)
+                    multiply(step, odd, even);
         }
-        wgmmaWait<0>();
-        if constexpr (MULTICAST > 1) {
-            if (inGroup < MULTICAST)
-                barrierArriveAt(empty + last * 8, inGroup);
-        } else if (inGroup == 0)
-            barrierArrive(empty + last * 8);
+        if constexpr (AHEAD) {
+            wgmmaWait<0>();
+#pragma unroll
+            for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                for (int i = 0; i <= INTEGERS; ++i) {
+                    keepUntilHere(stage, even[b][i]);
+                    keepUntilHere(stage, odd[b][i]);
+                }
+            releaseStage(empty + last * 8, inGroup);
+        }
         if constexpr (RESIDUAL) {
             barrierWait(residualArrived, residualParity);
             residualParity ^= 1;

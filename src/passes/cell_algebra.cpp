@@ -172,7 +172,8 @@ std::optional<int> CellReader::invariant(ir::Value* v, int64_t begin, int64_t co
 // An operand of the element-wise result `out`, which it may be broadcast to.
 std::optional<int> CellReader::operand(ir::Shape const& out, ir::Value* v, int64_t begin, int64_t count)
 {
-    if (v->isConstant() && v->type == type_)
+    // An initial state of zeros is a state.
+    if (v->isConstant() && v->type == type_ && leafOf_(v).kind != Leaf::Kind::kColumns)
         if (auto const number = numberOf(v, refittable_))
             return terms_.sum(*number == 0 ? CellSum{} : CellSum{{{}, *number}});
     int const p = prefixOf(out);

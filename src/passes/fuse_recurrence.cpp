@@ -2,7 +2,8 @@
 // Makes one op `recurrence` of a loop, or of the part of one, that is an RNN, LSTM or GRU cell over a sequence.
 //   before: loop(h0, x, W, R) { h = tanh(x[i] W + h R + b), stack h }        after: recurrence(x, R, W, b, h0)
 // A cell is known by what it computes (passes/recurrent_cell.h), so gates may come out of one product or several, x and
-// h may be one row or two, and products with x may stand in front of the loop. What else the body does stays a loop over
+// h may be one row or two, and products with x may stand in front of the loop. States that a condition keeps past the
+// length of a sequence (passes/step_limit.h) are a cell with lengths. What else the body does stays a loop over
 // the states of all steps: the next cell of a stack of layers is then one of its own. Layers then read sequences in the
 // order in which they lie (passes/recurrence_order.h). Any form. Stands after
 // hoist_invariants and constants_into_regions, and before remove_dead of the next round, which takes what is left.
@@ -27,6 +28,7 @@
 #include "passes/recurrence_sequences.h"
 #include "passes/rewrite.h"
 #include "passes/selection.h"
+#include "passes/step_limit.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -41,7 +43,7 @@ class Fuser
 public:
     Fuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
         : g_(g), ctx_(ctx), loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
-          maker_(g, loop), sequences_(g, terms_, ctx.refittable, loop.name)
+          maker_(g, loop), sequences_(g, terms_, ctx.refittable, loop.name), numbers_(loop, ctx.refittable)
     {}
 
     Result<bool> run()
@@ -118,6 +120,20 @@ private:
         return {ir::volume(Shape(h.shape.begin(), h.shape.end() - 1)), h.shape.back()};
     }
 
+    // What is next of carried value k inside of the length, and that length. It keeps its value past it.
+    std::optional<LimitedValue> limitedState(size_t k, Dim const& rows) const
+    {
+        auto const v = limitedValueOf(numbers_, body_.outputs[k], rows);
+        return v && rootOf(v->other) == body_.inputs[k] ? v : std::nullopt;
+    }
+    // What carried value k becomes in a step that all sequences have, if its length is the cell's.
+    ir::Value* nextOf(size_t k, Dim const& rows) const
+    {
+        auto const v = limitedState(k, rows);
+        if (v.has_value() != limited_.has_value() || (v && !v->limit.isSame(limited_->limit)))
+            return nullptr;
+        return v ? v->next : body_.outputs[k];
+    }
     Result<bool> fuse(size_t i)
     {
         ir::Value const& h = *body_.inputs[i];
@@ -125,7 +141,10 @@ private:
         if (!isFloating(h.type) || !hidden.isConst() || hidden.value() < 1 || body_.outputs[i] == body_.inputs[i])
             return false;
         CellReader reader(terms_, rows, h.type, ctx_.refittable, [this](ir::Value* v) { return leafOf(v); });
-        auto const next = reader.columns(body_.outputs[i], 0, hidden.value());
+        rows_ = rows;
+        limited_ = limitedState(i, rows);
+        next_ = limited_ ? limited_->next : body_.outputs[i];
+        auto const next = reader.columns(next_, 0, hidden.value());
         if (!next)
             return false;
         std::vector<CellState> others;
@@ -134,7 +153,8 @@ private:
                 continue;
             bool const alike =
                 body_.inputs[k]->type == h.type && reader.widthOf(body_.inputs[k]->shape) == hidden.value();
-            auto const sum = alike ? reader.columns(body_.outputs[k], 0, hidden.value()) : std::nullopt;
+            ir::Value* const v = alike ? nextOf(k, rows) : nullptr;
+            auto const sum = v ? reader.columns(v, 0, hidden.value()) : std::nullopt;
             others.push_back({int(k), sum.value_or(-1)});
         }
         Dim const rowsOf = rows;
@@ -145,8 +165,9 @@ private:
         std::map<int, Sequence> sequences;
         for (int leaf : leavesOf(*cell))
             sequences.emplace(leaf, *sequenceAt(leaf, rows));
+        TW_ASSIGN(ir::Value * lengths, lengthsOfAll());
         TW_ASSIGN(ir::Node * n, makeRecurrence(maker_, *cell, sequences, loop_.inputs[i],
-                                               cell->c < 0 ? nullptr : loop_.inputs[size_t(cell->c)]));
+                                               cell->c < 0 ? nullptr : loop_.inputs[size_t(cell->c)], lengths));
         if (!n)
             return false;
         return replace(*cell, i, *n);
@@ -168,7 +189,14 @@ private:
             Dim const& steps = q->isBehind() ? q->lead.back() : q->lead[size_t(q->axis)];
             if (!isTrips(loop_.inputs[at_.count()], steps))
                 return leave("its trips are not known to be the steps of its input");
+            auto const plus = limited_ ? limited_->limit.plusInSteps(steps, reverse) : std::optional<int64_t>(0);
+            if (!plus)
+                return leave("its lengths do not count the steps of its input");
+            plus_ = *plus;
         }
+        if (limited_ &&
+            (hasWish(*limited_->node) || (cell.c >= 0 && hasWish(*rootOf(body_.outputs[size_t(cell.c)])->producer))))
+            return leave("the user has a wish for one of its layers");
         for (ir::Node const* n : reader.nodes())
             if (hasWish(*n))
                 return leave("the user has a wish for one of its layers");
@@ -183,13 +211,41 @@ private:
     {
         std::set<ir::Value const*> needed;
         for (size_t k = 0; k < body_.outputs.size(); ++k)
-            if (k != i && int(k) != cell.c)
+            if (k != i && int(k) != cell.c && !isZeroPastTheEnd(k))
                 needed.insert(body_.outputs[k]);
         for (auto n = body_.nodes.rbegin(); n != body_.nodes.rend(); ++n)
             for (ir::Value const* v : (*n)->outputs)
                 if (needed.contains(v) && v != body_.outputs[i])
                     needed.insert((*n)->inputs.begin(), (*n)->inputs.end());
         return !needed.contains(body_.inputs[i]) && (cell.c < 0 || !needed.contains(body_.inputs[size_t(cell.c)]));
+    }
+
+    // ---- lengths
+
+    // Whether the body's output k is the cell's next state inside of the length, and zeros past it.
+    bool isZeroPastTheEnd(size_t k) const
+    {
+        auto const v = limited_ && k >= at_.carried ? limitedValueOf(numbers_, body_.outputs[k], rows_) : std::nullopt;
+        return v && v->limit.isSame(limited_->limit) && rootOf(v->next) == rootOf(next_) &&
+               numberOf(v->other, ctx_.refittable) == 0.0;
+    }
+    // Null where sequences have all steps.
+    Result<ir::Value*> lengthsOfAll()
+    {
+        if (!limited_)
+            return static_cast<ir::Value*>(nullptr);
+        using namespace ops::elementwise;
+        ir::Value* v = maker_.brought(limited_->limit.length);
+        if (plus_ == 0)
+            return v;
+        Extents ones;
+        for (int d = 0; d < v->rank(); ++d)
+            ones.push(1);
+        // Lengths at the end of the integers must not wrap: all steps, or none, they are with and without.
+        int64_t const most = plus_ > 0 ? INT32_MAX - plus_ : INT32_MIN - plus_;
+        TW_ASSIGN(v, maker_.value(def(), Attrs(plus_ > 0 ? Operation::kMin : Operation::kMax),
+                                  {v, maker_.filled(DataType::kInt32, ones, double(most))}, "bounded"));
+        return maker_.sum(v, maker_.filled(DataType::kInt32, ones, double(plus_)));
     }
 
     // ---- in place of the loop
@@ -209,13 +265,12 @@ private:
         g_.replaceAllUses(from, with);
         return {};
     }
-    // y, the states of all steps, as stack k has them; null where it is another thing.
-    Result<ir::Value*> stackOf(size_t k, ir::Value* state, ir::Value* y, bool reverse)
+    // y, the states of all steps, as stack k has them; null where it cannot be.
+    Result<ir::Value*> stackOf(size_t k, ir::Value* y, bool reverse)
     {
         ir::Value* const none = nullptr;
         ir::Value const& out = *loop_.outputs[at_.carried + k];
-        if (rootOf(body_.outputs[at_.carried + k]) != rootOf(state) ||
-            !isTrips(loop_.inputs.size() > at_.lengthAt(k) ? loop_.inputs[at_.lengthAt(k)] : nullptr, y->shape[0]) ||
+        if (!isTrips(loop_.inputs.size() > at_.lengthAt(k) ? loop_.inputs[at_.lengthAt(k)] : nullptr, y->shape[0]) ||
             !(ir::volume(out.shape) == ir::volume(y->shape)))
             return none;
         if (reverse != (attrs_.stackReverse[k] != 0)) {
@@ -247,22 +302,39 @@ private:
     {
         Results r;
         r.outputs.assign(loop_.outputs.size(), nullptr);
-        ir::Value* const next = body_.outputs[i];
-        for (size_t k = 0; k < at_.stacked; ++k) {
-            TW_ASSIGN(r.outputs[at_.carried + k], stackOf(k, next, n.outputs[0], isReverse(n)));
+        ir::Value *const next = body_.outputs[i], *y = n.outputs[0];
+        if (limited_ && areStatesRead(i, cell.c)) {
+            TW_ASSIGN(y, keptStates(maker_, n));
+            if (!y)
+                return std::optional<Results>();
         }
         TW_ASSIGN(r.outputs[i], maker_.reshaped(n.outputs[1], loop_.outputs[i]->shape));
         bool complete = r.outputs[i] != nullptr;
+        for (size_t k = at_.carried; k < r.outputs.size(); ++k) {
+            bool const isZero = isZeroPastTheEnd(k);
+            if (!isZero && rootOf(body_.outputs[k]) != rootOf(next))
+                continue;
+            TW_ASSIGN(r.outputs[k], stackOf(k - at_.carried, isZero ? n.outputs[0] : y, isReverse(n)));
+            complete = complete && (!isZero || r.outputs[k]);
+        }
         if (cell.c >= 0) {
             TW_ASSIGN(r.outputs[size_t(cell.c)], maker_.reshaped(n.outputs[2], loop_.outputs[size_t(cell.c)]->shape));
             complete = complete && r.outputs[size_t(cell.c)];
         }
         Shape shape = loop_.outputs[i]->shape;
-        shape.insert(shape.begin(), n.outputs[0]->shape[0]);
-        TW_ASSIGN(r.states, maker_.reshaped(n.outputs[0], shape));
+        shape.insert(shape.begin(), y->shape[0]);
+        TW_ASSIGN(r.states, maker_.reshaped(y, shape));
         for (size_t k = 0; k < r.outputs.size(); ++k)
             complete = complete && (!r.outputs[k] || r.outputs[k]->shape == loop_.outputs[k]->shape);
         return complete && r.states ? std::optional(std::move(r)) : std::nullopt;
+    }
+    // Whether what else the loop gives needs the states of all steps.
+    bool areStatesRead(size_t i, int c) const
+    {
+        for (size_t k = 0; k < loop_.outputs.size(); ++k)
+            if (k != i && int(k) != c && !isZeroPastTheEnd(k) && g_.useCount(loop_.outputs[k]) > 0)
+                return true;
+        return false;
     }
     static bool isReverse(ir::Node const& n)
     {
@@ -294,17 +366,9 @@ private:
     {
         if (body_.useCount(next) == 0)
             return {};
-        auto& attrs = loop_.attrsAs<ops::loop::Attrs>();
-        loop_.inputs.resize(std::max(loop_.inputs.size(), at_.firstCapture()));
-        loop_.inputs.insert(loop_.inputs.begin() + int64_t(at_.lengthAt(0)), states);
-        attrs.iteratorAxes.push_back(0);
-        attrs.iteratorReverse.push_back(reverse);
-        for (auto& r : loop_.regions) {
-            r->addInput(states->name, next->type, next->shape);
-            std::rotate(r->inputs.begin() + int64_t(at_.firstRegionCapture()), r->inputs.end() - 1, r->inputs.end());
-        }
-        body_.replaceAllUses(next, body_.inputs[at_.firstRegionCapture()]);
-        return g_.inferNode(loop_);
+        TW_ASSIGN(ir::Value * state, addIterator(g_, loop_, states, 0, reverse, next->shape));
+        body_.replaceAllUses(next, state);
+        return {};
     }
 
     ir::Graph& g_;
@@ -316,6 +380,11 @@ private:
     NodeMaker maker_;
     CellTerms terms_;
     SequenceReader sequences_;
+    TripNumbers const numbers_;
+    std::optional<LimitedValue> limited_; // the cell's next state, where sequences have lengths
+    Dim rows_;                            // of its state
+    ir::Value* next_ = nullptr;           // inside of the length, or in all steps
+    int64_t plus_ = 0;                    // steps more than the length
 };
 
 } // namespace

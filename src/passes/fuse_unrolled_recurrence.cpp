@@ -4,9 +4,9 @@
 //   after: y = recurrence(x, R, W, b, h0), h1 = y[0], h2 = y[1], ..
 // A cell is known by what it computes (passes/recurrent_cell.h), steps by the weights that one state after the other is
 // multiplied with (passes/unrolled_steps.h). Inputs that are the steps of one tensor are read there, others are put
-// together; stacks of the states are y itself. Any form. Stands before fold_constants, which would take the products with
-// initial states of zeros out of the first cell: that one then stays apart, as does every one that is spelled in another
-// way than those behind it. Leaves alone: single cells; inputs that depend on states, cell states and gates that others
+// together; stacks of the states are y itself. A first cell may lack what is multiplied with an initial state of zeros. Any
+// form. Stands before fold_constants, which would fold the products with such states to constants: that cell then stays
+// apart, as does every one that is spelled in another way than those behind it. Leaves alone: single cells; inputs that depend on states, cell states and gates that others
 // read; layers with wishes of the user; weights that may be refitted.
 #include <algorithm>
 

@@ -13,6 +13,7 @@ Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> constantsIntoRegions(ir::Graph& g, PassContext const& ctx);
 Result<bool> inlineRegions(ir::Graph& g, PassContext const& ctx);
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const& ctx);
+Result<bool> iterateGathers(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseUnrolledRecurrence(ir::Graph& g, PassContext const& ctx);

@@ -22,6 +22,7 @@ std::vector<Pass> const& pipeline()
         {"inline_regions", inlineRegions, Form::kImported, Form::kImported, 1},
         {"fuse_scatter_reduction", fuseScatterReduction, Form::kImported, Form::kImported, 1},
         {"hoist_invariants", hoistInvariants, Form::kImported, Form::kImported, 1},
+        {"iterate_gathers", iterateGathers, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "ops/fill/op.h"
+#include "ops/select/op.h"
+#include "ops/shape/op.h"
+
 namespace tw::passes {
 
 using ir::Dim;
@@ -177,8 +181,20 @@ public:
         return maker_.joined(parts, parts[0]->rank() - 1);
     }
 
+    // One for each sequence; null where a shape cannot be said.
+    Result<ir::Value*> lengthsOf(ir::Value* lengths, Shape const& sequences)
+    {
+        ir::Value* const none = nullptr;
+        if (ir::volume(lengths->shape) == ir::volume(sequences))
+            return maker_.reshaped(lengths, sequences);
+        if (!ir::isStatic(sequences))
+            return none;
+        TW_ASSIGN(ir::Value * v, maker_.reshaped(lengths, Shape(sequences.size(), Dim(1))));
+        return v ? maker_.sum(v, maker_.filled(DataType::kInt32, ir::extentsOf(sequences), 0)) : none;
+    }
+
     // Null where a shape cannot be said.
-    Result<ir::Node*> make(RecurrentCell const& cell, ir::Value* h0, ir::Value* c0)
+    Result<ir::Node*> make(RecurrentCell const& cell, ir::Value* h0, ir::Value* c0, ir::Value* lengths)
     {
         using namespace ops::recurrence;
         ir::Node* const none = nullptr;
@@ -196,7 +212,10 @@ public:
         if (cell.c >= 0) {
             TW_ASSIGN(list[kC0], maker_.reshaped(c0, state));
         }
-        if (!list[kH0] || (cell.c >= 0 && !list[kC0]))
+        if (lengths) {
+            TW_ASSIGN(list[kLengths], lengthsOf(lengths, Shape(x->shape.begin() + 1, x->shape.end() - 1)));
+        }
+        if (!list[kH0] || (cell.c >= 0 && !list[kC0]) || (lengths && !list[kLengths]))
             return none;
         TW_ASSIGN(list[kR], stateWeights(cell, type));
         TW_ASSIGN(list[kW], inputWeights(cell, leaves, type));
@@ -225,9 +244,53 @@ private:
 } // namespace
 
 Result<ir::Node*> makeRecurrence(NodeMaker& maker, RecurrentCell const& cell, std::map<int, Sequence> const& sequences,
-                                 ir::Value* h0, ir::Value* c0)
+                                 ir::Value* h0, ir::Value* c0, ir::Value* lengths)
 {
-    return CellNode(maker, sequences).make(cell, h0, c0);
+    return CellNode(maker, sequences).make(cell, h0, c0, lengths);
+}
+
+namespace {
+
+// The numbers of steps, [T, 1...].
+Result<ir::Value*> stepNumbers(NodeMaker& maker, ir::Value* y)
+{
+    ops::fill::Attrs fill;
+    fill.outputType = DataType::kInt32;
+    std::vector<ir::Value*> sizes;
+    if (y->shape[0].isConst()) {
+        fill.dims = {y->shape[0].value()};
+    } else {
+        ops::slice::Attrs first;
+        first.start = {0};
+        first.size = first.stride = {1};
+        TW_ASSIGN(ir::Value * all, maker.value(ops::shape::def(), ir::NoAttrs(), {y}, "sizes"));
+        TW_ASSIGN(all, maker.value(ops::slice::def(), first, {all}, "steps"));
+        sizes = {all};
+    }
+    TW_ASSIGN(ir::Value * numbers, maker.value(ops::fill::def(), fill, sizes, "numbers"));
+    Shape shape(y->shape.size(), Dim(1));
+    shape[0] = y->shape[0];
+    return maker.reshaped(numbers, shape);
+}
+
+} // namespace
+
+Result<ir::Value*> keptStates(NodeMaker& maker, ir::Node& n)
+{
+    using namespace ops::recurrence;
+    ir::Value *const y = n.outputs[0], *const none = nullptr;
+    bool const reverse = n.attrsAs<Attrs>().direction == Direction::kReverse;
+    Shape shape(y->shape.begin(), y->shape.end());
+    shape.front() = shape.back() = Dim(1);
+    TW_ASSIGN(ir::Value * lengths, maker.reshaped(n.inputs[kLengths], shape));
+    TW_ASSIGN(ir::Value * numbers, stepNumbers(maker, y));
+    if (!lengths || !numbers)
+        return none;
+    using ops::elementwise::Operation;
+    TW_ASSIGN(ir::Value * inside, maker.value(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kLess),
+                                              {numbers, lengths}, "inside"));
+    // From last to first a sequence has not begun past its end.
+    return maker.value(ops::select::def(), ir::NoAttrs(), {inside, y, reverse ? n.inputs[kH0] : n.outputs[1]}, "kept");
 }
 
 } // namespace tw::passes

@@ -115,8 +115,11 @@ struct Sequence
 
 // Leaves that gates read as inputs, each once.
 std::vector<int> leavesOf(RecurrentCell const& cell);
-// Null where attributes cannot say a shape.
+// Null where attributes cannot say a shape. `lengths`: i32, one for each sequence or one for all; null: there are none.
 Result<ir::Node*> makeRecurrence(NodeMaker& maker, RecurrentCell const& cell, std::map<int, Sequence> const& sequences,
-                                 ir::Value* h0, ir::Value* c0);
+                                 ir::Value* h0, ir::Value* c0, ir::Value* lengths = nullptr);
+// What n gives for each step where a state is kept past the end of a sequence, in the shape of output 0. Null where
+// attributes cannot say a shape.
+Result<ir::Value*> keptStates(NodeMaker& maker, ir::Node& n);
 
 } // namespace tw::passes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/tensor.h"
 #include "passes/selection.h"
 
 namespace tw::passes {
@@ -125,6 +126,7 @@ size_t UnrolledCells::take(CellState const& c)
     size_t const last = readers_.size() - 1;
     c_ = c;
     hasSharedStart_ = false;
+    zeroStart_ = nullptr;
     first_ = readers_.size();
     for (size_t t = last + 1; t-- > 0;) {
         if (sums_[t] != next_ || (c.leaf >= 0 && t < last && !isNext(t, leafAt(t + 1, c.leaf))))
@@ -134,6 +136,8 @@ size_t UnrolledCells::take(CellState const& c)
     cLast_ = c.leaf >= 0 ? findLastCellState() : nullptr;
     if (c.leaf >= 0 && first_ > 0 && first_ <= last)
         takeStart();
+    if (first_ == 0 && !hasSharedStart_)
+        takeZeroStart();
     return count();
 }
 
@@ -176,35 +180,80 @@ void UnrolledCells::takeStart()
     first_ = t;
 }
 
-// The sum where the cell state is leaf 0, and leaves behind it are one further ahead.
-int UnrolledCells::withShared(int sum)
+// The step in front of all, which makes the first state without a product of one: of zeros.
+void UnrolledCells::takeZeroStart()
+{
+    ir::Value *const h = states_[0], *const c = c_.leaf >= 0 ? leafAt(0, c_.leaf) : nullptr;
+    if (!h->producer || !ir::isStatic(h->shape) || (c_.leaf >= 0 && (!c || !c->producer)) ||
+        !readers_.back()->hasSize(h))
+        return;
+    ValueSet const made = known_.stepOfZeros(h);
+    if (made.empty() || (c && !made.contains(c)))
+        return;
+    if (!zeros_) {
+        Tensor const t(h->type, ir::extentsOf(h->shape));
+        zeros_ = g_.addConstant(h->name + ".zeros", h->type, t.dims(), t.data());
+    }
+    auto start = std::make_unique<StepReader>(known_, terms_, cell_, zeros_, made);
+    if (start->sumOf(h) == withZeros(next_) && (!c || start->sumOf(c) == withZeros(c_.next)))
+        zeroStart_ = std::move(start);
+}
+
+// The sum of other leaves; none: what is multiplied with it is zero.
+int UnrolledCells::withLeaves(int sum, std::function<std::optional<int>(int)> const& leafOf)
 {
     CellSum out;
     for (auto const& [term, scale] : CellSum(terms_.sumAt(sum))) {
         CellTerm changed;
+        bool isZero = false;
         for (int f : term) {
             CellFactor factor = terms_.factorAt(f);
-            if (factor.kind == CellFactor::Kind::kColumns)
-                factor.leaf = factor.leaf == c_.leaf ? 0 : factor.leaf - (factor.leaf > c_.leaf);
-            else if (factor.sum >= 0)
-                factor.sum = withShared(factor.sum);
+            if (factor.kind == CellFactor::Kind::kColumns) {
+                auto const leaf = leafOf(factor.leaf);
+                isZero = isZero || !leaf;
+                factor.leaf = leaf.value_or(0);
+            } else if (factor.sum >= 0) {
+                factor.sum = withLeaves(factor.sum, leafOf);
+                isZero = isZero || (factor.kind == CellFactor::Kind::kProduct && terms_.sumAt(factor.sum).empty());
+            }
             changed.push_back(terms_.factor(factor));
         }
         std::sort(changed.begin(), changed.end());
-        if ((out[changed] += scale) == 0)
+        if (!isZero && (out[changed] += scale) == 0)
             out.erase(changed);
     }
     return terms_.sum(out);
 }
 
+// The sum where the cell state is leaf 0, and leaves behind it are one further ahead.
+int UnrolledCells::withShared(int sum)
+{
+    return withLeaves(sum, [&](int leaf) { return leaf == c_.leaf ? 0 : leaf - (leaf > c_.leaf); });
+}
+
+// The sum where the states are zeros.
+int UnrolledCells::withZeros(int sum)
+{
+    return withLeaves(sum, [&](int leaf) {
+        bool const isState = leaf == 0 || leaf == c_.leaf;
+        return isState ? std::nullopt : std::optional(leaf - (c_.leaf >= 0 && leaf > c_.leaf));
+    });
+}
+
 ir::Value* UnrolledCells::cellState(size_t step) const
 {
-    return c_.leaf < 0 ? nullptr : step == 0 && hasSharedStart_ ? states_[first_] : leafAt(first_ + step, c_.leaf);
+    if (c_.leaf < 0 || (step == 0 && hasZeroStart()))
+        return c_.leaf < 0 ? nullptr : zeros_;
+    return step == 0 && hasSharedStart_ ? states_[first_] : leafAt(first_ + step - hasZeroStart(), c_.leaf);
 }
 
 std::vector<ir::Value*> UnrolledCells::valuesOf(int leaf) const
 {
     std::vector<ir::Value*> list;
+    if (hasZeroStart()) {
+        size_t const i = size_t(leaf - (c_.leaf >= 0 && leaf > c_.leaf));
+        list.push_back(i < zeroStart_->leaves().size() ? zeroStart_->leaves()[i] : nullptr);
+    }
     for (size_t t = first_; t < readers_.size(); ++t)
         list.push_back(leafAt(t, leaf - (t == first_ && hasSharedStart_ && leaf > c_.leaf)));
     return list;

@@ -14,7 +14,7 @@ class UnrolledCells
 {
 public:
     // `chain`: values that may be the states.
-    UnrolledCells(ir::Graph const& g, UnrolledGraph const& known, CellTerms& terms, bool refittable,
+    UnrolledCells(ir::Graph& g, UnrolledGraph const& known, CellTerms& terms, bool refittable,
                   std::vector<ir::Value*> chain)
         : g_(g), known_(known), terms_(terms), refittable_(refittable), states_(std::move(chain))
     {}
@@ -29,15 +29,21 @@ public:
     // How many of the last steps are the same cell, with this cell state (leaf -1: none): what follows is asked of these.
     size_t take(CellState const& c);
 
-    size_t count() const { return readers_.size() - first_; }
-    ir::Value* state(size_t step) const { return states_[first_ + step]; } // 0: the initial one
+    size_t count() const { return readers_.size() - first_ + hasZeroStart(); }
+    ir::Value* state(size_t step) const // 0: the initial one
+    {
+        return hasZeroStart() && step == 0 ? zeros_ : states_[first_ + step - hasZeroStart()];
+    }
     // The cell state before a step, and behind the last one; null: there is none.
     ir::Value* cellState(size_t step) const;
     ir::Value* lastCellState() const { return cLast_; }
     // What a leaf is in each step; null where a step has none.
     std::vector<ir::Value*> valuesOf(int leaf) const;
     std::optional<int64_t> widthOf(ir::Shape const& s) const { return readers_.back()->widthOf(s); }
-    StepReader const& reader(size_t step) const { return *readers_[first_ + step]; }
+    StepReader const& reader(size_t step) const
+    {
+        return hasZeroStart() && step == 0 ? *zeroStart_ : *readers_[first_ + step - hasZeroStart()];
+    }
 
 private:
     std::unique_ptr<StepReader> read(ir::Value* h, int end, ir::Value const* state = nullptr) const;
@@ -46,9 +52,13 @@ private:
     bool isNext(size_t t, ir::Value* v);
     ir::Value* findLastCellState() const;
     void takeStart();
+    void takeZeroStart();
+    bool hasZeroStart() const { return zeroStart_ != nullptr; }
     int withShared(int sum);
+    int withZeros(int sum);
+    int withLeaves(int sum, std::function<std::optional<int>(int)> const& leafOf);
 
-    ir::Graph const& g_;
+    ir::Graph& g_;
     UnrolledGraph const& known_;
     CellTerms& terms_;
     bool const refittable_;
@@ -61,6 +71,9 @@ private:
     ir::Value* cLast_ = nullptr;
     size_t first_ = 0;            // step
     bool hasSharedStart_ = false; // the first step's state is its cell state, too
+    // A step in front of the first one whose states are zeros, which are not seen in it.
+    std::unique_ptr<StepReader> zeroStart_;
+    ir::Value* zeros_ = nullptr;
 };
 
 } // namespace tw::passes

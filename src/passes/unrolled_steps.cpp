@@ -60,6 +60,23 @@ ValueSet UnrolledGraph::dependents(ir::Value const* v, int end) const
     return set;
 }
 
+ValueSet UnrolledGraph::stepOfZeros(ir::Value* v) const
+{
+    constexpr size_t kMost = 128; // values of a cell
+    ValueSet set{v};
+    std::vector<ir::Value*> todo{v};
+    while (!todo.empty() && set.size() < kMost) {
+        ir::Node const* const n = todo.back()->producer;
+        todo.pop_back();
+        if (!n || operandsOf(*n).first)
+            continue;
+        for (ir::Value* in : n->inputs)
+            if (in && in->producer && !isOperand(in) && !stepOf(in) && set.insert(in).second)
+                todo.push_back(in);
+    }
+    return todo.empty() ? set : ValueSet();
+}
+
 std::vector<ir::Node*> const& UnrolledGraph::readersOf(ir::Value const* v) const
 {
     static std::vector<ir::Node*> const none;
@@ -155,6 +172,12 @@ void UnrolledGraph::findChains()
 StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
                        ir::Value const* state)
     : g_(g), cell_(cell), state_(state), dependents_(g.dependents(h, end)), leaves_{h},
+      reader_(terms, cell.rows, cell.type, cell.refittable, [this](ir::Value* v) { return leafOf(v); })
+{}
+
+StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros,
+                       ValueSet dependents)
+    : g_(g), cell_(cell), state_(nullptr), dependents_(std::move(dependents)), leaves_{zeros},
       reader_(terms, cell.rows, cell.type, cell.refittable, [this](ir::Value* v) { return leafOf(v); })
 {}
 

@@ -32,6 +32,8 @@ public:
     std::vector<ir::Node*> const& readersOf(ir::Value const* v) const;
     // The first constant with these elements.
     ir::Value* representative(ir::Value* v) const;
+    // What is computed for v behind operands of products, steps of a tensor and constants; empty where that is much.
+    ValueSet stepOfZeros(ir::Value* v) const;
     // Whether a product reads the value as it is, or as a part of its rows.
     bool isOperand(ir::Value const* v) const { return operands_.contains(v); }
 
@@ -63,6 +65,9 @@ public:
     // `state`: another value that is a leaf whatever it is; may be null.
     StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
                ir::Value const* state = nullptr);
+    // The first step of a recurrence that begins with zeros, of which nothing is left there: `dependents` is what the step
+    // computes; `zeros` stands for the state.
+    StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros, ValueSet dependents);
     StepReader(StepReader const&) = delete;
 
     std::optional<int> sumOf(ir::Value* v);

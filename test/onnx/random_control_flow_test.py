@@ -5,9 +5,11 @@ usage: random_control_flow_test.py TRTEXEC [FIRST_SEED [COUNT]]
 
 Each seed is one graph; it is built and run by trtexec, whose outputs must be those of ONNX Runtime. What the importer
 refuses is counted apart and its reasons are printed. Ends with 0 when nothing differs, 77 where onnx or onnxruntime is
-missing. --keep DIR leaves the models that fail there.
+missing. --keep DIR leaves the models that fail there; --unknown KIND names graphs of that kind (recurrent, unrolled,
+masked) in which no recurrent layer is known.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -260,6 +262,102 @@ def unrolled(net):
     return outputs + [net.op("Relu", [xs[-1]])]
 
 
+def masked(net):
+    """A cell in a Scan, or in a Loop that gathers its steps; states may stay as they are past the end of a sequence."""
+    steps, batch, e, h = net.pick(1, 2, 4, 6), net.pick(1, 2, 3), net.pick(2, 4, 7), net.pick(3, 4, 8)
+    by_loop, reverse = net.coin(), net.coin(0.4)
+    axis = net.pick(0, 1)
+    x = net.input(*((steps, batch, e) if axis == 0 else (batch, steps, e)))
+    lengths = net.input(batch, integers=(0, steps + 1)) if net.coin(0.8) else None
+    if lengths and net.coin(0.3):
+        lengths = net.op("Cast", [lengths], to=I64)
+        kind = np.int64
+    else:
+        kind = np.int32
+    cell = Cell(net, e, h)
+    states = [net.op("Identity", [net.input(batch, h)]) for _ in range(2 if cell.kind == "lstm" else 1)]
+    body = Net(net.rng, net)
+    inside = [net.name("s") for _ in states]
+    infos = [value_info(s, F, [batch, h]) for s in inside]
+    spelled_before = net.coin(0.3) and lengths  # the mask of all steps stands in front of a scan
+    mask = None
+    if spelled_before:
+        numbers = np.arange(steps).reshape(steps, 1).astype(kind)
+        row = net.op("Unsqueeze", [lengths, net.const(np.array([0]))])
+        mask = net.op("Less", [net.const(numbers), row])
+    scanned, scan_infos = [], []
+    if by_loop:
+        i, go = net.name("i"), net.name("go")
+        at = body.op("Sub", [body.const(np.array(steps - 1)), i]) if reverse else i
+        x_t = body.op("Gather", [x, at], axis=axis)
+        if mask:
+            condition = body.op("Gather", [mask, at], axis=0)
+        number = at
+    else:
+        x_t = net.name("x_t")
+        scanned, scan_infos = [(x, axis)], [value_info(x_t, F, [batch, e])]
+        if mask:
+            condition = net.name("m")
+            scanned.append((mask, 0))
+            scan_infos.append(value_info(condition, B, [batch]))
+        elif lengths and net.coin():  # the number of the step goes along
+            number = net.name("n")
+            scanned.append((net.const(np.arange(steps)), 0))
+            scan_infos.append(value_info(number, I64, []))
+        elif lengths:  # or is carried
+            number = net.name("n")
+            states.append(net.const(np.array(steps - 1 if reverse else 0)))
+            inside.append(number)
+            infos.append(value_info(number, I64, []))
+    nexts = cell.step(body, x_t, inside[:2 if cell.kind == "lstm" else 1])
+    stacks = [nexts[0]] if not lengths else []
+    if lengths:
+        if not mask:
+            if kind == np.int32:
+                cast = body.op("Cast", [number], to=TensorProto.INT32)
+            else:
+                cast = number
+            how = net.pick("less", "greater", "not_ge", "le", "ge_swapped")
+            if how == "less":
+                condition = body.op("Less", [cast, lengths])
+            elif how == "greater":
+                condition = body.op("Greater", [lengths, cast])
+            elif how == "not_ge":
+                condition = body.op("Not", [body.op("GreaterOrEqual", [cast, lengths])])
+            elif how == "le":
+                condition = body.op("LessOrEqual", [body.op("Add", [cast, body.const(kind(1))]), lengths])
+            else:
+                condition = body.op("GreaterOrEqual", [cast, lengths])
+        flip = not mask and how == "ge_swapped"
+        column = body.op("Unsqueeze", [condition, body.const(np.array([1]))])
+
+        def where(new, old):
+            return body.op("Where", [column, old, new] if flip else [column, new, old])
+        if net.coin():
+            stacks.append(where(nexts[0], body.const(np.zeros(net.pick((), (1, 1), (batch, h)), np.float32))))
+        nexts = [where(n, o) for n, o in zip(nexts, inside)]
+        if net.coin() or not stacks:
+            stacks.append(nexts[0])
+    if len(states) > len(nexts):
+        nexts.append(body.op("Add", [number, body.const(np.array(-1 if reverse else 1))]))
+    nexts, stacks = [body.op("Identity", [v]) for v in nexts], [body.op("Identity", [v]) for v in stacks]
+    lift(net, body)
+    outs = [net.name() for _ in states + stacks]
+    next_infos = [value_info(n, i.type.tensor_type.elem_type, [d.dim_value for d in i.type.tensor_type.shape.dim])
+                  for n, i in zip(nexts, infos)] + [value_info(v, F, [batch, h]) for v in stacks]
+    if by_loop:
+        on = body.op("Identity", [go])
+        g = graph(body, [value_info(i, I64, []), value_info(go, B, [])] + infos, [value_info(on, B, [])] + next_infos)
+        net.op("Loop", [net.const(np.array(steps)), net.const(np.array(True))] + states, outs, body=g)
+    else:
+        g = graph(body, infos + scan_infos, next_infos)
+        net.op("Scan", states + [v for v, _ in scanned], outs, body=g, num_scan_inputs=len(scanned),
+               scan_input_axes=[a for _, a in scanned], scan_input_directions=[int(reverse)] * len(scanned),
+               scan_output_directions=[net.pick(0, 1) for _ in stacks])
+    cells_states = 2 if cell.kind == "lstm" else 1
+    return outs[:cells_states] + outs[len(states):]
+
+
 # ---- loops, scans, conditionals
 
 
@@ -397,7 +495,7 @@ def control(net):
 def model_of(seed):
     rng = np.random.default_rng(seed)
     net = Net(rng)
-    kind = net.pick(recurrent, unrolled, control)
+    kind = net.pick(recurrent, unrolled, masked, control)
     outputs = [net.op("Identity", [v]) for v in kind(net)]
     g = helper.make_graph(net.nodes, "g", net.inputs,
                           [helper.make_empty_tensor_value_info(v) for v in outputs], net.inits)
@@ -427,7 +525,7 @@ def run(trtexec, seed, folder):
             f.write(numpy_helper.from_array(array, model.graph.output[i].name).SerializeToString())
     command = [trtexec, f"--onnx={path}", f"--loadInputsFrom={folder}", f"--compare={folder}", "--iterations=1",
                "--warmUp=0", "--duration=0", "--avgRuns=1", "--compareAtol=1e-4", "--compareRtol=1e-3",
-               "--compareCosine=0.9999"]
+               "--compareCosine=0.9999", "--verbose"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:
@@ -447,12 +545,23 @@ def main(args):
         at = args.index("--keep")
         keep = args[at + 1]
         del args[at:at + 2]
+    show = None
+    if "--unknown" in args:
+        at = args.index("--unknown")
+        show = args[at + 1]
+        del args[at:at + 2]
     trtexec, first, count = args[0], int(args[1]) if len(args) > 1 else 1, int(args[2]) if len(args) > 2 else 20
     counts, bad, fused = {}, 0, {}
     for seed in range(first, first + count):
         with tempfile.TemporaryDirectory() as folder:
             kind, verdict, text = run(trtexec, seed, folder)
             counts[verdict] = counts.get(verdict, 0) + 1
+            if verdict == "same":
+                known, all_of = fused.get(kind, (0, 0))
+                is_known = re.search(r"fused .*\.cell|recurrence_", text) is not None
+                fused[kind] = (known + is_known, all_of + 1)
+                if show and not is_known and kind == show:
+                    print(f"seed {seed} ({kind}): no cell is known")
             if verdict not in ("same", "invalid"):
                 bad += 1
                 print(f"seed {seed} ({kind}): {verdict}: {text}", flush=True)
@@ -460,6 +569,8 @@ def main(args):
                     shutil.copytree(folder, os.path.join(keep, str(seed)), dirs_exist_ok=True)
             elif verdict == "invalid":
                 print(f"seed {seed} ({kind}): no valid graph: {text}", flush=True)
+    for kind, (known, all_of) in sorted(fused.items()):
+        print(f"{kind}: cells are known in {known} of {all_of} graphs")
     print(f"{count} graphs: " + ", ".join(f"{n} {v}" for v, n in sorted(counts.items())))
     return 1 if bad or not counts.get("same") else 0
 

@@ -10,6 +10,7 @@
 #include "ops/loop/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/recurrence/op.h"
+#include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
@@ -42,6 +43,17 @@ struct Spelling
     bool reverse = false, stackReverse = false;
     int axis = 0, stackAxis = 0; // of steps
     bool projected = false;      // what is stacked is a product with h
+    // States stay as they are past the length of a sequence.
+    enum Limit : int
+    {
+        kNone,
+        kCarried,  // the number of the step is carried
+        kIterated, // the loop goes along it
+        kMask,     // the loop goes along conditions
+    };
+    int limit = kNone;
+    bool contrary = false; // the condition holds past the length
+    bool zeroed = false;   // what is stacked is zero there
 };
 
 class NetMaker
@@ -59,12 +71,17 @@ public:
         ir::Shape x = s_.flat == 2   ? ir::shapeOf({s_.inputs})
                       : s_.flat == 1 ? ir::shapeOf({1, n, s_.inputs})
                                      : ir::shapeOf({n, s_.inputs});
-        int const carried = s_.cell == Cell::kLstm ? 2 : 1;
+        int carried = s_.cell == Cell::kLstm ? 2 : 1;
         std::vector<ir::Value*> in{out_.input("h0", state)};
         in_.push_back(body_.input("h", state));
         if (carried == 2) {
             in.push_back(out_.input("c0", state));
             in_.push_back(body_.input("c", state));
+        }
+        if (s_.limit == Spelling::kCarried) {
+            in.push_back(out_.constant("first", {}, {s_.reverse ? double(s_.steps - 1) : 0.0}, DataType::kInt32));
+            number_ = body_.input("number", {}, DataType::kInt32);
+            ++carried;
         }
         x.insert(x.begin() + s_.axis, s_.steps);
         ir::Value* sequence = out_.input("x", x);
@@ -73,16 +90,30 @@ public:
             sequence = inFront(sequence);
         in.push_back(out_.constant("count", {}, {double(s_.steps)}, DataType::kInt32));
         in.push_back(sequence);
+        if (s_.limit > Spelling::kCarried)
+            in.push_back(s_.limit == Spelling::kMask ? mask() : numbers({s_.steps}));
         in.push_back(nullptr);
         ir::Shape slice = sequence->shape;
         slice.erase(slice.begin() + s_.axis);
         x_ = body_.input("x_t", slice);
         captures_ = &in;
-        ir::Value* const hNext = s_.cell == Cell::kLstm ? lstm() : s_.cell == Cell::kGru ? gru() : rnn();
+        if (s_.limit > Spelling::kCarried) {
+            ir::Shape const each = s_.limit == Spelling::kMask ? ir::shapeOf({lengthCount()}) : ir::Shape();
+            number_ = body_.input("number", each, s_.limit == Spelling::kMask ? DataType::kBool : DataType::kInt32);
+        }
+        ir::Value* const condition = s_.limit == Spelling::kNone ? nullptr : isPast(in);
+        ir::Value *const hNew = s_.cell == Cell::kLstm  ? lstm()
+                                : s_.cell == Cell::kGru ? gru()
+                                                        : rnn(),
+                         *const hNext = limited(condition, hNew, in_[0]);
         body_.output(hNext, "h_next");
-        if (carried == 2)
-            body_.output(cNext_, "c_next");
-        body_.output(s_.projected ? product(hNext, weights("P", h, 7), false) : hNext);
+        if (s_.cell == Cell::kLstm)
+            body_.output(limited(condition, cNext_, in_[1]), "c_next");
+        if (s_.limit == Spelling::kCarried)
+            body_.output(apply(Operation::kSum, number_,
+                               body_.constant("step", {}, {s_.reverse ? -1.0 : 1.0}, DataType::kInt32)));
+        ir::Value* const seen = s_.zeroed && condition ? limited(condition, hNew, zeros(hNew->rank())) : hNext;
+        body_.output(s_.projected ? product(hNext, weights("P", h, 7), false) : seen);
         return finish(in, carried);
     }
 
@@ -93,20 +124,86 @@ private:
         a.carried = carried;
         a.iteratorAxes = {s_.axis};
         a.iteratorReverse = {s_.reverse};
+        if (s_.limit > Spelling::kCarried) {
+            a.iteratorAxes.push_back(0);
+            a.iteratorReverse.push_back(s_.reverse);
+        }
         a.stackAxes = {s_.stackAxis};
         a.stackReverse = {s_.stackReverse};
         GraphMaker condition;
         for (ir::Value const* v : body_.g.inputs)
-            condition.input(v->name, v->shape);
+            condition.input(v->name, v->shape, v->type);
         condition.output(condition.constant("yes", {}, {1}, DataType::kBool));
         std::vector<std::unique_ptr<ir::Graph>> regions;
         regions.push_back(condition.take());
         regions.push_back(body_.take());
         ir::Node* const n = out_.addNode(ops::loop::def(), a.clone(), in, "loop", std::move(regions));
         for (size_t i = n->outputs.size(); i-- > 0;)
-            out_.output(n->outputs[i], "out" + std::to_string(i));
+            if (s_.limit != Spelling::kCarried || int(i) != carried - 1) // the number
+                out_.output(n->outputs[i], "out" + std::to_string(i));
         return std::move(out_);
     }
+    // ---- lengths
+
+    int64_t lengthCount() const { return s_.flat == 2 ? 1 : s_.sequences; }
+    ir::Value* numbers(Extents const& dims)
+    {
+        std::vector<double> list;
+        for (int64_t t = 0; t < s_.steps; ++t)
+            list.push_back(double(t));
+        return out_.constant("numbers", dims, list, DataType::kInt32);
+    }
+    ir::Value* compared(GraphMaker& m, Operation o, ir::Value* a, ir::Value* b)
+    {
+        return m.add(ops::elementwise::def(), ops::elementwise::Attrs(o), {a, b}, "compared");
+    }
+    // Of all steps, before or past the length.
+    ir::Value* mask()
+    {
+        ir::Value* const lengths = out_.input("lengths", ir::shapeOf({1, lengthCount()}), DataType::kInt32);
+        ir::Value* const all = numbers({s_.steps, 1});
+        ir::Value* const before = compared(out_, Operation::kGreater, lengths, all);
+        return s_.contrary
+                   ? out_.add(ops::unary::def(), ops::unary::Attrs(ops::unary::Operation::kNot), {before}, "not")
+                   : before;
+    }
+    ir::Value* shaped(ir::Value* v, int64_t count)
+    {
+        ops::shuffle::Attrs a;
+        a.hasReshape = true;
+        a.reshape.assign(size_t(s_.flat == 2 ? 1 : s_.flat == 1 ? 3 : 2), 1);
+        if (s_.flat != 2)
+            a.reshape[a.reshape.size() - 2] = count;
+        return body_.add(ops::shuffle::def(), a, {v}, "shaped");
+    }
+    // The condition of a step, for each sequence.
+    ir::Value* isPast(std::vector<ir::Value*>& in)
+    {
+        if (s_.limit == Spelling::kMask)
+            return shaped(number_, lengthCount());
+        in.push_back(out_.input("lengths", ir::shapeOf({lengthCount()}), DataType::kInt32));
+        ir::Value* const lengths = shaped(body_.input("lengths", in.back()->shape, DataType::kInt32), lengthCount());
+        ir::Value* const number = shaped(number_, 1);
+        if (!s_.contrary)
+            return compared(body_, Operation::kLess, number, lengths);
+        return compared(body_, Operation::kOr, compared(body_, Operation::kGreater, number, lengths),
+                        compared(body_, Operation::kEqual, number, lengths));
+    }
+    ir::Value* zeros(int rank)
+    {
+        Extents ones;
+        for (int d = 0; d < rank; ++d)
+            ones.push(1);
+        return body_.constant("zero", ones, {0});
+    }
+    ir::Value* limited(ir::Value* condition, ir::Value* next, ir::Value* kept)
+    {
+        if (!condition)
+            return next;
+        return body_.add(ops::select::def(), {condition, s_.contrary ? kept : next, s_.contrary ? next : kept},
+                         "limited");
+    }
+
     // [rows, columns], transposed where all are.
     ir::Value* weights(std::string const& name, int64_t rows, int64_t columns)
     {
@@ -261,7 +358,7 @@ private:
     GraphMaker out_, body_;
     std::vector<ir::Value*> in_, outer_;
     std::vector<ir::Value*>* captures_ = nullptr;
-    ir::Value *x_ = nullptr, *cNext_ = nullptr;
+    ir::Value *x_ = nullptr, *cNext_ = nullptr, *number_ = nullptr;
     Parts all_;
 };
 
@@ -306,6 +403,10 @@ inline Spelling randomSpelling(std::mt19937& rng)
     if (s.inFront)
         s.captured = false;
     s.projected = !s.captured && rng() % 4 == 0;
+    s.limit = int(rng() % 8);
+    s.limit = s.limit > Spelling::kMask ? Spelling::kNone : s.limit;
+    s.contrary = coin(rng);
+    s.zeroed = !s.projected && coin(rng);
     return s;
 }
 
@@ -322,7 +423,9 @@ inline std::string recurrencesOf(ir::Graph const& g)
                      (a.linearBeforeReset ? " after" : "") + (a.inputForget ? " coupled" : "") +
                      (a.clip > 0 ? " clipped" : "") + (a.functions.empty() ? "" : " functions") +
                      (a.direction == ops::recurrence::Direction::kReverse ? " reverse" : "") +
-                     (n->inputs.size() > ops::recurrence::kPeepholes ? " peepholes" : "");
+                     (n->inputs.size() > ops::recurrence::kPeepholes ? " peepholes" : "") +
+                     (n->inputs.size() > ops::recurrence::kLengths && n->inputs[ops::recurrence::kLengths] ? " lengths"
+                                                                                                           : "");
         }
     }
     return found;

@@ -82,6 +82,23 @@ TEST(FuseRecurrence, WhatElseTheBodyDoesStaysALoop)
     EXPECT_EQ(fused({.projected = true}, true), "lstm");
 }
 
+TEST(FuseRecurrence, StatesThatStayPastTheLengthOfASequence)
+{
+    for (int limit : {Spelling::kCarried, Spelling::kIterated, Spelling::kMask})
+        for (bool contrary : {false, true})
+            for (bool reverse : {false, true}) {
+                SCOPED_TRACE(std::to_string(limit) + (contrary ? " contrary" : "") + (reverse ? " reverse" : ""));
+                std::string const want = reverse ? "lstm reverse lengths" : "lstm lengths";
+                Spelling s{.sequences = 4, .reverse = reverse, .limit = limit, .contrary = contrary};
+                EXPECT_EQ(fused(s), want);
+                s.zeroed = true;
+                EXPECT_EQ(fused(s), want);
+            }
+    EXPECT_EQ(fused({.cell = Cell::kGru, .flat = 1, .stackAxis = 2, .limit = Spelling::kCarried}), "gru lengths");
+    EXPECT_EQ(fused({.cell = Cell::kRnn, .sequences = 1, .flat = 2, .limit = Spelling::kMask}), "rnn lengths");
+    EXPECT_EQ(fused({.projected = true, .limit = Spelling::kCarried}, true), "lstm lengths");
+}
+
 TEST(FuseRecurrence, RandomSpellings)
 {
     for (unsigned seed = 0; seed < 300; ++seed) {

@@ -15,7 +15,9 @@ struct Unrolling
     bool zeros = false;      // initial states are constants, of zeros
     bool shared = false;     // one initial value for both states
     bool noStack = false;    // only the last states are outputs
-    bool gates = false;      // a sum over a gate of the first step is an output
+    bool dropped = false; // initial states are zeros, and what is multiplied with them in the first step is not there
+    bool apart = false;   // the first step may stay apart
+    bool gates = false;   // a sum over a gate of the first step is an output
 };
 
 class Unroller
@@ -66,11 +68,12 @@ private:
     ir::Value* start(size_t i)
     {
         ir::Value* const v = loop_.inputs[u_.shared ? 0 : i];
-        if (!u_.zeros)
+        if (!u_.zeros && !u_.dropped)
             return v;
         if (!zeros_ || !u_.shared) {
             Tensor const t(v->type, ir::extentsOf(v->shape));
             zeros_ = g_.addConstant("zeros", v->type, ir::extentsOf(v->shape), t.data());
+            nothing_.push_back(zeros_);
         }
         return zeros_;
     }
@@ -120,6 +123,10 @@ private:
             std::vector<ir::Value*> in;
             for (ir::Value const* v : n->inputs)
                 in.push_back(v ? at.at(v) : nullptr);
+            if (auto const left = leftOf(*n, in)) {
+                at[n->outputs[0]] = *left;
+                continue;
+            }
             ir::Node* const copy = g_.cloneNode(*n, in);
             copy->layers = {n->name + std::to_string(t)};
             for (size_t i = 0; i < n->outputs.size(); ++i)
@@ -131,6 +138,28 @@ private:
         for (ir::Value const* v : body_.outputs)
             out.push_back(at.at(v));
         return out;
+    }
+    // What a node gives of zeros, if that is not the node.
+    std::optional<ir::Value*> leftOf(ir::Node const& n, std::vector<ir::Value*> const& in)
+    {
+        auto const isNothing = [&](ir::Value* v) {
+            return v && std::find(nothing_.begin(), nothing_.end(), v) != nothing_.end();
+        };
+        if (!u_.dropped || std::none_of(in.begin(), in.end(), isNothing))
+            return {};
+        auto const o =
+            n.op == &ops::elementwise::def() ? n.attrsAs<ops::elementwise::Attrs>().operation : Operation::kPow;
+        if (o == Operation::kSum || (o == Operation::kSub && isNothing(in[1]))) {
+            ir::Value* const other = isNothing(in[0]) ? in[1] : in[0]; // of all rows?
+            return other->shape == n.outputs[0]->shape ? std::optional(other) : std::nullopt;
+        }
+        if (o != Operation::kProd && n.op != &ops::matrix_multiply::def() && n.op != &ops::slice::def() &&
+            n.op != &ops::shuffle::def())
+            return {};
+        ir::Value const& v = *n.outputs[0];
+        Tensor const t(v.type, ir::extentsOf(v.shape));
+        nothing_.push_back(g_.addConstant("nothing", v.type, ir::extentsOf(v.shape), t.data()));
+        return nothing_.back();
     }
     static void const* constantBytes(ir::Value const& v) { return v.constant->data->data(); }
     ir::Value* stacked(std::vector<ir::Value*> parts)
@@ -151,6 +180,7 @@ private:
     ops::loop::Attrs const attrs_;
     ops::loop::Layout const at_;
     std::map<ir::Value const*, ir::Value*> constants_;
+    std::vector<ir::Value*> nothing_; // zeros
     ir::Value *zeros_ = nullptr, *gate_ = nullptr;
 };
 
@@ -158,10 +188,11 @@ Result<bool> fuseAll(ir::Graph& g, passes::PassContext const& ctx)
 {
     bool changed = false;
     for (bool again = true; again; changed = changed || again) {
+        TW_ASSIGN(bool const unread, passes::removeDead(g, ctx));
         TW_ASSIGN(bool const fused, passes::fuseUnrolledRecurrence(g, ctx));
         TW_ASSIGN(bool const folded, passes::foldConstants(g, ctx));
         TW_ASSIGN(bool const dead, passes::removeDead(g, ctx));
-        again = fused || folded || dead;
+        again = unread || fused || folded || dead;
     }
     return changed;
 }
@@ -172,6 +203,8 @@ std::string fused(Spelling const& s, Unrolling const& u = {}, PassCheck check = 
     Unroller(m.g, u).run();
     check.tolerance = 2e-5;
     checkPass(m.g, fuseAll, true, check);
+    for (auto const& n : m.g.nodes)
+        EXPECT_TRUE(u.apart || n->op != &ops::activation::def()) << nodesOf(m.g);
     return recurrencesOf(m.g);
 }
 
@@ -183,6 +216,8 @@ Unrolling randomUnrolling(std::mt19937& rng)
     u.zeros = coin(rng);
     u.shared = coin(rng);
     u.noStack = coin(rng);
+    u.dropped = coin(rng);
+    u.apart = u.dropped || u.zeros; // what is computed of zeros may have been folded
     return u;
 }
 
@@ -210,6 +245,18 @@ TEST(FuseUnrolledRecurrence, WaysToUnroll)
     EXPECT_EQ(fused({}, {.shared = true, .noStack = true}), "lstm");
     EXPECT_EQ(fused({.reverse = true, .stackReverse = true}), "lstm reverse");
     EXPECT_EQ(fused({.axis = 1, .stackAxis = 1}, {.gathered = true}), "lstm");
+}
+
+TEST(FuseUnrolledRecurrence, FirstStepsOfZeros)
+{
+    EXPECT_EQ(fused({.cell = Cell::kRnn}, {.dropped = true}), "rnn");
+    EXPECT_EQ(fused({.cell = Cell::kRnn, .inFront = true}, {.dropped = true}), "rnn");
+    EXPECT_EQ(fused({.cell = Cell::kLstm}, {.gathered = true, .dropped = true}), "lstm");
+    EXPECT_EQ(fused({.cell = Cell::kLstm, .oneProduct = true, .twoBiases = true}, {.dropped = true}), "lstm");
+    EXPECT_EQ(fused({.coupled = true}, {.noStack = true, .dropped = true}), "lstm coupled");
+    EXPECT_EQ(fused({.cell = Cell::kGru}, {.dropped = true}), "gru");
+    EXPECT_EQ(fused({.cell = Cell::kGru, .twoBiases = true, .resetAfter = true}, {.dropped = true}), "gru after");
+    EXPECT_EQ(fused({.reverse = true, .stackReverse = true}, {.dropped = true}), "lstm reverse");
 }
 
 // All nodes but the cell's own inputs are gone.
@@ -253,6 +300,7 @@ TEST(FuseUnrolledRecurrence, RandomSpellings)
         std::mt19937 rng(seed);
         Spelling s = randomSpelling(rng);
         s.captured = false; // weights that are no constants are not looked for
+        s.limit = Spelling::kNone;
         s.steps += 1;
         Unrolling const u = randomUnrolling(rng);
         EXPECT_NE(fused(s, u), "");

@@ -165,12 +165,23 @@ private:
         std::map<int, Sequence> sequences;
         for (int leaf : leavesOf(*cell))
             sequences.emplace(leaf, *sequenceAt(leaf, rows));
+        std::set<ir::Node const*> known;
+        for (auto const& n : g_.nodes)
+            known.insert(n.get());
+        TW_ASSIGN(bool const made, make(*cell, i, sequences));
+        for (size_t k = g_.nodes.size(); !made && k-- > 0;) // what was tried
+            if (!known.contains(g_.nodes[k].get()))
+                g_.eraseNode(g_.nodes[k].get());
+        return made;
+    }
+    Result<bool> make(RecurrentCell const& cell, size_t i, std::map<int, Sequence> const& sequences)
+    {
         TW_ASSIGN(ir::Value * lengths, lengthsOfAll());
-        TW_ASSIGN(ir::Node * n, makeRecurrence(maker_, *cell, sequences, loop_.inputs[i],
-                                               cell->c < 0 ? nullptr : loop_.inputs[size_t(cell->c)], lengths));
+        TW_ASSIGN(ir::Node * n, makeRecurrence(maker_, cell, sequences, loop_.inputs[i],
+                                               cell.c < 0 ? nullptr : loop_.inputs[size_t(cell.c)], lengths));
         if (!n)
             return false;
-        return replace(*cell, i, *n);
+        return replace(cell, i, *n);
     }
 
     bool mayTake(RecurrentCell const& cell, CellReader const& reader, size_t i, Dim const& rows)

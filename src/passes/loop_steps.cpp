@@ -2,6 +2,7 @@
 #include "passes/loop_steps.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/tensor.h"
 #include "ops/elementwise/op.h"
@@ -96,6 +97,9 @@ std::optional<TripNumber> TripNumbers::sequence(ir::Value* v) const
     if (!n || n->op != &ops::fill::def() || root->rank() != 1)
         return {};
     auto const& a = n->attrsAs<ops::fill::Attrs>();
+    if (std::trunc(a.alpha) != a.alpha || std::trunc(a.beta) != a.beta || std::fabs(a.alpha) > INT32_MAX ||
+        std::fabs(a.beta) > INT32_MAX)
+        return {};
     bool const given = n->inputs.size() > 2 && n->inputs[1] && n->inputs[2];
     auto const start = given ? number(n->inputs[1]) : std::optional(ir::Dim(int64_t(a.alpha)));
     auto const step = given ? number(n->inputs[2]) : std::optional(ir::Dim(int64_t(a.beta)));

@@ -2,6 +2,7 @@
 #include "passes/step_limit.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ops/elementwise/op.h"
 #include "ops/select/op.h"
@@ -126,7 +127,8 @@ std::optional<StepLimit> ofSlices(TripNumbers const& numbers, int s)
 std::optional<int64_t> StepLimit::plusInSteps(ir::Dim const& steps, bool reverse) const
 {
     ir::Dim const first = reverse ? number.start - steps + ir::Dim(1) : number.start;
-    if (number.step != (reverse ? -1 : 1) || !first.isConst())
+    constexpr int64_t kMost = 1 << 30; // numbers further on may wrap on their way
+    if (number.step != (reverse ? -1 : 1) || !first.isConst() || std::abs(first.value()) > kMost)
         return {};
     return plus - first.value();
 }

@@ -98,7 +98,9 @@ Trips tripsOf(ir::InferContext const& ctx)
     bool const counts = isAlwaysTrue(*ctx.node().regions[0]);
     Trips trips;
     if (Dim const* count = numberAt(ctx, at.count())) {
-        trips.dim = count->isConst() ? Dim(std::max<int64_t>(count->value(), 0)) : max(*count, Dim(0));
+        trips.dim = count->isConst()            ? Dim(std::max<int64_t>(count->value(), 0))
+                    : ctx.range(*count).lo >= 0 ? *count
+                                                : max(*count, Dim(0));
         trips.known = counts;
         trips.most = std::max<int64_t>(ctx.range(trips.dim).hi, 0);
     }

@@ -14,8 +14,9 @@ namespace {
 using cuda::ceilDiv;
 
 constexpr int64_t kMostBatch = 256, kMostCluster = 16, kMostThreads = 512, kAlign = 256;
-constexpr size_t kMostConfigs = 6, kMostOfKind = 3; // of a way that states go
-constexpr int64_t kSmall = 64;                      // hidden units of a layer whose launches take all the time
+constexpr size_t kMostConfigs = 5, kMostOfKind = 3; // of a way that states go
+constexpr int64_t kFewBytes = 8192;
+constexpr int64_t kSmall = 64; // hidden units of a layer whose launches take all the time
 
 enum Exchange : int64_t // as kExchange of recurrence_registers.cuh
 {
@@ -29,6 +30,7 @@ struct Plan
 {
     int64_t exchange = kInBlock, warpUnits = 8, unitWarps = 1, partWarps = 1, groups = 1, sideBySide = 1;
     int64_t hidden = 1, batch = 1, gates = 1, directions = 1;
+    bool waitsForOne = false;
 
     int64_t groupSize(int64_t sequences) const { return std::max<int64_t>(1, ceilDiv(sequences, groups)); }
     int64_t columns() const
@@ -46,6 +48,11 @@ struct Plan
     int64_t items() const { return warpUnits / 8 * columns() * 2; }
     int64_t own() const { return ceilDiv(items(), partWarps); }
     int64_t rowBytes() const { return parts() * 64; }
+    // Many bytes for each block in each step: see kWaitsForOne in recurrence_registers.cuh.
+    bool mayWaitForOne() const
+    {
+        return exchange == kInMemory && unitWarps * groupSize(batch) * rowBytes() > kFewBytes;
+    }
     int64_t sharedBytes() const
     {
         int64_t const buffers = exchange == kInMemory ? 0 : 2 * parts() * columns() * 512;
@@ -85,7 +92,10 @@ struct Plan
         double const sums = partWarps > 1 ? 60 + size / 4 * double(warpUnits / 8 * warps()) * 8 : 0;
         double const stateBytes = double(unitWarps * hidden * 2) * size;
         double const read = exchange == kInMemory ? stateBytes * std::max(1.0 / 40, all / 3200) : stateBytes / 128;
-        double const exchanged = exchange == kInBlock ? 80 : exchange == kInCluster ? 600 : 1600;
+        double const exchanged = exchange == kInBlock ? 80
+                                 : exchange == kInCluster
+                                     ? 450 + 3.5 * double(ceilDiv(hidden, 8)) * size // each chunk is counted
+                                     : 1900;
         double const waves = std::ceil(all / target.multiprocessors) * double(ceilDiv(directions, sideBySide));
         return waves * (std::max(products, chain) + (exchange == kInMemory ? read : 0) + functions + sums + exchanged);
     }
@@ -101,6 +111,7 @@ Plan planOf(Problem const& p, Config const& config)
     out.partWarps = config[3];
     out.groups = config[4];
     out.sideBySide = config[5];
+    out.waitsForOne = config[6] != 0;
     out.hidden = a.hidden;
     out.batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch);
     out.gates = gatesOf(a.cell);
@@ -121,12 +132,16 @@ std::vector<Config> configs(Problem const& p)
                     for (int64_t side = directionsOf(a); side > 0; --side) {
                         if (partWarps > ceilDiv(a.hidden, 32) || ceilDiv(units, 8) % (warpUnits / 8))
                             continue;
-                        Config const config{
-                            exchange, warpUnits, ceilDiv(units, warpUnits), partWarps, ceilDiv(batch, size), side};
-                        Plan const plan = planOf(p, config);
-                        auto const same = [&](auto const& other) { return other.spec == config; };
-                        if (plan.fits(*p.cuda) && std::none_of(all.begin(), all.end(), same))
-                            all.push_back({plan.guess(*p.cuda), config});
+                        for (int64_t waitsForOne : {1, 0}) {
+                            Config const config{
+                                exchange, warpUnits,  ceilDiv(units, warpUnits), partWarps, ceilDiv(batch, size),
+                                side,     waitsForOne};
+                            Plan const plan = planOf(p, config);
+                            auto const same = [&](auto const& other) { return other.spec == config; };
+                            if (plan.fits(*p.cuda) && (!waitsForOne || plan.mayWaitForOne()) &&
+                                std::none_of(all.begin(), all.end(), same))
+                                all.push_back({plan.guess(*p.cuda), config});
+                        }
                     }
     };
     add(kInBlock, ceilDiv(a.hidden, 16) * 16);
@@ -198,7 +213,7 @@ CudaSource RegistersKernels::sourceOf(Problem const& p, Plan const& plan)
     out.text = attrsText(p, true) + cuda::constant("kHidden", plan.hidden) +
                cuda::constant("kExchange", plan.exchange) + cuda::constant("kWarpUnits", plan.warpUnits) +
                cuda::constant("kUnitWarps", plan.unitWarps) + cuda::constant("kPartWarps", plan.partWarps) +
-               cuda::constant("kColumns", plan.columns()) +
+               cuda::constant("kColumns", plan.columns()) + cuda::flag("kWaitsForOne", plan.waitsForOne) +
                cuda::flag("kKnownWeights", isKnown(p, kR) && isKnown(p, kBias)) +
                cuda::include("ops/recurrence/recurrence_registers.cuh");
     out.names = {"recurrence_registers"};
@@ -236,6 +251,16 @@ Result<void> RegistersKernels::run(CudaLaunch const& launch, RunArgs& args) cons
     return {};
 }
 
+// Microseconds.
+double estimate(Problem const& p, Config const& config)
+{
+    constexpr double kCycles = 1700, kOperations = 4e8; // of a microsecond
+    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
+    double const columns = double(s.directions * s.gates * s.hidden);
+    return 6 + double(s.steps) * planOf(p, config).guess(*p.cuda) / kCycles +
+           2 * double(s.steps * s.batch * s.inputs) * columns / kOperations;
+}
+
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     std::vector<Config> const list = configs(p);
@@ -246,6 +271,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kRegistersF16{"recurrence_f16_registers_sm90", 1, generate, supports, configs};
+constinit CudaTactic const kRegistersF16{
+    "recurrence_f16_registers_sm90", 1, generate, supports, configs, nullptr, estimate};
 
 } // namespace tw::ops::recurrence

@@ -13,13 +13,14 @@
 // A unit's 8 k stand together in a chunk of 16 bytes, what a lane takes of a row at once: its words 2 j and 2 j + 1 are
 // numbers in product j of a part (32 k). So k stands in another order than in memory, the same one in both factors.
 //   int kCell, kHidden, kExchange, kWarpUnits (8 or 16), kUnitWarps, kPartWarps, kColumns (8 sequences each); bool
-//   kKnownWeights (constants), kReverse (of direction 0), kLinear (GRU: always), kInputForget; float kClip (0: none); Element: f16
+//   kWaitsForOne, kKnownWeights (constants), kReverse (of direction 0), kLinear (GRU: always), kInputForget; float kClip (0: none); Element: f16
 //   float functionOf(int direction, int i, float x)
 #pragma once
 
 #include "kernels/cuda/common/hopper.cuh"
 #include "ops/recurrence/recurrence_elements.cuh"
 #include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/recurrence_travel.cuh"
 
 namespace tw::ops::recurrence {
 
@@ -40,41 +41,8 @@ constexpr int kBuffersEnd = kInMemory ? 0 : 2 * kBufferBytes, kSumsEnd = kBuffer
 constexpr int kStageEnd = kSumsEnd + (kInBlock ? 0 : kWarps * kOwn * 64),
               kBiasEnd = kStageEnd + (kGates + 1) * kUnits * 4;
 constexpr int kAhead = kColumns == 1 ? 4 : kColumns == 2 ? 2 : 1; // parts whose states are on their way
-constexpr u32 kEmpty = 0xFFFFFFFF;                                // a NaN that no conversion gives
 
 extern __shared__ unit16 memory[];
-
-// Counted by the barrier, of the same block.
-TW_INLINE void storeCounted(u32 to, u32 barrier, Unit const& u)
-{
-    asm volatile(
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
-        "r"(u.v[0]), "r"(u.v[1]), "r"(u.v[2]), "r"(u.v[3]), "r"(barrier)
-        : "memory");
-}
-TW_INLINE void storeWord(u32 to, f16 v)
-{
-    asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"(v.bits) : "memory");
-}
-// For other multiprocessors; see readAgain().
-TW_INLINE void storeUnit(char* to, Unit const& u)
-{
-    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(u.v[0]), "r"(u.v[1]),
-                 "r"(u.v[2]), "r"(u.v[3])
-                 : "memory");
-}
-// Nothing where !wanted. Each word is whole; the four need not be of one time.
-TW_INLINE void readAgain(Unit& u, char const* at, bool wanted)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %5, 0;\n@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
-                 : "+r"(u.v[0]), "+r"(u.v[1]), "+r"(u.v[2]), "+r"(u.v[3])
-                 : "l"(at), "r"(u32(wanted))
-                 : "memory");
-}
-TW_INLINE bool isMissing(Unit const& u)
-{
-    return u.v[0] == kEmpty || u.v[1] == kEmpty || u.v[2] == kEmpty || u.v[3] == kEmpty;
-}
 
 struct Steps
 {
@@ -276,10 +244,29 @@ struct Steps
                         b[column].v[2 * j], b[column].v[2 * j + 1]);
             }
     }
-    TW_INLINE void readStates(Unit (&b)[kWarpParts][kColumns], int i) const
+    // Those of parts FIRST to LAST - 1 that are missing, again.
+    template <int FIRST, int LAST>
+    TW_INLINE static void readParts(Unit (&b)[kWarpParts][kColumns], char const* from)
+    {
+#pragma unroll
+        for (int k = FIRST; k < LAST; ++k)
+#pragma unroll
+            for (int j = 0; j < kColumns; ++j)
+                readAgain(b[k][j], from + k * kPartWarps * 64 + j * 8 * kRowBytes, isMissing(b[k][j]));
+    }
+    TW_INLINE static bool anyIsMissing(Unit const (&b)[kColumns])
+    {
+        bool missing = false;
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j)
+            missing |= isMissing(b[j]);
+        return __any_sync(0xFFFFFFFF, missing);
+    }
+    TW_INLINE void readAndMultiply(float (&sum)[kTiles][kColumns][4], int i) const
     {
         int const column = lane / 4, n = column % 2 * 4 + column / 2;
         char const* const from = exchange + (i64(i) * p.groupSize + n) * kRowBytes + (partWarp * 4 + lane % 4) * 16;
+        Unit b[kWarpParts][kColumns];
 #pragma unroll
         for (int k = 0; k < kWarpParts; ++k)
 #pragma unroll
@@ -289,29 +276,21 @@ struct Steps
                 for (int w = 0; w < 4; ++w)
                     b[k][j].v[w] = given ? kEmpty : 0;
             }
-        bool missing;
-        do {
+        if constexpr (kWaitsForOne) // all blocks that read everything again and again would hold up what they wait for
+            while (anyIsMissing(b[0]))
+                readParts<0, 1>(b, from);
+        readParts<0, kWarpParts>(b, from);
 #pragma unroll
-            for (int k = 0; k < kWarpParts; ++k)
-#pragma unroll
-                for (int j = 0; j < kColumns; ++j)
-                    readAgain(b[k][j], from + k * kPartWarps * 64 + j * 8 * kRowBytes, isMissing(b[k][j]));
-            missing = false;
-#pragma unroll
-            for (int k = 0; k < kWarpParts; ++k)
-#pragma unroll
-                for (int j = 0; j < kColumns; ++j)
-                    missing |= isMissing(b[k][j]);
-        } while (__any_sync(0xFFFFFFFF, missing));
+        for (int k = 0; k < kWarpParts; ++k) {
+            while (anyIsMissing(b[k]))
+                readParts<0, kWarpParts>(b, from);
+            multiplyPart(sum, k, b[k]);
+        }
     }
     TW_INLINE void multiply(float (&sum)[kTiles][kColumns][4], int i) const
     {
         if constexpr (kInMemory) {
-            Unit b[kWarpParts][kColumns];
-            readStates(b, i);
-#pragma unroll
-            for (int k = 0; k < kWarpParts; ++k)
-                multiplyPart(sum, k, b[k]);
+            readAndMultiply(sum, i);
         } else {
             u32 const from = shared + (i & 1) * kBufferBytes + lane * 16;
 #pragma unroll

@@ -293,11 +293,11 @@ void checks(std::vector<Case>& cases)
             continue;
         s.pingPong = true;
         with("copies, residual, ping-pong", s, large);
-        s.ahead = true;
-        with("copies, residual ahead", s, large);
-        with("copies, residual ahead, short", s, shape(3333, 1104, 64));
+        s.ahead = true; // of several tiles for each block
+        with("copies, residual ahead", s, shape(13333, 1104, 208));
+        with("copies, residual ahead, short", s, shape(13333, 1104, 64));
         s.stepBytes = 64;
-        with("copies, residual ahead, short steps", s, large);
+        with("copies, residual ahead, short steps", s, shape(13333, 1104, 208));
         s.stepBytes = 128;
         s.ahead = false;
         gemm::Shape batches = shape(100, 96, 80);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix, convolution and attention kernels: what they refuse, how they are launched, and that NVRTC makes device
 // code of them without spilled registers. bench_gpu_kernels runs them where a GPU is.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -111,6 +112,42 @@ TEST(CudaGemm, CompilesIntegers)
     s.integers->activation = cuda::kGeluErf;
     ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
     compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+// Steps of 64 bytes, and residuals that come a tile ahead.
+TEST(CudaGemm, CompilesIntegersOfFewChannels)
+{
+    cuda::gemm_f16::Spec s = integerSpec(128, 64, 12, 2);
+    s.stepBytes = 64;
+    s.pingPong = s.image = true;
+    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s = integerSpec(128, 128, 6, 2, DataType::kInt8, true);
+    s.stepBytes = 64;
+    s.pingPong = s.copies = s.ahead = true;
+    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s.pingPong = false;
+    EXPECT_NE(unsupported(s), nullptr); // nothing hides the way of the next residual
+    s.ahead = false;
+    s.stepBytes = 32;
+    EXPECT_NE(unsupported(s), nullptr);
+    s = gemmSpec(128, 64, 4, 2);
+    s.stepBytes = 64;
+    EXPECT_NE(unsupported(s), nullptr); // of i8 alone
+    // Chosen where rows of 128 bytes would be half empty.
+    cuda::gemm_f16::Shape shape;
+    shape.m = 100000;
+    shape.n = 256;
+    for (int64_t k : {64, 128, 192, 320}) {
+        shape.k = k;
+        s = integerSpec(128, 64, 4, 2, DataType::kInt8, true);
+        s.copies = true;
+        auto const list = cuda::gemm_f16::candidates(s, shape, 132, 8);
+        ASSERT_FALSE(list.empty());
+        EXPECT_EQ(list[0].stepBytes, k % 128 && k < 256 ? 64 : 128) << k;
+        EXPECT_TRUE(std::any_of(list.begin(), list.end(), [](auto const& c) { return c.ahead; })) << k;
+    }
 }
 
 // Split, of images, swapped; a residual of another type than y.

@@ -71,6 +71,9 @@ void int8Cases(CaseList& list)
             {x({1601, 48}), w({int64_t(out == kInt8 ? 1040 : 280), 48})}, {.type = out},
             {1601, out == kInt8 ? 1040 : 280}, out == kInt8 ? 1040 : 280);
     }
+    // So many tiles that a block does several, whose residuals come ahead.
+    add("many_tiles", Attrs(kNone, kTranspose), {x({4200, 48}), w({1040, 48})}, {.residual = kInt8}, {4200, 1040},
+        1040);
     add("batch_many_rows", Attrs(kNone, kTranspose), {x({3, 600, 64}), x({3, 144, 64})},
         {.residual = kInt8, .scaleEach = false}, {3, 600, 144}, 144);
     IntegerSums const bare{.bias = false, .scaleEach = false};

@@ -62,6 +62,7 @@ TEST_F(SparseTactics, TakeWeightsThatFollow)
 {
     for (char const* name : {"matrix_multiply.sparse_37x72x64_n", "matrix_multiply.sparse_129x136x200_t_residual",
                              "matrix_multiply.sparse_batch", "convolution.sparse_1x1_wide",
+                             "matrix_multiply.sparse_int8_37x80x128_t_scales", "convolution.sparse_int8_1x1_odd",
                              "convolution.sparse_3x3_channels_100_residual", "convolution.sparse_1x1_stride2"}) {
         take(name);
         SCOPED_TRACE(name);
@@ -81,11 +82,11 @@ TEST_F(SparseTactics, RefuseOthers)
              {"matrix_multiply.sparse_transposed_a", "transposed"},
              {"matrix_multiply.sparse_odd_columns", "rows of y"},
              {"matrix_multiply.sparse_batch_of_weights", "their own second operands"},
-             {"matrix_multiply.residual_half", "fewer than 32"},
+             {"matrix_multiply.epilogue_residual_half", "fewer than 32"},
              {"matrix_multiply.sparse_int8_37x80x128_n_to_f16", "make i8"},
              {"convolution.sparse_other_axis", "do not follow 2:4"},
              {"convolution.sparse_groups", "one group"}}) {
-        take(std::string(name) == "matrix_multiply.residual_half" ? "matrix_multiply.epilogue_residual_half" : name);
+        take(name);
         ops::Support const s = tactic->supports(layer.problem);
         EXPECT_FALSE(s.ok) << name;
         EXPECT_NE(s.reason.find(why), std::string::npos) << name << ": " << s.reason;
@@ -94,7 +95,7 @@ TEST_F(SparseTactics, RefuseOthers)
 
 TEST_F(SparseTactics, AreCandidatesByPermission)
 {
-    take("convolution.sparse_3x3");
+    take("convolution.sparse_1x1_odd");
     for (bool permitted : {false, true}) {
         tune::Options options;
         options.backend = ops::Backend::kCuda;
@@ -114,8 +115,8 @@ TEST_F(SparseTactics, AreCandidatesByPermission)
 // A refit runs load() again.
 TEST_F(SparseTactics, LoadRefusesWeightsWithoutThePattern)
 {
-    for (char const* name :
-         {"convolution.sparse_3x3", "matrix_multiply.sparse_37x72x64_t_relu", "convolution.sparse_int8_1x1_odd"}) {
+    for (char const* name : {"convolution.sparse_3x3_dilated", "matrix_multiply.sparse_37x72x64_t_relu",
+                             "convolution.sparse_int8_1x1_odd"}) {
         take(name);
         SCOPED_TRACE(name);
         ops::Config const config = tactic->configs(layer.problem).at(0);

@@ -17,7 +17,7 @@ struct Spec : Epilogue
     int tileP = 128, tileQ = 256; // filters (columns of y): 64, 128 or 256; pixels (rows): a multiple of 16, up to 256
     int stages = 3;               // of 128 bytes of k
     int multicast = 1;            // blocks of a cluster, neighbours in P, that share their pixels: 1, 2
-    bool ahead = true;           // a step's products are begun before those of the step before have ended
+    bool ahead = true;            // a step's products are begun before those of the step before have ended
     bool image = false;           // a is an NHWC image
     // Factors of i8, whose end makes i8 without a table, of an i8 residual if any, in place of what Epilogue has.
     std::optional<IntegerEnd> integers;

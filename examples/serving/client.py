@@ -36,7 +36,7 @@ def main(server, model, *files):
         array = given.get(tensor["name"])
         if array is None:
             array = np.random.default_rng(0).random(shape)
-        arrays.append(np.ascontiguousarray(array, dtype))
+        arrays.append(np.asarray(array, dtype, order="C"))
         tensor = {**tensor, "shape": list(arrays[-1].shape), "parameters": {"binary_data_size": arrays[-1].nbytes}}
         header["inputs"].append(tensor)
     text = json.dumps(header).encode()

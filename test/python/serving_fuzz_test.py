@@ -17,6 +17,8 @@ from tensorwright.serve import rest  # noqa: E402
 from tensorwright.serve.tensors import RequestError  # noqa: E402
 
 SEED, COUNT = int(os.environ.get("TW_SEED", 1)), int(os.environ.get("TW_COUNT", 3000))
+PIECES = [b"", b"\0", b'"', b"[", b"{", b"-", b"1e999", b"\xff", b"null", b"9" * 20]
+STRANGE = [None, True, -1, 0, 1.5, 2**31, 2**63, 10**30, "", "x", "FP32", "\ud800", [], [[]], {}, {"a": 1}, float("nan"), [1] * 20]
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +35,11 @@ def mutated(random, body):
         body = bytearray(body)
         for _ in range(random.randint(1, 6)):
             at = random.randrange(len(body) + 1)
-            body[at : at + random.randint(0, 4)] = random.choice([b"", b"\0", b'"', b"[", b"{", b"-", b"1e999", b"\xff", b"null", b"9" * 20])
+            body[at : at + random.randint(0, 4)] = random.choice(PIECES)
         return bytes(body)
-    strange = [None, True, -1, 0, 1.5, 2**31, 2**63, 10**30, "", "x", "FP32", "\ud800", [], [[]], {}, {"a": 1}, float("nan"), [1] * 20]
-
     def changed(value):
         if random.random() < 0.12:
-            return random.choice(strange)
+            return random.choice(STRANGE)
         if isinstance(value, dict):
             return {k: changed(v) for k, v in value.items() if random.random() > 0.05}
         if isinstance(value, list):
@@ -52,7 +52,8 @@ def mutated(random, body):
 def test_fuzz_of_the_parser(server):
     """Whatever comes is a request or a sentence of what is wrong with it."""
     rng, core, taken = random.Random(SEED), server.core, 0
-    whole = {"id": "q", "parameters": {"timeout": 5, "binary_data_output": True}, "inputs": [X], "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}
+    whole = {"id": "q", "parameters": {"timeout": 5, "binary_data_output": True}}
+    whole["outputs"] = [{"name": "y", "parameters": {"binary_data": True}}]
     region = {**X, "parameters": {"shared_memory_region": "r", "shared_memory_offset": 3, "shared_memory_byte_size": 20}}
     sized = {**X, "parameters": {"binary_data_size": 20}}
     seeds = [json.dumps({**whole, "inputs": inputs}).encode() for inputs in ([X], [region], [sized], [X, sized])]
@@ -76,7 +77,8 @@ def test_fuzz_of_the_port(server):
     rng = random.Random(SEED)
     body, headers = binary({"x": ("FP32", np.ones((1, 5), np.float32))})
     length = headers["Inference-Header-Content-Length"]
-    text = f"POST /v2/models/scale/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: {length}\r\nContent-Length: {len(body)}\r\n\r\n"
+    text = "POST /v2/models/scale/infer HTTP/1.1\r\nHost: a\r\n"
+    text += f"Inference-Header-Content-Length: {length}\r\nContent-Length: {len(body)}\r\n\r\n"
     for _ in range(150):
         data = bytearray(text.encode() + body)
         for _ in range(rng.randint(0, 5)):

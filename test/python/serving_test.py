@@ -94,8 +94,8 @@ def test_health_and_metadata(server):
     assert get(server, "/v2/models/scale/config")["max_batch_size"] == 0
     assert get(server.batched, "/v2/models/scale/versions/1/config")["input"][0]["dims"] == [5]
     assert ask(server, "GET", "/v2/models/typed/versions/1/ready")[0] == 200
-    for path in ("/v2/models/none", "/v2/models/scale/versions/2", "/v2/models/scale/versions/x/ready", "/v3", "/v2/models/none/stats"):
-        status, _, body = ask(server, "GET", path)
+    for path in ("models/none", "models/scale/versions/2", "models/scale/versions/x/ready", "models", "models/none/stats"):
+        status, _, body = ask(server, "GET", "/v2/" + path)
         assert status == 404 and json.loads(body)["error"], path
     assert ask(server, "GET", "/v2/models/scale/infer")[0] == 405
 
@@ -351,7 +351,8 @@ def test_folders_versions_and_options(plans, tmp_path):
         assert infer(server, "flat", {"inputs": [X]})[1]["model_version"] == "1"
         assert server.core.repository.get("m").options == Options(batch=4, instances=2, queue=7)
         assert get(server, "/v2/models/m/config")["max_batch_size"] == 4
-        for text, reason in (('{"bach": 1}', "'bach' is no option (allowed: "), ('{"batch": 0}', "batch: 0 is out of range"), ("{", "")):
+        bad = (('{"bach": 1}', "'bach' is no option (allowed: "), ('{"batch": 0}', "batch: 0 is out of range"), ("{", ""))
+        for text, reason in bad:
             (tmp_path / "m" / "serve.json").write_text(text)
             server.core.repository.refresh()
             row = next(r for r in json.loads(ask(server, "POST", "/v2/repository/index")[2]) if r["name"] == "m")

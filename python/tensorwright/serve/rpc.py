@@ -44,7 +44,8 @@ def _service():
         with open(path, "rb") as file:
             files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
     except FileNotFoundError:
-        raise ImportError(f"there is no {path}, which the build makes of kserve.proto with protoc; --no-grpc serves without") from None
+        text = f"there is no {path}, which the build makes of kserve.proto with protoc; --no-grpc serves without"
+        raise ImportError(text) from None
     pool = descriptor_pool.DescriptorPool()
     for each in files.file:
         pool.Add(each)

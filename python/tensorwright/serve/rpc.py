@@ -9,6 +9,7 @@ from functools import partial
 import grpc
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf.message import DecodeError
 
 from . import describe, tensors
 from .inference import Request, Wanted, from_region, infer, input_name
@@ -58,7 +59,7 @@ async def start(core, host, port):
     for method in service.methods:
         request, response = (message_factory.GetMessageClass(m) for m in (method.input_type, method.output_type))
         call = getattr(calls, method.name)
-        both = {"request_deserializer": request.FromString, "response_serializer": response.SerializeToString}
+        both = {"request_deserializer": partial(_message, request), "response_serializer": response.SerializeToString}
         if method.name == "ModelStreamInfer":
             handlers[method.name] = grpc.stream_stream_rpc_method_handler(partial(call, response), **both)
         else:
@@ -75,9 +76,19 @@ async def start(core, host, port):
     return server, port
 
 
+def _message(kind, data):
+    """The message, or the failure, which the call then answers with: grpc would log each with its trace."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        return RequestError(f"these {len(data)} bytes are no {kind.DESCRIPTOR.name}")
+
+
 async def _guarded(call, response, request, context):
     """The answer of a call, or its failure as a status with a sentence."""
     try:
+        if isinstance(request, RequestError):
+            raise request
         return await call(request, response())
     except RequestError as error:
         code, text = _CODES.get(error.status, grpc.StatusCode.UNKNOWN), str(error)
@@ -214,6 +225,8 @@ class _Calls:
         tasks = asyncio.Queue(_STREAM_DEPTH)
 
         async def one(request):
+            if isinstance(request, RequestError):
+                return kind(error_message=str(request))
             response = kind()
             try:
                 await self.ModelInfer(request, response.infer_response)

@@ -164,9 +164,13 @@ def test_shared_memory(client):
             os.truncate(f"/dev/shm/{name}", left)
             with pytest.raises(InferenceServerException, match=text):
                 client.infer("scale", [x], outputs=[y])
-        for key, text in (("/../passwd", "no key"), ("/none-" + name, "cannot be opened"), ("/" + name, "registered already")):
+        for new, key, text in (
+            ("new", "/../passwd", "no key"),
+            ("new", "/none-" + name, "cannot be opened"),
+            ("both", "/" + name, "registered already"),
+        ):
             with pytest.raises(InferenceServerException, match=text):
-                client.register_system_shared_memory("both", key, 8)
+                client.register_system_shared_memory(new, key, 8)
         client.unregister_system_shared_memory("both")
         with pytest.raises(InferenceServerException, match="lie outside"):
             client.register_system_shared_memory("both", f"/{name}", size)
@@ -233,7 +237,8 @@ def test_typed_contents_and_bad_messages(server):
         answer = call(message)
         assert np.frombuffer(answer.raw_output_contents[0], np.int32).tolist() == [0, 2, 4, 6, 8, 10]
         message.raw_input_contents.append(b"")
-        for bad, text in ((message, "contents beside raw_input_contents"), (b"\xff" * 40, "these 40 bytes are no ModelInferRequest")):
+        broken = (b"\xff" * 40, "these 40 bytes are no ModelInferRequest")
+        for bad, text in ((message, "contents beside raw_input_contents"), broken):
             with pytest.raises(grpc.RpcError) as error:
                 call(bad)
             assert text in error.value.details() and error.value.code() != grpc.StatusCode.OK

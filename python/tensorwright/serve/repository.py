@@ -28,7 +28,7 @@ def sources_of(arguments):
         if not equals or os.path.exists(argument):
             name, path = os.path.splitext(os.path.basename(argument))[0], argument
         if not _NAME.match(name):
-            raise ValueError(f"{argument}: {name!r} is no name of a model (letters, digits, '_', '-', '.'); say NAME=PLAN")
+            raise ValueError(f"{argument}: {name!r} is no name of a model (letters, digits, _ - .); say NAME=PLAN")
         if (name, "1") in files:
             raise ValueError(f"{argument}: a model is called {name!r} already; say NAME=PLAN")
         if not os.path.isfile(path):

@@ -25,6 +25,13 @@ def main(arguments=None):
     report = commands.add_parser("report", help="writes one HTML page that explains an engine")
     report.add_argument("plan", help="a plan file")
     report.add_argument("--with", dest="other", metavar="PLAN", help="a second engine, shown beside the first")
+    report.add_argument(
+        "--accuracy",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="differences to FP32, of trtexec --accuracyReport; given twice: of the second engine, too",
+    )
     report.add_argument("-o", "--output", default="report.html", help="default: report.html")
     report.add_argument("--no-time", action="store_true", help="do not run the engines; times are those of their builds")
     bench = commands.add_parser("bench", help="measures an ONNX model here and in other engines that are installed")

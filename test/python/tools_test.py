@@ -74,6 +74,7 @@ def test_errors_are_lines(plans, capfd):
         (["bench", plans / "net.onnx", "--shapes", "input"], "--shapes"),
         (["bench", plans / "net.onnx", "--shapes", "input:2x3x16x16"], "does not fit"),
         (["bench", plans / "net.onnx", "--peers", "magic"], "'magic'"),
+        (["bench", plans / "net.onnx", "--peers", "torch"], "torch runs programs of torch.export.save()"),
         (["bench", plans / "net.onnx", "--rounds", "0"], "--rounds"),
         (["bench", plans / "net.onnx", "--threads", "0"], "--threads"),
         (["bench", plans / "net.onnx", "--turn", "nan"], "--turn"),
@@ -320,6 +321,33 @@ def test_bench(plans, tmp_path, capfd):
         assert name in out
     page = files["html"].read_text()
     assert page.count('class="dot"') == 7 * len(result["engines"]) and "tensorwright" in page
+
+
+def test_bench_beside_torch(tmp_path, capfd):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.linear = torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(8, 5)
+
+        def forward(self, x, y):
+            h = torch.relu(self.conv(x)).mean((2, 3))
+            return self.linear(h) + y, h
+
+    path, file = tmp_path / "net.pt2", tmp_path / "bench.json"
+    torch.export.save(torch.export.export(Net().eval(), (torch.randn(2, 3, 9, 9), torch.randn(2, 5))), path)
+    status, out, errors = called(capfd, "bench", path, "--peers", "torch", "--rounds", "3", "--turn", "0.005", "--json", file)
+    assert status == 0 and "not measured" not in out, out + errors
+    result = json.loads(file.read_text())
+    assert result["best_peer"] == "torch" and result["engines"]["tensorwright"]["error_l2"] < 1e-5
+    assert result["shapes"] == {"x": [2, 3, 9, 9], "y": [2, 5]} and result["model"] == "net.pt2"
+    path.write_bytes(b"no program")
+    status, _, errors = called(capfd, "bench", path)
+    assert status == 1 and "net.pt2 cannot be exported to ONNX" in errors
+    status, _, errors = called(capfd, "bench", tmp_path / "missing.pt2")
+    assert status == 1 and "there is no model" in errors
 
 
 def test_bench_with_integers(tmp_path, capfd):

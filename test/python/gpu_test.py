@@ -30,18 +30,31 @@ def wide(shape=(-1, 3, 8, 8)):
     return builder, network, config
 
 
-def engines(make=convolution, **options):
+def engines(make=convolution, tf32=False, **options):
     """(on the GPU, on the CPU) of one network."""
     result = []
     for device in (GPU, "cpu"):
         with _memory.chosen(device):
-            result.append(engine_of(*make(**options)))
+            builder, network, config = make(**options)
+            if not tf32:  # which 8.5 permits by default
+                config.clear_flag(trt.BuilderFlag.TF32)
+            result.append(engine_of(builder, network, config))
     return result
 
 
 @pytest.fixture(scope="module")
-def pair():
-    return engines(wide)
+def plans():
+    return [bytes(engine.serialize()) for engine in engines(wide)]
+
+
+@pytest.fixture
+def pair(plans):
+    """Engines of each test's own: what a test left would hold their profile."""
+    result = []
+    for device, plan in zip((GPU, "cpu"), plans):
+        with _memory.chosen(device):
+            result.append(trt.Runtime(LOUD).deserialize_cuda_engine(plan))
+    return result
 
 
 def expected(engine, x):
@@ -174,6 +187,14 @@ def test_streams_and_pointers(pair, cuda):
     assert context.execute_async_v3(stream_handle=cuda.number(stream))
     cuda.wait(stream)
     close(cuda.numpy(y), expected(cpu, x))
+
+
+def test_tf32():
+    gpu, cpu = engines(tf32=True)
+    x = batch(1)
+    y = tensorwright.Model(gpu.serialize(), GPU)(x)
+    close(y, expected(cpu, x), 1e-2)  # eleven bits, 27 products of a sum
+    assert gpu.num_layers
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -329,6 +350,7 @@ def test_allocator_in_python():
     x, allocator = batch(1), Allocator()
     with _memory.chosen(GPU):
         builder, network, config = convolution()
+        config.clear_flag(trt.BuilderFlag.TF32)
         plan = builder.build_serialized_network(network, config)
         runtime = trt.Runtime(LOUD)
     runtime.gpu_allocator = allocator
@@ -348,7 +370,9 @@ def test_allocator_in_python():
 
 def test_refit():
     with _memory.chosen(GPU):
-        engine = engine_of(*convolution(flags=[trt.BuilderFlag.REFIT]))
+        builder, network, config = convolution(flags=[trt.BuilderFlag.REFIT])
+        config.clear_flag(trt.BuilderFlag.TF32)
+        engine = engine_of(builder, network, config)
     refitter = trt.Refitter(engine, LOUD)
     w, b = W[::-1].copy(), B * 2
     assert refitter.set_weights("conv", trt.WeightsRole.KERNEL, w) and refitter.set_weights("conv", trt.WeightsRole.BIAS, b)
@@ -408,7 +432,7 @@ def test_calibration_by_device_memory():
     assert np.argmax(y, 1).tolist() == np.argmax(net.answer(batches[0]), 1).tolist()
 
 
-def test_threads_with_streams_of_their_own(pair):
+def test_threads_with_streams_of_their_own():
     torch = pytest.importorskip("torch")
     gpu, cpu = engines()
     failures = []

@@ -15,7 +15,7 @@ from .inference import Request, Wanted, from_region, infer, input_name
 from .tensors import RequestError, name_of, shown
 
 log = logging.getLogger("tensorwright.serve")
-_HEADER = "Inference-Header-Content-Length"
+HEADER = "Inference-Header-Content-Length"
 
 
 def application(core):
@@ -92,6 +92,15 @@ def _list(value, name, what):
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise RequestError(f"{name} is a list of {what}")
     return found
+
+
+def header_length(given, body):
+    """How many bytes of a body are JSON, of what the header says."""
+    if given is None:
+        return len(body)
+    if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given) <= len(body)):
+        raise RequestError(f"{HEADER} is {shown(given)}, the body has {len(body)} bytes")
+    return int(given)
 
 
 def parse(core, header, rest):
@@ -231,10 +240,7 @@ class _Routes:
         core.hold(held)
         try:
             body = await self._body(request)
-            length = request.headers.get(_HEADER)
-            if length is not None and not (length.isascii() and length.isdigit() and int(length[:20]) <= len(body)):
-                raise RequestError(f"{_HEADER} is {shown(length)}, the body has {len(body)} bytes")
-            end = len(body) if length is None else int(length)
+            end = header_length(request.headers.get(HEADER), body)
             parsed, identity = parse(core, body[:end], memoryview(body)[end:])
             served, outputs = await infer(core, name, version, parsed)
             data, length = answer(served, name, identity, outputs)
@@ -242,4 +248,4 @@ class _Routes:
             core.release(held)
         if length is None:
             return web.Response(body=data, content_type="application/json")
-        return web.Response(body=data, content_type="application/octet-stream", headers={_HEADER: str(length)})
+        return web.Response(body=data, content_type="application/octet-stream", headers={HEADER: str(length)})

@@ -67,13 +67,11 @@ class _Replica:
             raise RequestError(f"{request.method} is not for {path[:80]!r}", 405)
         if what == "infer":
             return await self._infer(request, model, version)
-        answers = {None: describe.model, "config": describe.config}
-        if what == "stats":
-            return JSONResponse(describe.statistics(repository, model, version))
         if what == "ready":
             repository.get(model, version)
             return Response()
-        return JSONResponse(answers[what](repository, model, version))
+        tell = {None: describe.model, "config": describe.config, "stats": describe.statistics}[what]
+        return JSONResponse(tell(repository, model, version))
 
     async def _infer(self, request, model, version):
         body = await request.body()
@@ -90,9 +88,7 @@ class _Replica:
         return Response(data, media_type="application/octet-stream", headers={rest.HEADER: str(length)})
 
 
-def application(
-    plan, *, model=None, replicas=1, cpus=1, gpus=0, replicas_per_node=None, limits=None, **options
-):
+def application(plan, *, model=None, replicas=1, cpus=1, gpus=0, replicas_per_node=None, limits=None, **options):
     """What serve.run() runs. plan: a file, which is read here and travels to the replicas, or its bytes; model: its name, by default the
     file's. Each replica takes `cpus` (so many threads) and `gpus` of Ray's; options are those of tensorwright.serve.Options."""
     if isinstance(plan, (bytes, bytearray, memoryview)):

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """tensorwright.ray on a Ray cluster of two nodes on this machine: answers of both, batches, failures, a plan replaced under load."""
 
+import os
 import threading
 import time
 
 import numpy as np
 import pytest
 
+# A cluster of tests needs no token, and leaves none in the home folder.
+os.environ["RAY_AUTH_MODE"] = "disabled"
 for module in ("ray.serve", "aiohttp", "prometheus_client"):
     pytest.importorskip(module, reason=f"SKIP: {module} is not installed (tensorwright[ray])")
 
 import ray  # noqa: E402
 from ray import serve  # noqa: E402
+from ray._private.state import available_resources_per_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from serving import X, affine, ask, binary, get, infer  # noqa: E402
@@ -46,8 +50,8 @@ def cluster():
 def test_two_nodes(cluster, tmp_path):
     (tmp_path / "m.plan").write_bytes(affine(2, 1))
     handle = serve.run(application(tmp_path / "m.plan", replicas=2, replicas_per_node=1, batch=8), name="app")
-    nodes = {actor.node_id for actor in _replicas()}
-    assert len(nodes) == 2, nodes
+    free = [node.get("CPU", 0) for node in available_resources_per_node().values()]
+    assert sorted(free) == [1, 1], free
     assert ask(cluster, "GET", "/v2/health/ready")[0] == 200
     assert get(cluster, "/v2/models/m")["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 5]}]
     assert get(cluster, "/v2/models/m/config")["max_batch_size"] == 8
@@ -69,6 +73,8 @@ def test_two_nodes(cluster, tmp_path):
     ):
         got, value = infer(cluster, "m", body)
         assert got == status and text in value["error"]
+    assert ask(cluster, "GET", "/v2/models/m/ready")[0] == 200 and get(cluster, "/v2")["name"] == "tensorwright"
+    assert get(cluster, "/v2/models/m/versions/1/stats")["model_stats"][0]["name"] == "m"
     assert infer(cluster, "none", {"inputs": [X]})[0] == 404 and ask(cluster, "GET", "/v3")[0] == 404
     assert ask(cluster, "GET", "/v2/models/m/infer")[0] == 405
 
@@ -96,12 +102,6 @@ def test_two_nodes(cluster, tmp_path):
     assert len(got) > 10 and all(status == 200 for status, _ in got), [g for g in got if g[0] != 200][:3]
     kinds = {tuple(value["outputs"][0]["data"]) for _, value in got}
     assert kinds <= {(3, 5, 7, 9, 11), (2, 5, 8, 11, 14)} and (3, 5, 7, 9, 11) in kinds
-
-
-def _replicas():
-    from ray.util.state import list_actors
-
-    return [a for a in list_actors(detail=True) if a.state == "ALIVE" and "_Replica" in a.class_name or "ServeReplica" in a.class_name]
 
 
 def test_what_cannot_be_served(cluster, tmp_path):

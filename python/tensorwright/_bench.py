@@ -59,8 +59,14 @@ def error_l2(got, want):
     return gap / norm if norm else (0.0 if gap == 0 else math.inf)
 
 
-def installed():
-    return [name for name in _worker.PEERS if importlib.util.find_spec(name)]
+def installed(model=""):
+    """The peers that can run the model: torch runs programs that torch.export wrote, the others ONNX."""
+    peers = [*_worker.PEERS, "torch"] if is_program(model) else _worker.PEERS
+    return [name for name in peers if importlib.util.find_spec(name)]
+
+
+def is_program(model):
+    return os.fspath(model).endswith(".pt2")
 
 
 def _outputs(worker, folder):
@@ -76,18 +82,28 @@ def measure(options):
             raise ValueError(f"--{name}: {getattr(options, name)} is too small (at least {least})")
     if not 0 < options.turn < 60:
         raise ValueError(f"--turn: {options.turn} seconds are not between 0 and 60")
-    peers = installed() if options.peers is None else [p for p in options.peers.split(",") if p]
+    peers = installed(options.model) if options.peers is None else [p for p in options.peers.split(",") if p]
     for name in peers:
-        if name not in _worker.PEERS:
-            raise ValueError(f"--peers: {name!r} is none (allowed: {', '.join(_worker.PEERS)})")
-        if name not in installed():
+        if name not in (*_worker.PEERS, "torch"):
+            raise ValueError(f"--peers: {name!r} is none (allowed: {', '.join(_worker.PEERS)}, torch)")
+        if name == "torch" and not is_program(options.model):
+            raise ValueError("--peers: torch runs programs of torch.export.save() (NAME.pt2), which the others get as ONNX")
+        if name not in installed(options.model):
             raise ValueError(f"--peers: {name} is not installed")
     # The pool of a process is made at its first use, which the build below is.
     os.environ["TENSORWRIGHT_NUM_THREADS"] = str(options.threads)
-    from ._compile import compile
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured(options, peers, folder)
 
-    device = _memory.resolve(options.device)
-    model = compile(options.model, shapes_of(options.shapes), options.precision, device=device)
+
+def _measured(options, peers, folder):
+    from ._compile import compile, export_program
+
+    device, onnx = _memory.resolve(options.device), options.model
+    if is_program(options.model):
+        onnx = os.path.join(folder, "model.onnx")
+        export_program(options.model, onnx)
+    model = compile(onnx, shapes_of(options.shapes), options.precision, device=device)
     inputs = model.random_inputs(options.seed)
     result = {
         "model": os.path.basename(options.model),
@@ -99,18 +115,17 @@ def measure(options):
         "shapes": {name: list(a.shape) for name, a in inputs.items()},
         "engines": {},
     }
-    with tempfile.TemporaryDirectory() as folder:
-        workers = {}
-        try:
-            _start(workers, result, peers, model, inputs, options, folder)
-            _rounds(workers, result, options)
-        finally:
-            for worker in workers.values():
-                worker.close()
+    workers = {}
+    try:
+        _start(workers, result, peers, model, inputs, options, onnx, folder)
+        _rounds(workers, result, options)
+    finally:
+        for worker in workers.values():
+            worker.close()
     return result
 
 
-def _start(workers, result, peers, model, inputs, options, folder):
+def _start(workers, result, peers, model, inputs, options, onnx, folder):
     """Starts the engines and compares their outputs with the first peer's."""
     plan = os.path.join(folder, "engine.plan")
     model.save(plan)
@@ -122,7 +137,7 @@ def _start(workers, result, peers, model, inputs, options, folder):
     expected = None
     for name in [*peers, OURS]:
         facts = result["engines"][name] = {}
-        source, environment = (plan, ours) if name == OURS else (options.model, None)
+        source, environment = (plan, ours) if name == OURS else (options.model if name == "torch" else onnx, None)
         worker = _worker.start_peer(name, source, options.threads, files, shapes, TIMEOUT, environment)
         try:
             facts["ready"] = worker.ready()

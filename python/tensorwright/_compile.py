@@ -123,6 +123,27 @@ def _export(module, inputs):
     return buffer.getvalue()
 
 
+def export_program(path, target):
+    """Writes the ONNX file of a program that torch.export.save() wrote, with the program's names of inputs and outputs."""
+    import contextlib
+    import io
+
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"{path}: a program of torch.export needs torch and onnxscript ({error})") from error
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no model {path}")
+    try:
+        program = torch.export.load(path)
+        signature = program.graph_signature
+        names = {"input_names": list(signature.user_inputs), "output_names": list(signature.user_outputs)}
+        with contextlib.redirect_stdout(io.StringIO()):  # the exporter tells its steps
+            torch.onnx.export(program, (), target, dynamo=True, external_data=False, opset_version=18, **names)
+    except Exception as error:  # whatever a file and an exporter may raise
+        raise ValueError(f"{path} cannot be exported to ONNX: {str(error).strip().splitlines()[0]}") from error
+
+
 def _three(name, given):
     """(smallest, usual, largest) of one shape or three."""
     given = tuple(given)

@@ -69,6 +69,37 @@ def facts(path, device=None, timed=True):
     }
 
 
+def add_accuracy(engine, path):
+    """Puts what `trtexec --accuracyReport` found into the layers of facts(): `accuracy`, a list of its rows, and into the engine
+    `accuracy`: how many tensors were compared, how many are beyond the tolerance, and the worst layer."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            report = json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is no JSON: {error}") from None
+    rows = [report.get(key) for key in ("Layers", "NotCompared")] if isinstance(report, dict) else [None]
+    if not all(isinstance(each, list) and all(isinstance(row, dict) and "Layer" in row for row in each) for each in rows):
+        raise ValueError(f"{path} is no report of trtexec --accuracyReport")
+    compared, layers = rows[0], {layer["Name"]: layer for layer in engine["layers"]}
+    if compared and not any(row["Layer"] in layers for row in compared):
+        raise ValueError(f"{path} is of another engine: {engine['file']} has no layer {compared[0]['Layer']!r}")
+    for row in [*compared, *rows[1]]:
+        if row["Layer"] in layers:
+            layers[row["Layer"]].setdefault("accuracy", []).append(row)
+    engine["accuracy"] = {
+        "compared": len(compared),
+        "not_compared": len(rows[1]),
+        "beyond": sum(row.get("WithinTolerance") is False for row in compared),
+        # A difference that is no number is the worst there is; JSON has null for it.
+        "worst": max(compared, key=_difference)["Layer"] if compared else None,
+    }
+
+
+def _difference(row):
+    value = row.get("RelativeRms")
+    return value if isinstance(value, (int, float)) else float("inf")
+
+
 def _tensor(engine, model, name):
     profiles = []
     if name in model.inputs:

@@ -2,6 +2,7 @@
 """An engine as one process of `tensorwright bench` and of bench/cpu_peers.py.
 
 usage: _peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
+       _peer_worker.py torch PROGRAM.pt2 THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
        _peer_worker.py tensorwright ENGINE.plan THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
 
 Speaks the lines of bench/engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
@@ -95,6 +96,37 @@ class OpenVino:
                 "threads": int(self.compiled.get_property("INFERENCE_NUM_THREADS"))}
 
 
+class Torch:
+    """A program that torch.export wrote, as its graph says, on the CPU."""
+
+    def __init__(self):
+        import torch
+        self.api = torch
+
+    def load(self, program, threads, files, shapes):
+        torch = self.api
+        torch.set_num_threads(threads)
+        program = torch.export.load(program)
+        self.module, self.names = program.module(), list(program.graph_signature.user_outputs)
+        self.loaded = time.perf_counter()
+        kinds = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
+        self.inputs = []
+        for name in program.graph_signature.user_inputs:
+            array = read(files[name], torch.empty(0, dtype=kinds[name]).numpy().dtype).reshape(shapes[name])
+            self.inputs.append(torch.from_numpy(array))
+
+    def run(self):
+        with self.api.inference_mode():
+            self.outputs = self.module(*self.inputs)
+
+    def results(self):
+        outputs = self.outputs if isinstance(self.outputs, (tuple, list)) else [self.outputs]
+        return zip(self.names, (y.numpy() for y in outputs))
+
+    def facts(self):
+        return {"threads": self.api.get_num_threads()}
+
+
 class Tensorwright:
     """This engine through the module tensorrt; the device is TENSORWRIGHT_DEVICE's, the threads are TENSORWRIGHT_NUM_THREADS's."""
 
@@ -183,7 +215,7 @@ def main():
             files[tensor] = value
         given_shape = False
     start = time.perf_counter()
-    engine = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "tensorwright": Tensorwright}[name]()
+    engine = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "torch": Torch, "tensorwright": Tensorwright}[name]()
     imported = time.perf_counter()
     engine.load(model, int(threads), files, shapes)
     bound = time.perf_counter()

@@ -32,6 +32,10 @@ def page(engines):
 def main(options):
     paths = [options.plan] + ([options.other] if options.other else [])
     engines = [_inspect.facts(path, options.device, not options.no_time) for path in paths]
+    if len(options.accuracy) > len(paths):
+        raise ValueError(f"--accuracy is given {len(options.accuracy)} times for {len(paths)} engine(s): once for each, in their order")
+    for engine, path in zip(engines, options.accuracy):
+        _inspect.add_accuracy(engine, path)
     write(options.output, page(engines).encode())
     print(f"{options.output}: {os.path.getsize(options.output) / 1024:.0f} KiB, open it in a browser")
     return 0

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-PEERS = ("onnxruntime", "openvino")
+PEERS = ("onnxruntime", "openvino")  # those that run ONNX files
 PEER_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_peer_worker.py")
 
 
@@ -31,7 +31,7 @@ class Worker:
     def __init__(self, name, command, env=None, timeout=600.0):
         self.name, self.timeout, self.text = name, timeout, b""
         environment = {k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS", "TENSORWRIGHT_NUM_THREADS")}
-        self.log = open(os.devnull, "wb") if name in PEERS else None
+        self.log = open(os.devnull, "wb") if name in (*PEERS, "torch") else None
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
                                         env={**environment, **(env or {})}, start_new_session=True,
                                         preexec_fn=_die_with_parent)

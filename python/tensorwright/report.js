@@ -28,6 +28,12 @@ function bytes(n) {
 }
 // 1 is as fast as the machine allows; small layers are below what the limit does not count.
 const ofLimit = (layer) => (layer.limit_us && layer.us ? Math.min(1, layer.limit_us / layer.us) : null);
+// The largest difference of a layer's tensors to FP32, by root mean squares; what is no number is null in the file. null: not compared.
+const toFp32 = (layer) => {
+  const rows = (layer.accuracy || []).filter((row) => !row.Reason);
+  return rows.length ? Math.max(...rows.map((row) => (row.RelativeRms === null ? Infinity : row.RelativeRms))) : null;
+};
+const rms = (x) => (x === Infinity ? "not a number" : x === 0 ? "0" : x < 1e-4 ? (100 * x).toExponential(1) + " %" : (100 * x).toPrecision(3) + " %");
 const share = (layer) => (engine.total_us ? layer.us / engine.total_us : 0);
 
 // --- layout: a rank below all that a layer reads; within a rank near its parents.
@@ -79,6 +85,10 @@ function heat(x) { return `hsl(${210 - 200 * Math.min(1, Math.max(0, x))} 70% 50
 function colourOf(layer, by) {
   if (by === "type") return COLOURS[layer.type] || COLOURS["?"];
   if (by === "time") return heat(Math.sqrt(share(layer) / (engine.largest || (engine.largest = Math.max(...engine.layers.map(share), 1e-9)))));
+  if (by === "fp32") {
+    const gap = toFp32(layer); // from 0.001 % to all of it
+    return gap === null ? COLOURS["?"] : heat((Math.log10(Math.max(gap, 1e-9)) + 5) / 5);
+  }
   const part = ofLimit(layer);
   return part === null ? COLOURS["?"] : heat(1 - part);
 }
@@ -86,7 +96,8 @@ function legend() {
   const box = $("legend"), by = $("colour").value;
   box.replaceChildren();
   const entries = by === "type" ? Object.keys(engine.types).map((t) => [t, COLOURS[t] || COLOURS["?"]])
-    : by === "time" ? [["little time", heat(0)], ["most time", heat(1)]] : [["at the limit", heat(0)], ["far from it", heat(1)], ["no limit known", COLOURS["?"]]];
+    : by === "time" ? [["little time", heat(0)], ["most time", heat(1)]]
+    : by === "fp32" ? [["0.001 % from FP32", heat(0)], ["100 %", heat(1)], ["not compared", COLOURS["?"]]] : [["at the limit", heat(0)], ["far from it", heat(1)], ["no limit known", COLOURS["?"]]];
   for (const [text, colour] of entries) {
     const e = element("span"), dot = element("span", "", { class: "dot" });
     dot.style.background = colour;

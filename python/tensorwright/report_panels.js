@@ -13,7 +13,7 @@ function choose(index, centred = true) {
   if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - 3 * ROW) box.scrollTop = y - box.clientHeight / 2;
 }
 const KNOWN = new Set(["Name", "Inputs", "Outputs", "LayerType", "ParameterType", "TacticName", "TacticValue", "TacticConfig", "TimeMicroseconds", "EstimateMicroseconds",
-  "LimitMicroseconds", "LacksFastKernel", "RunnersUp", "Precision", "Op", "Attributes", "Constants", "NetworkLayers", "type", "format", "us", "limit_us", "measured"]);
+  "LimitMicroseconds", "LacksFastKernel", "RunnersUp", "Precision", "Op", "Attributes", "Constants", "NetworkLayers", "type", "format", "us", "limit_us", "measured", "accuracy"]);
 function details() {
   const box = $("details"), layer = engine.layers[chosen];
   box.replaceChildren();
@@ -27,6 +27,11 @@ function details() {
     (layer.TimeMicroseconds ? `; the tactic alone ${time(layer.TimeMicroseconds)}` : ""));
   if (layer.limit_us) line(`At least ${time(layer.limit_us)} on that machine: ${percent(ofLimit(layer) || 0)} of the limit reached`);
   if (layer.LacksFastKernel) line("No fast kernel: " + layer.LacksFastKernel);
+  if (layer.accuracy) {
+    head("Beside FP32");
+    layer.accuracy.forEach((row) => line(row.Reason ? `${row.EngineTensor}: not compared, ${row.Reason}` : `${row.Tensor}: ${rms(row.RelativeRms === null ? Infinity : row.RelativeRms)} off by root mean squares, ` +
+      `cosine ${row.Cosine === null ? "not a number" : row.Cosine.toFixed(6)}, largest ${row.MaxAbsolute === null ? "not a number" : row.MaxAbsolute.toPrecision(3)}${row.WithinTolerance ? "" : "; beyond the tolerance"}`));
+  }
   head("Tactic");
   line((layer.TacticName || "none") + (layer.TacticConfig ? `  (${[].concat(layer.TacticConfig).join(", ")})` : ""));
   for (const [title, list] of [["Inputs", layer.Inputs], ["Outputs", layer.Outputs]]) {
@@ -56,7 +61,12 @@ const COLUMNS = [
   ["#", "index", (l, i) => i], ["Layer", "Name", (l) => l.Name], ["Op", "Op", (l) => l.Op || l.LayerType || ""], ["Tactic", "TacticName", (l) => l.TacticName || ""],
   ["Type", "type", (l) => l.type], ["Format", "format", (l) => l.format], ["Time", "us", (l) => l.us], ["Share", "share", (l) => share(l)], ["Of limit", "limit", (l) => ofLimit(l) || 0],
 ];
-const NUMBERS = new Set(["index", "us", "share", "limit"]);
+const NUMBERS = new Set(["index", "us", "share", "limit", "fp32"]);
+if (engines.some((e) => e.accuracy)) {
+  COLUMNS.push(["To FP32", "fp32", (l) => { const gap = toFp32(l); return gap === null ? -1 : gap; }]);
+  document.documentElement.style.setProperty("--fp32-column", "100px");
+  $("colour").querySelector("[value=fp32]").hidden = false;
+}
 let ordered = null;
 function order() {
   if (ordered) return ordered;
@@ -87,6 +97,7 @@ function table() {
     row.style.top = k * ROW + "px";
     const part = ofLimit(l);
     const cells = [i, l.Name, l.Op || l.LayerType || "", l.TacticName || "", l.type, l.format, time(l.us), percent(share(l)), part === null ? "" : percent(part)];
+    if (COLUMNS.length > cells.length) { const gap = toFp32(l); cells.push(gap === null ? "" : rms(gap)); }
     cells.forEach((text, c) => row.append(element("div", text, { title: String(text), ...(NUMBERS.has(COLUMNS[c][1]) ? { class: "number" } : {}) })));
     row.addEventListener("click", () => choose(i));
     parts.push(row);
@@ -140,6 +151,8 @@ function summary() {
   box.append(types);
   for (const t of e.tensors) box.append(card(t.name, `${t.input ? "input" : "output"}: ${t.type} [${t.shape.join(", ")}]` +
     (t.shape.includes(-1) ? "  " + t.profiles.map((p) => `[${p[0]}] .. [${p[2]}]`).join("; ") : "")));
+  if (e.accuracy) box.append(card(`${e.accuracy.beyond} of ${e.accuracy.compared}`, "tensors beyond the tolerance, beside FP32" +
+    (e.accuracy.worst === null ? "" : `; worst: ${e.accuracy.worst}`)));
   if (!e.detailed) box.append(card("names only", "built without ProfilingVerbosity.DETAILED"));
   if (e.not_measured) box.append(card("not measured", e.not_measured));
   const slow = (e.without_fast_kernel || {}).Layers || [];

@@ -74,6 +74,7 @@ def test_errors_are_lines(plans, capfd):
         (["bench", plans / "net.onnx", "--shapes", "input"], "--shapes"),
         (["bench", plans / "net.onnx", "--shapes", "input:2x3x16x16"], "does not fit"),
         (["bench", plans / "net.onnx", "--peers", "magic"], "'magic'"),
+        (["bench", plans / "net.onnx", "--peers", "torch"], "torch runs programs of torch.export.save()"),
         (["bench", plans / "net.onnx", "--rounds", "0"], "--rounds"),
         (["bench", plans / "net.onnx", "--threads", "0"], "--threads"),
         (["bench", plans / "net.onnx", "--turn", "nan"], "--turn"),
@@ -182,6 +183,46 @@ def test_report(plans, tmp_path, capfd):
         assert called(capfd, "report", plans / f"{name}.plan", "-o", out)[0] == 0
 
 
+def accuracy(*rows):
+    """A report of trtexec --accuracyReport: (layer, RelativeRms or the reason why it was not compared)."""
+    report = {"Reference": "FP32", "Tolerance": {}, "Layers": [], "NotCompared": []}
+    for name, value in rows:
+        row = {"Layer": name, "NetworkLayers": [name], "Tactic": "t", "EngineTensor": name + ".y"}
+        if isinstance(value, str):
+            report["NotCompared"].append({**row, "Reason": value})
+            continue
+        within = value is not None and value < 0.01
+        more = {"Tensor": name + ".y", "Type": "FP16", "Cosine": 0.5, "SqnrDb": None, "MaxAbsolute": 2.0, "RelativeRms": value}
+        report["Layers"].append({**row, **more, "WithinTolerance": within})
+    return report
+
+
+def test_accuracy(plans, tmp_path, capfd):
+    engine, path = synthetic(4), tmp_path / "accuracy.json"
+    names = [layer["Name"] for layer in engine["layers"]]
+    path.write_text(json.dumps(accuracy((names[0], 0.001), (names[2], None), (names[2], 0.5), (names[3], "an integer"))))
+    _inspect.add_accuracy(engine, path)
+    assert engine["accuracy"] == {"compared": 3, "not_compared": 1, "beyond": 2, "worst": names[2]}
+    assert [len(layer.get("accuracy", [])) for layer in engine["layers"]] == [1, 0, 2, 1]
+    path.write_text(json.dumps(accuracy(("none of this one", 0.1))))
+    for arguments, match in (
+        (["--accuracy", path], "of another engine: a.plan has no layer 'none of this one'"),
+        (["--accuracy", path, "--accuracy", path], "given 2 times for 1 engine"),
+        (["--accuracy", plans / "a.plan"], ""),
+        (["--accuracy", tmp_path / "missing.json"], "missing.json"),
+    ):
+        status, _, errors = called(capfd, "report", plans / "a.plan", "--no-time", "-o", tmp_path / "x.html", *arguments)
+        assert status == 1 and match in errors and not (tmp_path / "x.html").exists()
+    for text in ("[]", '{"Layers": 3}', '{"Layers": [], "NotCompared": [1]}', "{"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="accuracy.json is no"):
+            _inspect.add_accuracy(engine, path)
+    first = _inspect.facts(str(plans / "a.plan"), timed=False)["layers"][0]["Name"]
+    path.write_text(json.dumps(accuracy((first, 0.02))))
+    status, _, errors = called(capfd, "report", plans / "a.plan", "--no-time", "-o", tmp_path / "x.html", "--accuracy", path)
+    assert status == 0 and '"worst":' in (tmp_path / "x.html").read_text(), errors
+
+
 def test_names_in_the_page_stay_names():
     page = _report.page([synthetic(3)])
     assert page.count("</script>") == 2 and "<img" not in page and "<i>" not in page
@@ -218,6 +259,14 @@ result.rows = document.querySelectorAll("#rows .row").length;
 document.querySelectorAll("#table .head button")[6].click();
 const shown = [...document.querySelectorAll("#rows .row")].map((r) => engine.layers[+r.firstChild.textContent].us);
 result.sorted = shown.every((us, i) => !i || us <= shown[i - 1]);
+document.querySelectorAll("#table .head button")[9].click();
+const gaps = [...document.querySelectorAll("#rows .row")].map((r) => toFp32(engine.layers[+r.firstChild.textContent]));
+result.gaps = gaps.every((x, i) => !i || x <= gaps[i - 1]) && gaps[0] === Infinity && gaps[1] === 1;
+result.cell = document.querySelector("#rows .row").lastChild.textContent;
+$("colour").value = "fp32"; $("colour").dispatchEvent(new Event("change")); draw();
+result.coloured = [colourOf(engine.layers[0], "fp32"), colourOf(engine.layers[1999], "fp32")];
+result.legend = $("legend").textContent;
+result.summary = $("summary").textContent;
 const start = performance.now();
 for (let i = 0; i < 20; ++i) { zoom(i % 2 ? 0.9 : 1.1); draw(); }
 result.draw_ms = (performance.now() - start) / 20;
@@ -230,7 +279,12 @@ document.title = "RESULT" + JSON.stringify(result);
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium here (Debian: chromium)")
 def test_report_in_a_browser(tmp_path):
-    page = _report.page([synthetic(2000), synthetic(1500, "other", 2)])
+    engine, accurate = synthetic(2000), tmp_path / "accuracy.json"
+    names = [layer["Name"] for layer in engine["layers"]]
+    rows = [(name, 10.0 ** -(i % 7)) for i, name in enumerate(names[:1500])] + [(names[1], None), (names[1600], "an integer")]
+    accurate.write_text(json.dumps(accuracy(*rows)))
+    _inspect.add_accuracy(engine, accurate)
+    page = _report.page([engine, synthetic(1500, "other", 2)])
     path = tmp_path / "page.html"
     path.write_text(page.replace("</body>", PROBE))
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000", f"--user-data-dir={tmp_path}/profile"]
@@ -245,6 +299,9 @@ def test_report_in_a_browser(tmp_path):
     assert result["hits"] == len(expected) and result["first"] == expected[0] and result["cleared"] == 0
     assert result["dark"] and result["zoomed"] and 0 < result["fitted"] < 1 and result["sorted"]
     assert 10 < result["rows"] < 100  # those in sight
+    assert "10.0 % off by root mean squares" in result["details"] and "not a number off" in result["details"]
+    assert result["gaps"] and result["cell"] == "not a number" and result["coloured"] == ["hsl(10 70% 50%)", "#9aa3ab"]
+    assert "not compared" in result["legend"] and "tensors beyond the tolerance" in result["summary"]
     assert result["engine"].startswith("other") and result["pairs"] > 100 and result["images"] == 0
     assert result["draw_ms"] < 150, "2000 layers are to stay smooth; a busy machine is slower by half"
 
@@ -264,6 +321,33 @@ def test_bench(plans, tmp_path, capfd):
         assert name in out
     page = files["html"].read_text()
     assert page.count('class="dot"') == 7 * len(result["engines"]) and "tensorwright" in page
+
+
+def test_bench_beside_torch(tmp_path, capfd):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.linear = torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(8, 5)
+
+        def forward(self, x, y):
+            h = torch.relu(self.conv(x)).mean((2, 3))
+            return self.linear(h) + y, h
+
+    path, file = tmp_path / "net.pt2", tmp_path / "bench.json"
+    torch.export.save(torch.export.export(Net().eval(), (torch.randn(2, 3, 9, 9), torch.randn(2, 5))), path)
+    status, out, errors = called(capfd, "bench", path, "--peers", "torch", "--rounds", "3", "--turn", "0.005", "--json", file)
+    assert status == 0 and "not measured" not in out, out + errors
+    result = json.loads(file.read_text())
+    assert result["best_peer"] == "torch" and result["engines"]["tensorwright"]["error_l2"] < 1e-5
+    assert result["shapes"] == {"x": [2, 3, 9, 9], "y": [2, 5]} and result["model"] == "net.pt2"
+    path.write_bytes(b"no program")
+    status, _, errors = called(capfd, "bench", path)
+    assert status == 1 and "net.pt2 cannot be exported to ONNX" in errors
+    status, _, errors = called(capfd, "bench", tmp_path / "missing.pt2")
+    assert status == 1 and "there is no model" in errors
 
 
 def test_bench_with_integers(tmp_path, capfd):

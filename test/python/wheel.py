@@ -108,6 +108,8 @@ def main():
                 env=environment,
                 cwd=folder,
             )
+        # What imports of the package do not find: the messages of serving.
+        assert {"kserve.desc", "kserve.proto", "rpc.py"} <= {path.name for path in (site / "tensorwright" / "serve").iterdir()}
         where = "import sys, tensorrt, tensorwright; assert tensorwright.Builder is tensorrt.Builder; print(tensorrt.__file__, tensorwright.__version__)"
         shown = run(sys.executable, "-c", where, env=environment, cwd=folder, capture_output=True).stdout
         assert shown.startswith(str(site)) and "8.5.3.1" in shown, shown

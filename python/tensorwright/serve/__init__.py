@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of plans by the KServe protocol, version 2, over HTTP and gRPC; needs the packages of tensorwright[serve]."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+
+from aiohttp import web
+
+from .inference import Core, Limits
+from .rest import application
+from .served import Options
+
+__all__ = ["Limits", "Options", "Server"]
+log = logging.getLogger("tensorwright.serve")
+
+
+class Server:
+    """Serves plans from start() to stop(), inside of an event loop. plans: files, NAME=FILE and folders as the program takes them;
+    a port of 0 is any that is free, of None none; `http` and `grpc` are then the ports."""
+
+    def __init__(
+        self,
+        plans,
+        options=None,
+        limits=None,
+        *,
+        host="127.0.0.1",
+        port=8000,
+        grpc_port=8001,
+        poll=1.0,
+        shared_memory=False,
+        control=False,
+    ):
+        self.core = Core(plans, options or Options(), limits or Limits(), shared_memory, control)
+        self._host, self._port, self._grpc_port, self._poll = host, port, grpc_port, poll
+        self.http = self.grpc = None
+        self._runner = self._rpc = self._watcher = None
+
+    async def start(self):
+        """Loads the plans and opens the ports."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self.core.repository.refresh)
+        if self._port is not None:
+            self._runner = web.AppRunner(application(self.core), access_log=None, shutdown_timeout=60.0)
+            await self._runner.setup()
+            await web.TCPSite(self._runner, self._host, self._port, backlog=1024).start()
+            self.http = self._runner.addresses[0][1]
+        if self._grpc_port is not None:
+            from .rpc import start
+
+            self._rpc, self.grpc = await start(self.core, self._host, self._grpc_port)
+        if self._poll:
+            self._watcher = asyncio.ensure_future(self._watch())
+
+    async def _watch(self):
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._poll)
+            try:
+                await loop.run_in_executor(None, self.core.repository.refresh)
+            except Exception:  # the next look may find what this one missed
+                log.exception("looking for changed plans")
+
+    async def stop(self):
+        """Takes no more requests, answers those that were taken, and returns."""
+        if self._watcher:
+            self._watcher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watcher
+        if self._rpc:
+            await self._rpc.stop(60.0)
+        if self._runner:
+            await self._runner.cleanup()
+        await asyncio.get_running_loop().run_in_executor(None, self.core.repository.close)
+
+
+def main(options):
+    """`tensorwright serve`."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    served = Options(
+        options.device, options.batch, options.batch_delay / 1000, options.instances, options.queue, options.timeout
+    )
+    if options.max_request <= 0 or options.max_held < options.max_request or options.poll < 0:
+        raise ValueError("--max-request is larger than 0, --max-held not less than it, --poll not less than 0")
+    limits = Limits(int(options.max_request * 2**20), int(options.max_held * 2**20))
+    server = Server(
+        options.plans,
+        served,
+        limits,
+        host=options.host,
+        port=options.port,
+        grpc_port=None if options.no_grpc else options.grpc_port,
+        poll=options.poll,
+        shared_memory=options.shared_memory,
+        control=options.control,
+    )
+
+    async def run():
+        end = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, end.set)
+        await server.start()
+        models = server.core.repository.all()
+        if not options.control and not any(served for _, _, served, _ in models):
+            reasons = "; ".join(f"{name}: {reason}" for name, _, _, reason in models)
+            await server.stop()
+            raise ValueError(f"no model can be served ({reasons or 'there is no plan'})")
+        ports = f"http://{options.host}:{server.http}" + (f" and gRPC on port {server.grpc}" if server.grpc else "")
+        print(f"serving {', '.join(sorted({name for name, _, served, _ in models if served}))} on {ports}", flush=True)
+        await end.wait()
+        log.info("ending: requests that were taken are answered")
+        await server.stop()
+
+    asyncio.run(run())
+    return 0

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: scripts/gpu/python.sh stage [FOLDER]     (build/gpu-python when not given; ignored by git)
+#        FOLDER/python.sh run [PYTEST OPTIONS]    on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
+# stage puts the built libraries and the sources of the Python module into one folder; run builds the module alone there, for the
+# Python at hand, against the carried libraries, and runs gpu_test.py: all calls on the GPU beside the CPU's numbers, by whatever there is of
+# torch, CuPy and cuda-bindings. The log goes to the folder that OUT names (./out when unset). Status: pytest's.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+stage() {
+    cd "$here/../.."
+    local folder=${1:-build/gpu-python} build=${BUILD:-build/release} library
+    local libraries=(nvinfer nvonnxparser nvinfer_plugin nvparsers)
+    if [ -z "${BUILD:-}" ]; then
+        cmake --preset release >/dev/null
+        ninja -C "$build" -j "${JOBS:-$(nproc)}" "${libraries[@]}"
+    fi
+    rm -rf "$folder"
+    mkdir -p "$folder/lib" "$folder/test"
+    for library in "${libraries[@]}"; do
+        strip -o "$folder/lib/lib$library.so.8" "$build/lib/lib$library.so.8"
+        # protobuf and zlib, which such a machine may lack, beside our own.
+        ldd "$build/lib/lib$library.so.8" | awk '$3 ~ /^\// { print $3 }' | while read -r needed; do
+            case $(basename "$needed") in
+            libprotobuf* | libz.* | libabsl*) strip -o "$folder/lib/$(basename "$needed")" "$needed" ;;
+            esac
+        done
+    done
+    cp -r python include cmake "$folder/"
+    cp -r src/hostcuda/include "$folder/include/hostcuda"
+    protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
+    cp test/python/{gpu_test,models,small,serving}.py "$folder/test/"
+    cp scripts/gpu/python.sh "$folder/"
+    git rev-parse HEAD >"$folder/commit"
+    find "$folder" -name __pycache__ -exec rm -rf {} +
+    du -sh "$folder"
+}
+
+run() {
+    local out=${OUT:-$here/out} build=$here/build
+    mkdir -p "$out"
+    # cuBLASLt, cuDNN and NVRTC lie in the packages of the environment that holds PyTorch.
+    VIRTUAL_ENV=${VIRTUAL_ENV:-$(python3 -c 'import sys; print(sys.prefix)')}
+    export VIRTUAL_ENV
+    export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
+    python3 -VV
+    local begin=$SECONDS
+    cmake -S "$here/python" -B "$build" -DPython_EXECUTABLE="$(command -v python3)" -DTW_LIBRARY_DIR="$here/lib" \
+        -DTW_INCLUDE_DIR="$here/include;$here/include/hostcuda" >"$out/build.log" 2>&1 &&
+        cmake --build "$build" -j "$(nproc)" >>"$out/build.log" 2>&1 || { tail -40 "$out/build.log"; exit 1; }
+    echo "the module was built in $((SECONDS - begin)) s"
+    [ -e "$build/python/tensorwright/serve/kserve.desc" ] ||
+        cp "$here/python/tensorwright/serve/kserve.desc" "$build/python/tensorwright/serve/"
+    PYTHONPATH=$build/python:$here/test PYTHONDONTWRITEBYTECODE=1 timeout --kill-after=10 "${LIMIT:-480}" \
+        python3 -m pytest -p no:cacheprovider -rs --durations=8 -W ignore::DeprecationWarning "$here/test/gpu_test.py" "$@" 2>&1 |
+        tee "$out/pytest.log"
+}
+
+case ${1:-} in
+stage | run) "$@" ;;
+*)
+    sed -n 's/^# usage: /usage: /p; s/^#        /       /p' "$0" >&2
+    exit 2
+    ;;
+esac

@@ -14,7 +14,7 @@ using kernels::PoolRow;
 
 constexpr int64_t kFloats = TW_FLOATS;
 constexpr int64_t kLine = 16; // floats of a cache line
-using V [[gnu::vector_size(TW_FLOATS * 4), gnu::aligned(4), gnu::may_alias]] = float;
+using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 
 inline int64_t rounded(int64_t channels)
 {
@@ -22,11 +22,13 @@ inline int64_t rounded(int64_t channels)
 }
 inline V load(float const* p)
 {
-    return *reinterpret_cast<V const*>(p);
+    V v;
+    __builtin_memcpy(&v, p, sizeof(V));
+    return v;
 }
 inline void store(float* p, V v)
 {
-    *reinterpret_cast<V*>(p) = v;
+    __builtin_memcpy(p, &v, sizeof(V));
 }
 inline V spread(float v)
 {

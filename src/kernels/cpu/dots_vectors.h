@@ -12,11 +12,13 @@ namespace {
 using kernels::Dots;
 
 constexpr int64_t kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4), gnu::aligned(4), gnu::may_alias]] = float;
+using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 
 inline V load(float const* p)
 {
-    return *reinterpret_cast<V const*>(p);
+    V v;
+    __builtin_memcpy(&v, p, sizeof(V));
+    return v;
 }
 
 inline __m256 folded(V v)

@@ -13,8 +13,8 @@ using PoolRow8 = kernels::PoolRowOf<int8_t>;
 
 constexpr int64_t kLine = 64;             // bytes of a cache line
 constexpr int64_t kBytes = TW_FLOATS * 4; // of a vector
-using B [[gnu::vector_size(TW_FLOATS * 4), gnu::aligned(1), gnu::may_alias]] = int8_t;
-using Quarter [[gnu::vector_size(TW_FLOATS), gnu::aligned(1), gnu::may_alias]] = int8_t; // as many as floats
+using B [[gnu::vector_size(TW_FLOATS * 4)]] = int8_t;
+using Quarter [[gnu::vector_size(TW_FLOATS)]] = int8_t; // as many as floats
 using I [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
 using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 
@@ -47,12 +47,12 @@ void poolMax(PoolRow8 const& r, int8_t const* x, int64_t taps, int8_t* y)
             int8_t const* at = x + i0 * r.step0 + i1 * r.step1;
             for (int64_t t = 0; t < taps; ++t, at += r.step)
                 for (int i = 0; i < kVectors; ++i) {
-                    B const v = *reinterpret_cast<B const*>(at + i * kBytes);
+                    B v;
+                    __builtin_memcpy(&v, at + i * kBytes, kBytes);
                     acc[i] = v > acc[i] ? v : acc[i];
                 }
         }
-    for (int i = 0; i < kVectors; ++i)
-        *reinterpret_cast<B*>(y + i * kBytes) = acc[i];
+    __builtin_memcpy(y, acc, sizeof(acc));
 }
 
 void poolAverage(PoolRow8 const& r, int8_t const* x, int64_t taps, float count, int8_t* y)
@@ -68,7 +68,8 @@ void poolAverage(PoolRow8 const& r, int8_t const* x, int64_t taps, float count, 
         }
     for (int i = 0; i < kVectors; ++i) {
         I const q = nearest(__builtin_convertvector(acc[i], V) / (V{} + count));
-        *reinterpret_cast<Quarter*>(y + i * TW_FLOATS) = __builtin_convertvector(q, Quarter);
+        Quarter const bytes = __builtin_convertvector(q, Quarter);
+        __builtin_memcpy(y + i * TW_FLOATS, &bytes, sizeof(bytes));
     }
 }
 

@@ -10,17 +10,21 @@ namespace tw::TW_ISA {
 namespace {
 
 constexpr int64_t kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4), gnu::aligned(4), gnu::may_alias]] = float;
-using Half [[gnu::vector_size(TW_FLOATS * 2), gnu::aligned(4), gnu::may_alias]] = float;
+using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
+using Half [[gnu::vector_size(TW_FLOATS * 2)]] = float;
 using Doubles [[gnu::vector_size(TW_FLOATS * 4)]] = double; // as many as Half has
 
-inline V load(float const* p)
+// Vectors are aligned where they are variables, nowhere else.
+template <class T = V>
+inline T load(float const* p)
 {
-    return *reinterpret_cast<V const*>(p);
+    T v;
+    __builtin_memcpy(&v, p, sizeof(T));
+    return v;
 }
 inline void store(float* p, V v)
 {
-    *reinterpret_cast<V*>(p) = v;
+    __builtin_memcpy(p, &v, sizeof(V));
 }
 
 // Maxima and minima as the instruction gives them, which loses NaN of `a`: pairs of vectors are looked at for it.
@@ -216,15 +220,13 @@ void joinGroup(float const* x, int64_t step, float* y)
 {
     T r[kRows];
     for (int k = 0; k < kRows; ++k)
-        __builtin_memcpy(&r[k], x + k * step, sizeof(T)); // as a template argument T has lost its alignment
+        r[k] = load<T>(x + k * step);
     for (int k = 0; k < kRows; ++k)
         r[k] = Op::enter(r[k]);
     for (int width = kRows / 2; width > 0; width /= 2)
         for (int k = 0; k < width; ++k)
             r[k] = Op::join(r[k], r[k + width]);
-    T to;
-    __builtin_memcpy(&to, y, sizeof(T));
-    to = Op::join(to, r[0]);
+    T const to = Op::join(load<T>(y), r[0]);
     __builtin_memcpy(y, &to, sizeof(T));
 }
 
@@ -285,7 +287,7 @@ double productRow(float const* x, int64_t n)
     int64_t i = 0;
     for (; i + 4 * kWidth <= n; i += 4 * kWidth)
         for (int k = 0; k < 4; ++k)
-            acc[k] *= __builtin_convertvector(*reinterpret_cast<Half const*>(x + i + k * kWidth), Doubles);
+            acc[k] *= __builtin_convertvector(load<Half>(x + i + k * kWidth), Doubles);
     Doubles const v = (acc[0] * acc[1]) * (acc[2] * acc[3]);
     double product = 1;
     for (int k = 0; k < kWidth; ++k)

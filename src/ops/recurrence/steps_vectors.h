@@ -12,16 +12,18 @@ namespace {
 using ops::recurrence::Step;
 
 constexpr int kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4), gnu::aligned(4), gnu::may_alias]] = float;
+using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 using I [[gnu::vector_size(TW_FLOATS * 4)]] = int;
 
 inline V load(float const* p)
 {
-    return *reinterpret_cast<V const*>(p);
+    V v;
+    __builtin_memcpy(&v, p, sizeof(V));
+    return v;
 }
 inline void store(float* p, V v)
 {
-    *reinterpret_cast<V*>(p) = v;
+    __builtin_memcpy(p, &v, sizeof(V));
 }
 // sum += a b, in place: the compiler would choose forms that overwrite a factor, and copy sums from register to register.
 inline void addProduct(V& sum, V a, V b)

@@ -222,8 +222,9 @@ TEST(LayerLimits, MostElementsOfATopK)
             m.output(l->getOutput(0), "y");
         auto const engine = l ? m.engine() : nullptr;
         EXPECT_EQ(engine != nullptr, k == 3840);
-        if (!engine)
+        if (!engine) {
             EXPECT_TRUE(contains(m.errors(), "3841") && contains(m.errors(), "3840")) << m.errors();
+        }
     }
 }
 
@@ -236,8 +237,9 @@ TEST(LayerLimits, WindowsOfLrn)
             m.output(l->getOutput(0), "y");
         auto const engine = l ? m.engine() : nullptr;
         EXPECT_EQ(engine != nullptr, window == 1 || window == 15) << window;
-        if (!engine)
+        if (!engine) {
             EXPECT_TRUE(contains(m.errors(), "15")) << m.errors();
+        }
     }
 }
 

@@ -84,8 +84,9 @@ TEST(MemoryLines, OfABuildAreThereOnceAndTrue)
     EXPECT_EQ(numbersIn(logger, "Loaded engine size: (\\d+) MiB").at(0), int64_t(plan->size() >> 20));
     numbersIn(logger, change("Init CUDA"));
     auto const now = numbersIn(logger, change("TensorRT-managed allocation in engine deserialization"));
-    if (!tw::kAddressSanitizer && !tw::kThreadSanitizer)
+    if (!tw::kAddressSanitizer && !tw::kThreadSanitizer) {
         EXPECT_NEAR(double(now.at(2)), double(residentMib()), 8);
+    }
     EXPECT_EQ(now.at(3), 0) << "no GPU";
 }
 

@@ -222,8 +222,9 @@ struct Round
             auto seen = [&](int d) { return a.min[d] == a.max[d] ? a.min[d] : -1; };
             ASSERT_EQ(list(engine->getBindingDimensions(int(p) * count)), (Shape{seen(0), seen(1), kWidth}));
             Shape const y = list(engine->getBindingDimensions(int(p) * count + count - 1));
-            if (!program.hasCorner)
+            if (!program.hasCorner) {
                 ASSERT_EQ(y, (Shape{seen(0), seen(1), kWidth}));
+            }
         }
     }
     Sizes sizesOf(Allowed const& a)
@@ -320,8 +321,9 @@ struct Round
         contexts.push_back(contextOf(*engine));
         if (profiles.size() > 1) {
             contexts.push_back(contextOf(*engine));
-            if (contexts[1]->getOptimizationProfile() < 0)
+            if (contexts[1]->getOptimizationProfile() < 0) {
                 ASSERT_TRUE(contexts[1]->setOptimizationProfileAsync(1, nullptr)) << m.errors();
+            }
         }
         for (int left = 5; left > 0; --left) {
             IExecutionContext& c = *contexts[size_t(r.upTo(int(contexts.size()) - 1))];

@@ -78,8 +78,9 @@ TEST(SlowLayers, TheLogNamesThemWithTheConditionThatFailed)
     for (Json const& l : json["Layers"]) {
         double const us = l.value("TimeMicroseconds", 0.0);
         all += us;
-        if (us > 0)
+        if (us > 0) {
             EXPECT_GT(l.value("LimitMicroseconds", 0.0), 0) << l.dump(1);
+        }
         if (l.contains("LacksFastKernel")) {
             without += us;
             ++count;

@@ -126,8 +126,9 @@ TEST(OnnxPools, WindowsBehindTheInput)
         Fixture f;
         ASSERT_TRUE(f.parse(poolModel(c.op, c.opset, c.n, c.pads))) << f.error();
         EXPECT_EQ(f.logger.count("node 'last'"), c.warning ? 1 : 0);
-        if (c.warning)
+        if (c.warning) {
             EXPECT_EQ(f.logger.count(c.warning), 1);
+        }
         ASSERT_EQ(f.run({{"x", floats(int(c.n))}, {"y", {}}}), "");
         ASSERT_EQ(f.results["y"].size(), c.expected.size());
         for (size_t i = 0; i < c.expected.size(); ++i)

@@ -62,7 +62,7 @@ TEST_F(SparseTactics, TakeWeightsThatFollow)
 {
     for (char const* name : {"matrix_multiply.sparse_37x72x64_n", "matrix_multiply.sparse_129x136x200_t_residual",
                              "matrix_multiply.sparse_batch", "convolution.sparse_1x1_wide",
-                             "matrix_multiply.sparse_int8_37x80x128_t_scales", "convolution.sparse_int8_1x1_odd",
+                             "matrix_multiply.sparse_int8_37x80x128_t_scales", "convolution.sparse_int8_1x1",
                              "convolution.sparse_3x3_channels_100_residual", "convolution.sparse_1x1_stride2"}) {
         take(name);
         SCOPED_TRACE(name);
@@ -85,6 +85,7 @@ TEST_F(SparseTactics, RefuseOthers)
              {"matrix_multiply.epilogue_residual_half", "fewer than 32"},
              {"matrix_multiply.sparse_int8_37x80x128_n_to_f16", "make i8"},
              {"convolution.sparse_other_axis", "do not follow 2:4"},
+             {"convolution.sparse_int8_1x1_odd", "64 channels or more"},
              {"convolution.sparse_groups", "one group"}}) {
         take(name);
         ops::Support const s = tactic->supports(layer.problem);

@@ -60,11 +60,11 @@ char const* unsupported(Spec const& s)
 {
     if (s.tileP != 64 && s.tileP != 128 && s.tileP != 256)
         return "a tile has 64, 128 or 256 filters";
+    if (s.multicast != 1 && s.multicast != 2)
+        return "multicast is 1 or 2";
     int const unit = (s.tileP == 64 ? 32 : 16) * (s.multicast == 2 && s.tileP != 64 ? 1 : s.multicast);
     if (s.tileQ < unit || s.tileQ > 256 || s.tileQ % unit)
         return "a tile has up to 256 pixels in steps of 16, 32 or 64";
-    if (s.multicast != 1 && s.multicast != 2)
-        return "multicast is 1 or 2";
     if (s.sums() > 128)
         return "more than 128 sums for each thread do not fit its registers";
     if (s.stages < 2 || s.stages > kMostStages || s.sharedBytes() > kSharedLimit)

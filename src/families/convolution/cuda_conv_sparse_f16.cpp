@@ -96,12 +96,8 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
+    if (Support const s = supportsWgmma(p, typeOf(a)); !s.ok)
         return s;
-    if (p.cuda->capability != 90)
-        return Support::no("needs a GPU of compute capability 9.0");
-    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
-        return Support::no("takes one group");
     TensorSpec const& w = p.inputs[1];
     int64_t const step = baseOf(p).stepK();
     if (w.dims[1] < step / 2)
@@ -171,8 +167,7 @@ Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
     if (!spec_.hasResidual())
         return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &l.args});
-    l.y.strides[0] = uint64_t(l.args.ldResidual * spec_.operandBytes());
-    l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
+    setPixelStride(l.y, l.args.ldResidual * spec_.operandBytes());
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
     return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &mapResidual, &l.args});
 }

@@ -3,6 +3,17 @@
 
 namespace tw::ops::conv_f16 {
 
+Support supportsWgmma(Problem const& p, DataType type)
+{
+    if (Support const s = supportsCommon(p, type); !s.ok)
+        return s;
+    if (p.cuda->capability != 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
+        return Support::no("takes one group");
+    return Support::yes();
+}
+
 bool isProduct(Geometry const& g)
 {
     bool product = true;
@@ -64,6 +75,12 @@ void readInPlace(cuda::TensorMapSpec& map, Geometry const& g, int64_t pixelX, in
         map.strides[i] = stride;
         stride *= map.dims[i + 1];
     }
+}
+
+void setPixelStride(cuda::TensorMapSpec& map, int64_t pixelBytes)
+{
+    map.strides[0] = uint64_t(pixelBytes);
+    map.strides[1] = map.strides[0] * map.dims[1];
 }
 
 int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)

@@ -14,6 +14,8 @@ inline bool isEmpty(Geometry const& g)
 }
 // A window of one position that touches every pixel once.
 bool isProduct(Geometry const& geometry);
+// One group of such a type on a GPU that has wgmma.
+Support supportsWgmma(Problem const& problem, DataType type);
 // Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels. `x` is also the filters' type.
 cuda::gemm_f16::Shape wgmmaShape(bool image, DataType x, DataType y, Geometry const& geometry, int64_t pixelX = 0,
                                  int64_t pixelY = 0);
@@ -21,6 +23,8 @@ cuda::gemm_f16::Shape wgmmaShape(bool image, DataType x, DataType y, Geometry co
 char const* unsupportedWindow(bool image, Geometry const& geometry);
 // The map of an image as it lies in memory: gaps between its pixels, if any, read as zeros.
 void readInPlace(cuda::TensorMapSpec& map, Geometry const& geometry, int64_t pixelX, int64_t elementBytes);
+// The residual's map from y's: rows of pixels `pixelBytes` apart.
+void setPixelStride(cuda::TensorMapSpec& map, int64_t pixelBytes);
 // For packFilters(): k as the image is walked, `channels` for each position.
 int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels);
 

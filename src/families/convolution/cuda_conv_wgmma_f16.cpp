@@ -140,12 +140,8 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
+    if (Support const s = supportsWgmma(p, typeOf(a)); !s.ok)
         return s;
-    if (p.cuda->capability != 90)
-        return Support::no("needs a GPU of compute capability 9.0");
-    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
-        return Support::no("takes one group");
     if (p.inputs[1].dims[1] < kLeastChannels)
         return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
                            std::to_string(baseOf(p).stepK()) + " that a step has");
@@ -214,8 +210,7 @@ Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
     if (!spec_.bringsResidual())
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
-    l.y.strides[0] = uint64_t(l.args.ldResidual * spec_.storeBytes());
-    l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
+    setPixelStride(l.y, l.args.ldResidual * spec_.storeBytes());
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
 }

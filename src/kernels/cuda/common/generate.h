@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/common/source.h"
@@ -37,6 +38,17 @@ template <class Spec>
 void sortGuesses(std::vector<Guess<Spec>>& all)
 {
     std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.us < b.us; });
+}
+
+// The specs of the best guesses, `most` at most, the best first.
+template <class Spec>
+std::vector<Spec> bestOf(std::vector<Guess<Spec>> all, size_t most)
+{
+    sortGuesses(all);
+    std::vector<Spec> list;
+    for (size_t i = 0; i < std::min(all.size(), most); ++i)
+        list.push_back(std::move(all[i].spec));
+    return list;
 }
 
 } // namespace tw::cuda

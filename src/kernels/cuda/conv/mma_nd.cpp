@@ -160,12 +160,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             if (!unsupported(s, g))
                 all.push_back({estimateUs(s, g, multiprocessors), s});
         }
-    sortGuesses(all);
-    std::vector<Spec> list;
-    for (Guess<Spec> const& c : all)
-        if (list.size() < most)
-            list.push_back(c.spec);
-    return list;
+    return bestOf(std::move(all), most);
 }
 
 } // namespace tw::cuda::conv_nd

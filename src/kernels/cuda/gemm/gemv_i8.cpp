@@ -103,12 +103,7 @@ std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, 
             if (!unsupported(s, m, n, k))
                 all.push_back({estimateUs(s, m, n, k, multiprocessors), s});
         }
-    sortGuesses(all);
-    std::vector<Spec> list;
-    for (Guess<Spec> const& g : all)
-        if (list.size() < most)
-            list.push_back(g.spec);
-    return list;
+    return bestOf(std::move(all), most);
 }
 
 } // namespace tw::cuda::gemv_i8

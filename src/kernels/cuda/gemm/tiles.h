@@ -74,11 +74,7 @@ std::vector<Spec> rankTiles(Tiles const& tiles, Spec const& base, Set const& set
                 continue;
             all.push_back({estimateUs(s, z.m, z.n, z.k, z.batches, z.multiprocessors), s});
         }
-    sortGuesses(all);
-    std::vector<Spec> list;
-    for (size_t i = 0; i < all.size() && list.size() < most; ++i)
-        list.push_back(all[i].spec);
-    return list;
+    return bestOf(std::move(all), most);
 }
 
 } // namespace tw::cuda::gemm_f32

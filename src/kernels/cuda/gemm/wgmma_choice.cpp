@@ -80,12 +80,7 @@ std::vector<Spec> normCandidates(Spec const& base, Shape const& g, int multiproc
         if (!unsupported(s, g))
             all.push_back({estimateUs(s, g, multiprocessors), s});
     }
-    sortGuesses(all);
-    std::vector<Spec> list;
-    for (Guess<Spec> const& c : all)
-        if (list.size() < most)
-            list.push_back(c.spec);
-    return list;
+    return bestOf(std::move(all), most);
 }
 
 std::vector<Spec> candidates(Spec const& given, Shape const& g, int multiprocessors, size_t most)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "gemm_shapes.h"
 #include "harness.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/gemm/wgmma.h"
@@ -230,27 +231,6 @@ gemm::Spec tile(int p, int q, int stages, int groups, int split = 1)
     s.split = split;
     s.copies = false;
     return s;
-}
-gemm::Shape shape(int64_t m, int64_t n, int64_t k)
-{
-    gemm::Shape g;
-    g.m = m;
-    g.n = n;
-    g.k = k;
-    return g;
-}
-gemm::Shape image(int64_t n, int64_t hw, int64_t c, int64_t k, int64_t rs, int stride)
-{
-    gemm::Image i;
-    int const pad = int(rs / 2);
-    i.n = n;
-    i.h = i.w = hw;
-    i.c = c;
-    i.r = i.s = rs;
-    i.strideH = i.strideW = stride;
-    i.padH = i.padW = pad;
-    i.outH = i.outW = (hw + 2 * pad - rs) / stride + 1;
-    return gemm::imageShape(i, k);
 }
 
 void withRelu(Problem& p)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "gemm_shapes.h"
 #include "harness.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
@@ -26,27 +27,6 @@ struct Layer
     dense::Shape shape;
     bool image = false, residual = false;
 };
-
-dense::Shape product(int64_t m, int64_t n, int64_t k)
-{
-    dense::Shape g;
-    g.m = m;
-    g.n = n;
-    g.k = k;
-    return g;
-}
-dense::Shape image(int64_t n, int64_t hw, int64_t c, int64_t k, int64_t rs, int stride)
-{
-    dense::Image i;
-    i.n = n;
-    i.h = i.w = hw;
-    i.c = c;
-    i.r = i.s = rs;
-    i.strideH = i.strideW = stride;
-    i.padH = i.padW = int(rs / 2);
-    i.outH = i.outW = (hw + 2 * i.padH - rs) / stride + 1;
-    return dense::imageShape(i, k);
-}
 
 // [n, k] halves, two of each four; k is [r, s, c] of an image.
 std::vector<uint16_t> weightsOf(dense::Shape const& g, float scale)
@@ -213,8 +193,8 @@ void sparseCases(std::vector<Case>& cases)
 {
     constexpr int kMultiprocessors = 132; // of an H200: what candidates are ordered for
     for (bool residual : {false, true})
-        for (Layer const& l : {Layer{"odd", product(333, 328, 200)}, Layer{"tiles", product(3333, 1096, 200)},
-                               Layer{"short", product(3333, 1096, 64)}, Layer{"3x3", image(3, 19, 72, 96, 3, 1), true},
+        for (Layer const& l : {Layer{"odd", shape(333, 328, 200)}, Layer{"tiles", shape(3333, 1096, 200)},
+                               Layer{"short", shape(3333, 1096, 64)}, Layer{"3x3", image(3, 19, 72, 96, 3, 1), true},
                                Layer{"3x3 stride 2", image(5, 19, 64, 520, 3, 2), true}})
             for (auto const& [p, q, stages, multicast] : {std::array{128, 256, 3, 1},
                                                           {256, 128, 4, 1},
@@ -235,28 +215,28 @@ void sparseCases(std::vector<Case>& cases)
                     add(cases, with, {std::nullopt, s}, false);
                 }
             }
-    for (Layer const& l : {Layer{"4096^3", product(4096, 4096, 4096)},
-                           Layer{"8192^3", product(8192, 8192, 8192)},
-                           Layer{"12288x1024x1024", product(12288, 1024, 1024)},
-                           Layer{"12288x4096x1024", product(12288, 4096, 1024)},
-                           Layer{"12288x1024x4096", product(12288, 1024, 4096)},
-                           Layer{"56 64->64 1x1", product(802816, 64, 64)},
+    for (Layer const& l : {Layer{"4096^3", shape(4096, 4096, 4096)},
+                           Layer{"8192^3", shape(8192, 8192, 8192)},
+                           Layer{"12288x1024x1024", shape(12288, 1024, 1024)},
+                           Layer{"12288x4096x1024", shape(12288, 4096, 1024)},
+                           Layer{"12288x1024x4096", shape(12288, 1024, 4096)},
+                           Layer{"56 64->64 1x1", shape(802816, 64, 64)},
                            Layer{"56 64->64 3x3", image(256, 56, 64, 64, 3, 1), true},
-                           Layer{"56 64->256 1x1", product(802816, 256, 64), false, true},
-                           Layer{"56 256->64 1x1", product(802816, 64, 256)},
+                           Layer{"56 64->256 1x1", shape(802816, 256, 64), false, true},
+                           Layer{"56 256->64 1x1", shape(802816, 64, 256)},
                            Layer{"56 128->128 3x3 /2", image(256, 56, 128, 128, 3, 2), true},
                            Layer{"28 128->128 3x3", image(256, 28, 128, 128, 3, 1), true},
-                           Layer{"28 128->512 1x1", product(200704, 512, 128), false, true},
-                           Layer{"28 512->128 1x1", product(200704, 128, 512)},
+                           Layer{"28 128->512 1x1", shape(200704, 512, 128), false, true},
+                           Layer{"28 512->128 1x1", shape(200704, 128, 512)},
                            Layer{"56 256->512 1x1 /2", image(256, 56, 256, 512, 1, 2), true},
                            Layer{"28 256->256 3x3 /2", image(256, 28, 256, 256, 3, 2), true},
                            Layer{"14 256->256 3x3", image(256, 14, 256, 256, 3, 1), true},
-                           Layer{"14 256->1024 1x1", product(50176, 1024, 256), false, true},
-                           Layer{"14 1024->256 1x1", product(50176, 256, 1024)},
+                           Layer{"14 256->1024 1x1", shape(50176, 1024, 256), false, true},
+                           Layer{"14 1024->256 1x1", shape(50176, 256, 1024)},
                            Layer{"14 512->512 3x3 /2", image(256, 14, 512, 512, 3, 2), true},
                            Layer{"7 512->512 3x3", image(256, 7, 512, 512, 3, 1), true},
-                           Layer{"7 512->2048 1x1", product(12544, 2048, 512), false, true},
-                           Layer{"7 2048->512 1x1", product(12544, 512, 2048)}}) {
+                           Layer{"7 512->2048 1x1", shape(12544, 2048, 512), false, true},
+                           Layer{"7 2048->512 1x1", shape(12544, 512, 2048)}}) {
         auto d = baseOf<dense::Spec>(l);
         d.copies = true;
         for (dense::Spec const& s : dense::candidates(d, l.shape, kMultiprocessors, 3))

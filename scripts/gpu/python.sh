@@ -10,6 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 stage() {
     cd "$here/../.."
+    . scripts/gpu/libraries.sh
     local folder=${1:-build/gpu-python} build=${BUILD:-build/release} library
     local libraries=(nvinfer nvonnxparser nvinfer_plugin nvparsers)
     if [ -z "${BUILD:-}" ]; then
@@ -20,12 +21,7 @@ stage() {
     mkdir -p "$folder/lib" "$folder/test"
     for library in "${libraries[@]}"; do
         strip -o "$folder/lib/lib$library.so.8" "$build/lib/lib$library.so.8"
-        # protobuf and zlib, which such a machine may lack, beside our own.
-        ldd "$build/lib/lib$library.so.8" | awk '$3 ~ /^\// { print $3 }' | while read -r needed; do
-            case $(basename "$needed") in
-            libprotobuf* | libz.* | libabsl*) strip -o "$folder/lib/$(basename "$needed")" "$needed" ;;
-            esac
-        done
+        carry_libraries "$folder/lib" "$build/lib/lib$library.so.8"
     done
     cp -r python include cmake "$folder/"
     cp -r src/hostcuda/include "$folder/include/hostcuda"

@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+. scripts/gpu/libraries.sh
 folder=${1:-build/gpu}
 build=build/release
 programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda test_cuda13compat test_engine_nvtx_gpu bench_cuda_tactics
@@ -17,12 +18,7 @@ rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib"
 for program in "${programs[@]}"; do
     strip -o "$folder/bin/$program" "$build/bin/$program"
-    # Our own libraries, and protobuf with what it needs; libc and the compiler's libraries are everywhere.
-    ldd "$build/bin/$program" | awk '$3 ~ /^\// { print $3 }' | while read -r library; do
-        case $(basename "$library") in
-        libnv* | libprotobuf* | libz.* | libabsl* | libtensorwright*) strip -o "$folder/lib/$(basename "$library")" "$library" ;;
-        esac
-    done
+    carry_libraries "$folder/lib" "$build/bin/$program"
 done
 strip -o "$folder/lib/libtensorwright_gpu_engine.so" "$build/lib/libtensorwright_gpu_engine.so"
 strip -o "$folder/lib/libnvtx_profiler.so" "$build/lib/libnvtx_profiler.so"

@@ -15,6 +15,10 @@ from .shared_memory import Regions
 from .tensors import RequestError, shown
 
 
+# What a client hears of a failure that is the server's own.
+INTERNAL = "an internal error; the server's log says more"
+
+
 @dataclass
 class Limits:
     """Bytes of a request, bytes of all requests that are held at a time, seconds to send a request's body."""
@@ -47,6 +51,12 @@ class Core:
     def check_control(self):
         if not self.control:
             raise RequestError("loading and unloading are off; start the server with --control", 403)
+
+    @staticmethod
+    def check_no_config(given):
+        """Of a request that loads or unloads."""
+        if given:
+            raise RequestError("a configuration cannot be sent; it is in the file serve.json beside the versions")
 
 
 @dataclass

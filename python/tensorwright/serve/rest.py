@@ -11,7 +11,7 @@ from aiohttp import web
 
 from . import describe, tensors
 from .describe import parameter
-from .inference import Request, Wanted, from_region, infer, input_name
+from .inference import INTERNAL, Request, Wanted, from_region, infer, input_name
 from .tensors import RequestError, name_of, shown
 
 log = logging.getLogger("tensorwright.serve")
@@ -57,7 +57,7 @@ async def _errors(request, handler):
         return _failure(f"the request's body cannot be read: {error}", 400)
     except Exception:
         log.exception("%s %s", request.method, request.path)
-        return _failure("an internal error; the server's log says more", 500)
+        return _failure(INTERNAL, 500)
 
 
 def _failure(text, status, allow=None):
@@ -211,8 +211,7 @@ class _Routes:
 
     async def _change(self, request, change):
         self.core.check_control()
-        if _parameters(_object(await self._body(request))).get("config"):
-            raise RequestError("a configuration cannot be sent; it is in the file serve.json beside the versions")
+        self.core.check_no_config(_parameters(_object(await self._body(request))).get("config"))
         await asyncio.get_running_loop().run_in_executor(None, partial(change, request.match_info["model"]))
         return web.Response()
 

@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.message import DecodeError
 
 from . import describe, tensors
-from .inference import Request, Wanted, from_region, infer, input_name
+from .inference import INTERNAL, Request, Wanted, from_region, infer, input_name
 from .tensors import RequestError, name_of, shown
 
 log = logging.getLogger("tensorwright.serve")
@@ -94,7 +94,7 @@ async def _guarded(call, response, request, context):
         code, text = _CODES.get(error.status, grpc.StatusCode.UNKNOWN), str(error)
     except Exception:
         log.exception("gRPC")
-        code, text = grpc.StatusCode.INTERNAL, "an internal error; the server's log says more"
+        code, text = grpc.StatusCode.INTERNAL, INTERNAL
     await context.abort(code, text)
 
 
@@ -177,8 +177,7 @@ class _Calls:
 
     async def RepositoryModelLoad(self, request, response):
         self.core.check_control()
-        if "config" in request.parameters:
-            raise RequestError("a configuration cannot be sent; it is in the file serve.json beside the versions")
+        self.core.check_no_config("config" in request.parameters)
         await asyncio.get_running_loop().run_in_executor(None, self.repository.load, request.model_name)
         return response
 
@@ -234,7 +233,7 @@ class _Calls:
                 response = kind(error_message=str(error))
             except Exception:
                 log.exception("gRPC")
-                response = kind(error_message="an internal error; the server's log says more")
+                response = kind(error_message=INTERNAL)
             # Who waits for several answers to one request hears that this is the last.
             response.infer_response.id = request.id
             response.infer_response.parameters["triton_final_response"].bool_param = True

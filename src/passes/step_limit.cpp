@@ -48,23 +48,26 @@ bool isNot(ir::Value const* v)
            v->producer->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNot;
 }
 
+// What is negated; each negation turns `holds`.
+ir::Value* behindNots(ir::Value* v, bool& holds)
+{
+    for (v = rootOf(v); isNot(v); v = rootOf(v->producer->inputs[0]))
+        holds = !holds;
+    return v;
+}
+
 std::optional<Comparison> comparisonOf(ir::Value* v)
 {
-    v = rootOf(v);
-    if (isNot(v)) {
-        auto c = comparisonOf(v->producer->inputs[0]);
-        if (c)
-            c->holds = !c->holds;
-        return c;
-    }
+    bool holds = true;
+    v = behindNots(v, holds);
     auto const o = operationOf(v);
     if (!o)
         return {};
     ir::Value *const a = v->producer->inputs[0], *const b = v->producer->inputs[1];
     if (*o == Operation::kLess)
-        return Comparison{a, b, true};
+        return Comparison{a, b, holds};
     if (*o == Operation::kGreater)
-        return Comparison{b, a, true};
+        return Comparison{b, a, holds};
     if (*o != Operation::kOr)
         return {};
     for (auto const& [one, other] : {std::pair(rootOf(a), rootOf(b)), std::pair(rootOf(b), rootOf(a))}) {
@@ -72,8 +75,8 @@ std::optional<Comparison> comparisonOf(ir::Value* v)
         if ((first != Operation::kLess && first != Operation::kGreater) || operationOf(other) != Operation::kEqual ||
             !haveSameInputs(*one->producer, *other->producer))
             continue;
-        auto c = comparisonOf(one); // a <= b is not b < a
-        return Comparison{c->b, c->a, false};
+        auto const c = comparisonOf(one); // a <= b is not b < a
+        return Comparison{c->b, c->a, !holds};
     }
     return {};
 }
@@ -135,16 +138,15 @@ std::optional<int64_t> StepLimit::plusInSteps(ir::Dim const& steps, bool reverse
 
 std::optional<StepLimit> stepLimitOf(TripNumbers const& numbers, ir::Value* condition)
 {
-    ir::Value* const v = rootOf(condition);
-    if (int const s = numbers.iteratedOf(v); s >= 0)
-        return ofSlices(numbers, s);
-    if (isNot(v)) {
-        auto limit = stepLimitOf(numbers, v->producer->inputs[0]);
+    bool holds = true;
+    ir::Value* const v = behindNots(condition, holds);
+    if (int const s = numbers.iteratedOf(v); s >= 0) {
+        auto limit = ofSlices(numbers, s);
         if (limit)
-            limit->holds = !limit->holds;
+            limit->holds = limit->holds == holds;
         return limit;
     }
-    auto const c = comparisonOf(v);
+    auto const c = comparisonOf(condition);
     if (!c)
         return {};
     for (bool isA : {true, false}) {

@@ -29,10 +29,8 @@ struct Results
         storeElement(stored, v);
         if (y)
             y[i] = stored;
-        if (!integers)
-            return;
-        float const steps = float(loadElement(stored)) / scale;
-        integers[i] = steps == steps ? int8_t(std::clamp(std::nearbyintf(steps), -128.0F, 127.0F)) : int8_t(0);
+        if (integers)
+            storeElement(integers[i], loadElement(stored) / scale);
     }
 };
 

@@ -334,6 +334,7 @@ struct OnePlugin : Maker
             output(relu(layer->getOutput(0)), "y");
         }
     }
+    ~OnePlugin() { network.reset(); } // its plugins write to the record when they end
     Record record;
     IPluginV2Layer* layer = nullptr;
 };

@@ -345,7 +345,7 @@ void choices(std::vector<Case>& cases)
                 withRelu(p);
             if (what.ends_with("gelu")) {
                 p.gelu = true;
-                p.spec.integers->activation = "geluErfByExponent(v)";
+                p.spec.integers->activation = cuda::kGeluErfToBytes;
             }
             add(cases, what, p);
         }

@@ -39,7 +39,7 @@ Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx);
-Result<bool> fuseNormQuantization(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseResultQuantization(ir::Graph& g, PassContext const& ctx);
 Result<bool> moveQuantization(ir::Graph& g, PassContext const& ctx);
 Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseQuantization(ir::Graph& g, PassContext const& ctx);

@@ -54,7 +54,7 @@ std::vector<Pass> const& pipeline()
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
         {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},
-        {"fuse_norm_quantization", fuseNormQuantization, Form::kFused, Form::kFused, 0},
+        {"fuse_result_quantization", fuseResultQuantization, Form::kFused, Form::kFused, 0},
         {"share_constants", shareConstants, Form::kFused, Form::kFused, 0},
     };
     return list;

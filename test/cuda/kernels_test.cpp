@@ -109,9 +109,11 @@ TEST(CudaGemm, CompilesIntegers)
     cuda::gemm_f16::Spec s = integerSpec(128, 128, 5, 2, DataType::kInt8, true);
     s.pingPong = s.copies = true;
     s.integers->innerScale = s.integers->outputScale = s.integers->table = true;
-    s.integers->activation = cuda::kGeluErf;
-    ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
-    compiles(s.name(), cuda::gemm_f16::source(s));
+    for (char const* activation : {cuda::kGeluErf, cuda::kGeluErfToBytes, cuda::kGeluTanhToBytes}) {
+        s.integers->activation = activation;
+        ASSERT_EQ(unsupported(s), nullptr) << unsupported(s);
+        compiles(s.name(), cuda::gemm_f16::source(s));
+    }
 }
 
 // Steps of 64 bytes, and residuals that come a tile ahead.
@@ -482,6 +484,8 @@ TEST(CudaAttention, Compiles)
     s.masks.mask = true;
     s.headDim = s.valueDim = 40;
     compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
+    s.integers = true;
+    compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
     cuda::attention_f32::Spec f;
     compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
     f.tf32x3 = f.masks.mask = true;
@@ -491,6 +495,11 @@ TEST(CudaAttention, Compiles)
     w.masks.keep = w.masks.mask = w.masks.pairs = true;
     w.masks.maskRows = false;
     compiles(w.name(), cuda::attention_wgmma_f16::source(w));
+    for (int size : {64, 128}) {
+        w.headDim = size;
+        w.integers = true;
+        compiles(w.name(), cuda::attention_wgmma_f16::source(w));
+    }
 }
 
 TEST(CudaGemm, Names)

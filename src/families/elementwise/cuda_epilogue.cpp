@@ -18,10 +18,10 @@ std::string epilogueActivation(FusedActivation const& f, DataType type)
     case FusedKind::kSwish:
         return exact ? "v / (1.0f + expf(-v))" : cuda::kSwish;
     case FusedKind::kGeluErf:
-        return exact ? "0.5f * v * (1.0f + erff(v * 0.707106781f))" : isByte ? "geluErfByExponent(v)" : cuda::kGeluErf;
+        return exact ? "0.5f * v * (1.0f + erff(v * 0.707106781f))" : isByte ? cuda::kGeluErfToBytes : cuda::kGeluErf;
     case FusedKind::kGeluTanh:
         return exact    ? "0.5f * v * (1.0f + tanhf(0.797884561f * (v + 0.044715f * v * v * v)))"
-               : isByte ? "geluTanhByExponent(v)"
+               : isByte ? cuda::kGeluTanhToBytes
                         : cuda::kGeluTanh;
     case FusedKind::kHardSwish:
         text = "v * ($a$ * v + $b$ > 1.0f ? 1.0f : $a$ * v + $b$ < 0.0f ? 0.0f : $a$ * v + $b$)";

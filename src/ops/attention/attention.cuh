@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block for each row of scores and each kThreads columns of the value: scores in chunks of kThreads, one for each
 // thread; sum and result are scaled again when the largest score grows.
-//   type T; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted
+//   type T, of q; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
+#include "kernels/cuda/common/steps.cuh"
 #include "ops/attention/attention_params.h"
 
 namespace tw::ops::attention {
@@ -66,9 +67,14 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             for (i64 e = 0; e < many; ++e)
                 result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
     }
-    if (d < p.valueSize)
-        static_cast<T*>(p.y)[((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d] =
-            store<T>(p.columns == 0 ? 0.0f : result / s);
+    if (d < p.valueSize) {
+        i64 const at = ((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d;
+        T const y = store<T>(p.columns == 0 ? 0.0f : result / s);
+        if constexpr (kIntegers)
+            static_cast<i8*>(p.y)[at] = store<i8>(stepsOf(load<float>(y), *p.step));
+        else
+            static_cast<T*>(p.y)[at] = y;
+    }
 }
 
 } // namespace tw::ops::attention

@@ -13,7 +13,8 @@ struct Params
 {
     void const *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr, *keep = nullptr;
     void* y = nullptr;
-    OperandPlace at[5]; // q, k, v, mask, keep
+    float const* step = nullptr; // of integers
+    OperandPlace at[5];          // q, k, v, mask, keep
     cuda::i64 heads = 0, rows = 0, columns = 0, size = 0, valueSize = 0, headsPerKey = 1;
     cuda::Div chunks, rowCount, headCount; // chunks: of the value's columns
 };

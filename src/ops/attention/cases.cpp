@@ -130,6 +130,55 @@ void fused(Tokens const& tokens, DataType type)
         in[0] = in[1] = in[2] = x({2, 70, 145});
     });
     add("no_columns", 1, 3, 0, 2, 64, nothing);
+
+    auto integers = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads,
+                        int64_t size, auto change) {
+        add("integers_" + name, batch, rows, columns, heads, size, [&](Attrs& t, std::vector<CaseInput>& in) {
+            change(t, in);
+            t.integers = true;
+            in.push_back(constant(DataType::kFloat, size == 64 ? Extents{} : Extents{1}));
+        });
+    };
+    for (int64_t size : {1, 5, 16, 20, 32, 40, 64, 80, 96, 127, 128, 130, 160, 256})
+        integers("size_" + std::to_string(size), 2, 21, 35, 3, size, nothing);
+    for (int64_t rows : {1, 17, 64, 150})
+        integers("rows_" + std::to_string(rows), 3, rows, 197, 2, 64, nothing);
+    integers("values_33", 2, 70, 35, 3, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.valueSize = t.v.headStride = 33;
+        in[2] = x({2, 35, 3 * 33});
+    });
+    for (int64_t size : {32, 64, 128, 256}) {
+        integers("mask_of_keys_size_" + std::to_string(size), 2, 70, 128, 2, size,
+                 [&](Attrs&, std::vector<CaseInput>& in) {
+                     in.push_back(x({2, 1, 1, 128}));
+                 });
+        integers("keep_and_mask_size_" + std::to_string(size), 2, 33, 99, 2, size,
+                 [&](Attrs& t, std::vector<CaseInput>& in) {
+                     t.fill = -1e4;
+                     in.push_back(input(DataType::kBool, {1, 1, 33, 99}));
+                     in.push_back(x({2, 1, 1, 99}));
+                 });
+    }
+    integers("causal", 2, 150, 150, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = kLowest;
+        std::vector<double> lower;
+        for (int64_t i = 0; i < 150 * 150; ++i)
+            lower.push_back(i % 150 <= i / 150);
+        in.push_back(constant(DataType::kBool, {1, 1, 150, 150}, lower));
+    });
+    integers("packed", 2, 65, 65, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.k.offset = 192;
+        t.v.offset = 384;
+        in[0] = in[1] = in[2] = x({2, 65, 576});
+    });
+    integers("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
+        in = {x({2, 3, 70, 64}), x({2, 3, 41, 64}), x({2, 3, 41, 64})};
+    });
+    integers("keys_of_2", 2, 33, 40, 6, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.headsPerKey = 3;
+        in[1] = in[2] = x({2, 40, 2 * 64});
+    });
+    integers("no_columns", 1, 3, 0, 2, 64, nothing);
 }
 
 } // namespace
@@ -235,6 +284,15 @@ void cases(CaseList& list)
     });
     for (DataType type : {DataType::kHalf, DataType::kFloat})
         fused(tokens, type);
+    // y = 1 and 5 in steps of 0.25; 500 and -500 are beyond the ends.
+    Attrs steps = attrsOf(1, 2, 0.5);
+    steps.integers = true;
+    list.add("integers_by_hand", steps,
+             {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {0, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}), f32({}, {0.25})},
+             {{4, 20}});
+    list.add("integers_beyond_the_ends", steps,
+             {f32({1, 1, 2}, {2, 0}), f32({1, 1, 2}, {0, 5}), f32({1, 1, 2}, {500, -500}), f32({1}, {0.25})},
+             {{127, -128}});
     tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
     tokens("no_batch", 0, 3, 5, 2, 4, nothing);
     tokens("no_rows", 1, 0, 5, 2, 4, nothing);

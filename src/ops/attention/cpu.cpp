@@ -25,6 +25,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     TensorRef const &y = args.outputs[0], none{};
     TensorRef const& mask = g.maskInput > 0 ? args.inputs[size_t(g.maskInput)] : none;
     TensorRef const& keep = g.keepInput > 0 ? args.inputs[size_t(g.keepInput)] : none;
+    float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
     for (int64_t b = 0; b < g.batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
             for (int64_t i = 0; i < g.rows; ++i) {
@@ -46,12 +47,17 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                 double sum = 0;
                 for (int64_t j = 0; j < g.columns; ++j)
                     sum += double(t[j] = std::exp(t[j] - highest));
-                T* out = y.as<T>() + (b * g.rows + i) * a.heads * a.valueSize + h * a.valueSize;
+                int64_t const first = (b * g.rows + i) * a.heads * a.valueSize + h * a.valueSize;
                 for (int64_t d = 0; d < a.valueSize; ++d) {
                     double s = 0;
                     for (int64_t j = 0; j < g.columns; ++j)
                         s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
-                    storeElement(out[d], g.columns > 0 ? s / sum : 0);
+                    T stored;
+                    storeElement(stored, g.columns > 0 ? s / sum : 0);
+                    if (a.integers)
+                        storeElement(y.as<int8_t>()[first + d], loadElement(stored) / step);
+                    else
+                        y.as<T>()[first + d] = stored;
                 }
             }
 }

@@ -18,9 +18,10 @@ CudaSource sourceOf(Problem const& problem)
     CudaSource out;
     out.wide = isWide(problem);
     out.names = {"attention"};
-    out.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kThreads", kThreads) +
-               cuda::number("kScale", float(a.scale)) + cuda::number("kFill", float(a.fill)) +
-               cuda::flag("kKeepInverted", a.keepInverted) + cuda::include("ops/attention/attention.cuh");
+    out.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("kIntegers", a.integers) +
+               cuda::constant("kThreads", kThreads) + cuda::number("kScale", float(a.scale)) +
+               cuda::number("kFill", float(a.fill)) + cuda::flag("kKeepInverted", a.keepInverted) +
+               cuda::include("ops/attention/attention.cuh");
     return out;
 }
 
@@ -46,6 +47,8 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     p.mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr;
     p.keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr;
     p.y = args.outputs[0].data;
+    if (attrs_.integers)
+        p.step = args.inputs[size_t(attrs_.scaleInput(args.inputs.size()))].as<float>();
     Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
     std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
         return OperandPlace{from.offset, from.batch, from.head, from.row};
@@ -69,7 +72,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 2, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
 
 } // namespace
 

@@ -44,6 +44,7 @@ mma::Spec mmaSpec(Problem const& problem, Config const& c, cuda::AttentionMasks 
     s.warps = int(c[0]);
     s.keys = int(c[1]);
     s.masks = masks;
+    s.integers = a.integers;
     return s;
 }
 
@@ -90,6 +91,7 @@ wgmma::Spec wgmmaSpec(Problem const& problem, Config const& c, cuda::AttentionMa
     s.keys = int(c[1]);
     s.stages = int(c[2]);
     s.masks = masks;
+    s.integers = problem.node->attrsAs<Attrs>().integers;
     return s;
 }
 
@@ -157,7 +159,7 @@ std::unique_ptr<CudaKernels> generateWgmma(Problem const& problem, Config const&
 
 } // namespace
 
-constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 1, generateWgmma, supportsWgmma, wgmmaConfigs};
-constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 1, generateMma, supportsMma, mmaConfigs};
+constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 2, generateWgmma, supportsWgmma, wgmmaConfigs};
+constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 2, generateMma, supportsMma, mmaConfigs};
 
 } // namespace tw::ops::attention

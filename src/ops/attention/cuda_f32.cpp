@@ -17,6 +17,8 @@ Support supports(Problem const& problem)
 {
     if (!problem.cuda || problem.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
+    if (problem.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
     return supportsFused(problem, DataType::kFloat);
 }
 

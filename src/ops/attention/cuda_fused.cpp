@@ -10,7 +10,7 @@ namespace {
 // Input that holds a mask: added (keep false), or of what to keep; -1: none.
 int maskInput(ir::Node const& node, bool keep)
 {
-    for (size_t i = 3; i < node.inputs.size(); ++i)
+    for (size_t i = 3; i < size_t(node.attrsAs<Attrs>().masksEnd(node.inputs.size())); ++i)
         if ((node.inputs[i]->type == DataType::kBool) == keep)
             return int(i);
     return -1;
@@ -120,6 +120,8 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.k = at(1, g.k.offset);
     x.v = at(2, g.v.offset);
     x.y = args.outputs[0].data;
+    if (a.integers)
+        x.step = args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>();
     x.qStride = stridesOf(g.q, a.heads);
     x.kStride = stridesOf(g.k, a.keyHeads());
     x.vStride = stridesOf(g.v, a.keyHeads());

@@ -409,6 +409,8 @@ Support JitTactic::supports(Problem const& p) const
 {
     if (p.inputs[0].type != DataType::kFloat)
         return Support::no("takes f32 only");
+    if (p.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
     return supportsIsa(isa_);
 }
 

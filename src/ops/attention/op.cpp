@@ -82,7 +82,14 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error(ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2) +
                          " must have one batch size, and the last two one number of rows");
     bool seen[2] = {};
-    for (int i = 3; i < ctx.inputCount(); ++i) {
+    int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
+    if (masksEnd < 3 || masksEnd > 5)
+        return ctx.error(std::to_string(ctx.inputCount()) + " inputs are too " + (masksEnd < 3 ? "few" : "many") +
+                         " (q, k, v, up to two masks" + (a.integers ? ", a scale)" : ")"));
+    if (a.integers && (!ctx.has(masksEnd) || ctx.type(masksEnd) != DataType::kFloat || ctx.rank(masksEnd) > 1 ||
+                       (ctx.rank(masksEnd) == 1 && !ctx.shape(masksEnd)[0].is(1))))
+        return ctx.error("scale " + (ctx.has(masksEnd) ? ctx.describe(masksEnd) : "") + " must be one f32");
+    for (int i = 3; i < masksEnd; ++i) {
         if (!ctx.has(i))
             return ctx.error("input " + std::to_string(i) + " is not given (leave it out of the list)");
         bool const keep = ctx.type(i) == DataType::kBool;
@@ -96,17 +103,28 @@ Result<void> infer(ir::InferContext& ctx)
     if (a.heads * a.valueSize > INT32_MAX)
         return ctx.error(std::to_string(a.heads) + " heads of size " + std::to_string(a.valueSize) +
                          " are more than 2^31 - 1 columns");
-    ctx.output(0, ctx.type(0), {q.batch, q.rows, a.heads * a.valueSize});
+    ctx.output(0, a.integers ? DataType::kInt8 : ctx.type(0), {q.batch, q.rows, a.heads * a.valueSize});
     return {};
 }
 
 // Queries, keys and values that wander over the range of softmax.
 void domain(ir::Node const& node, int input, Domain& d)
 {
+    if (input == node.attrsAs<Attrs>().scaleInput(node.inputs.size())) {
+        d = {0.01, 0.05};
+        return;
+    }
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
     d.lo = keep ? 0 : -2;
     d.hi = keep ? 1 : 2;
     d.integer = keep;
+}
+
+Tolerance tolerance(ir::Node const&, DataType type)
+{
+    Tolerance t = Tolerance::forType(type);
+    t.integers = 1;
+    return t;
 }
 
 double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
@@ -134,7 +152,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.q = placeOf(q, a.q, a.heads, a.size);
     g.k = placeOf(k, a.k, a.keyHeads(), a.size);
     g.v = placeOf(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
-    for (size_t i = 3; i < inputs.size(); ++i) {
+    for (size_t i = 3; i < size_t(a.masksEnd(inputs.size())); ++i) {
         Extents const& m = inputs[i].dims;
         auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };
         bool const keep = inputs[i].type == DataType::kBool;
@@ -149,11 +167,12 @@ ir::OpDef const& def()
     static constexpr ir::OpDef kDef{
         .name = "attention",
         .minInputs = 3,
-        .maxInputs = 5,
+        .maxInputs = 6,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
         .domain = domain,
+        .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .operations = operations,

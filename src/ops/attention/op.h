@@ -5,7 +5,8 @@
 //   y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,g,j,d]
 // q, k, v (f32 or f16, one type; they may be one tensor) lie in one of two ways, see Operand. y: [B, Si, heads *
 // valueSize]. Inputs from 3 on (optional, each at most once): mask, of q's type, and keep, b; rank 4, their dimensions
-// those of t or 1, the last one that of t. Made by passes; the node's body holds the nodes it stands for.
+// those of t or 1, the last one that of t. With `integers` the last input is a scale instead, f32 [] or [1], and the output
+// is what quantize makes of y (as it is stored) by it. Made by passes; the node's body holds the nodes it stands for.
 #pragma once
 
 #include "ir/attrs.h"
@@ -33,8 +34,12 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool keepInverted = false;
     Operand q, k, v;
     int64_t headsPerKey = 1; // neighbours that read one head of keys and values
+    bool integers = false;
 
     int64_t keyHeads() const { return heads / headsPerKey; }
+    // Inputs from 3 up to here are masks; behind them stands the scale, where there is one.
+    int masksEnd(size_t inputs) const { return int(inputs) - integers; }
+    int scaleInput(size_t inputs) const { return integers ? int(inputs) - 1 : -1; }
     void visit(ir::AttrVisitor& visitor) override
     {
         visitor.field(1, "heads", heads);
@@ -47,6 +52,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         k.visit(visitor, 9, "k_offset", "k_head_stride");
         v.visit(visitor, 11, "v_offset", "v_head_stride");
         visitor.field(13, "heads_per_key", headsPerKey);
+        visitor.field(14, "integers", integers);
     }
 };
 

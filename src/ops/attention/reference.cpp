@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -33,7 +34,10 @@ int64_t broadcastIndex(TensorRef const& x, int64_t b, int64_t h, int64_t i, int6
 Result<void> reference(RefContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
-    TensorRef const &q = ctx.in(0), &k = ctx.in(1), &v = ctx.in(2), &y = ctx.out();
+    TensorRef const &q = ctx.in(0), &k = ctx.in(1), &v = ctx.in(2);
+    Tensor floats(q.type, a.integers ? ctx.out().dims : Extents{0});
+    TensorRef const y = a.integers ? floats.ref() : ctx.out();
+    int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     int64_t const columns = k.dims[k.dims.rank - 2];
     std::vector<double> t(static_cast<size_t>(columns));
     for (int64_t b = 0; b < y.dims[0]; ++b)
@@ -54,11 +58,11 @@ Result<void> reference(RefContext& ctx)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
                              element(k, keyHeads, a.k, a.size, b, g, j, d);
                     s *= a.scale;
-                    for (int e = 3; e < ctx.inputCount(); ++e)
+                    for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type == DataType::kBool &&
                             (ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j)) != 0) == a.keepInverted)
                             s = a.fill;
-                    for (int e = 3; e < ctx.inputCount(); ++e)
+                    for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type != DataType::kBool)
                             s += ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j));
                     t[size_t(j)] = s;
@@ -73,6 +77,10 @@ Result<void> reference(RefContext& ctx)
                     for (int64_t j = 0; j < columns; ++j)
                         s += t[size_t(j)] / sum * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
                     y.set(first + d, s);
+                    if (!a.integers)
+                        continue;
+                    float const steps = float(y.get(first + d)) / float(ctx.in(masksEnd).get(0));
+                    ctx.out().set(first + d, steps == steps ? std::clamp(std::nearbyint(steps), -128.0F, 127.0F) : 0);
                 }
             }
     return {};

@@ -71,6 +71,26 @@ void int8Cases(CaseList& list)
             {x({1601, 48}), w({int64_t(out == kInt8 ? 1040 : 280), 48})}, {.type = out},
             {1601, out == kInt8 ? 1040 : 280}, out == kInt8 ? 1040 : 280);
     }
+    for (FusedKind kind : {FusedKind::kGeluErf, FusedKind::kGeluTanh}) {
+        std::string const curve = kind == FusedKind::kGeluErf ? "gelu_erf" : "gelu_tanh";
+        add("many_rows_" + curve, Attrs(kNone, kTranspose), {x({1100, 272}), w({400, 272})},
+            {.f = kind, .outputScale = true}, {1100, 400}, 400);
+        // All along the curve, in steps of a usual size and in tiny ones: sums are -128 .. 127.
+        std::vector<double> rows(256 * 16), columns(32 * 16), scales;
+        for (int i = 0; i < 256; ++i)
+            rows[size_t(i * 16)] = i - 128;
+        for (int i = 0; i < 32; ++i) {
+            columns[size_t(i * 16)] = 1;
+            scales.push_back(0.002 * (i + 1));
+        }
+        for (double steps : {20., 1e3, 1e5}) {
+            Attrs a(kNone, kTranspose, kind);
+            a.epilogue.outputType = int32_t(kInt8);
+            list.add("int8_" + curve + "_in_steps_of_1/" + std::to_string(int(steps)), std::move(a),
+                     {input(kInt8, {256, 16}, rows), constant(kInt8, {32, 16}, columns), none, none, none, none,
+                      number(scales), none, number({steps})});
+        }
+    }
     // So many tiles that a block does several, whose residuals come ahead.
     add("many_tiles", Attrs(kNone, kTranspose), {x({4200, 48}), w({1040, 48})}, {.residual = kInt8}, {4200, 1040},
         1040);

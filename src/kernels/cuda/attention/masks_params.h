@@ -17,7 +17,8 @@ struct AttentionArgsOf
     Element const *q = nullptr, *k = nullptr, *v = nullptr; // aligned to 16 bytes
     Element const* mask = nullptr;
     u8 const* keep = nullptr;
-    Element* y = nullptr;
+    Element* y = nullptr;        // or i8, in steps of *step
+    float const* step = nullptr; // of integers
     AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
     i32 sq = 0, sk = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
     float scale = 1;                     // of scores, positive; see forKernel()

@@ -19,7 +19,7 @@ std::string Spec::name() const
 {
     return "attention_f16_d" + std::to_string(headDim) + (valueDim != headDim ? "_v" + std::to_string(valueDim) : "") +
            (unit < 8 ? "_u" + std::to_string(unit) : "") + "_" + std::to_string(warps * 16) + "x" +
-           std::to_string(keys) + masks.name() + "_sm80";
+           std::to_string(keys) + masks.name() + (integers ? "_y8" : "") + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -38,10 +38,16 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    char const* const moved = s.unit == 8 ? "Unit" : s.unit == 4 ? "uint2" : s.unit == 2 ? "u32" : "u16";
+    int const moves = s.integers ? attentionUnit(1, {s.valueDim}) : s.unit, bytes = moves * (s.integers ? 1 : 2);
+    char const* const moved = bytes == 16  ? "Unit"
+                              : bytes == 8 ? "uint2"
+                              : bytes == 4 ? "u32"
+                              : bytes == 2 ? "u16"
+                                           : "u8";
     return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
-           constant("WARPS", s.warps) + constant("KEYS", s.keys) + type("Moved", moved) + attentionSource(s.masks) +
+           constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("RESULT_UNIT", moves) +
+           type("Moved", moved) + flag("INTEGERS", s.integers) + attentionSource(s.masks) +
            include("kernels/cuda/attention/mma_f16.cuh");
 }
 

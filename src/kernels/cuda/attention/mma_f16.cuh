@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of FP16 by mma.sync.
-//   int HEAD, D (padded), VALUE, DV (padded), UNIT, WARPS, KEYS; type Moved
+//   int HEAD, D (padded), VALUE, DV (padded), UNIT, WARPS, KEYS; bool INTEGERS; of results: int RESULT_UNIT, that a copy
+// moves, type Moved
 #pragma once
 
+#include "kernels/cuda/attention/integers.cuh"
 #include "kernels/cuda/attention/mma_f16_sizes.cuh"
 #include "kernels/cuda/attention/rows.cuh"
 #include "kernels/cuda/common/matrix.cuh"
@@ -127,24 +129,26 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     copyWait<0>();
     // The warp's own rows of q hold its result on the way out.
     u32 const own = sharedQ + warp * 16 * PITCH;
+    using Result = ResultOf<INTEGERS>;
+    float const step = stepOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
 #pragma unroll
         for (int d = 0; d < DV / 8; ++d)
-            storeShared(own + (g + h * 8) * PITCH + d * 16 + t * 4,
-                        packHalves(out[d][h * 2] * scale, out[d][h * 2 + 1] * scale));
+            storeResults(own + (g + h * 8) * PITCH + (d * 8 + t * 2) * int(sizeof(Result)), out[d][h * 2] * scale,
+                         out[d][h * 2 + 1] * scale, step, Result());
     }
     __syncwarp();
-    f16* const y = a.y + batch * a.yStride.batch + head * a.yStride.head;
+    Result* const y = reinterpret_cast<Result*>(a.y) + batch * a.yStride.batch + head * a.yStride.head;
     u8 const* const result = raw + warp * 16 * PITCH;
-    constexpr int UNITS = VALUE / UNIT; // of a row
+    constexpr int UNITS = VALUE / RESULT_UNIT; // of a row
 #pragma unroll 4
     for (int i = 0; i < (16 * UNITS + 31) / 32; ++i) {
         int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, to = q0 + warp * 16 + r;
         if (at < 16 * UNITS && to < a.sq)
-            *reinterpret_cast<Moved*>(y + i64(to) * a.yStride.row + u * UNIT) =
-                *reinterpret_cast<Moved const*>(result + r * PITCH + u * UNIT * 2);
+            *reinterpret_cast<Moved*>(y + i64(to) * a.yStride.row + u * RESULT_UNIT) =
+                *reinterpret_cast<Moved const*>(result + r * PITCH + u * RESULT_UNIT * int(sizeof(Result)));
     }
 }
 

@@ -19,6 +19,7 @@ struct Spec
     int warps = 4;     // 1, 2, 4, 8
     int keys = 64;     // of one step: 32, 64, 128
     AttentionMasks masks;
+    bool integers = false; // y is i8, in steps of *Args::step
 
     // Matrix instructions take 16.
     int paddedHead() const { return (headDim + 15) / 16 * 16; }

@@ -16,7 +16,8 @@ int64_t Spec::sharedBytes() const
 std::string Spec::name() const
 {
     return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(groups * 64) + "x" +
-           std::to_string(keys) + "_s" + std::to_string(stages) + masks.name() + "_wgmma_sm90a";
+           std::to_string(keys) + "_s" + std::to_string(stages) + masks.name() + (integers ? "_y8" : "") +
+           "_wgmma_sm90a";
 }
 
 char const* unsupported(Spec const& s)
@@ -38,7 +39,7 @@ std::string source(Spec const& s)
     return include("kernels/cuda/common/hopper.cuh") + wgmmaSource(s.keys, false, false) +
            wgmmaRegistersSource(s.headDim, true) + constant("D", s.headDim) + constant("GROUPS", s.groups) +
            constant("KEYS", s.keys) + constant("STAGES", s.stages) + constant("THREADS", s.threads()) +
-           attentionSource(s.masks) + include("kernels/cuda/attention/wgmma_f16.cuh");
+           flag("INTEGERS", s.integers) + attentionSource(s.masks) + include("kernels/cuda/attention/wgmma_f16.cuh");
 }
 
 Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args const& args)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of FP16 by wgmma. After wgmma() and wgmmaFrom().
-//   int D, GROUPS, KEYS, STAGES, THREADS
+//   int D, GROUPS, KEYS, STAGES, THREADS; bool INTEGERS
 #pragma once
 
+#include "kernels/cuda/attention/integers.cuh"
 #include "kernels/cuda/attention/masks.cuh"
 #include "kernels/cuda/common/hopper.cuh"
 
@@ -228,24 +229,29 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         groupSync(1 + group, 128);
         waitForPrevious();
         u32 const own = base + warp * 2048;
-        f16* const y = a.y + batch * a.yStride.batch + head * a.yStride.head;
+        using Result = ResultOf<INTEGERS>;
+        Result* const y = reinterpret_cast<Result*>(a.y) + batch * a.yStride.batch + head * a.yStride.head;
+        float const step = stepOf<INTEGERS>(a.step);
+        // 16 bytes of a row of 64 results; units are turned round so that rows begin in different banks.
+        constexpr int UNITS = 4 * int(sizeof(Result)), UNIT_COLUMNS = 64 / UNITS;
+        auto unitAt = [&](int r, int u) { return own + (r * UNITS + (u ^ (r / (8 / UNITS) & (UNITS - 1)))) * 16; };
 #pragma unroll
         for (int half = 0; half < HALVES; ++half) {
 #pragma unroll
             for (int u = 0; u < 8; ++u)
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    int const r = g + h * 8, at = half * 32 + u * 4 + h * 2;
-                    storeShared(own + (r * 8 + (u ^ (r & 7))) * 16 + t * 4,
-                                packHalves(out[at] * scale[h], out[at + 1] * scale[h]));
+                    int const at = half * 32 + u * 4 + h * 2, byte = (u * 8 + t * 2) * int(sizeof(Result));
+                    storeResults(unitAt(g + h * 8, byte / 16) + byte % 16, out[at] * scale[h], out[at + 1] * scale[h],
+                                 step, Result());
                 }
             __syncwarp();
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                int const r = lane / 8 + i * 4, u = lane % 8;
+            for (int i = 0; i < UNITS / 2; ++i) {
+                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS;
                 if (row0 + r < a.sq)
-                    *reinterpret_cast<Unit*>(y + i64(row0 + r) * a.yStride.row + half * 64 + u * 8) =
-                        loadSharedUnit(own + (r * 8 + (u ^ (r & 7))) * 16);
+                    *reinterpret_cast<Unit*>(y + i64(row0 + r) * a.yStride.row + half * 64 + u * UNIT_COLUMNS) =
+                        loadSharedUnit(unitAt(r, u));
             }
             __syncwarp();
         }

@@ -15,6 +15,7 @@ struct Spec
     int keys = 128;   // of one step: 16 to 256 in steps of 16
     int stages = 2;   // of keys and of values
     AttentionMasks masks;
+    bool integers = false; // y is i8, in steps of *Args::step
 
     int threads() const { return groups * 128 + (groups > 1 ? 128 : 0); }
     int64_t sharedBytes() const;

@@ -8,6 +8,8 @@ namespace tw::cuda {
 char const* const kRelu = "maximumOf(v, 0.0f)";
 char const* const kGeluErf = "geluErfOf(v)";
 char const* const kGeluTanh = "geluTanhOf(v)";
+char const* const kGeluErfToBytes = "geluErfByExponent(v)";
+char const* const kGeluTanhToBytes = "geluTanhByExponent(v)";
 char const* const kSwish = "v * sigmoidOf(v)";
 
 namespace {

@@ -37,6 +37,8 @@ std::string activationSource(std::string const& expression, char const* name = "
 extern char const* const kRelu;
 extern char const* const kGeluErf;
 extern char const* const kGeluTanh;
+extern char const* const kGeluErfToBytes; // for results that become i8
+extern char const* const kGeluTanhToBytes;
 extern char const* const kSwish;
 
 } // namespace tw::cuda

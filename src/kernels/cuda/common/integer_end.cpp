@@ -27,11 +27,12 @@ std::string IntegerEnd::name() const
 
 std::string integerEndSource(IntegerEnd const& e)
 {
+    bool const exact = e.activation != kGeluErfToBytes && e.activation != kGeluTanhToBytes;
     return include("kernels/cuda/common/matrix.cuh") + activationSource(e.activation) +
            type("EndElement", storageOf(e.store)) +
            type("EndResidual", storageOf(e.residual ? e.residualType : DataType::kInt8)) + flag("END_BIAS", e.bias) +
            flag("END_INNER", e.innerScale) + flag("END_RESIDUAL", e.residual) + flag("END_OUTPUT", e.outputScale) +
-           flag("END_TABLE", e.table) + include("kernels/cuda/common/integer_end.cuh");
+           flag("END_TABLE", e.table) + flag("END_EXACT", exact) + include("kernels/cuda/common/integer_end.cuh");
 }
 
 } // namespace tw::cuda

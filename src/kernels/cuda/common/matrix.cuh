@@ -71,19 +71,22 @@ TW_INLINE float geluErfOf(float v)
     float const w = fminf(v * v, 30.0f), half = 0.5f * v;
     return fmaf(half, tanhOf(v * (0.797507890f + w * (0.0370056415f + w * -3.51516705e-4f))), half);
 }
-// The same within 1e-6 |v|, for results that are rounded to steps of any size: Phi(v) = 1 / (1 + 2^t), t as v times a
-// polynomial of v^2.
+// v Phi(v) for results that are rounded to steps of any size: max(v, 0) - |v| Phi(-|v|), with log2 Phi(-a) as a polynomial
+// of a; one special function. Beyond 6 what is taken off is less than 1e-8. NaN gives that.
+TW_INLINE float geluByExponent(float v, float c1, float c2, float c3, float c4, float c5)
+{
+    float const a = fminf(fabsf(v), 6.0f);
+    return fmaf(-a, powerOf2(-1.0f + a * (c1 + a * (c2 + a * (c3 + a * (c4 + a * c5))))), fmaxf(v, 0.0f));
+}
+// Within 4e-7 |v|.
 TW_INLINE float geluErfByExponent(float v)
 {
-    float const w = fminf(v * v, 30.0f);
-    float const p =
-        -2.3021748f +
-        w * (-0.10492697f + w * (0.00016549203f + w * (0.00013676236f + w * (-8.1151375e-06f + w * 1.6478333e-07f))));
-    return v * reciprocalOf(1.0f + powerOf2(v * p));
+    return geluByExponent(v, -1.15109134f, -0.459254712f, -0.0525611676f, 0.00739746494f, -0.000520448724f);
 }
+// Within 3e-6 |v|.
 TW_INLINE float geluTanhByExponent(float v)
 {
-    return v * sigmoidOf(v * (1.59576912f + 0.0713548163f * v * v));
+    return geluByExponent(v, -1.15106547f, -0.45890829f, -0.0536151566f, 0.011320414f, -0.00236326549f);
 }
 TW_INLINE float geluTanhOf(float v)
 {

@@ -296,6 +296,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     args.batchQ = (s.swap ? g.batchA : g.batchB) != 0;
     args.tilesP = int32_t(ceilDiv(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
     args.tilesQ = s.norm ? 1 : int32_t(ceilDiv(s.swap ? g.m : g.n, s.tileQ));
+    args.band = divBy(kBandRows / s.multicast * int64_t(args.tilesQ));
     int64_t const units = int64_t(args.tilesP) * args.tilesQ * args.batches;
     // Split tiles keep their stages for the sums, so each cluster does one; else blocks stay and take tile after tile.
     int64_t const neighbours = s.norm ? s.norm : s.cluster();

@@ -97,13 +97,14 @@ TW_INLINE u32 tableByte(Args const& a, u32 i, u32 table)
         return u8(__ldg(a.end.table + i));
     }
 }
-TW_INLINE u16 packPair(Args const& a, float x0, float x1, u32 table, i8)
+// Of i8 the upper half is nobody's.
+TW_INLINE u32 packPair(Args const& a, float x0, float x1, u32 table, i8)
 {
     u32 const y = toBytes(x0, x1);
     if constexpr (!END_TABLE)
-        return u16(y);
+        return y;
     u32 const i = y ^ 0x8080;
-    return u16(tableByte(a, i & 255, table) | tableByte(a, i >> 8 & 255, table) << 8);
+    return tableByte(a, i & 255, table) | tableByte(a, i >> 8 & 255, table) << 8;
 }
 TW_INLINE u32 packPair(Args const&, float x0, float x1, u32, f16)
 {
@@ -113,15 +114,15 @@ TW_INLINE Pair<float> packPair(Args const&, float x0, float x1, u32, float)
 {
     return {x0, x1};
 }
-TW_INLINE void storePair(u32 at, u16 v)
+TW_INLINE void storePair(u32 at, u32 v, i8)
 {
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(v) : "memory");
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "r"(v) : "memory");
 }
-TW_INLINE void storePair(u32 at, u32 v)
+TW_INLINE void storePair(u32 at, u32 v, f16)
 {
     storeShared(at, v);
 }
-TW_INLINE void storePair(u32 at, Pair<float> const& v)
+TW_INLINE void storePair(u32 at, Pair<float> const& v, float)
 {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(v.v[0]), "f"(v.v[1]) : "memory");
 }
@@ -167,6 +168,14 @@ TW_INLINE u32 columnAt(u32 stage, int row, int column)
     int const byte = column * int(sizeof(Element));
     return unitAt(stage, row, byte / 16) + byte % 16;
 }
+// The same of column `column` and more and row g, or g + 8 (h), from columnAt(stage, g, pair), pair < 8: `column`, a
+// multiple of 8, and h are known when the kernel is compiled, and units of all columns are one instruction apart since
+// parts begin at multiples of a row's size.
+TW_INLINE u32 columnFrom(u32 at, int column, int h)
+{
+    int const byte = column * int(sizeof(Element));
+    return (at ^ (byte & ~15)) + byte % 16 + h * 8 * ROW_UNITS * 16;
+}
 
 // A residual of y's type on its way: of 16 rows and CHUNK columns, as lanes write y. Others come as sums lie.
 constexpr bool STAGED_RESIDUAL = RESIDUAL && ALIGNED && !COPIES && !SWAP;
@@ -209,6 +218,7 @@ TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)
     constexpr int BLOCKS_Q = CHUNK / 8, AHEAD = divisorUpTo(8, BLOCKS_Q);
     int const g = lane / 4, pair = lane % 4 * 2;
     i64 const from = i64(batch) * a.batchY + i64(row0 + g) * a.ldResidual;
+    u32 const own = columnAt(stage, g, pair);
     u32 const table = tableAt() + lane * 4;
 #pragma unroll
     for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
@@ -224,7 +234,7 @@ TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)
                 for (int h = 0; h < 2; ++h) {
                     int const column = column0 + chunk * CHUNK + c;
                     if constexpr (STAGED) {
-                        loadPair(add[j][h], columnAt(stage, g + h * 8, c));
+                        loadPair(add[j][h], columnFrom(own, (first + j) * 8, h));
                     } else if (row0 + g + h * 8 < a.m && column < a.channels) {
                         EndResidual const* const at =
                             static_cast<EndResidual const*>(a.end.residual) + from + h * 8 * a.ldResidual + column;
@@ -253,7 +263,7 @@ TW_INLINE void endChunk(Args const& a, EndNumbers const& numbers, i32 const (&v)
         for (int j = 0; j < AHEAD; ++j)
 #pragma unroll
             for (int h = 0; h < 2; ++h)
-                storePair(columnAt(stage, g + h * 8, (first + j) * 8 + pair), y[j][h]);
+                storePair(columnFrom(own, (first + j) * 8, h), y[j][h], Element());
     }
 }
 

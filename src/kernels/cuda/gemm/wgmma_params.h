@@ -3,9 +3,11 @@
 
 #include "kernels/cuda/common/epilogue_params.h"
 #include "kernels/cuda/common/integer_end_params.h"
+#include "kernels/cuda/common/params.h"
 
 namespace tw::cuda::gemm_f16 {
 
+constexpr int kBandRows = 16;
 // The kernel's last parameter, after the tensor maps of P and Q and, where it copies, those of y and of the residual,
 // if it has one.
 template <class Element>
@@ -13,6 +15,7 @@ struct ArgsOf : OutputOf<Element>
 {
     i32 steps = 0;                           // of k
     i32 tilesP = 0, tilesQ = 0, batches = 1; // tilesP: of multicast pairs
+    Div band;                                // of units: kBandRows rows of tiles, fewer where these are pairs
     i32 batchP = 0, batchQ = 0;              // 1: has batches
     i32 stepsC = 1, filterW = 1, outW = 1, outH = 1;
     i32 strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;

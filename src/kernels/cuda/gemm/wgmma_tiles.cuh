@@ -70,18 +70,24 @@ TW_INLINE void keepBehind(i32& v)
     asm volatile("" : "+r"(v));
 }
 
-// Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
+// Tiles run down bands of rows of tiles, so that those in flight share both operands in L2. Divisions, which take as long
+// as a short tile's products, are left out where they can be.
 TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
 {
-    int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
+    int batch = 0, at = unit;
+    if (a.batches > 1) {
+        int const each = a.tilesP * a.tilesQ;
+        batch = unit / each;
+        at -= batch * each;
+    }
     if constexpr (NORM)
         return {at * TILE_P, rank * TILE_Q, batch};
-    constexpr int HIGH = 16 / MULTICAST;
-    int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
-    int const high = min(HIGH, a.tilesP - first);
+    constexpr u32 HIGH = kBandRows / MULTICAST;
+    u32 const band = (__umulhi(at, a.band.m) + at) >> a.band.s, first = band * HIGH, rest = at - first * a.tilesQ;
+    u32 const high = min(HIGH, a.tilesP - first), column = high == HIGH ? rest / HIGH : rest / high;
     Tile t;
-    t.p = ((first + rest % high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
-    t.q = rest / high * TILE_Q;
+    t.p = int((first + rest - column * high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
+    t.q = int(column) * TILE_Q;
     t.batch = batch;
     return t;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/softmax/op.h"
 #include "pass_test.h"
@@ -34,17 +35,17 @@ PassCheck onGpu()
 
 } // namespace
 
-TEST(FuseNormQuantization, InPlaceOfTheResult)
+TEST(FuseResultQuantization, InPlaceOfTheResult)
 {
     Maker m;
     for (std::string const name : {"p", "q"}) // one integer tensor for both
         m.output(dequantized(m, quantized(m, m.norm, 0.125, name), 0.125, "d" + name), "y" + name);
-    checkPass(m.g, passes::fuseNormQuantization, true, onGpu());
+    checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
     EXPECT_EQ(nodesOf(m.g), "norm + p + q:layer_norm, dp:dequantize, dq:dequantize");
     EXPECT_EQ(m.g.nodes[0]->outputs.size(), 1u);
 }
 
-TEST(FuseNormQuantization, BesideTheResult)
+TEST(FuseResultQuantization, BesideTheResult)
 {
     for (bool isOutput : {false, true}) {
         Maker m;
@@ -53,7 +54,7 @@ TEST(FuseNormQuantization, BesideTheResult)
             m.output(m.norm, "floats");
         else
             m.output(m.add(ops::softmax::def(), ops::softmax::Attrs(), {m.norm}, "softmax"), "z");
-        checkPass(m.g, passes::fuseNormQuantization, true, onGpu());
+        checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
         EXPECT_EQ(nodesOf(m.g),
                   std::string("norm + q:layer_norm, d:dequantize") + (isOutput ? "" : ", softmax:softmax"));
         ASSERT_EQ(m.g.nodes[0]->outputs.size(), 2u);
@@ -62,13 +63,60 @@ TEST(FuseNormQuantization, BesideTheResult)
     }
 }
 
-TEST(FuseNormQuantization, LeavesAlone)
+// q, k, v [N, 5, 24] of 2 heads, with a mask of keys.
+struct Attention : GraphMaker
+{
+    explicit Attention(DataType type = DataType::kHalf, int64_t size = 12)
+    {
+        ops::attention::Attrs a;
+        a.heads = 2;
+        a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = size;
+        a.scale = 0.25;
+        std::vector<ir::Value*> in;
+        for (char const* name : {"q", "k", "v"})
+            in.push_back(input(name, {ir::Dim::symbol("N"), 5, 2 * size}, type));
+        in.push_back(input("mask", {ir::Dim::symbol("N"), 1, 1, 5}, type));
+        y = add(ops::attention::def(), a, in, "attention");
+    }
+    ir::Value* y;
+};
+
+TEST(FuseResultQuantization, Attention)
+{
+    Attention m;
+    for (std::string const name : {"p", "q"}) // one integer tensor for both
+        m.output(dequantized(m, quantized(m, m.y, 0.125, name), 0.125, "d" + name), "y" + name);
+    checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
+    EXPECT_EQ(nodesOf(m.g), "attention + p + q:attention, dp:dequantize, dq:dequantize");
+    ASSERT_EQ(m.g.nodes[0]->outputs.size(), 1u);
+    EXPECT_EQ(m.g.nodes[0]->outputs[0]->type, DataType::kInt8);
+    EXPECT_EQ(m.g.nodes[0]->inputs.size(), 5u);
+}
+
+TEST(FuseResultQuantization, LeavesAttentionAlone)
+{
+    auto unchanged = [](Attention& m, PassCheck const& check, bool hasReader = false) {
+        m.output(dequantized(m, quantized(m, m.y, 0.125, "q"), 0.125, "d"), "y");
+        if (hasReader)
+            m.output(m.add(ops::softmax::def(), ops::softmax::Attrs(), {m.y}, "softmax"), "z");
+        checkPass(m.g, passes::fuseResultQuantization, false, check);
+    };
+    Attention floats(DataType::kFloat), large(DataType::kHalf, 300), read, cpu;
+    unchanged(floats, onGpu());
+    unchanged(large, onGpu());
+    unchanged(read, onGpu(), true);
+    PassCheck onCpu = onGpu();
+    onCpu.target = {};
+    unchanged(cpu, onCpu);
+}
+
+TEST(FuseResultQuantization, LeavesAlone)
 {
     auto unchanged = [](Maker& m, double other = 0.125, PassCheck const& check = onGpu()) {
         m.output(dequantized(m, quantized(m, m.norm, 0.125, "q"), 0.125, "d"), "y");
         if (other != 0.125)
             m.output(dequantized(m, quantized(m, m.norm, other, "p"), other, "e"), "z");
-        checkPass(m.g, passes::fuseNormQuantization, false, check);
+        checkPass(m.g, passes::fuseResultQuantization, false, check);
     };
     Maker floats(DataType::kFloat), scales, cpu, wide(DataType::kHalf, 16392), integers;
     unchanged(floats);
@@ -78,7 +126,7 @@ TEST(FuseNormQuantization, LeavesAlone)
     unchanged(cpu, 0.125, onCpu);
     unchanged(wide);
     integers.output(quantized(integers, integers.norm, 0.125, "q"), "y"); // a network output of integers
-    checkPass(integers.g, passes::fuseNormQuantization, false, onGpu());
+    checkPass(integers.g, passes::fuseResultQuantization, false, onGpu());
 }
 
 } // namespace tw::test

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has LayerNorm make the integers that are quantized of its result.
+// Has LayerNorm and attention make the integers that are quantized of their results.
 //   y = layer_norm(x, ..), q = quantize(y, s)                     ->  q = layer_norm(x, .., s), as integers
 //   the same where others read y (the residual of a later sum)    ->  y, q = layer_norm(x, .., s), both
+//   y = attention(..), q = quantize(y, s), no other reader        ->  q = attention(.., s), as integers
 // In FP16 on GPUs: a pass over the tensor less. Expects Form::kFused. Stands after lower_precision, where types are known,
 // and fuse_matmul_norm, which takes norms away; where the clock chooses types, it runs once more. Leaves alone: FP32, rows
-// that the kernel of rows does not hold, several scales, scales along an axis, nodes that the user has wishes for.
+// that the kernel of rows does not hold, heads that kernels on tensor cores do not take, several scales, scales along an
+// axis, nodes that the user has wishes for.
 #include <algorithm>
 
+#include "ops/attention/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/quantize/op.h"
 #include "passes/list.h"
@@ -19,6 +22,7 @@ namespace tw::passes {
 namespace {
 
 constexpr int64_t kMostElements = 16384; // of a row of halves
+constexpr int64_t kMostHead = 256;
 
 bool isRowNorm(ir::Node const& n)
 {
@@ -37,6 +41,29 @@ bool isRowNorm(ir::Node const& n)
     return a.isOfRows() && !a.integers && !n.outputs[0]->quantization;
 }
 
+bool isAttention(ir::Node const& n)
+{
+    if (n.op != &ops::attention::def() || n.inputs[0]->type != DataType::kHalf || hasWish(n))
+        return false;
+    auto const& a = n.attrsAs<ops::attention::Attrs>();
+    return a.size <= kMostHead && a.valueSize <= kMostHead && a.scale > 0 && !a.integers && !n.outputs[0]->quantization;
+}
+
+// The attributes of the node that makes integers; none: it makes them in place of floats alone.
+std::unique_ptr<ir::AttrsBase> attrsWithIntegers(ir::Node const& n, bool keepsFloats)
+{
+    if (n.op == &ops::attention::def()) {
+        if (keepsFloats)
+            return nullptr;
+        auto a = n.attrsAs<ops::attention::Attrs>();
+        a.integers = true;
+        return a.clone();
+    }
+    auto a = n.attrsAs<ops::layer_norm::Attrs>();
+    a.integers = keepsFloats ? 2 : 1;
+    return a.clone();
+}
+
 // Those of the readers that quantize by one scale, of which there is no other.
 std::vector<ir::Node*> quantizersAmong(std::vector<ir::Node*> const& readers)
 {
@@ -51,31 +78,32 @@ std::vector<ir::Node*> quantizersAmong(std::vector<ir::Node*> const& readers)
     return list;
 }
 
-Result<bool> fuse(ir::Graph& g, ir::Node& norm, PassContext const& ctx)
+Result<bool> fuse(ir::Graph& g, ir::Node& floats, PassContext const& ctx)
 {
-    ir::Value* const y = norm.outputs[0];
+    ir::Value* const y = floats.outputs[0];
     std::vector<ir::Node*> const readers = readersOf(g, y), quantizers = quantizersAmong(readers);
     if (quantizers.empty())
         return false;
     for (ir::Node const* q : quantizers)
-        if (g.isOutput(q->outputs[0]) || !canJoin(norm, *q))
+        if (g.isOutput(q->outputs[0]) || !canJoin(floats, *q))
             return false;
     bool const keepsFloats = readers.size() > quantizers.size() || g.isOutput(y);
+    std::unique_ptr<ir::AttrsBase> attrs = attrsWithIntegers(floats, keepsFloats);
+    if (!attrs)
+        return false;
     for (ir::Node const* q : quantizers)
         TW_TRY(relyOnEqualScales(*quantizers[0], *q, ctx));
     ir::Value* const scale = quantizers[0]->inputs[1];
-    auto attrs = norm.attrsAs<ops::layer_norm::Attrs>();
-    attrs.integers = keepsFloats ? 2 : 1;
-    std::vector<ir::Value*> inputs = norm.inputs;
+    std::vector<ir::Value*> inputs = floats.inputs;
     inputs.push_back(scale);
     TW_ASSIGN(ir::Node * made,
-              g.addNode(ops::layer_norm::def(), attrs.clone(), std::move(inputs), norm.name, {}, g.positionOf(&norm)));
-    takePlaceOf(*made, norm);
+              g.addNode(*floats.op, std::move(attrs), std::move(inputs), floats.name, {}, g.positionOf(&floats)));
+    takePlaceOf(*made, floats);
     for (ir::Node const* q : quantizers)
         joinOrigins(*made, *made, *q);
     made->outputTypes.assign(made->outputs.size(), {});
-    if (norm.body) {
-        made->body = std::move(norm.body);
+    if (floats.body) {
+        made->body = std::move(floats.body);
         ir::Graph& body = *made->body;
         ir::Value* const step = body.addInput(scale->name, scale->type, scale->shape);
         TW_ASSIGN(ir::Node * last, body.addNode(ops::quantize::def(), quantizers[0]->attrs->clone(),
@@ -83,33 +111,33 @@ Result<bool> fuse(ir::Graph& g, ir::Node& norm, PassContext const& ctx)
         body.outputs.resize(keepsFloats ? 1 : 0);
         body.outputs.push_back(last->outputs[0]);
     }
-    ir::Value* const integers = made->outputs[size_t(attrs.integersOutput())];
+    ir::Value* const integers = made->outputs.back();
     integers->name = quantizers[0]->outputs[0]->name;
     for (ir::Node* q : quantizers) {
         g.replaceAllUses(q->outputs[0], integers);
         g.eraseNode(q);
     }
     if (keepsFloats && !replaceValue(g, y, made->outputs[0]))
-        return internalError("'" + norm.name + "' makes an output that cannot be renamed");
+        return internalError("'" + floats.name + "' makes an output that cannot be renamed");
     if (keepsFloats)
         made->outputs[0]->name = y->name;
-    g.eraseNode(&norm);
+    g.eraseNode(&floats);
     ctx.log.verbose("INT8: '" + made->name + (keepsFloats ? "', beside FP16" : "'"));
     return true;
 }
 
 } // namespace
 
-Result<bool> fuseNormQuantization(ir::Graph& g, PassContext const& ctx)
+Result<bool> fuseResultQuantization(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;
-    std::vector<ir::Node*> norms;
+    std::vector<ir::Node*> nodes;
     for (auto const& n : g.nodes)
-        if (isRowNorm(*n))
-            norms.push_back(n.get());
+        if (isRowNorm(*n) || isAttention(*n))
+            nodes.push_back(n.get());
     bool changed = false;
-    for (ir::Node* n : norms) {
+    for (ir::Node* n : nodes) {
         TW_ASSIGN(bool const fused, fuse(g, *n, ctx));
         changed = changed || fused;
     }

@@ -100,6 +100,15 @@ bool setShape(ContextObject& c, int io, Dims const& dims, char const* method)
     });
 }
 
+void setAddress(ContextObject& c, int io, void* data)
+{
+    c.io[size_t(io)].address = data;
+    c.io[size_t(io)].allocated = nullptr;
+    // Values that were read at the address before, or set by setInputShapeBinding(), are no longer meant.
+    if (int const in = c.inputPosition(io); in >= 0)
+        c.context.forgetInputContents(in);
+}
+
 Dims currentShape(ContextObject& c, int io)
 {
     runtime::Engine const& core = *c.state->core;
@@ -210,6 +219,7 @@ bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const
                TW_TRY(checkInt32(v, "setInputShapeBinding"));
                TW_TRY(c.context.setInputContents(
                    in, TensorRef{v.type, c.context.inputShape(in), const_cast<int32_t*>(data)}));
+               c.io[size_t(io)].address = nullptr; // the last setting counts
                return true;
            });
 }
@@ -225,6 +235,7 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
                    return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
                TW_TRY(checkInt32(v, "getShapeBinding"));
                if (int const in = c.inputPosition(io); in >= 0) {
+                   TW_TRY(c.readContents(io));
                    if (!c.context.hasInputContents(in))
                        return invalidState("getShapeBinding: '" + v.name +
                                            "' has no values yet: call setInputShapeBinding()");
@@ -303,8 +314,7 @@ bool IExecutionContext::setTensorAddress(char const* tensorName, void* data) noe
     int const io = c.ioIndex(tensorName, "setTensorAddress");
     if (io < 0)
         return false;
-    c.io[size_t(io)].address = data;
-    c.io[size_t(io)].allocated = nullptr;
+    setAddress(c, io, data);
     return true;
 }
 void const* IExecutionContext::getTensorAddress(char const* tensorName) const noexcept
@@ -322,7 +332,7 @@ bool IExecutionContext::setInputTensorAddress(char const* tensorName, void const
         c.reporter.error(invalidArgument("setInputTensorAddress: '" + std::string(tensorName) + "' is no input"));
         return false;
     }
-    c.io[size_t(io)].address = const_cast<void*>(data);
+    setAddress(c, io, const_cast<void*>(data));
     return true;
 }
 void* IExecutionContext::getOutputTensorAddress(char const* tensorName) const noexcept

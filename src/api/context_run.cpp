@@ -337,8 +337,7 @@ Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) co
 {
     if (!bindings)
         return invalidArgument("the array of bindings is a null pointer");
-    if (context.profile() < 0)
-        return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first");
+    TW_TRY(needProfile());
     size_t const count = size_t(state->ioCount()), base = count * size_t(context.profile());
     std::vector<void*> addresses(bindings + base, bindings + base + count);
     for (size_t i = 0; i < count; ++i) {

@@ -67,19 +67,31 @@ int ContextObject::inputPosition(int index) const
     return it == inputs.end() ? -1 : int(it - inputs.begin());
 }
 
+Result<void> ContextObject::needProfile() const
+{
+    if (context.profile() < 0)
+        return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first");
+    return {};
+}
+
+Result<void> ContextObject::readContents(int index)
+{
+    int const in = inputPosition(index);
+    void* const address = io[size_t(index)].address;
+    if (in < 0 || !address || !context.needsContents(in) || !context.hasInputShape(in))
+        return {};
+    return context.setInputContents(in, TensorRef{state->core->ioValue(index).type, context.inputShape(in), address});
+}
+
 Result<std::shared_ptr<runtime::Instance>> ContextObject::prepare()
 {
+    TW_TRY(needProfile());
     for (int i = 0; i < state->ioCount(); ++i) {
+        TW_TRY(readContents(i));
         int const in = inputPosition(i);
-        if (in < 0 || !context.needsContents(in) || !context.hasInputShape(in))
-            continue;
-        if (io[size_t(i)].address) {
-            ir::Value const& v = state->core->ioValue(i);
-            TW_TRY(context.setInputContents(in, TensorRef{v.type, context.inputShape(in), io[size_t(i)].address}));
-        } else if (!context.hasInputContents(in)) {
+        if (in >= 0 && context.needsContents(in) && context.hasInputShape(in) && !context.hasInputContents(in))
             return invalidState("shape tensor '" + state->core->ioValue(i).name +
                                 "' has no values: call setTensorAddress() or setInputShapeBinding()");
-        }
     }
     return context.instance();
 }

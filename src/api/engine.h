@@ -160,7 +160,10 @@ struct ContextObject final : nvinfer1::IExecutionContext
     Result<void> chooseProfile(int profile);
     // Positions among graph inputs; -1 for outputs.
     int inputPosition(int ioIndex) const;
-    // Shape tensors' contents from their addresses, then everything that follows.
+    Result<void> needProfile() const;
+    // The contents of a shape tensor from its address, if it has one: as they are there now.
+    Result<void> readContents(int index);
+    // Those of all shape tensors, then everything that follows.
     Result<std::shared_ptr<runtime::Instance>> prepare();
     // Runs now, or is recorded into the stream's capture; then records `consumed`, if any. Addresses: one for each of
     // contents().io.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/outputs.h"
+
 namespace tw::api {
 
 bool isLegal(Format f, DataType type)
@@ -160,9 +162,8 @@ Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph c
     };
     for (auto const& t : network.inputs)
         TW_TRY(add(*t, graph.inputs, "network input"));
-    for (auto const* list : {&network.outputs, &network.shapeOutputs})
-        for (TensorObject const* t : *list)
-            TW_TRY(add(*t, graph.outputs, "network output"));
+    for (TensorObject const* t : allOutputs(network))
+        TW_TRY(add(*t, graph.outputs, "network output"));
     return out;
 }
 

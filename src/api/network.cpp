@@ -8,6 +8,7 @@
 #include "api/control_flow/emit.h"
 #include "api/control_flow/nesting.h"
 #include "api/implicit_batch.h"
+#include "api/outputs.h"
 #include "api/ranges.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
@@ -436,7 +437,8 @@ namespace {
 
 Error twoOfAName(TensorObject const& t)
 {
-    return invalidArgument("two network inputs or outputs are named '" + t.name + "'");
+    return invalidArgument(t.isInput ? "network input '" + t.name + "' cannot be an output; an identity layer's can"
+                                     : "two network inputs or outputs are named '" + t.name + "'");
 }
 
 } // namespace
@@ -444,7 +446,8 @@ Error twoOfAName(TensorObject const& t)
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
 {
     TW_TRY(checkDimensionNames());
-    if (outputs.empty() && shapeOutputs.empty())
+    std::vector<TensorObject*> const marked = allOutputs(*this);
+    if (marked.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since
     TW_TRY(lowerInputs());
@@ -461,22 +464,15 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
     ir::Graph::Mark const mark = graph_.mark();
     graph_.outputs.clear();
     Result<void> status;
-    for (TensorObject* t : outputs)
+    for (TensorObject* t : marked)
         if (status.ok())
-            status = names.insert(t->name).second ? addOutput(*t) : twoOfAName(*t);
-    for (TensorObject* t : shapeOutputs)
-        if (status.ok() && !t->isOutput)
             status = names.insert(t->name).second ? addOutput(*t) : twoOfAName(*t);
     std::unique_ptr<ir::Graph> copy;
     if (status.ok()) {
         // Names and ranges go on values last: several tensors may share a value.
         labelValues(values_);
-        size_t at = 0;
-        for (TensorObject* t : outputs)
-            graph_.outputs[at++]->name = t->name;
-        for (TensorObject* t : shapeOutputs)
-            if (!t->isOutput)
-                graph_.outputs[at++]->name = t->name;
+        for (size_t i = 0; i < marked.size(); ++i)
+            graph_.outputs[i]->name = marked[i]->name;
         copy = graph_.clone();
         for (ir::Value* v : copy->outputs)
             v->host = std::any_of(shapeOutputs.begin(), shapeOutputs.end(),

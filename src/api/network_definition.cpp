@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/network.h"
+#include "api/outputs.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -105,12 +106,15 @@ bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
 bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
 {
     NetworkObject& n = self(this);
-    TensorObject& t = objectOf(tensor);
-    if (t.network != &n || !t.isShapeOutput)
-        return false;
-    t.isShapeOutput = false;
-    std::erase(n.shapeOutputs, &t);
-    return true;
+    return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
+        TensorObject& t = objectOf(tensor);
+        if (t.network != &n || !t.isShapeOutput)
+            return invalidArgument("unmarkOutputForShapes: tensor '" + t.name +
+                                   "' is not marked as an output for shapes of this network");
+        t.isShapeOutput = false;
+        std::erase(n.shapeOutputs, &t);
+        return true;
+    });
 }
 
 void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
@@ -124,9 +128,9 @@ void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
             if (std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end())
                 return invalidState("removeTensor: tensor '" + t.name + "' is still an input of layer '" + l->name +
                                     "'");
-        if (t.isOutput)
-            std::erase(n.outputs, &t);
-        t.isOutput = false;
+        std::erase(n.outputs, &t);
+        std::erase(n.shapeOutputs, &t);
+        t.isOutput = t.isShapeOutput = false;
         if (t.isInput) {
             n.rollBack(nullptr);
             std::erase_if(n.inputs, [&](auto const& p) { return p.get() == &t; });
@@ -155,11 +159,11 @@ ITensor* INetworkDefinition::getInput(int32_t index) const noexcept
 }
 int32_t INetworkDefinition::getNbOutputs() const noexcept
 {
-    return int32_t(self(this).outputs.size());
+    return int32_t(allOutputs(self(this)).size());
 }
 ITensor* INetworkDefinition::getOutput(int32_t index) const noexcept
 {
-    auto const& outputs = self(this).outputs;
+    auto const outputs = allOutputs(self(this));
     return index >= 0 && index < int32_t(outputs.size()) ? outputs[size_t(index)] : nullptr;
 }
 

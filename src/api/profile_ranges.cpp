@@ -22,6 +22,14 @@ Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject cons
     std::string const where = "optimization profile " + std::to_string(index);
     if (auto valid = p.validate(); !valid.ok())
         return std::move(valid).error().in(where);
+    auto warnOfUnknown = [&](auto const& settings) {
+        for (auto const& [name, points] : settings)
+            if (std::none_of(n.inputs.begin(), n.inputs.end(), [&](auto const& t) { return t->name == name; }))
+                n.reporter.warning(where + ": '" + name +
+                                   "' is no input of the network; what is set for it is ignored");
+    };
+    warnOfUnknown(p.shapes);
+    warnOfUnknown(p.values);
     plan::Profile out;
     for (auto const& t : n.inputs) {
         bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });

@@ -7,6 +7,7 @@
 #include "device/cuda/device.h"
 #include "device/cuda/target.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/place_like.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/per_context.h"
 
@@ -193,6 +194,8 @@ Result<std::shared_ptr<Instance>> Context::instance()
     std::shared_ptr<Instance> made = std::move(fresh);
     made->owner = generation_;
     TW_TRY(placeInArena(*made, {.like = generation_->example.get()}));
+    if (made->arenaBytes > engine_->arenaBytes() && profile_ >= 0 && profile_ < int(generation_->largest.size()))
+        placeLike(*made, *generation_->largest[size_t(profile_)]);
     if (engine_->cuda())
         TW_TRY(uploadContents(*made, engine_->cuda()->device));
     if (!states_.empty())

@@ -30,6 +30,7 @@ public:
     Result<void> setInputShape(int input, Extents const& dims);
     // Elements of a shape tensor (copied). Its shape must be set.
     Result<void> setInputContents(int input, TensorRef const& elements);
+    void forgetInputContents(int input) { inputs_[size_t(input)].contents.reset(); }
     bool hasInputShape(int input) const { return inputs_[size_t(input)].hasShape; }
     bool hasInputContents(int input) const { return inputs_[size_t(input)].contents != nullptr; }
     Extents const& inputShape(int input) const { return inputs_[size_t(input)].dims; }

@@ -381,8 +381,13 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
     for (ProfileShapes& profile : shapes.profiles) {
         TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
         g.arenaBytes = std::max(g.arenaBytes, profile.largest().arenaBytes);
-        if (isStatic(graph))
+        if (isStatic(graph)) {
             g.example = std::move(profile.max);
+        } else {
+            auto& largest = profile.isMaximumValid ? profile.max : profile.opt;
+            std::fill(largest->prepared.begin(), largest->prepared.end(), nullptr);
+            g.largest.push_back(std::move(largest));
+        }
     }
     if (options.cuda)
         TW_TRY(uploadConstants(*g.block, options.like, options.cuda->device));

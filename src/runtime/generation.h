@@ -17,7 +17,9 @@ struct Generation
     std::shared_ptr<ir::Graph const> graph; // null: that of the engine's contents
     std::unique_ptr<LoadedBlock> block;
     std::unique_ptr<Instance const> example; // with the shapes of static inputs, placed; null when there are others
-    int64_t arenaBytes = 0;                  // of a context's arena, for every shape of every profile
+    // By profile, placed, where shapes are dynamic: the largest that are known to run, without what kernels prepare.
+    std::vector<std::unique_ptr<Instance const>> largest;
+    int64_t arenaBytes = 0; // of a context's arena, for every shape of every profile
     bool usesPanels = false;
     // Of a refittable engine: recipes with the weights of now, and what they give; null: as in the plan.
     std::shared_ptr<ir::Graph const> recipes;

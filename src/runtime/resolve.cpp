@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "interp/interp.h"
@@ -9,6 +10,7 @@
 #include "runtime/alias.h"
 #include "runtime/block.h"
 #include "runtime/capture_cuda.h"
+#include "runtime/place_like.h"
 #include "runtime/regions.h"
 
 namespace tw::runtime {
@@ -287,11 +289,96 @@ bool sameShapes(Instance const& a, Instance const& b)
     return a.block == b.block && a.skipped == b.skipped;
 }
 
+// A step's tensors, without their addresses.
+struct StepTensors
+{
+    std::vector<TensorRef> in, out;
+};
+
+// Those of a step whose kernel runs; none when a size is not known.
+std::optional<StepTensors> tensorsOf(Instance const& inst, size_t step)
+{
+    LoadedStep const& s = inst.block->steps[step];
+    if (!s.kernel || inst.skipped[step])
+        return std::nullopt;
+    StepTensors t;
+    for (ir::Value const* v : s.node->inputs) {
+        int const i = v ? inst.block->indexOf(v) : -1;
+        if (v && !inst.values[size_t(i)].known)
+            return std::nullopt;
+        t.in.push_back(v ? inst.shapeOf(i) : TensorRef{});
+    }
+    for (ir::Value const* v : s.node->outputs) {
+        int const i = inst.block->indexOf(v);
+        if (!inst.values[size_t(i)].known)
+            return std::nullopt;
+        t.out.push_back(inst.shapeOf(i));
+    }
+    return t;
+}
+
+// What takes part of the arena: a value's storage, or a step's workspace.
+using Key = std::pair<int, int>; // value and -1, or -1 and step
+struct Place
+{
+    Key key;
+    plan::Buffer buffer;
+};
+
+template <class Inst>
+auto& offsetOf(Inst& inst, Key key)
+{
+    return key.first >= 0 ? inst.values[size_t(key.first)].offset : inst.workspaceOffset[size_t(key.second)];
+}
+
+// Of an instance whose aliases are realized and whose regions are placed.
+std::vector<Place> placesOf(Instance const& inst)
+{
+    LoadedBlock const& block = *inst.block;
+    int const steps = int(block.steps.size());
+    std::vector<int> first(inst.values.size(), -1), last(inst.values.size(), -1);
+    auto touch = [&](ir::Value const* v, int step) {
+        int const r = storageOf(inst, block.indexOf(v)).root;
+        if (first[size_t(r)] < 0)
+            first[size_t(r)] = step;
+        last[size_t(r)] = std::max(last[size_t(r)], step);
+    };
+    for (int i = 0; i < steps; ++i) {
+        for (ir::Value const* v : block.steps[size_t(i)].node->inputs)
+            if (v)
+                touch(v, i);
+        for (ir::Value const* v : block.steps[size_t(i)].node->outputs)
+            touch(v, i);
+    }
+    for (ir::Value const* v : block.graph->outputs)
+        touch(v, steps);
+    std::vector<Place> places;
+    for (size_t v = 0; v < inst.values.size(); ++v) {
+        ValueState const& s = inst.values[v];
+        if (s.root == int(v) && !s.external && !s.hasContents && s.known && first[v] >= 0)
+            places.push_back({{int(v), -1}, {first[v], last[v], inst.shapeOf(int(v)).sizeBytes()}});
+    }
+    for (int i = 0; i < steps; ++i) {
+        LoadedStep const& step = block.steps[size_t(i)];
+        int64_t workspace = 0;
+        std::vector<Instance const*> regions;
+        for (auto const& child : inst.regions[size_t(i)])
+            regions.push_back(child.get());
+        if (!regions.empty())
+            workspace = regionMemory(*step.node, regions, tripsOfTurn(inst, size_t(i), regions)).sizeBytes;
+        if (auto const t = tensorsOf(inst, size_t(i)))
+            workspace = step.kernel->workspaceBytes(t->in, t->out);
+        if (workspace > 0)
+            places.push_back({{-1, i}, {i, i, workspace}});
+    }
+    return places;
+}
+
 // A step whose kernel can run with these tensors.
 struct Ready
 {
     size_t step;
-    std::vector<TensorRef> in, out;
+    StepTensors tensors;
     std::optional<Error> error;
 };
 
@@ -309,78 +396,32 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
     }
     realizeAliases(inst);
 
-    std::vector<int> first(inst.values.size(), -1), last(inst.values.size(), -1);
-    auto touch = [&](ir::Value const* v, int step) {
-        int const r = storageOf(inst, block.indexOf(v)).root;
-        if (first[size_t(r)] < 0)
-            first[size_t(r)] = step;
-        last[size_t(r)] = std::max(last[size_t(r)], step);
-    };
-    for (int i = 0; i < steps; ++i) {
-        for (ir::Value const* v : block.steps[size_t(i)].node->inputs)
-            if (v)
-                touch(v, i);
-        for (ir::Value const* v : block.steps[size_t(i)].node->outputs)
-            touch(v, i);
-    }
-    for (ir::Value const* v : g.outputs)
-        touch(v, steps);
-
-    std::vector<plan::Buffer> buffers;
-    std::vector<int64_t*> targets;
-    for (size_t v = 0; v < inst.values.size(); ++v) {
-        ValueState& s = inst.values[v];
+    for (ValueState& s : inst.values)
         s.offset = -1;
-        if (s.root != int(v) || s.external || s.hasContents || !s.known || first[v] < 0)
-            continue;
-        buffers.push_back({first[v], last[v], inst.shapeOf(int(v)).sizeBytes()});
-        targets.push_back(&s.offset);
-    }
     bool const share = placing.like && sameShapes(inst, *placing.like);
     if (share)
         inst.prepared = placing.like->prepared;
     std::vector<Ready> ready;
     for (int i = 0; i < steps; ++i) {
-        LoadedStep const& step = block.steps[size_t(i)];
-        int64_t workspace = 0;
-        std::vector<Instance const*> regions;
         for (size_t r = 0; r < inst.regions[size_t(i)].size(); ++r) {
             auto& child = inst.regions[size_t(i)][r];
             Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
             TW_TRY(placeInArena(*child, {like, placing.workers}));
-            regions.push_back(child.get());
             inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
-        if (!regions.empty())
-            workspace = regionMemory(*step.node, regions, tripsOfTurn(inst, size_t(i), regions)).sizeBytes;
-        if (step.kernel && !inst.skipped[size_t(i)]) {
-            std::vector<TensorRef> in, out;
-            bool known = true;
-            for (ir::Value const* v : step.node->inputs) {
-                ValueState const* s = v ? &inst.values[size_t(block.indexOf(v))] : nullptr;
-                known = known && (!s || s->known);
-                in.push_back(s ? inst.shapeOf(block.indexOf(v)) : TensorRef{});
-            }
-            for (ir::Value const* v : step.node->outputs) {
-                ValueState const& s = inst.values[size_t(block.indexOf(v))];
-                known = known && s.known;
-                out.push_back(inst.shapeOf(block.indexOf(v)));
-            }
-            if (known) {
-                workspace = step.kernel->workspaceBytes(in, out);
-                inst.scratchBytes = std::max(inst.scratchBytes, workspace);
-                if (!share)
-                    ready.push_back({size_t(i), std::move(in), std::move(out), std::nullopt});
-            }
-        }
-        if (workspace > 0) {
-            buffers.push_back({i, i, workspace});
-            targets.push_back(&inst.workspaceOffset[size_t(i)]);
-        }
+        if (auto t = tensorsOf(inst, size_t(i)); t && !share)
+            ready.push_back({size_t(i), std::move(*t), std::nullopt});
+    }
+    std::vector<Place> const places = placesOf(inst);
+    std::vector<plan::Buffer> buffers;
+    for (Place const& p : places) {
+        buffers.push_back(p.buffer);
+        if (p.key.second >= 0 && block.steps[size_t(p.key.second)].kernel)
+            inst.scratchBytes = std::max(inst.scratchBytes, p.buffer.sizeBytes);
     }
     placing.workers->run(int64_t(ready.size()), [&](int64_t i, int) {
         Ready& r = ready[size_t(i)];
-        auto prepared = block.steps[r.step].kernel->prepare(r.in, r.out);
+        auto prepared = block.steps[r.step].kernel->prepare(r.tensors.in, r.tensors.out);
         if (prepared.ok())
             inst.prepared[r.step] = std::move(*prepared);
         else
@@ -390,8 +431,8 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
         if (r.error)
             return *r.error;
     plan::MemoryPlan const p = plan::planMemory(buffers);
-    for (size_t i = 0; i < targets.size(); ++i)
-        *targets[i] = p.offsets[i];
+    for (size_t i = 0; i < places.size(); ++i)
+        offsetOf(inst, places[i].key) = p.offsets[i];
     inst.arenaBytes = p.arenaBytes;
     inst.arenaLowerBound = p.lowerBound;
     inst.refs.resize(inst.values.size());
@@ -401,6 +442,29 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
     inst.stepInputs.reserve(most);
     inst.stepOutputs.reserve(most);
     return {};
+}
+
+bool placeLike(Instance& inst, Instance const& larger)
+{
+    for (size_t i = 0; i < inst.regions.size(); ++i)
+        for (size_t r = 0; r < inst.regions[i].size() && r < larger.regions[i].size(); ++r)
+            if (inst.regions[i][r]->arenaBytes > larger.regions[i][r]->arenaBytes)
+                placeLike(*inst.regions[i][r], *larger.regions[i][r]);
+    std::map<Key, plan::Buffer> theirs;
+    for (Place const& p : placesOf(larger))
+        theirs[p.key] = p.buffer;
+    std::vector<Place> const places = placesOf(inst);
+    for (Place const& p : places) {
+        auto const it = theirs.find(p.key);
+        if (p.buffer.sizeBytes > 0 &&
+            (it == theirs.end() || it->second.sizeBytes < p.buffer.sizeBytes ||
+             it->second.firstStep > p.buffer.firstStep || it->second.lastStep < p.buffer.lastStep))
+            return false;
+    }
+    for (Place const& p : places)
+        offsetOf(inst, p.key) = p.buffer.sizeBytes > 0 ? offsetOf(larger, p.key) : 0;
+    inst.arenaBytes = larger.arenaBytes;
+    return true;
 }
 
 std::vector<plan::Slot> Instance::slots() const

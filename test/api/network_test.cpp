@@ -238,6 +238,7 @@ TEST_F(Network, Outputs)
     EXPECT_EQ(net.getNbOutputs(), 1);
     EXPECT_FALSE(net.markOutputForShapes(*b->getOutput(0))) << "kFLOAT of rank 4";
     EXPECT_FALSE(net.unmarkOutputForShapes(*b->getOutput(0)));
+    EXPECT_EQ(logger.errors(), 4);
 
     a->getOutput(0)->setName("out");
     auto graph = object.toGraph();
@@ -245,6 +246,18 @@ TEST_F(Network, Outputs)
     ASSERT_EQ((*graph)->outputs.size(), 1u);
     EXPECT_EQ((*graph)->outputs[0]->name, "out");
     EXPECT_EQ((*graph)->inputs[0]->name, "x");
+}
+
+TEST_F(Network, InputsAreNoOutputs)
+{
+    ITensor* x = input("x");
+    net.markOutput(*x);
+    auto const refused = object.toGraph();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_TRUE(contains(refused.error().message, "network input 'x' cannot be an output")) << refused.error().message;
+    net.unmarkOutput(*x);
+    net.markOutput(*net.addIdentity(*x)->getOutput(0));
+    EXPECT_TRUE(object.toGraph().ok());
 }
 
 TEST_F(Network, DuplicateNamesOfInputsAndOutputsAreRefusedAtTheBuild)
@@ -330,6 +343,15 @@ TEST_F(Network, RemoveTensor)
     net.removeTensor(*net.getInput(1));
     EXPECT_EQ(net.getNbInputs(), 1);
     EXPECT_EQ(str(net.getLayer(0)->getOutput(0)->getDimensions()), "[1,4,6,6]");
+    // What is removed is no output, of either kind.
+    ITensor* sizes = net.addInput("sizes", DataType::kINT32, Dims{1, {2}});
+    net.markOutput(*sizes);
+    EXPECT_TRUE(net.markOutputForShapes(*sizes));
+    EXPECT_EQ(net.getNbOutputs(), 1) << "one tensor";
+    net.removeTensor(*sizes);
+    EXPECT_EQ(net.getNbOutputs(), 0);
+    net.markOutput(*net.getLayer(0)->getOutput(0));
+    EXPECT_TRUE(object.toGraph().ok());
 }
 
 TEST_F(Network, WeightsNames)

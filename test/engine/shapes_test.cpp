@@ -423,7 +423,10 @@ TEST(Profiles, AreNeededAndComplete)
     EXPECT_FALSE(m.plan());
     EXPECT_TRUE(m.oneError("no optimization profile"));
     m.profile({{"z", {1, 6}, {2, 6}, {4, 6}}});
+    m.logger.lines.clear();
     EXPECT_FALSE(m.plan());
+    ASSERT_EQ(m.logger.warnings(), 1);
+    EXPECT_TRUE(contains(m.logger.lines.front().text, "'z' is no input of the network")) << m.logger.lines.front().text;
     EXPECT_TRUE(m.oneError("'x'"));
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/control_flow/check.h"
 #include "api/control_flow/layers.h"
+#include "api/outputs.h"
 
 namespace tw::api::control_flow {
 
@@ -246,9 +247,8 @@ class Liveness
 public:
     Liveness(NetworkObject const& network, Nesting& nesting) : nesting_(nesting)
     {
-        for (auto const* list : {&network.outputs, &network.shapeOutputs})
-            for (TensorObject const* t : *list)
-                need(t->producer);
+        for (TensorObject const* t : allOutputs(network))
+            need(t->producer);
         settle();
         for (auto const& l : network.layers)
             if (isSink(*l) && !readsDead(*l)) {
@@ -312,10 +312,9 @@ public:
 
     Result<void> run(NetworkObject const& network)
     {
-        for (auto const* list : {&network.outputs, &network.shapeOutputs})
-            for (TensorObject const* t : *list)
-                if (int const home = nesting_.homeOf(*t); home >= 0)
-                    return isInside(*t, *network.constructs[size_t(home)]);
+        for (TensorObject const* t : allOutputs(network))
+            if (int const home = nesting_.homeOf(*t); home >= 0)
+                return isInside(*t, *network.constructs[size_t(home)]);
         for (auto const& l : network.layers)
             if (nesting_.live(*l))
                 l->construct ? boundary(*l) : captureAll(*l);

@@ -368,7 +368,7 @@ def counted(net):
     loop: the end is never past the sequence."""
     steps, batch, e, h = net.pick(1, 2, 4, 6), net.pick(1, 2, 3), net.pick(2, 4, 7), net.pick(3, 4, 8)
     kind, code = net.pick((np.int32, TensorProto.INT32), (np.int64, I64))
-    down, by = net.coin(0.3), net.pick(1, 1, 1, 2)
+    down, by = net.coin(0.3), net.pick(1, 1, 1, 1, 1, 1, 2)
     dynamic = net.coin(0.4)
     x = net.input(steps, batch, e, dynamic=0 if dynamic else None)
 
@@ -378,7 +378,7 @@ def counted(net):
     if from_shape:
         size = net.op("Gather", [net.op("Shape", [x]), net.const(np.array(0))], axis=0)
         size = net.op("Cast", [size], to=code) if kind == np.int32 or net.coin() else size
-    elif net.coin(0.3):  # the run decides
+    elif net.coin(0.2):  # the run decides
         size = net.op("Cast", [net.input(integers=(0, steps))], to=code)
     else:
         size = number(net, steps)
@@ -386,13 +386,13 @@ def counted(net):
     cell = Cell(net, e, h)
     states = [net.op("Identity", [net.input(batch, h)]) for _ in range(2 if cell.kind == "lstm" else 1)]
     nb_states = len(states)
-    first = net.op("Sub", [size, number(net, 1)]) if down else number(net, net.pick(0, 0, 1))
+    first = net.op("Sub", [size, number(net, 1)]) if down else number(net, net.pick(0, 0, 0, 0, 0, 1))
     states.append(first)
     carries_end = net.coin(0.4)
     if carries_end:
         states.append(size)
     has_other = net.coin()  # a counter of its own with a limit of its own
-    most = net.pick(2, steps, 2**31 - 1)
+    most = net.pick(2, steps, 2**31 - 1, 2**31 - 1, 2**31 - 1)
     if has_other:
         states.append(number(net, 0))
     inside_names = [net.name("s") for _ in states]

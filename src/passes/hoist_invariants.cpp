@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop's body computes from captures and constants alone is computed once, in front of the loop.
+// What a loop's body or condition computes from captures and constants alone is computed once, in front of the loop.
 //   before: loop(x, w) { y = x + tanh(w) }        after: t = tanh(w), loop(x, w, t) { y = x + t }
 // Any form; expects inferred shapes. Stands among the canonical passes, so that what is hoisted meets the passes of the
 // graph around, and remove_dead takes captures that are left without readers. A loop may make no trip, and then its body
@@ -20,15 +20,15 @@ namespace {
 class Hoister
 {
 public:
-    Hoister(ir::Graph& g, ir::Node& loop)
-        : g_(g), loop_(loop), body_(*loop.regions[1]), at_(loop.attrsAs<ops::loop::Attrs>())
+    Hoister(ir::Graph& g, ir::Node& loop, ir::Graph& region)
+        : g_(g), loop_(loop), region_(region), at_(loop.attrsAs<ops::loop::Attrs>())
     {}
 
     Result<bool> run()
     {
         bool changed = false;
-        for (size_t i = 0; i < body_.nodes.size();) {
-            ir::Node& n = *body_.nodes[i];
+        for (size_t i = 0; i < region_.nodes.size();) {
+            ir::Node& n = *region_.nodes[i];
             if (!canLeave(n)) {
                 ++i;
                 continue;
@@ -42,8 +42,8 @@ public:
 private:
     bool isFixed(ir::Value const* v) const
     {
-        auto const first = body_.inputs.begin() + int64_t(at_.firstRegionCapture());
-        return !v || v->isConstant() || std::find(first, body_.inputs.end(), v) != body_.inputs.end();
+        auto const first = region_.inputs.begin() + int64_t(at_.firstRegionCapture());
+        return !v || v->isConstant() || std::find(first, region_.inputs.end(), v) != region_.inputs.end();
     }
     bool hasOwnSize(ir::Value const& v) const
     {
@@ -51,8 +51,8 @@ private:
         for (ir::Dim const& d : v.shape)
             d.collectSymbols(names);
         return std::any_of(names.begin(), names.end(), [&](std::string const& name) {
-            auto const it = body_.symbols.find(name);
-            return it != body_.symbols.end() && it->second.boundByNode;
+            auto const it = region_.symbols.find(name);
+            return it != region_.symbols.end() && it->second.boundByNode;
         });
     }
     bool canLeave(ir::Node const& n) const
@@ -77,7 +77,7 @@ private:
             constant->quantization = v->quantization;
             return constant;
         }
-        size_t const i = size_t(std::find(body_.inputs.begin(), body_.inputs.end(), v) - body_.inputs.begin());
+        size_t const i = size_t(std::find(region_.inputs.begin(), region_.inputs.end(), v) - region_.inputs.begin());
         return loop_.inputs[at_.inputOf(i)];
     }
     Result<void> hoist(ir::Node& n)
@@ -94,16 +94,16 @@ private:
             loop_.inputs.push_back(copy->outputs[i]);
             for (auto& r : loop_.regions)
                 r->addInput(v.name, v.type, v.shape);
-            body_.inputs.back()->quantization = v.quantization;
-            body_.replaceAllUses(n.outputs[i], body_.inputs.back());
+            region_.inputs.back()->quantization = v.quantization;
+            region_.replaceAllUses(n.outputs[i], region_.inputs.back());
         }
-        body_.eraseNode(&n);
+        region_.eraseNode(&n);
         return {};
     }
 
     ir::Graph& g_;
     ir::Node& loop_;
-    ir::Graph& body_;
+    ir::Graph& region_;
     ops::loop::Layout const at_;
 };
 
@@ -112,10 +112,11 @@ private:
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const&)
 {
     bool changed = false;
-    for (ir::Node* loop : loopsOf(g)) {
-        TW_ASSIGN(bool const hoisted, Hoister(g, *loop).run());
-        changed = changed || hoisted;
-    }
+    for (ir::Node* loop : loopsOf(g))
+        for (auto const& region : loop->regions) {
+            TW_ASSIGN(bool const hoisted, Hoister(g, *loop, *region).run());
+            changed = changed || hoisted;
+        }
     return changed;
 }
 

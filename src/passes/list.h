@@ -13,6 +13,8 @@ Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> constantsIntoRegions(ir::Graph& g, PassContext const& ctx);
 Result<bool> inlineRegions(ir::Graph& g, PassContext const& ctx);
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const& ctx);
+Result<bool> captureCarried(ir::Graph& g, PassContext const& ctx);
+Result<bool> countConditions(ir::Graph& g, PassContext const& ctx);
 Result<bool> iterateGathers(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);

@@ -33,8 +33,8 @@ bool isSub(ir::Node const& n)
 
 } // namespace
 
-TripNumbers::TripNumbers(ir::Node const& loop, bool refittable)
-    : loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
+TripNumbers::TripNumbers(ir::Node const& loop, bool refittable, size_t region)
+    : loop_(loop), region_(*loop.regions[region]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
       refittable_(refittable)
 {}
 
@@ -58,15 +58,15 @@ ir::Value* TripNumbers::outside(ir::Value* v) const
 {
     if (v->isConstant())
         return v;
-    auto const first = body_.inputs.begin() + int64_t(at_.firstRegionCapture());
-    auto const found = std::find(first, body_.inputs.end(), v);
-    return found == body_.inputs.end() ? nullptr : loop_.inputs[at_.inputOf(size_t(found - body_.inputs.begin()))];
+    auto const first = region_.inputs.begin() + int64_t(at_.firstRegionCapture());
+    auto const found = std::find(first, region_.inputs.end(), v);
+    return found == region_.inputs.end() ? nullptr : loop_.inputs[at_.inputOf(size_t(found - region_.inputs.begin()))];
 }
 
 int TripNumbers::iteratedOf(ir::Value const* v) const
 {
-    for (size_t s = 0; s < at_.iterated; ++s)
-        if (body_.inputs[at_.carried + s] == v)
+    for (size_t s = 0; s < at_.iterated && &region_ == loop_.regions[1].get(); ++s)
+        if (region_.inputs[at_.carried + s] == v)
             return int(s);
     return -1;
 }
@@ -122,19 +122,21 @@ std::optional<TripNumber> TripNumbers::of(ir::Value* v, int depth) const
         return inOrder ? std::optional(inTrips(s, *inOrder)) : std::nullopt;
     }
     for (size_t k = 0; k < at_.carried; ++k)
-        if (body_.inputs[k] == v)
+        if (region_.inputs[k] == v)
             return ofCarried(k, depth);
     return v->producer && isSumOrDifference(*v->producer) ? ofSum(*v->producer, depth) : std::nullopt;
 }
 
 std::optional<TripNumber> TripNumbers::ofCarried(size_t k, int depth) const
 {
-    ir::Node const* const n = rootOf(body_.outputs[k])->producer;
+    if (&region_ != loop_.regions[1].get())
+        return TripNumbers(loop_, refittable_).ofCarried(k, depth);
+    ir::Node const* const n = rootOf(region_.outputs[k])->producer;
     auto const start = number(loop_.inputs[k]);
     if (!n || !start || !isSumOrDifference(*n))
         return {};
     for (size_t i = 0; i < (isSub(*n) ? 1U : 2U); ++i) {
-        if (rootOf(n->inputs[i]) != body_.inputs[k])
+        if (rootOf(n->inputs[i]) != region_.inputs[k])
             continue;
         auto const by = of(n->inputs[1 - i], depth + 1);
         if (by && by->step == 0 && by->start.isConst())

@@ -20,15 +20,17 @@ struct TripNumber
 class TripNumbers
 {
 public:
-    TripNumbers(ir::Node const& loop, bool refittable);
+    // What `of` and `outside` are asked about is of this region: the body (1), or the condition (0), whose slices count
+    // nothing, as it sees the last one behind the end.
+    TripNumbers(ir::Node const& loop, bool refittable, size_t region = 1);
 
-    // One i32 of the body: carried values that a number is added to, slices of numbers in order, sums and differences of
+    // One i32 of the region: carried values that a number is added to, slices of numbers in order, sums and differences of
     // these with what shape arithmetic knows.
     std::optional<TripNumber> of(ir::Value* v) const { return of(v, 0); }
-    // What a value of the body that no trip changes is outside: what a capture is there, or a constant (of the body).
+    // What a value of the region that no trip changes is outside: what a capture is there, or a constant (of the region).
     // Null: it is no such thing.
     ir::Value* outside(ir::Value* v) const;
-    // The tensor outside that a value of the body is slices of, and which; -1: of none.
+    // The tensor outside that a value of the region is slices of, and which; -1: of none.
     int iteratedOf(ir::Value const* v) const;
     ir::Value* iterated(int s) const { return loop_.inputs[at_.iteratedAt(size_t(s))]; }
     int axis(int s) const { return int(attrs_.iteratorAxes[size_t(s)]); }
@@ -48,7 +50,7 @@ private:
     std::optional<TripNumber> ofSum(ir::Node const& n, int depth) const;
 
     ir::Node const& loop_;
-    ir::Graph const& body_;
+    ir::Graph const& region_;
     ops::loop::Attrs const& attrs_;
     ops::loop::Layout const at_;
     bool const refittable_;

@@ -17,13 +17,6 @@ namespace {
 
 using ops::elementwise::Operation;
 
-// (a < b) == holds
-struct Comparison
-{
-    ir::Value *a = nullptr, *b = nullptr;
-    bool holds = true;
-};
-
 std::optional<Operation> operationOf(ir::Value const* v)
 {
     ir::Node const* const n = v->producer;
@@ -46,39 +39,6 @@ bool isNot(ir::Value const* v)
 {
     return v->producer && v->producer->op == &ops::unary::def() &&
            v->producer->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNot;
-}
-
-// What is negated; each negation turns `holds`.
-ir::Value* behindNots(ir::Value* v, bool& holds)
-{
-    for (v = rootOf(v); isNot(v); v = rootOf(v->producer->inputs[0]))
-        holds = !holds;
-    return v;
-}
-
-std::optional<Comparison> comparisonOf(ir::Value* v)
-{
-    bool holds = true;
-    v = behindNots(v, holds);
-    auto const o = operationOf(v);
-    if (!o)
-        return {};
-    ir::Value *const a = v->producer->inputs[0], *const b = v->producer->inputs[1];
-    if (*o == Operation::kLess)
-        return Comparison{a, b, holds};
-    if (*o == Operation::kGreater)
-        return Comparison{b, a, holds};
-    if (*o != Operation::kOr)
-        return {};
-    for (auto const& [one, other] : {std::pair(rootOf(a), rootOf(b)), std::pair(rootOf(b), rootOf(a))}) {
-        auto const first = operationOf(one);
-        if ((first != Operation::kLess && first != Operation::kGreater) || operationOf(other) != Operation::kEqual ||
-            !haveSameInputs(*one->producer, *other->producer))
-            continue;
-        auto const c = comparisonOf(one); // a <= b is not b < a
-        return Comparison{c->b, c->a, !holds};
-    }
-    return {};
 }
 
 // With `numberIsA` the limit is b.
@@ -126,6 +86,38 @@ std::optional<StepLimit> ofSlices(TripNumbers const& numbers, int s)
 }
 
 } // namespace
+
+ir::Value* behindNots(ir::Value* v, bool& holds)
+{
+    for (v = rootOf(v); isNot(v); v = rootOf(v->producer->inputs[0]))
+        holds = !holds;
+    return v;
+}
+
+std::optional<Comparison> comparisonOf(ir::Value* v)
+{
+    bool holds = true;
+    v = behindNots(v, holds);
+    auto const o = operationOf(v);
+    if (!o)
+        return {};
+    ir::Value *const a = v->producer->inputs[0], *const b = v->producer->inputs[1];
+    if (*o == Operation::kLess)
+        return Comparison{a, b, holds};
+    if (*o == Operation::kGreater)
+        return Comparison{b, a, holds};
+    if (*o != Operation::kOr)
+        return {};
+    for (auto const& [one, other] : {std::pair(rootOf(a), rootOf(b)), std::pair(rootOf(b), rootOf(a))}) {
+        auto const first = operationOf(one);
+        if ((first != Operation::kLess && first != Operation::kGreater) || operationOf(other) != Operation::kEqual ||
+            !haveSameInputs(*one->producer, *other->producer))
+            continue;
+        auto const c = comparisonOf(one); // a <= b is not b < a
+        return Comparison{c->b, c->a, !holds};
+    }
+    return {};
+}
 
 std::optional<int64_t> StepLimit::plusInSteps(ir::Dim const& steps, bool reverse) const
 {

@@ -19,7 +19,17 @@ struct StepLimit
     std::optional<int64_t> plusInSteps(ir::Dim const& steps, bool reverse) const;
 };
 
-// none: `condition`, a bool of the body, is no such thing.
+// (a < b) == holds, of any spelling; none: the bool is no comparison by order.
+struct Comparison
+{
+    ir::Value *a = nullptr, *b = nullptr;
+    bool holds = true;
+};
+std::optional<Comparison> comparisonOf(ir::Value* v);
+// What is negated; each negation turns `holds`.
+ir::Value* behindNots(ir::Value* v, bool& holds);
+
+// none: `condition`, a bool of the region that `numbers` reads, is no such thing.
 std::optional<StepLimit> stepLimitOf(TripNumbers const& numbers, ir::Value* condition);
 
 // value = select(condition, next, other), or the other way round, where `next` is taken up to the length.

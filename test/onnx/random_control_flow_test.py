@@ -6,7 +6,7 @@ usage: random_control_flow_test.py TRTEXEC [FIRST_SEED [COUNT]]
 Each seed is one graph; it is built and run by trtexec, whose outputs must be those of ONNX Runtime. What the importer
 refuses is counted apart and its reasons are printed. Ends with 0 when nothing differs, 77 where onnx or onnxruntime is
 missing. --keep DIR leaves the models that fail there; --unknown KIND names graphs of that kind (recurrent, unrolled,
-masked) in which no recurrent layer is known.
+masked, counted) in which no recurrent layer is known.
 """
 import os
 import re
@@ -34,7 +34,7 @@ class Net:
 
     def __init__(self, rng, parent=None):
         self.rng, self.parent = rng, parent
-        self.nodes, self.inits, self.inputs, self.feeds = [], [], [], {}
+        self.nodes, self.inits, self.inputs, self.feeds, self.shapes = [], [], [], {}, {}
         self.counter = parent.counter if parent else [0]
 
     def name(self, stem="v"):
@@ -58,11 +58,16 @@ class Net:
     def weights(self, *shape):
         return self.const(self.numbers(*shape))
 
-    def input(self, *shape, integers=None):
+    def input(self, *shape, integers=None, dynamic=None):
         name = self.name("x")
         if integers is None:
             self.feeds[name] = (self.rng.uniform(-1, 1, shape)).astype(np.float32)
-            self.inputs.append(helper.make_tensor_value_info(name, F, list(shape)))
+            dims = list(shape)
+            if dynamic is not None:  # one dimension that has a profile
+                dims[dynamic] = "d_" + name
+                self.shapes[name] = [[n if d == dynamic else s for d, s in enumerate(shape)]
+                                     for n in (1, shape[dynamic], shape[dynamic] + 3)]
+            self.inputs.append(helper.make_tensor_value_info(name, F, dims))
         else:
             self.feeds[name] = self.rng.integers(integers[0], integers[1] + 1, shape).astype(np.int32)
             self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT32, list(shape)))
@@ -358,6 +363,89 @@ def masked(net):
     return outs[:cells_states] + outs[len(states):]
 
 
+def counted(net):
+    """A cell in a Loop whose condition compares a number of its own, as tf2onnx writes loops of Keras, or any such
+    loop: the end is never past the sequence."""
+    steps, batch, e, h = net.pick(1, 2, 4, 6), net.pick(1, 2, 3), net.pick(2, 4, 7), net.pick(3, 4, 8)
+    kind, code = net.pick((np.int32, TensorProto.INT32), (np.int64, I64))
+    down, by = net.coin(0.3), net.pick(1, 1, 1, 1, 1, 1, 2)
+    dynamic = net.coin(0.4)
+    x = net.input(steps, batch, e, dynamic=0 if dynamic else None)
+
+    def number(inside, value):
+        return inside.const(np.array(value, kind))
+    from_shape = net.coin() or dynamic
+    if from_shape:
+        size = net.op("Gather", [net.op("Shape", [x]), net.const(np.array(0))], axis=0)
+        size = net.op("Cast", [size], to=code) if kind == np.int32 or net.coin() else size
+    elif net.coin(0.2):  # the run decides
+        size = net.op("Cast", [net.input(integers=(0, steps))], to=code)
+    else:
+        size = number(net, steps)
+    # Trips see the numbers first, first + by, ...; the last one of `size` that they may see is size - 1.
+    cell = Cell(net, e, h)
+    states = [net.op("Identity", [net.input(batch, h)]) for _ in range(2 if cell.kind == "lstm" else 1)]
+    nb_states = len(states)
+    first = net.op("Sub", [size, number(net, 1)]) if down else number(net, net.pick(0, 0, 0, 0, 0, 1))
+    states.append(first)
+    carries_end = net.coin(0.4)
+    if carries_end:
+        states.append(size)
+    has_other = net.coin()  # a counter of its own with a limit of its own
+    most = net.pick(2, steps, 2**31 - 1, 2**31 - 1, 2**31 - 1)
+    if has_other:
+        states.append(number(net, 0))
+    inside_names = [net.name("s") for _ in states]
+    how, joined_first = net.pick("less", "greater", "not_ge", "le", "not_gt"), net.coin()
+
+    def goes_on(g, at, end, other):
+        if down:
+            zero = number(g, 0)
+            c = {"less": lambda: g.op("Less", [number(g, -1), at]), "greater": lambda: g.op("Greater", [at, number(g, -1)]),
+                 "not_ge": lambda: g.op("Not", [g.op("Less", [at, zero])]),
+                 "le": lambda: g.op("LessOrEqual", [zero, at]), "not_gt": lambda: g.op("GreaterOrEqual", [at, zero])}[how]()
+        else:
+            c = {"less": lambda: g.op("Less", [at, end]), "greater": lambda: g.op("Greater", [end, at]),
+                 "not_ge": lambda: g.op("Not", [g.op("GreaterOrEqual", [at, end])]),
+                 "le": lambda: g.op("LessOrEqual", [g.op("Add", [at, number(g, 1)]), end]),
+                 "not_gt": lambda: g.op("Not", [g.op("Greater", [at, g.op("Sub", [end, number(g, 1)])])])}[how]()
+        if other:
+            less = g.op("Less", [other, number(g, most)])
+            c = g.op("And", [less, c] if joined_first else [c, less])
+        return c
+    body = Net(net.rng, net)
+    i, go = net.name("i"), net.name("go")
+    at = inside_names[nb_states]
+    end = inside_names[nb_states + 1] if carries_end else size
+    other = inside_names[-1] if has_other else None
+    x_t = body.op("Gather", [x, at], axis=0)
+    nexts = cell.step(body, x_t, inside_names[:nb_states])
+    stacks = [nexts[0]] if net.coin(0.7) else []
+    next_at = body.op("Sub" if down else "Add", [at, number(body, by)])
+    nexts.append(next_at)
+    if carries_end:
+        nexts.append(body.op("Identity", [end]))
+    if has_other:
+        nexts.append(body.op("Add", [other, number(body, 1)]))
+    on = goes_on(body, next_at, end, nexts[-1] if has_other else None)
+    if net.coin(0.3):
+        on = body.op("And", [on, go])
+    on = body.op("Identity", [on])
+    nexts, stacks = [body.op("Identity", [v]) for v in nexts], [body.op("Identity", [v]) for v in stacks]
+    lift(net, body)
+    types = [F] * nb_states + [code] * (len(states) - nb_states)
+    shapes = [[batch, h]] * nb_states + [[]] * (len(states) - nb_states)
+    infos = [value_info(n, t, d) for n, t, d in zip(inside_names, types, shapes)]
+    next_infos = [value_info(n, t, d) for n, t, d in zip(nexts, types, shapes)]
+    g = graph(body, [value_info(i, I64, []), value_info(go, B, [])] + infos,
+              [value_info(on, B, [])] + next_infos + [value_info(v, F, [batch, h]) for v in stacks])
+    start = goes_on(net, first, size, states[-1] if has_other else None)
+    trips = net.pick("", net.const(np.array(2**63 - 1)), net.const(np.array(steps)), net.op("Cast", [size], to=I64))
+    outs = [net.name() for _ in states + stacks]
+    net.op("Loop", [trips, start] + states, outs, body=g)
+    return outs[:nb_states] + outs[len(states):]
+
+
 # ---- loops, scans, conditionals
 
 
@@ -495,7 +583,7 @@ def control(net):
 def model_of(seed):
     rng = np.random.default_rng(seed)
     net = Net(rng)
-    kind = net.pick(recurrent, unrolled, masked, control)
+    kind = net.pick(recurrent, unrolled, masked, control, counted)
     outputs = [net.op("Identity", [v]) for v in kind(net)]
     g = helper.make_graph(net.nodes, "g", net.inputs,
                           [helper.make_empty_tensor_value_info(v) for v in outputs], net.inits)
@@ -503,11 +591,11 @@ def model_of(seed):
         o.type.tensor_type.elem_type = F
     model = helper.make_model(g, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
-    return kind.__name__, model, net.feeds
+    return kind.__name__, model, net.feeds, net.shapes
 
 
 def run(trtexec, seed, folder):
-    kind, model, feeds = model_of(seed)
+    kind, model, feeds, shapes = model_of(seed)
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     options = onnxruntime.SessionOptions()
@@ -526,6 +614,8 @@ def run(trtexec, seed, folder):
     command = [trtexec, f"--onnx={path}", f"--loadInputsFrom={folder}", f"--compare={folder}", "--iterations=1",
                "--warmUp=0", "--duration=0", "--avgRuns=1", "--compareAtol=1e-4", "--compareRtol=1e-3",
                "--compareCosine=0.9999", "--verbose"]
+    for i, flag in enumerate(("--minShapes", "--optShapes", "--maxShapes") if shapes else ()):
+        command.append(flag + "=" + ",".join(f"{name}:{'x'.join(map(str, s[i]))}" for name, s in shapes.items()))
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 #include "ops/activation/op.h"
 #include "ops/loop/op.h"
 #include "ops/topk/op.h"
+#include "ops/unary/op.h"
 #include "pass_test.h"
 
 namespace tw::test {
@@ -93,9 +94,9 @@ TEST(RemoveDead, UnusedCaptureOfALoop)
     ir::Value* x = condition.input("x", {}, DataType::kBool);
     condition.input("unused", ir::shapeOf({3}));
     condition.output(x);
-    body.input("x", {}, DataType::kBool);
+    ir::Value* going = body.input("x", {}, DataType::kBool);
     body.input("unused", ir::shapeOf({3}));
-    body.output(body.constant("stop", {}, {0}, DataType::kBool));
+    body.output(body.add(ops::unary::def(), ops::unary::Attrs(ops::unary::Operation::kNot), {going}, "stop"));
     ops::loop::Attrs a;
     a.carried = 1;
     ir::Value* start = outer.input("start", {}, DataType::kBool);

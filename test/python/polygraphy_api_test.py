@@ -87,7 +87,8 @@ def test_calibrator(seed, base, kind, tmp_path):
             yield {"input": cuda.DeviceArray(x.shape, x.dtype).copy_from(x) if kind == "device" else x}
 
     def runner():
-        calibrator = Calibrator(data_loader=data(), cache=str(path), BaseClass=getattr(trt, base), batch_size=net.batch)
+        legacy = {"quantile": 0.9999, "regression_cutoff": 1.0} if "Legacy" in base else {}
+        calibrator = Calibrator(data_loader=data(), cache=str(path), BaseClass=getattr(trt, base), batch_size=net.batch, **legacy)
         return TrtRunner(EngineFromNetwork(NetworkFromOnnxBytes(net.model), CreateConfig(int8=True, calibrator=calibrator)))
 
     answers = []
@@ -166,7 +167,7 @@ def test_outputs_precisions_types_and_formats(seed, tmp_path):
     names = [network.get_layer(i).name for i in range(network.num_layers)]
     chosen = {str(n): trt.float16 for n in net.random.permutation(names)[:3]}
     fitting = {n: t for n, t in chosen.items() if network.get_layer(names.index(n)).type in (trt.LayerType.CONVOLUTION, trt.LayerType.ACTIVATION)}
-    options = CreateConfig(fp16=True, precision_constraints="obey", direct_io=True)
+    options = CreateConfig(fp16=True, precision_constraints="prefer", direct_io=True)
     changed = SetTensorFormats(
         SetTensorDatatypes(SetLayerPrecisions(load, fitting), {"input": trt.float16, "prob": trt.float32}),
         {"input": [trt.TensorFormat.LINEAR], "prob": [trt.TensorFormat.LINEAR]},
@@ -175,9 +176,13 @@ def test_outputs_precisions_types_and_formats(seed, tmp_path):
     with TrtRunner(saved) as runner:
         meta = runner.get_input_metadata()
         assert meta["input"].dtype == np.float16
-        close(np.array(runner.infer({"input": x.astype(np.float16)})["prob"]), net.net.answer(x), 2e-2)
+        expected = net.net.answer(x)
+        assert np.ptp(expected) > 0.1
+        np.testing.assert_allclose(np.array(runner.infer({"input": x.astype(np.float16)})["prob"]), expected, atol=2e-2)
     with TrtRunner(EngineFromBytes(BytesFromPath(str(tmp_path / "half.plan")))) as runner:
-        close(np.array(runner.infer({"input": x.astype(np.float16)})["prob"]), net.net.answer(x), 2e-2)
+        expected = net.net.answer(x)
+        assert np.ptp(expected) > 0.1
+        np.testing.assert_allclose(np.array(runner.infer({"input": x.astype(np.float16)})["prob"]), expected, atol=2e-2)
 
 
 def outputs_of(data, names):
@@ -239,6 +244,12 @@ def load_config(config):
 """
 
 
+needs_surgeon = pytest.mark.skipif(
+    not (importlib.util.find_spec("onnx_graphsurgeon") and importlib.util.find_spec("sympy")),
+    reason="ONNX-GraphSurgeon or SymPy is not installed (PyPI: onnx-graphsurgeon, sympy)",
+)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tools")
@@ -261,17 +272,16 @@ RUNS = {
     "precisions": [["--fp16", "--precision-constraints", "prefer", "--layer-precisions", "node_of_pool:float32", "--atol=1e-2"]],
     "int8": [["--int8", "--calibration-cache", "i.cache", "--calibration-base-class", "IInt8MinMaxCalibrator", "--atol=0.1"]],
     "data": [["--data-loader-script", "script.py", "--iterations=2"]],
-    "ranges": [["--val-range", "input:[0,255]", "--seed", "7", "--warm-up=2", "--iterations=2", "--fail-fast", "--validate"]],
-    "formats": [["--direct-io", "--input-formats", "input:linear", "--tensor-datatypes", "input:float32"], ["--pool-limit", "workspace:64M"]],
-    "sources": [["--tactic-sources"], ["--tactic-sources", "cublas", "cudnn"], ["--engine-capability", "standard"], ["--sparse-weights"]],
+    "ranges": [["--val-range", "input:[0,255]", "--seed", "7", "--sequential-runners", "--warm-up=2", "--iterations=2", "--fail-fast", "--validate"]],
+    "formats": [["--direct-io", "--tensor-formats", "input:[linear]", "--tensor-datatypes", "input:float32"], ["--pool-limit", "workspace:64M"]],
+    "sources": [["--tactic-sources"], ["--tactic-sources", "cublas", "cudnn"], ["--sparse-weights"]],
 }
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_options_of_run(name, folder):
     for more in RUNS[name]:
-        formats = [o for o in more if o not in ("--input-formats", "input:linear")]
-        passes(folder, "run", "net.onnx", "--trt", "--onnxrt", *formats, word="PASSED")
+        passes(folder, "run", "net.onnx", "--trt", "--onnxrt", *more, word="PASSED")
 
 
 def test_scripts(folder):
@@ -284,16 +294,18 @@ def test_scripts(folder):
     passes(folder, "run", "net.onnx", "--trt", "--trt-config-script", "config.py", word="PASSED")
 
 
+@needs_surgeon
 def test_inspect(folder):
-    assert "fully supported" in passes(folder, "inspect", "capability", "net.onnx").lower()
-    unknown = onnx.load_from_string(Resnet(size=16).model())
+    # Without partitions it asks errors for what 8.5 has not.
+    assert "fully supported" in passes(folder, "inspect", "capability", "--with-partitioning", "net.onnx").lower()
+    unknown = onnx.shape_inference.infer_shapes(onnx.load_from_string(Resnet(size=16).model()))
     unknown.graph.node[2].op_type = unknown.graph.node[2].name = "NobodysOp"
     unknown.graph.node[2].domain = "nobody"
     unknown.opset_import.append(onnx.helper.make_opsetid("nobody", 1))
     onnx.save(unknown, folder / "unknown.onnx")
-    assert "NobodysOp" in passes(folder, "inspect", "capability", "unknown.onnx", "-o", "parts")
+    assert "NobodysOp" in passes(folder, "inspect", "capability", "--with-partitioning", "unknown.onnx", "-o", "parts")
     passes(folder, "run", "net.onnx", "--trt", "--save-tactics", "tactics.json")
-    assert "conv" in passes(folder, "inspect", "tactics", "tactics.json").lower()
+    assert "Tactic:" in passes(folder, "inspect", "tactics", "tactics.json")
     passes(folder, "run", "net.onnx", "--trt", "--save-inputs", "i.json", "--save-outputs", "o.json")
     assert "prob" in passes(folder, "inspect", "data", "o.json", "--all", "--show-values")
     passes(folder, "inspect", "sparsity", "net.onnx")
@@ -302,6 +314,7 @@ def test_inspect(folder):
     assert "input" in text and "Tactic" in text
 
 
+@needs_surgeon
 def test_surgeon_and_data(folder):
     passes(folder, "surgeon", "sanitize", "net.onnx", "--fold-constants", "-o", "folded.onnx")
     passes(folder, "run", "folded.onnx", "--trt", "--onnxrt", word="PASSED")
@@ -310,15 +323,15 @@ def test_surgeon_and_data(folder):
     passes(folder, "surgeon", "insert", "net.onnx", "--inputs", "mean", "--outputs", "mean", "--op", "Sigmoid", "-o", "more.onnx")
     passes(folder, "run", "more.onnx", "--trt", "--onnxrt", word="PASSED")
     passes(folder, "run", "net.onnx", "--onnxrt", "--save-inputs", "a.json", "--save-outputs", "b.json", "--onnx-outputs", "mean")
-    passes(folder, "data", "to-input", "a.json", "b.json", "-o", "merged.json")
+    passes(folder, "data", "merge", "a.json", "b.json", "-o", "merged.json")
     passes(folder, "check", "lint", "net.onnx", "-o", "lint.json")
     assert json.loads((folder / "lint.json").read_text())
 
 
+@needs_surgeon
 def test_debug(folder):
     passes(folder, "debug", "build", "net.onnx", "--until=2", "--save-tactics", "replay.json", "--artifacts", "replay.json", "--check", "true", word="2/2")
     # A check that fails as long as a node is there: reduce finds the smallest model that has it.
-    check = ["--check", "polygraphy", "inspect", "model", "polygraphy_debug.onnx", "--fail-regex", "GlobalAveragePool", "--show", "layers"]
     check = ["--check", "sh", "-c", "! grep -qa GlobalAveragePool polygraphy_debug.onnx"]
     passes(folder, "debug", "reduce", "net.onnx", "-o", "small.onnx", "--mode=bisect", *check)
     left = [n.op_type for n in onnx.load(folder / "small.onnx").graph.node]

@@ -134,9 +134,10 @@ def test_profiler_and_inspector_name_the_same_layers(seed, detail):
     inspector = engine.create_engine_inspector()
     inspector.execution_context = context
     whole = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
-    assert len(whole["Layers"]) == engine.num_layers
     if detail == "NONE":
+        assert not whole.get("Layers")
         return
+    assert len(whole["Layers"]) == engine.num_layers
     names = [layer["Name"] if isinstance(layer, dict) else layer for layer in whole["Layers"]]
     assert sorted(names) == sorted(times.times)
     for i, name in enumerate(names):
@@ -271,7 +272,8 @@ def test_each_object_tells_its_recorder(seed):
     told("runtime", "")
     engine = runtime.deserialize_cuda_engine(plan)
     engine.error_recorder = errors["engine"]
-    assert engine.get_tensor_shape("nobody") is None or len(engine.get_tensor_shape("nobody")) <= 1
+    with pytest.raises(ValueError):
+        len(engine.get_tensor_shape("nobody"))  # of rank -1, as in C++
     told("engine", "nobody")
     context = engine.create_execution_context()
     context.error_recorder = errors["context"]
@@ -305,7 +307,7 @@ def unpacked(x, channels):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("form, lanes", [("LINEAR", 1), ("CHW4", 4), ("CHW32", 32)])
 def test_int8_inputs_and_outputs(seed, form, lanes):
-    """Formats without reformats: the caller gives quantized tensors in the layout that it asked for."""
+    """The caller gives quantized tensors in the layout that it asked for. Without reformats the CPU has linear ones alone."""
     r = np.random.default_rng(seed)
     n, c, k, size = int(r.integers(1, 4)), int(r.integers(1, 40)), int(r.integers(1, 40)), int(r.integers(3, 9))
     scale_x, scale_y = 0.05, 0.1
@@ -322,8 +324,9 @@ def test_int8_inputs_and_outputs(seed, form, lanes):
         tensor.dtype = trt.int8
         tensor.allowed_formats = 1 << int(getattr(trt.TensorFormat, form))
         assert tensor.set_dynamic_range(-127 * scale, 127 * scale) and tensor.dynamic_range == pytest.approx((-127 * scale, 127 * scale))
-    for flag in (trt.BuilderFlag.INT8, trt.BuilderFlag.DIRECT_IO):
-        config.set_flag(flag)
+    config.set_flag(trt.BuilderFlag.INT8)
+    if form == "LINEAR":
+        config.set_flag(trt.BuilderFlag.DIRECT_IO)
     engine = engine_of(builder, network, config)
     for name in "xy":
         assert engine.get_tensor_dtype(name) == trt.int8 and engine.get_tensor_format(name) == getattr(trt.TensorFormat, form)

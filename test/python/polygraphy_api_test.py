@@ -48,7 +48,7 @@ from polygraphy.common import TensorMetadata  # noqa: E402
 from polygraphy.exception import PolygraphyException  # noqa: E402
 
 from models import Resnet, close  # noqa: E402
-from polygraphy_test import polygraphy  # noqa: E402
+from polygraphy_test import REFUSED, models, polygraphy, run_model  # noqa: E402
 
 SEEDS = [int(os.environ.get("TW_SEED", 0)) + i for i in range(2)]
 
@@ -338,3 +338,10 @@ def test_debug(folder):
     assert "GlobalAveragePool" in left and len(left) < 8
     text = passes(folder, "debug", "precision", "net.onnx", "--fp16", "-p", "float32", "--mode=bisect", "--check", "true")
     assert "PASSED" in text
+
+
+@pytest.mark.parametrize("name", models())
+def test_all_outputs_of_a_model(name, tmp_path):
+    """Every tensor as an output leaves the model's own as they are."""
+    good, text = run_model(name, tmp_path, "--trt-outputs", "mark", "all")
+    assert (not good and REFUSED[name] in text) if name in REFUSED else good, text[-3000:]

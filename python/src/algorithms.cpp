@@ -89,9 +89,11 @@ public:
     int32_t selectAlgorithms(IAlgorithmContext const& context, IAlgorithm const* const* choices, int32_t count,
                              int32_t* selection) noexcept override
     {
-        return withPython("select_algorithms", 0, [&] {
+        // Not 0, with which a build may go on: who picks and fails has not agreed to any.
+        constexpr int32_t kFailed = -1;
+        return withPython("select_algorithms", kFailed, [&] {
             return callRequired<IAlgorithmSelector>(
-                *this, "select_algorithms", int32_t(0),
+                *this, "select_algorithms", kFailed,
                 [&](nb::object const& chosen) {
                     auto const indices = nb::cast<std::vector<int32_t>>(chosen);
                     if (indices.size() > size_t(count))

@@ -334,7 +334,8 @@ def test_algorithm_selector(raised):
         raised.clear()
         builder, network, config = convolution(QUIET)
         config.algorithm_selector = bad
-        builder.build_serialized_network(network, config)
+        assert builder.build_serialized_network(network, config) is None
+        assert bool(raised) == isinstance(bad, Raises)  # a list that is too long is refused without one
 
 
 def calibrator(base, **extra):

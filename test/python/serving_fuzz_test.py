@@ -98,6 +98,63 @@ def test_fuzz_of_the_port(server):
     assert server.core.held == 0
 
 
+def grpc_seeds(rpc):
+    """{method: messages that its call takes}."""
+    from google.protobuf import json_format, message_factory
+
+    whole = {"model_name": "scale", "id": "q", "parameters": {"timeout": {"int64_param": 5}}, "outputs": [{"name": "y"}]}
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1, 5]}
+    region = {"shared_memory_region": {"string_param": "r"}, "shared_memory_byte_size": {"int64_param": 20}}
+    inputs = [{**tensor, "contents": {"fp32_contents": [1, 2, 3, 4, 5]}}, {**tensor, "parameters": region}]
+    raw = {**whole, "inputs": [tensor], "raw_input_contents": ["AACAPwAAgD8AAIA/AACAPwAAgD8="]}
+    infer_seeds = [{**whole, "inputs": [each]} for each in inputs] + [raw]
+    named, result = {"name": "scale", "version": "1"}, {}
+    for method in rpc._service().methods:
+        kind, seeds = message_factory.GetMessageClass(method.input_type), [{}]
+        if "Infer" in method.name:
+            seeds = infer_seeds
+        elif "SharedMemory" in method.name:
+            seeds = [{"name": "r", "key": "/nobody", "offset": 3, "byte_size": 20}]
+        elif "name" in kind.DESCRIPTOR.fields_by_name:
+            seeds = [named]
+        result[method.name] = [
+            json_format.ParseDict(seed, kind(), ignore_unknown_fields=True).SerializeToString() for seed in seeds
+        ]
+    return kind.DESCRIPTOR.file.services_by_name["GRPCInferenceService"].full_name, result
+
+
+def test_fuzz_of_messages(server):
+    """Messages that are none, or say what no client would: an answer or a status of the client's fault."""
+    grpc = pytest.importorskip("grpc", reason="SKIP: grpcio is not installed (tensorwright[serve])")
+    from tensorwright.serve import rpc
+
+    rng = random.Random(SEED)
+    service, seeds = grpc_seeds(rpc)
+    faults = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}
+    answered = refused = 0
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc}") as channel:
+        calls = {name: channel.unary_unary(f"/{service}/{name}") for name in seeds if "Stream" not in name}
+        stream = channel.stream_stream(f"/{service}/ModelStreamInfer")
+        for i in range(COUNT // 4):
+            name = rng.choice(["ModelInfer"] * 5 + sorted(seeds))
+            data = bytearray(rng.choice(seeds[name]))
+            for _ in range(rng.randint(0, 4)):
+                at = rng.randrange(len(data) + 1)
+                data[at : at + rng.randint(0, 3)] = rng.choice([rng.randbytes(rng.randint(0, 3)), b"\xff" * 10, b""])
+            try:
+                if name in calls:
+                    calls[name](bytes(data), timeout=30)
+                else:
+                    assert len(list(stream(iter([bytes(data)] * 3), timeout=30))) == 3
+                answered += 1
+            except grpc.RpcError as error:
+                refused += 1
+                assert error.code() not in faults, f"TW_SEED={SEED}: message {i} of {name} {bytes(data)!r}: {error}"
+    assert answered > COUNT // 100 and refused > COUNT // 100
+    status, value = infer(server, "scale", {"inputs": [X]})
+    assert status == 200 and value["outputs"][0]["data"] == [3, 5, 7, 9, 11] and server.core.held == 0
+
+
 def test_clients_at_random(tmp_path):
     """Threads that send right, wrong and unfinished requests of any size, while plans change: every answer is right, nothing stays held."""
     (tmp_path / "a.plan").write_bytes(affine(2, 1))

@@ -64,6 +64,11 @@ for turn in range(2):
             sys.modules[name].checker.check_model(sys.modules[name].load(path))
         elif name == "torch":
             sys.modules[name].ones(3).sum()
+        elif name == "tensorflow":
+            y = sys.modules[name].function(lambda x: x * 2.0 + 1.0)(x)
+            example = sys.modules[name].train.Example
+            assert example.FromString(example().SerializeToString()) == example()
+            np.testing.assert_allclose(y.numpy(), x * 2 + 1, rtol=1e-6)
     for y in answers:
         np.testing.assert_allclose(y, answers[0], rtol=1e-4, atol=1e-5)
 foreign = [l for l in open("/proc/self/maps") if "protobuf" in l and "tensorwright-protobuf" not in l and "/lib/" in l]
@@ -71,6 +76,16 @@ assert "global" in order or not foreign, foreign
 assert any("tensorwright-protobuf-lite" in l for l in open("/proc/self/maps"))
 print("beside", *order)
 """
+
+
+def orders(names):
+    """Orders in which tensorwright and these are imported: all where they are few; else each first once, forwards and backwards, and each
+    alone before and after it, as torch and tensorflow take seconds."""
+    names = ["tensorwright", *names]
+    if len(names) <= 4:
+        return list(itertools.permutations(names))
+    both = [row[at:] + row[:at] for row in (names, names[::-1]) for at in range(len(names))]
+    return both + [pair for name in names[1:] for pair in ((name, names[0]), (names[0], name))]
 
 
 def run(*command, **extra):
@@ -134,15 +149,12 @@ def main():
             names = bundle.said_by("nm", "-D", path).split()
             foreign = [n for n in names if "google8protobuf" in n and not n.startswith(bundle.OWN_SYMBOL)]
             assert not foreign, (path, foreign[:3])
-        beside = ["global", *(name for name in ("onnx", "onnxruntime", "torch") if importlib.util.find_spec(name))]
-        for other in itertools.permutations(beside):
-            for at in range(len(other) + 1):
-                order = [*other[:at], "tensorwright", *other[at:]]
-                if len(beside) < 4 or at in (0, len(other)):  # with torch first or last: its import takes seconds
-                    run(sys.executable, "-c", BESIDE, folder / "model.onnx", *order, env=environment, cwd=folder)
-        for name in ("onnx", "onnxruntime"):
-            if name in beside:
-                run(sys.executable, "-c", BESIDE, folder / "model.onnx", name, "tensorwright", env=environment, cwd=folder)
+        others = ("onnx", "onnxruntime", "torch", "tensorflow")
+        beside = [name for name in others if importlib.util.find_spec(name)]
+        for name in sorted(set(others) - set(beside)):
+            print(f"beside {name}: left out, as {sys.executable} has none")
+        for order in orders(["global", *beside]) + ([(name, "tensorwright") for name in beside]):
+            run(sys.executable, "-c", BESIDE, folder / "model.onnx", *order, env=environment, cwd=folder)
         (folder / "program.cpp").write_text(PROGRAM)
         run(
             "c++",

@@ -74,7 +74,7 @@ void int8Cases(CaseList& list)
     for (FusedKind kind : {FusedKind::kGeluErf, FusedKind::kGeluTanh}) {
         std::string const curve = kind == FusedKind::kGeluErf ? "gelu_erf" : "gelu_tanh";
         add("many_rows_" + curve, Attrs(kNone, kTranspose), {x({1100, 272}), w({400, 272})},
-            {.f = kind, .outputScale = true}, {1100, 400}, 400);
+            {.f = FusedActivation(kind), .outputScale = true}, {1100, 400}, 400);
         // All along the curve, in steps of a usual size and in tiny ones: sums are -128 .. 127.
         std::vector<double> rows(256 * 16), columns(32 * 16), scales;
         for (int i = 0; i < 256; ++i)
@@ -84,9 +84,9 @@ void int8Cases(CaseList& list)
             scales.push_back(0.002 * (i + 1));
         }
         for (double steps : {20., 1e3, 1e5}) {
-            Attrs a(kNone, kTranspose, kind);
+            Attrs a(kNone, kTranspose, FusedActivation(kind));
             a.epilogue.outputType = int32_t(kInt8);
-            list.add("int8_" + curve + "_in_steps_of_1/" + std::to_string(int(steps)), std::move(a),
+            list.add("int8_" + curve + "_" + std::to_string(int(steps)) + "_steps", std::move(a),
                      {input(kInt8, {256, 16}, rows), constant(kInt8, {32, 16}, columns), none, none, none, none,
                       number(scales), none, number({steps})});
         }

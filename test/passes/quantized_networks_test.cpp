@@ -182,7 +182,7 @@ TEST(QuantizedNetworks, EncoderLayer)
     EXPECT_EQ(sums(m.g), (Names{"i8 to f16", "i8 to f16", "i8 to i8", "i8 to f16"}));
     EXPECT_EQ(nodesOf(m.g),
               "in.q:quantize, query + key + value + query.bias + key.bias + value.bias:matrix_multiply, "
-              "scores + softmax + context:attention, context.q.q:quantize, "
+              "scores + softmax + context + context.q.q:attention, "
               "x [f16]:identity, out + out.bias + out.sum:matrix_multiply, norm1 + norm1.q.q:layer_norm, "
               "up + up.bias + relu + up.q.q:matrix_multiply, down + down.bias + down.sum:matrix_multiply, "
               "norm2:layer_norm, y [f32]:identity");

@@ -71,7 +71,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
         i64 const at = ((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d;
         T const y = store<T>(p.columns == 0 ? 0.0f : result / s);
         if constexpr (kIntegers)
-            static_cast<i8*>(p.y)[at] = store<i8>(stepsOf(load<float>(y), *p.step));
+            static_cast<i8*>(p.y)[at] = store<i8>(Steps(*p.step)(load<float>(y)));
         else
             static_cast<T*>(p.y)[at] = y;
     }

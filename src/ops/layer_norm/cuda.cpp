@@ -35,7 +35,7 @@ private:
     Attrs const& attrs_;
 };
 
-constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 3, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 4, makeKernels<PlainKernels>};
 
 } // namespace
 

@@ -107,6 +107,6 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 } // namespace
 
-constinit CudaTactic const kRows{"layer_norm_any_rows_cuda", 4, generate, supports, configs, withPixels};
+constinit CudaTactic const kRows{"layer_norm_any_rows_cuda", 5, generate, supports, configs, withPixels};
 
 } // namespace tw::ops::layer_norm

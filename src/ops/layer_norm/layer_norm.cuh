@@ -27,16 +27,9 @@ TW_INLINE T finished(float normal, float gamma, float beta)
     return store<T>(activate(v));
 }
 
-TW_INLINE float stepOf(Tensors const& p)
+TW_INLINE Steps stepsOf(Tensors const& p)
 {
-    if constexpr (kIntegers)
-        return __ldg(p.scale);
-    else
-        return 1;
-}
-TW_INLINE i8 integerOf(T y, float step)
-{
-    return store<i8>(stepsOf(load<float>(y), step));
+    return Steps(kIntegers ? __ldg(p.scale) : 1.0f);
 }
 
 } // namespace tw::ops::layer_norm

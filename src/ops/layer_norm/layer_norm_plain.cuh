@@ -25,7 +25,7 @@ TW_KERNEL layer_norm(const __grid_constant__ AnyParams p)
         float const v = load<float>(x[place[0]]) - mean;
         squares += v * v;
     }
-    float const step = stepOf(p);
+    Steps const steps = stepsOf(p);
     float const scale = scaleOf(blockReduce(squares, 0.0f, scratch, sum), float(p.n));
     for (idx i = threadIdx.x; i < p.n; i += blockDim.x) {
         locate<8>(p.within, i, place);
@@ -36,7 +36,7 @@ TW_KERNEL layer_norm(const __grid_constant__ AnyParams p)
         if constexpr (kFloats)
             static_cast<T*>(p.y)[set[0] + place[0]] = y;
         if constexpr (kIntegers)
-            static_cast<i8*>(p.integers)[set[0] + place[0]] = integerOf(y, step);
+            static_cast<i8*>(p.integers)[set[0] + place[0]] = store<i8>(steps(load<float>(y)));
     }
 }
 

@@ -4,6 +4,7 @@
 //   int kRow, kThreads, kWidth, kPacks; bool kEarly, and what row_weights.cuh wants
 #pragma once
 
+#include "kernels/cuda/common/bytes.cuh"
 #include "ops/layer_norm/row_weights.cuh"
 
 namespace tw::ops::layer_norm {
@@ -69,7 +70,7 @@ TW_INLINE void rows(RowParams const& p)
                 squares += v[i][j] * v[i][j];
             }
     float const scale = scaleOf(total(squares), float(p.n));
-    float const step = stepOf(p);
+    Steps const steps = stepsOf(p);
     auto* const to = reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + i64(row) * p.yPitch);
     auto* const integers = reinterpret_cast<Pack<i8, V>*>(static_cast<i8*>(p.integers) + i64(row) * p.yPitch);
 #pragma unroll
@@ -83,9 +84,18 @@ TW_INLINE void rows(RowParams const& p)
                 to[i * kRow + lane] = y;
             if constexpr (kIntegers) {
                 Pack<i8, V> q;
+                if constexpr (V % 2 == 0) {
 #pragma unroll
-                for (int j = 0; j < V; ++j)
-                    q.v[j] = integerOf(y.v[j], step);
+                    for (int j = 0; j < V; j += 2) {
+                        u32 const bytes = toBytes(steps(load<float>(y.v[j])), steps(load<float>(y.v[j + 1])));
+                        q.v[j] = i8(bytes);
+                        q.v[j + 1] = i8(bytes >> 8);
+                    }
+                } else {
+#pragma unroll
+                    for (int j = 0; j < V; ++j)
+                        q.v[j] = store<i8>(steps(load<float>(y.v[j])));
+                }
                 integers[i * kRow + lane] = q;
             }
         }

@@ -86,7 +86,7 @@ void int8Cases(CaseList& list)
         for (double steps : {20., 1e3, 1e5}) {
             Attrs a(kNone, kTranspose, FusedActivation(kind));
             a.epilogue.outputType = int32_t(kInt8);
-            list.add("int8_" + curve + "_in_steps_of_1/" + std::to_string(int(steps)), std::move(a),
+            list.add("int8_" + curve + "_" + std::to_string(int(steps)) + "_steps", std::move(a),
                      {input(kInt8, {256, 16}, rows), constant(kInt8, {32, 16}, columns), none, none, none, none,
                       number(scales), none, number({steps})});
         }

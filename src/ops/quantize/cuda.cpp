@@ -18,7 +18,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
     return pointwiseKernels(p, {"quantize",
                                 {0, 1},
                                 cuda::include("kernels/cuda/common/steps.cuh") +
-                                    "TW_INLINE float apply(float x, float scale) { return stepsOf(x, scale); }\n",
+                                    "TW_INLINE float apply(float x, float scale) { return Steps(scale)(x); }\n",
                                 views});
 }
 
@@ -79,8 +79,8 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
 }
 
 constexpr CudaTactic kPixels{
-    "quantize_any_planes_to_pixels_cuda", 2, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
-constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 3, generate, nullptr, nullptr, formats};
+    "quantize_any_planes_to_pixels_cuda", 3, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
+constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -26,7 +26,7 @@ TW_KERNEL quantize_pixels(const __grid_constant__ PixelsParams p)
     for (int k = 0; k < 16; ++k) {
         y.v[k] = 0;
         if (k < left)
-            y.v[k] = store<i8>(stepsOf(load<float>(x[k * pixels]), __ldg(p.scale + (c0 + k) * p.scaleStep)));
+            y.v[k] = store<i8>(Steps(__ldg(p.scale + (c0 + k) * p.scaleStep))(load<float>(x[k * pixels])));
     }
     *reinterpret_cast<Pack<i8, 16>*>(static_cast<i8*>(p.y) + (i64(image) * pixels + pixel) * p.pixelY + c0) = y;
 }

@@ -23,21 +23,21 @@ template <bool IS_INTEGER>
 using ResultOf = typename ResultType<IS_INTEGER>::Type;
 
 template <bool IS_INTEGER>
-TW_INLINE float stepOf(float const* step)
+TW_INLINE Steps stepsOf(float const* step)
 {
     if constexpr (IS_INTEGER)
-        return __ldg(step);
+        return Steps(__ldg(step));
     else
-        return 1;
+        return Steps(1);
 }
-TW_INLINE void storeResults(u32 at, float low, float high, float, f16)
+TW_INLINE void storeResults(u32 at, float low, float high, Steps const&, f16)
 {
     storeShared(at, packHalves(low, high));
 }
-TW_INLINE void storeResults(u32 at, float low, float high, float step, i8)
+TW_INLINE void storeResults(u32 at, float low, float high, Steps const& steps, i8)
 {
     u32 const halves = packHalves(low, high);
-    u16 const bytes = u16(toBytes(stepsOf(lowHalf(halves), step), stepsOf(highHalf(halves), step)));
+    u16 const bytes = u16(toBytes(steps(lowHalf(halves)), steps(highHalf(halves))));
     asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(bytes) : "memory");
 }
 

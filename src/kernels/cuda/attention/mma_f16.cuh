@@ -130,14 +130,14 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     // The warp's own rows of q hold its result on the way out.
     u32 const own = sharedQ + warp * 16 * PITCH;
     using Result = ResultOf<INTEGERS>;
-    float const step = stepOf<INTEGERS>(a.step);
+    Steps const inSteps = stepsOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
 #pragma unroll
         for (int d = 0; d < DV / 8; ++d)
             storeResults(own + (g + h * 8) * PITCH + (d * 8 + t * 2) * int(sizeof(Result)), out[d][h * 2] * scale,
-                         out[d][h * 2 + 1] * scale, step, Result());
+                         out[d][h * 2 + 1] * scale, inSteps, Result());
     }
     __syncwarp();
     Result* const y = reinterpret_cast<Result*>(a.y) + batch * a.yStride.batch + head * a.yStride.head;

@@ -231,7 +231,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         u32 const own = base + warp * 2048;
         using Result = ResultOf<INTEGERS>;
         Result* const y = reinterpret_cast<Result*>(a.y) + batch * a.yStride.batch + head * a.yStride.head;
-        float const step = stepOf<INTEGERS>(a.step);
+        Steps const inSteps = stepsOf<INTEGERS>(a.step);
         // 16 bytes of a row of 64 results; units are turned round so that rows begin in different banks.
         constexpr int UNITS = 4 * int(sizeof(Result)), UNIT_COLUMNS = 64 / UNITS;
         auto unitAt = [&](int r, int u) { return own + (r * UNITS + (u ^ (r / (8 / UNITS) & (UNITS - 1)))) * 16; };
@@ -243,7 +243,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
                 for (int h = 0; h < 2; ++h) {
                     int const at = half * 32 + u * 4 + h * 2, byte = (u * 8 + t * 2) * int(sizeof(Result));
                     storeResults(unitAt(g + h * 8, byte / 16) + byte % 16, out[at] * scale[h], out[at + 1] * scale[h],
-                                 step, Result());
+                                 inSteps, Result());
                 }
             __syncwarp();
 #pragma unroll

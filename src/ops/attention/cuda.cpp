@@ -20,7 +20,9 @@ CudaSource sourceOf(Problem const& problem)
     out.names = {"attention"};
     out.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kThreads", kThreads) +
                cuda::number("kScale", float(a.scale)) + cuda::number("kFill", float(a.fill)) +
-               cuda::flag("kKeepInverted", a.keepInverted) + cuda::include("ops/attention/attention.cuh");
+               cuda::number("kScoreStep", float(a.scoreStep)) + cuda::number("kSumStep", float(a.sumStep)) +
+               cuda::number("kWeightStep", float(a.weightStep)) + cuda::flag("kKeepInverted", a.keepInverted) +
+               cuda::include("ops/attention/attention.cuh");
     return out;
 }
 
@@ -69,7 +71,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 2, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
 
 } // namespace
 

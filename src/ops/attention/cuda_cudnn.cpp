@@ -143,6 +143,8 @@ Support supportsProblem(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     if (Support const s = supportsFused(p, DataType::kHalf); !s.ok)
         return s;
+    if (a.roundsScores() || a.weightStep > 0)
+        return Support::no("rounds neither scores nor weights");
     constexpr int64_t kMostSize = 128, kUnit = 8;
     if (a.size != a.valueSize || a.size % kUnit != 0 || a.size > kMostSize)
         return Support::no(

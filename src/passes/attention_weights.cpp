@@ -5,6 +5,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"

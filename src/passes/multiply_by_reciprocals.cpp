@@ -5,8 +5,9 @@
 // -14 to 14, which FP16 has both ways.
 // Expects Form::kFused. Stands behind the fusions that know quotients by their spelling, before fuse_pointwise. Leaves alone:
 // integers, constants that refit reaches, products of which an element would be no power of two.
-#include <cmath>
+#include <optional>
 
+#include "base/power_of_two.h"
 #include "ops/elementwise/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -38,6 +39,7 @@ std::optional<Tensor> reciprocalsOf(ir::Value const& v)
 
 } // namespace
 
+Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx);
 Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx)
 {
     bool changed = false;

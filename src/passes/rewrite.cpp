@@ -2,7 +2,6 @@
 #include "passes/rewrite.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ir/op_def.h"
 
@@ -128,12 +127,6 @@ bool allEqual(ir::Value const* v, double wanted)
         if (!(t.get(i) == wanted))
             return false;
     return true;
-}
-
-bool isPowerOfTwo(double x, int mostExponent)
-{
-    int exponent = 0;
-    return std::fabs(std::frexp(x, &exponent)) == 0.5 && std::abs(exponent - 1) <= mostExponent;
 }
 
 bool refitReaches(ir::Value const& v)

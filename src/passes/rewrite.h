@@ -40,8 +40,6 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
 TensorRef constantOf(ir::Value const* v);
 // Whether all elements of a constant are `wanted`; true for a value that is not there.
 bool allEqual(ir::Value const* v, double wanted);
-// Whether x is 2^e or -2^e with |e| at most so large: to divide by it is to multiply by 1 / x.
-bool isPowerOfTwo(double x, int mostExponent);
 // A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches
 // no longer: recipe/recipes.h.)
 bool refitReaches(ir::Value const& v);

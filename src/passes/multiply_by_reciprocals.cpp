@@ -39,7 +39,6 @@ std::optional<Tensor> reciprocalsOf(ir::Value const& v)
 
 } // namespace
 
-Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx);
 Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx)
 {
     bool changed = false;

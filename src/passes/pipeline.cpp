@@ -10,7 +10,6 @@
 
 namespace tw::passes {
 
-Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx);
 std::vector<Pass> const& pipeline()
 {
     using ir::Form;

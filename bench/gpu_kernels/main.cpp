@@ -116,8 +116,12 @@ int runAll(std::vector<Case> const& cases, std::string const& folder)
 
 int main(int argc, char** argv)
 {
-    if (argc < 3 || (std::strcmp(argv[1], "--compile") && std::strcmp(argv[1], "--run"))) {
-        std::printf("usage: gpu_kernels --compile|--run FOLDER [word]\n");
+    int share = 0, shares = 1;
+    bool const isCall = argc >= 3 && (!std::strcmp(argv[1], "--compile") || !std::strcmp(argv[1], "--run"));
+    if (!isCall || argc > 5 ||
+        (argc == 5 && (std::sscanf(argv[4], "%d/%d", &share, &shares) != 2 || share < 0 || share >= shares))) {
+        std::printf("usage: gpu_kernels --compile|--run FOLDER [word [I/N]]\n"
+                    "I/N: of N shares the one I (from 0); kernels of one problem stay together\n");
         return 2;
     }
     std::vector<bench::Case> all, cases;
@@ -127,8 +131,17 @@ int main(int argc, char** argv)
     bench::stemCases(all);
     bench::convCases(all);
     bench::sparseCases(all);
-    for (bench::Case const& c : all)
-        if (argc < 4 || c.label.find(argv[3]) != std::string::npos)
+    std::string problem; // a label without its last word, the kernel
+    int problems = 0;
+    for (bench::Case const& c : all) {
+        if (argc >= 4 && c.label.find(argv[3]) == std::string::npos)
+            continue;
+        if (std::string const of = c.label.substr(0, c.label.rfind(' ')); of != problem || problems == 0) {
+            problem = of;
+            ++problems;
+        }
+        if ((problems - 1) % shares == share)
             cases.push_back(c);
+    }
     return std::strcmp(argv[1], "--run") ? bench::compileAll(cases, argv[2]) : bench::runAll(cases, argv[2]);
 }

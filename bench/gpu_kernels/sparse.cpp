@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "gemm_shapes.h"
@@ -76,6 +77,27 @@ double sumOf(Layer const& l, std::vector<uint16_t> const& a, std::vector<uint16_
     return sum;
 }
 
+// What a layer computes with, the same for all its kernels. Hundreds of MB for some: only the last layer's are kept.
+struct Data
+{
+    std::string what;
+    std::vector<uint16_t> a, w, residual;
+
+    void take(Layer const& layer)
+    {
+        dense::Shape const& g = layer.shape;
+        std::string const wanted = layer.what + std::string(layer.residual ? " residual" : "");
+        if (what == wanted)
+            return;
+        what = wanted;
+        float const scale = float(std::pow(double(g.k) / 2, -0.25)) * 1.7f;
+        size_t const sizeA = layer.image ? size_t(g.image.n * g.image.h * g.image.w * g.image.c) : size_t(g.m * g.k);
+        a = randomHalves(sizeA, 1, scale);
+        w = weightsOf(g, scale);
+        residual = randomHalves(layer.residual ? size_t(g.m * g.n) : 8, 3, 1);
+    }
+};
+
 // One of the two kernels.
 struct Choice
 {
@@ -83,16 +105,14 @@ struct Choice
     std::optional<sparse::Spec> sparse;
 };
 
-Result<Row> run(Gpu& gpu, Layer const& layer, Choice const& choice, bool timed, Kernel const& kernel)
+Result<Row> run(Gpu& gpu, Layer const& layer, Choice const& choice, bool timed, Kernel const& kernel, Data& data)
 {
     dense::Shape const& g = layer.shape;
     Row row;
     row.label = kernel.label;
-    size_t const sizeA = layer.image ? size_t(g.image.n * g.image.h * g.image.w * g.image.c) : size_t(g.m * g.k),
-                 sizeY = size_t(g.m * g.n);
-    float const scale = float(std::pow(double(g.k) / 2, -0.25)) * 1.7f;
-    auto const a = randomHalves(sizeA, 1, scale), w = weightsOf(g, scale),
-               residual = randomHalves(layer.residual ? sizeY : 8, 3, 1);
+    data.take(layer);
+    auto const &a = data.a, &w = data.w, &residual = data.residual;
+    size_t const sizeA = a.size(), sizeY = size_t(g.m * g.n);
     auto const bias = randomFloats(size_t(g.n), 4, 1);
     std::string const weights =
         choice.sparse ? packed(layer, w) : std::string(reinterpret_cast<char const*>(w.data()), w.size() * 2);
@@ -179,12 +199,12 @@ Spec baseOf(Layer const& l)
     return s;
 }
 
-void add(std::vector<Case>& cases, Layer const& l, Choice const& c, bool timed)
+void add(std::vector<Case>& cases, std::shared_ptr<Data> const& data, Layer const& l, Choice const& c, bool timed)
 {
     std::string const name = c.sparse ? c.sparse->name() : c.dense->name();
     Kernel k{std::string(timed ? "sparse: " : "check sparse: ") + l.what + (l.residual ? " residual " : " ") + name,
              c.sparse ? source(*c.sparse) : source(*c.dense), c.sparse ? sparse::kKernel : dense::kKernel};
-    cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, l, c, timed, k); }});
+    cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, l, c, timed, k, *data); }});
 }
 
 } // namespace
@@ -192,6 +212,7 @@ void add(std::vector<Case>& cases, Layer const& l, Choice const& c, bool timed)
 void sparseCases(std::vector<Case>& cases)
 {
     constexpr int kMultiprocessors = 132; // of an H200: what candidates are ordered for
+    auto const data = std::make_shared<Data>();
     for (bool residual : {false, true})
         for (Layer const& l : {Layer{"odd", shape(333, 328, 200)}, Layer{"tiles", shape(3333, 1096, 200)},
                                Layer{"short", shape(3333, 1096, 64)}, Layer{"3x3", image(3, 19, 72, 96, 3, 1), true},
@@ -212,7 +233,7 @@ void sparseCases(std::vector<Case>& cases)
                 s.multicast = multicast;
                 for (bool ahead : {false, true}) {
                     s.ahead = ahead;
-                    add(cases, with, {std::nullopt, s}, false);
+                    add(cases, data, with, {std::nullopt, s}, false);
                 }
             }
     for (Layer const& l : {Layer{"4096^3", shape(4096, 4096, 4096)},
@@ -240,11 +261,11 @@ void sparseCases(std::vector<Case>& cases)
         auto d = baseOf<dense::Spec>(l);
         d.copies = true;
         for (dense::Spec const& s : dense::candidates(d, l.shape, kMultiprocessors, 3))
-            add(cases, l, {s, std::nullopt}, true);
+            add(cases, data, l, {s, std::nullopt}, true);
         for (sparse::Spec s : sparse::candidates(baseOf<sparse::Spec>(l), l.shape, kMultiprocessors, 5))
             for (bool ahead : {false, true}) {
                 s.ahead = ahead;
-                add(cases, l, {std::nullopt, s}, true);
+                add(cases, data, l, {std::nullopt, s}, true);
             }
     }
 }

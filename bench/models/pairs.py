@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: pairs.py IN.onnx OUT.onnx [--adds]
+"""usage: pairs.py IN.onnx OUT.onnx [--adds] [--products]
 
 Puts QuantizeLinear and DequantizeLinear in front of convolutions and products with constant weights, as tools for training with
-quantization place them; with --adds in front of sums of two activations as well. For timing alone: every activation has the scale
-0.05, weights have those of their output channels. Needs numpy and onnx.
+quantization place them; with --adds in front of sums of two activations as well, with --products in front of products of two
+activations (attention's scores, its weights and values). For timing alone: every activation has the scale 0.05, weights have those
+of their output channels. Needs numpy and onnx.
 """
 import sys
 
@@ -16,8 +17,8 @@ ZERO = "pairs_zero"
 
 
 class Pairs:
-    def __init__(self, model, sums):
-        self.graph, self.sums = model.graph, sums
+    def __init__(self, model, kinds):
+        self.graph, self.kinds = model.graph, kinds
         self.weights = {i.name: i for i in self.graph.initializer}
         constants = {n.output[0] for n in self.graph.node if n.op_type == "Constant"}
         self.is_constant = lambda name: name in self.weights or name in constants
@@ -62,7 +63,7 @@ class Pairs:
             axis = self.output_axis(node)
             if axis is not None:
                 node.input[0], node.input[1] = self.activation(node.input[0]), self.weight(node.input[1], axis)
-            elif self.sums and node.op_type == "Add" and not any(map(self.is_constant, node.input)):
+            elif node.op_type in self.kinds and not any(map(self.is_constant, node.input)):
                 for i in range(2):
                     node.input[i] = self.activation(node.input[i])
             self.nodes.append(node)
@@ -75,10 +76,11 @@ class Pairs:
 
 
 def main():
-    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["--adds"]):
+    options = {"--adds": "Add", "--products": "MatMul"}
+    if len(sys.argv) < 3 or not set(sys.argv[3:]) <= set(options):
         sys.exit(__doc__)
     model = onnx.load(sys.argv[1])
-    Pairs(model, len(sys.argv) == 4).run()
+    Pairs(model, [options[option] for option in sys.argv[3:]]).run()
     onnx.save(model, sys.argv[2])
 
 

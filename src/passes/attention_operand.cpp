@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "ops/dequantize/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/attention_weights.h"
+#include "passes/quantization.h"
+#include "passes/rewrite.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -150,6 +153,28 @@ std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape c
             return found;
     }
     return std::nullopt;
+}
+
+Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantize, ir::Value* source,
+                                         std::vector<ir::Node*> const& moving)
+{
+    RaisedDequantize made;
+    int const at = source->producer ? g.positionOf(source->producer) + 1 : 0;
+    TW_ASSIGN(made.node, g.addNode(ops::dequantize::def(), dequantize.attrs->clone(), {source, dequantize.inputs[1]},
+                                   dequantize.name, {}, at));
+    takePlaceOf(*made.node, dequantize);
+    ir::Value *integers = source, *floats = made.node->outputs[0];
+    floats->name = source->name + ".floats";
+    for (ir::Node* n : moving) {
+        std::vector<ir::Value*> inputs = n->inputs;
+        std::replace(inputs.begin(), inputs.end(), integers, floats);
+        integers = n->outputs[0];
+        TW_ASSIGN(ir::Node * moved, addAlike(g, *n, std::move(inputs), g.positionOf(n) + 1));
+        floats = moved->outputs[0];
+        floats->name += ".floats";
+        made.moving.push_back(moved);
+    }
+    return made;
 }
 
 } // namespace tw::passes

@@ -27,4 +27,16 @@ std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape c
 // other, by an expansion and a reshape: without these two. `perKey` is what is found.
 std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey);
 
+// move(source) of integers, which `dequantize` makes numbers of, as move(dequantize(source)): the dequantize in front, which
+// is new, and what moves floats, in the order of `moving`. The old ones stay for others.
+struct RaisedDequantize
+{
+    ir::Node* node = nullptr;
+    std::vector<ir::Node*> moving;
+
+    ir::Value* result() const { return moving.back()->outputs[0]; }
+};
+Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantize, ir::Value* source,
+                                         std::vector<ir::Node*> const& moving);
+
 } // namespace tw::passes

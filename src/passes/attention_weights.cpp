@@ -5,12 +5,14 @@
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -20,7 +22,7 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-constexpr int kMostBetween = 6; // nodes between softmax and product
+constexpr int kMostBetween = 8, kMostBefore = 8; // nodes between softmax and product
 
 bool isEqualToItself(ir::Node const* n)
 {
@@ -76,7 +78,38 @@ ir::Shape beforeTranspose(ir::Node const& shuffle)
     return out;
 }
 
-AttentionWeights weightsOf(ir::Node* product)
+std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable)
+{
+    auto const last = n ? dequantizedOf(n->outputs[0]) : std::nullopt;
+    if (!last || !last->isPerTensor())
+        return std::nullopt;
+    RoundingPair pair{{n}};
+    ir::Node* before = last->integers->producer;
+    for (; isReshape(before); before = before->inputs[0]->producer)
+        pair.nodes.push_back(before);
+    auto const step = numberOf(last->scale, refittable);
+    if (!isQuantize(before) || !isPerTensor(*before) || !step || !haveSameScale(*before->inputs[1], *last->scale))
+        return std::nullopt;
+    pair.nodes.push_back(before);
+    pair.step = *step;
+    return pair;
+}
+
+bool isScores(ir::Value const* v)
+{
+    for (int i = 0; i < kMostBefore && v && v->producer; ++i) {
+        ir::Node const* n = v->producer;
+        if (ops::matrix_multiply::isBareProduct(*n))
+            return true;
+        if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n) && !isReshape(n) &&
+            !isQuantize(n) && !isDequantize(n))
+            return false;
+        v = n->inputs[n->op == &ops::select::def() ? 1 : 0];
+    }
+    return false;
+}
+
+AttentionWeights weightsOf(ir::Node* product, bool refittable)
 {
     AttentionWeights w;
     ir::Node* reader = product;
@@ -91,6 +124,10 @@ AttentionWeights weightsOf(ir::Node* product)
         if (isCast(n) || isReshape(n)) {
             w.between.push_back(n);
             reader = n;
+        } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refittable) : std::nullopt) {
+            w.between.insert(w.between.end(), pair->nodes.begin(), pair->nodes.end());
+            w.step = pair->step;
+            reader = pair->nodes.back();
         } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader); guard && guard->weights->producer) {
             w.guard = guard;
             // On from what the guard reads.

@@ -14,8 +14,23 @@ namespace tw::passes {
 bool isCast(ir::Node const* n);
 // A shuffle that transposes nothing.
 bool isReshape(ir::Node const* n);
+
+// A dequantize of what a quantize by the same step makes, reshapes between them: rounds to multiples of the step.
+struct RoundingPair
+{
+    std::vector<ir::Node*> nodes; // the dequantize first
+    double step = 0;
+
+    ir::Value* from() const { return nodes.back()->inputs[0]; }
+};
+// With `n` as its dequantize; none too where refit may change the step.
+std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable);
 // The shape of a shuffle's result before its second transpose.
 ir::Shape beforeTranspose(ir::Node const& shuffle);
+
+// Whether a product leads to `v` through what may stand between it and a softmax. Both operands of a sum may have the shape
+// of the scores: this tells them from the mask.
+bool isScores(ir::Value const* v);
 
 // where(isnan(p), 0, p): what newer exporters write for rows that a mask leaves nothing of.
 struct NanGuard
@@ -28,10 +43,11 @@ struct NanGuard
 struct AttentionWeights
 {
     ir::Node* softmax = nullptr;    // null: `product` is no softmax(s) v
-    std::vector<ir::Node*> between; // conversions and reshapes
+    std::vector<ir::Node*> between; // conversions, reshapes and at most one rounding pair
+    double step = 0;                // of that
     std::optional<NanGuard> guard;
 };
-AttentionWeights weightsOf(ir::Node* product);
+AttentionWeights weightsOf(ir::Node* product, bool refittable);
 
 // Does after an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
 // that of 0 v there: 0, or NaN where v is not finite. The guard's own nodes go, dead

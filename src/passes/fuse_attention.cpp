@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one attention node of what exporters write for it:
 //   s = q k' ; a factor on s, q or k; where(condition, s, number) or where(condition, number, s); s + mask
+//   a quantize and a dequantize by one step behind any of these, behind the mask and behind p: the node rounds so, too
 //   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]) and perhaps a reshape
 // q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
 // reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
@@ -8,7 +9,8 @@
 // too, which exporters repeat. What others read too of those stays for them. Where y is not transposed like that, a
 // transpose after the node puts it back. Expects Form::kCanonical. Stands before sink_reshapes and the fusions of matrix
 // products. Leaves alone: scores that others read, masks that are not [B or 1,
-// heads or 1, Si or 1, Sj], wishes of the user that differ.
+// heads or 1, Si or 1, Sj], wishes of the user that differ, scores that are rounded twice before a mask; on CPUs weights that
+// are rounded, whose product is one of INT8.
 #include <algorithm>
 #include <cmath>
 
@@ -23,6 +25,7 @@
 #include "passes/attention_weights.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -49,12 +52,14 @@ public:
     // `product` is softmax(s) v.
     bool from(ir::Node* product)
     {
-        weights_ = weightsOf(product);
+        weights_ = weightsOf(product, refittable_);
         ir::Node* softmax = weights_.softmax;
         int const rank = product->outputs[0]->rank();
         if (!softmax || (rank != 3 && rank != 4) ||
-            softmax->attrsAs<ops::softmax::Attrs>().axis != softmax->outputs[0]->rank() - 1)
+            softmax->attrsAs<ops::softmax::Attrs>().axis != softmax->outputs[0]->rank() - 1 ||
+            (weights_.step > 0 && (!cuda_ || weights_.guard || !ops::attention::isStep(weights_.step))))
             return false;
+        attrs.weightStep = weights_.step;
         auto const& last = product->attrsAs<ops::matrix_multiply::Attrs>();
         if (last.a != MatrixOperation::kNone || last.b == MatrixOperation::kVector)
             return false;
@@ -95,7 +100,7 @@ public:
         return operand(q, qTurned, rows_, attrs.size, attrs.q) &&
                (sharedHeads(k, kTurned, v, vTurned) || (operand(k, kTurned, columns_, attrs.size, attrs.k) &&
                                                         operand(v, vTurned, columns_, attrs.valueSize, attrs.v))) &&
-               std::isfinite(attrs.scale);
+               std::isfinite(attrs.scale) && (!attrs.roundsScores() || attrs.scale > 0);
     }
 
     // `isUntidy`: there are dead nodes, or shuffles to join.
@@ -120,6 +125,9 @@ public:
             if (o.turned) {
                 isUntidy = true;
                 TW_TRY(turn(o));
+            } else if (o.dequantize) {
+                isUntidy = true;
+                TW_TRY(raise(o));
             }
         nodes = core_;
         nodes.insert(nodes.end(), moved_.begin(), moved_.end());
@@ -157,6 +165,9 @@ private:
         ir::Value* source;
         ir::Shape shape;     // that the node wants
         bool turned = false; // rows and columns of the source
+        // Of integers that `moving` takes the operand out of: the source is to be the floats, which are moved then.
+        ir::Node* dequantize = nullptr;
+        std::vector<ir::Node*> moving;
     };
 
     ir::Graph& g_;
@@ -277,6 +288,16 @@ private:
         return {};
     }
 
+    Result<void> raise(Operand& o)
+    {
+        TW_ASSIGN(RaisedDequantize const raised, raiseDequantize(g_, *o.dequantize, o.source, o.moving));
+        for (ir::Node* n : core_)
+            std::replace(n->inputs.begin(), n->inputs.end(), o.dequantize->outputs[0], raised.result());
+        moved_.insert(moved_.end(), raised.moving.begin(), raised.moving.end());
+        o.source = raised.node->outputs[0];
+        return {};
+    }
+
     // `v` itself, or in the shape that is wanted, right after its maker, so that it can be shared; null: there is no
     // way to say it.
     Result<ir::Value*> reshaped(ir::Value* v, ir::Shape const& shape)
@@ -321,13 +342,21 @@ private:
                 return n;
             if (isCast(n) || isReshape(n)) {
                 v = n->inputs[0];
-            } else if (is(n, Operation::kSum) && !mask_ && !keep_ && !factorSeen) {
+            } else if (auto const pair = roundingPairOf(n, refittable_)) {
+                // Before a factor, the step of what it makes.
+                double& step = mask_ || keep_ || attrs.sumStep > 0 || factorSeen ? attrs.scoreStep : attrs.sumStep;
+                if (step > 0 || !ops::attention::isStep(pair->step * attrs.scale))
+                    return nullptr;
+                step = pair->step * attrs.scale;
+                core_.insert(core_.end(), pair->nodes.begin() + 1, pair->nodes.end());
+                v = pair->from();
+            } else if (is(n, Operation::kSum) && !mask_ && !keep_ && !factorSeen && attrs.scoreStep == 0) {
                 int const at = isMask(*n->inputs[1]) && !isScores(n->inputs[1]) ? 1 : 0;
                 mask_ = n->inputs[size_t(at)];
                 v = n->inputs[size_t(1 - at)];
                 if (!isMask(*mask_) || mask_->type != v->type)
                     return nullptr;
-            } else if (n->op == &ops::select::def() && !keep_ && !factorSeen) {
+            } else if (n->op == &ops::select::def() && !keep_ && !factorSeen && attrs.scoreStep == 0) {
                 auto const whenFalse = numberOf(n->inputs[2], refittable_),
                            whenTrue = numberOf(n->inputs[1], refittable_);
                 keep_ = n->inputs[0];
@@ -354,20 +383,6 @@ private:
         if (mask_ && mask_->type != type && isCast(mask_->producer))
             mask_ = mask_->producer->inputs[0];
         return !mask_ || mask_->type == type;
-    }
-
-    // Both operands of a sum may have the shape of the scores: the scores are what a product leads to.
-    static bool isScores(ir::Value const* v)
-    {
-        for (int i = 0; i < kMostNodes && v && v->producer; ++i) {
-            ir::Node const* n = v->producer;
-            if (ops::matrix_multiply::isBareProduct(*n))
-                return true;
-            if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n) && !isReshape(n))
-                return false;
-            v = n->inputs[n->op == &ops::select::def() ? 1 : 0];
-        }
-        return false;
     }
 
     // The value that `n` multiplies with a number, which goes into the scale; null when it does something else.
@@ -400,24 +415,37 @@ private:
         return from;
     }
 
-    void take(AttentionOperand const& found, ops::attention::Operand& o)
+    // `v` is behind `found` and perhaps a dequantize.
+    void take(AttentionOperand const& found, ir::Value* v, ops::attention::Operand& o)
     {
         o = found.operand;
         operands_.push_back({found.view.source, found.shape});
+        if (isDequantize(v->producer) && !isFloating(found.view.source->type)) {
+            operands_.back().dequantize = v->producer;
+            operands_.back().moving = found.view.nodes;
+            return;
+        }
         moved_.insert(moved_.end(), found.view.nodes.begin(), found.view.nodes.end());
+    }
+
+    // What nodes move to an operand: it, or the integers that a dequantize makes it of.
+    static ir::Value* moved(ir::Value* v)
+    {
+        auto const d = dequantizedOf(v);
+        return d && d->isPerTensor() && !v->quantization ? d->integers : v;
     }
 
     // Keys and values whose heads are repeated for queries: they are read where they lie.
     bool sharedHeads(ir::Value* k, bool kTurned, ir::Value* v, bool vTurned)
     {
         int64_t perKey = 0, perValue = 0;
-        auto const keys = sharedOperandOf(k, kTurned, four(columns_, attrs.size), perKey);
-        auto const values = sharedOperandOf(v, vTurned, four(columns_, attrs.valueSize), perValue);
+        auto const keys = sharedOperandOf(moved(k), kTurned, four(columns_, attrs.size), perKey);
+        auto const values = sharedOperandOf(moved(v), vTurned, four(columns_, attrs.valueSize), perValue);
         if (!keys || !values || perKey != perValue)
             return false;
         attrs.headsPerKey = perKey;
-        take(*keys, attrs.k);
-        take(*values, attrs.v);
+        take(*keys, k, attrs.k);
+        take(*values, v, attrs.v);
         return true;
     }
 
@@ -427,10 +455,12 @@ private:
         if (v->rank() != 4 && v->rank() != 3)
             return false;
         ir::Shape const wanted = four(rows, size);
-        if (auto const found = operandOf(v, turned, wanted)) {
-            take(*found, o);
-            return true;
-        }
+        for (ir::Value* from : {moved(v), v})
+            if (auto const found = operandOf(from, turned, wanted);
+                found && (from == v || !found->view.nodes.empty())) {
+                take(*found, v, o);
+                return true;
+            }
         // A transpose of its own, which joins the one that turned the operand.
         o = {};
         operands_.push_back({v, wanted, true});
@@ -445,7 +475,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> products;
     for (auto const& n : g.nodes)
-        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get()).softmax)
+        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get(), ctx.refittable).softmax)
             products.push_back(n.get());
     bool changed = false, isUntidy = false;
     for (ir::Node* product : products) {

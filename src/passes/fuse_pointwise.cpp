@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 
+#include "base/power_of_two.h"
 #include "ops/activation/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
@@ -35,6 +36,8 @@ namespace {
 
 using ops::pointwise::InputKind;
 using ops::pointwise::StepCode;
+
+constexpr int kMostExponent = 126; // of powers of two that FP32 has, and their reciprocals
 
 // The one number of a constant; none where refit may change it.
 std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
@@ -189,6 +192,9 @@ private:
     int inOtherUnits(ir::Node const& n)
     {
         int const x = operand(n.inputs[0], InputKind::kBroadcast, 0);
+        auto const step = numberOf(n.inputs[1], recipes_);
+        if (isQuantize(&n) && step && isPowerOfTwo(*step, kMostExponent))
+            return add({StepCode::kMul, x, add({StepCode::kConstant, -1, -1, 0, 1 / *step})});
         return add({isQuantize(&n) ? StepCode::kDiv : StepCode::kMul, x, operand(n.inputs[1], InputKind::kScalar, 0)});
     }
     static bool isCast(ir::Node const& n) { return n.op == &ops::identity::def(); }

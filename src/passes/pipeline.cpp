@@ -50,6 +50,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0},
         {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true},
         {"fuse_quantization", fuseQuantization, Form::kFused, Form::kFused, 0},
+        {"multiply_by_reciprocals", multiplyByReciprocals, Form::kFused, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
         {"fuse_byte_tables", fuseByteTables, Form::kFused, Form::kFused, 0},
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},

@@ -500,6 +500,21 @@ TEST(CudaAttention, Compiles)
         w.integers = true;
         compiles(w.name(), cuda::attention_wgmma_f16::source(w));
     }
+    // Scores, sums and weights rounded as quantize and dequantize do.
+    auto const rounds = [](cuda::AttentionMasks& m) {
+        m.mask = m.maskRows = m.scoreSteps = m.sumSteps = m.weightSteps = true;
+        m.keep = m.inverted = false;
+    };
+    rounds(s.masks);
+    compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
+    rounds(f.masks);
+    compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
+    f.parts = 2;
+    EXPECT_NE(cuda::attention_f32::unsupported(f), nullptr) << "a part does not know the sum of all keys";
+    rounds(w.masks);
+    compiles(w.name(), cuda::attention_wgmma_f16::source(w));
+    w.groups = 1;
+    compiles(w.name(), cuda::attention_wgmma_f16::source(w));
 }
 
 TEST(CudaGemm, Names)

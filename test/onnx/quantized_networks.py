@@ -178,7 +178,7 @@ class Network:
         rank = len(self.shape(x))
         kinds = [self.sum, self.sum, self.activation, self.movement, self.bytes_moved, self.norm]
         if self.channels_last:
-            kinds += [self.product] * 4 + [self.attention]
+            kinds += [self.product] * 4 + [self.attention] * 2
         elif rank >= 3:
             kinds += [self.convolution] * 5 + [self.transposed, self.pool, self.pool, self.join]
         else:
@@ -258,12 +258,41 @@ class Network:
         self.done(y)
 
     def attention(self, x):
+        """Of one head or several, with a mask or without; pairs on any of its edges, its scores and weights too."""
         if len(self.shape(x)) != 3:
             return self.product(x)
-        keys = self.emit("Transpose", [self.edge(x)], perm=[0, 2, 1])
-        scores = self.emit("MatMul", [self.edge(x), self.edge(keys) if self.chance(0.3) else keys])
-        scores = self.emit("Mul", [scores, self.constant(self.float.type(1 / self.shape(x)[-1]))])
-        self.done(self.emit("MatMul", [self.edge(self.emit("Softmax", [scores], axis=2)), self.edge(x)]))
+        tokens, width = self.shape(x)[1:]
+        heads = self.pick([h for h in (0, 1, 2, 4) if h == 0 or width % h == 0])  # 0: no dimension for them
+        form = self.constant(np.array([0, 0, heads, width // max(heads, 1)], np.int64))
+
+        def operand(perm):
+            y = self.edge(x)
+            if heads:
+                y = self.emit("Transpose", [self.emit("Reshape", [y, form])], perm=perm)
+            elif perm[-1] == 1:
+                y = self.emit("Transpose", [y], perm=[0, 2, 1])
+            return self.edge(y) if y not in self.integers and self.chance(0.5) else y
+
+        rounded = self.chance(0.6)
+        def between(y):
+            return self.pair(y) if rounded and self.chance(0.5) else y
+
+        factor, first = self.float.type(self.rng.uniform(0.5, 1) / np.sqrt(width)), self.chance(0.3)
+        q, k = operand([0, 2, 1, 3]), operand([0, 2, 3, 1])
+        if first:
+            q = self.emit("Mul", [q, self.constant(factor)])
+        y = between(self.emit("MatMul", [q, k]))
+        if not first:
+            y = self.emit(*self.pick([("Mul", [y, self.constant(factor)]), ("Div", [y, self.constant(self.float.type(8))])]))
+        if self.chance(0.6):
+            y, mask = between(y), self.constant(self.rng.uniform(-4, 0, (1,) * (len(self.shape(y)) - 1) + (tokens,)).astype(self.float))
+            both = [y, between(mask)]
+            y = self.emit("Add", both if self.chance(0.7) else both[::-1])
+        p = between(self.emit("Softmax", [between(y)], axis=len(self.shape(y)) - 1))
+        y = self.emit("MatMul", [p, operand([0, 2, 1, 3])])
+        if heads:
+            y = self.emit("Reshape", [self.emit("Transpose", [y], perm=[0, 2, 1, 3]), self.constant(np.array([0, 0, width], np.int64))])
+        self.done(y)
 
     def sum(self, x):
         """With a tensor of the same shape, one or both of them behind pairs, in both orders."""

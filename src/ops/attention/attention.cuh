@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block for each row of scores and each kThreads columns of the value: scores in chunks of kThreads, one for each
 // thread; sum and result are scaled again when the largest score grows.
-//   type T, of q; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted
+// Where weights are rounded, the sum is known before: a first walk over the keys finds it.
+//   type T, of q; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted; float kScoreStep,
+//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -17,6 +19,10 @@ TW_INLINE float lowest()
 TW_INLINE float fill() // the constant itself gives other machine code
 {
     return kFill;
+}
+TW_INLINE float rounded(float x, float step)
+{
+    return x != x ? 0 : fminf(fmaxf(rintf(__fdiv_rn(x, step)), -128.0f), 127.0f) * step;
 }
 TW_INLINE float larger(float a, float b)
 {
@@ -39,37 +45,50 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
     T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
     float m = lowest(), s = 0, result = 0;
-    for (i64 first = 0; first < p.columns; first += kThreads) {
-        i64 const j = first + threadIdx.x;
-        float t = lowest();
-        if (j < p.columns) {
-            T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
-            t = 0;
-            for (i64 e = 0; e < p.size; ++e)
-                t += load<float>(q[e]) * load<float>(k[e]);
-            t *= kScale;
-            if (p.keep && (static_cast<b8 const*>(p.keep)[place(p.at[4], b, h, i) + j].v != 0) == kKeepInverted)
-                t = fill();
-            if (p.mask)
-                t += load<float>(static_cast<T const*>(p.mask)[place(p.at[3], b, h, i) + j]);
+    constexpr int kWalks = kWeightStep > 0 ? 2 : 1;
+    for (int walk = 0; walk < kWalks; ++walk) {
+        bool const isLast = walk == kWalks - 1;
+        for (i64 first = 0; first < p.columns; first += kThreads) {
+            i64 const j = first + threadIdx.x;
+            float t = lowest(), w = 0;
+            if (j < p.columns) {
+                T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
+                t = 0;
+                for (i64 e = 0; e < p.size; ++e)
+                    t += load<float>(q[e]) * load<float>(k[e]);
+                t *= kScale;
+                if constexpr (kScoreStep > 0)
+                    t = rounded(t, kScoreStep);
+                if (p.keep && (static_cast<b8 const*>(p.keep)[place(p.at[4], b, h, i) + j].v != 0) == kKeepInverted)
+                    t = fill();
+                if (p.mask)
+                    t += load<float>(static_cast<T const*>(p.mask)[place(p.at[3], b, h, i) + j]);
+                if constexpr (kSumStep > 0)
+                    t = rounded(t, kSumStep);
+            }
+            if (kWalks > 1 && isLast) {
+                w = rounded(exp(t - m) / s, kWeightStep);
+                __syncthreads(); // the weights before are read
+            } else {
+                float const next = larger(m, blockReduce(t, lowest(), scratch, larger));
+                // Nothing but -inf so far has no weight yet; NaN stays.
+                w = j < p.columns ? (next == lowest() && t == t ? 0 : exp(t - next)) : 0;
+                float const again = m == next ? 1 : exp(m - next);
+                s = s * again + blockReduce(w, 0.0f, scratch, sum);
+                result *= again;
+                m = next;
+            }
+            weights[threadIdx.x] = w;
+            __syncthreads();
+            i64 const many = min(p.columns - first, i64(kThreads));
+            if (isLast && d < p.valueSize)
+                for (i64 e = 0; e < many; ++e)
+                    result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
         }
-        float const next = larger(m, blockReduce(t, lowest(), scratch, larger));
-        // Nothing but -inf so far has no weight yet; NaN stays.
-        float const w = j < p.columns ? (next == lowest() && t == t ? 0 : exp(t - next)) : 0;
-        float const again = m == next ? 1 : exp(m - next);
-        s = s * again + blockReduce(w, 0.0f, scratch, sum);
-        result *= again;
-        m = next;
-        weights[threadIdx.x] = w;
-        __syncthreads();
-        i64 const many = min(p.columns - first, i64(kThreads));
-        if (d < p.valueSize)
-            for (i64 e = 0; e < many; ++e)
-                result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
     }
     if (d < p.valueSize) {
         i64 const at = ((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d;
-        T const y = store<T>(p.columns == 0 ? 0.0f : result / s);
+        T const y = store<T>(p.columns == 0 ? 0.0f : kWalks > 1 ? result : result / s);
         if constexpr (kIntegers)
             static_cast<i8*>(p.y)[at] = store<i8>(Steps(*p.step)(load<float>(y)));
         else

@@ -179,6 +179,56 @@ void fused(Tokens const& tokens, DataType type)
         in[1] = in[2] = x({2, 40, 2 * 64});
     });
     integers("no_columns", 1, 3, 0, 2, 64, nothing);
+
+    // Roundings: numbers are integers, so that scores lie between edges of steps by thirds.
+    auto steps = [&](std::string const& name, int64_t rows, int64_t columns, int64_t size, bool sums, bool weights,
+                     auto change) {
+        add(name, 2, rows, columns, 3, size, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.scale = 1 / 24.0;
+            t.scoreStep = 3 * t.scale;
+            t.sumStep = sums ? 3 * t.scoreStep : 0;
+            t.weightStep = weights ? 1 / 512.0 : 0;
+            change(t, in);
+        });
+    };
+    for (int64_t columns : {1, 35, 64, 128, 300})
+        for (bool weights : {false, true})
+            steps((weights ? "steps_of_all_" : "steps_of_scores_") + std::to_string(columns), 70, columns, 64, false,
+                  weights, nothing);
+    for (int64_t size : {40, 128, 160})
+        steps("steps_size_" + std::to_string(size), 21, 75, size, true, true, nothing);
+    for (bool weights : {false, true})
+        for (int64_t columns : {99, 200})
+            steps(std::string(weights ? "all_" : "") + "steps_of_sums_" + std::to_string(columns), 70, columns, 64,
+                  true, weights, [&](Attrs&, std::vector<CaseInput>& in) {
+                      in.push_back(x({2, 1, 1, columns}));
+                  });
+    steps("steps_keep_and_mask", 70, 99, 64, true, true, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = kLowest; // hidden keys keep the weight of the lowest step
+        in.push_back(input(DataType::kBool, {2, 1, 70, 99}));
+        in.push_back(x({1, 3, 70, 99}));
+    });
+    steps("steps_hidden_keys", 70, 99, 64, true, false, [&](Attrs&, std::vector<CaseInput>& in) {
+        std::vector<double> hidden(99);
+        for (size_t j = 60; j < hidden.size(); ++j)
+            hidden[j] = -INFINITY;
+        in.push_back(constant(type, {1, 1, 1, 99}, hidden));
+    });
+    steps("steps_causal", 150, 150, 64, false, true, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = kLowest;
+        std::vector<double> lower;
+        for (int64_t i = 0; i < 150 * 150; ++i)
+            lower.push_back(i % 150 <= i / 150);
+        in.push_back(constant(DataType::kBool, {1, 1, 150, 150}, lower));
+    });
+    steps("steps_causal_sums", 70, 70, 64, true, false, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = kLowest; // by which nothing is left out then
+        std::vector<double> lower;
+        for (int64_t i = 0; i < 70 * 70; ++i)
+            lower.push_back(i % 70 <= i / 70);
+        in.push_back(constant(DataType::kBool, {1, 1, 70, 70}, lower));
+    });
+    steps("steps_no_columns", 3, 0, 64, true, true, nothing);
 }
 
 } // namespace

@@ -18,6 +18,14 @@ T const* at(TensorRef const& x, Strides const& p, int64_t b, int64_t h, int64_t 
     return x.as<T>() + p.offset + b * p.batch + h * p.head + row * p.row;
 }
 
+// To a multiple of `step`, as a quantize and a dequantize do; 0: as it is.
+float rounded(float x, double step)
+{
+    if (step == 0)
+        return x;
+    return x != x ? 0 : float(step) * std::clamp(std::nearbyintf(x / float(step)), -128.0F, 127.0F);
+}
+
 // `t`: one row of scores.
 template <class T>
 void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
@@ -36,17 +44,22 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                     float s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += loadElement(q[d]) * loadElement(k[d]);
-                    s *= float(a.scale);
+                    s = rounded(s * float(a.scale), a.scoreStep);
                     if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
                         s = float(a.fill);
                     if (mask.data)
                         s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
-                    t[j] = s;
+                    t[j] = s = rounded(s, a.sumStep);
                     highest = std::max(highest, s); // passes over NaN: the sum finds it
                 }
                 double sum = 0;
                 for (int64_t j = 0; j < g.columns; ++j)
                     sum += double(t[j] = std::exp(t[j] - highest));
+                if (a.weightStep > 0) {
+                    for (int64_t j = 0; j < g.columns; ++j)
+                        t[j] = rounded(float(double(t[j]) / sum), a.weightStep);
+                    sum = 1;
+                }
                 int64_t const first = (b * g.rows + i) * a.heads * a.valueSize + h * a.valueSize;
                 for (int64_t d = 0; d < a.valueSize; ++d) {
                     double s = 0;

@@ -20,8 +20,9 @@ CudaSource sourceOf(Problem const& problem)
     out.names = {"attention"};
     out.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("kIntegers", a.integers) +
                cuda::constant("kThreads", kThreads) + cuda::number("kScale", float(a.scale)) +
-               cuda::number("kFill", float(a.fill)) + cuda::flag("kKeepInverted", a.keepInverted) +
-               cuda::include("ops/attention/attention.cuh");
+               cuda::number("kFill", float(a.fill)) + cuda::number("kScoreStep", float(a.scoreStep)) +
+               cuda::number("kSumStep", float(a.sumStep)) + cuda::number("kWeightStep", float(a.weightStep)) +
+               cuda::flag("kKeepInverted", a.keepInverted) + cuda::include("ops/attention/attention.cuh");
     return out;
 }
 

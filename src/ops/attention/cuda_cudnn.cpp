@@ -145,6 +145,8 @@ Support supportsProblem(Problem const& p)
         return s;
     if (a.integers)
         return Support::no("makes no integers");
+    if (a.roundsScores() || a.weightStep > 0)
+        return Support::no("rounds neither scores nor weights");
     constexpr int64_t kMostSize = 128, kUnit = 8;
     if (a.size != a.valueSize || a.size % kUnit != 0 || a.size > kMostSize)
         return Support::no(

@@ -53,12 +53,16 @@ MaskPlan maskPlan(Problem const& problem)
 {
     MaskPlan plan;
     ir::Node const& node = *problem.node;
+    auto const& attrs = node.attrsAs<Attrs>();
     plan.masks.pairs = true;
+    plan.masks.scoreSteps = attrs.scoreStep > 0;
+    plan.masks.sumSteps = attrs.sumStep > 0; // what is hidden by -infinity has a weight then
+    plan.masks.weightSteps = attrs.weightStep > 0;
     for (bool keep : {true, false}) {
         int const m = maskInput(node, keep);
         if (m < 0)
             continue;
-        if (plan.causalInput < 0 && isCausal(problem, m, keep)) {
+        if (plan.causalInput < 0 && !plan.masks.sumSteps && isCausal(problem, m, keep)) {
             plan.causalInput = m;
             plan.masks.causal = true;
             continue;
@@ -68,8 +72,8 @@ MaskPlan maskPlan(Problem const& problem)
         (keep ? plan.masks.keepRows : plan.masks.maskRows) = !s[2].is(1);
         plan.masks.pairs = plan.masks.pairs && s[3].isConst() && s[3].value() % 2 == 0;
     }
-    plan.masks.pairs = plan.masks.pairs && plan.masks.any();
-    plan.masks.inverted = plan.masks.keep && node.attrsAs<Attrs>().keepInverted;
+    plan.masks.pairs = plan.masks.pairs && (plan.masks.mask || plan.masks.keep);
+    plan.masks.inverted = plan.masks.keep && attrs.keepInverted;
     return plan;
 }
 
@@ -139,7 +143,7 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.sk = int32_t(g.columns);
     x.scale = float(a.scale);
     x.fill = float(a.fill);
-    x = cuda::forKernel(x);
+    x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});
     r.shape = {g.batch, a.heads, g.rows, g.columns};
     return r;
 }

@@ -110,7 +110,8 @@ public:
     {
         threads_ = std::max(problem.threads, 1);
         for (size_t i = 3; i < problem.inputs.size(); ++i)
-            if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing)
+            if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing &&
+                attrs_.sumStep == 0)
                 findRowEnds(problem.inputs[i]);
     }
 
@@ -411,6 +412,8 @@ Support JitTactic::supports(Problem const& p) const
         return Support::no("takes f32 only");
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
+    if (p.node->attrsAs<Attrs>().weightStep > 0)
+        return Support::no("takes no weights that are rounded");
     return supportsIsa(isa_);
 }
 
@@ -420,6 +423,8 @@ Result<std::unique_ptr<Kernel>> JitTactic::load(Problem const& problem, Config c
     TW_TRY(kernel->emitShared());
     SoftmaxSpec spec;
     spec.deferred = true;
+    spec.scoreStep = float(kernel->attrs_.scoreStep);
+    spec.sumStep = float(kernel->attrs_.sumStep);
     for (size_t i = 3; i < problem.inputs.size(); ++i)
         (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
     spec.ends = kernel->endsSayAll_;

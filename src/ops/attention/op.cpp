@@ -70,6 +70,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (!std::isfinite(a.scale) || std::isnan(a.fill))
         return ctx.error("scale " + std::to_string(a.scale) + " must be finite, fill " + std::to_string(a.fill) +
                          " a number");
+    for (double step : {a.scoreStep, a.sumStep, a.weightStep})
+        if (step != 0 && !isStep(step))
+            return ctx.error("a step of " + std::to_string(step) + " is out of range (allowed: 0, none, and " +
+                             std::to_string(kLeastStep) + ".." + std::to_string(kMostStep) + ")");
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
@@ -107,7 +111,8 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Queries, keys and values that wander over the range of softmax.
+// Queries, keys and values that wander over the range of softmax; where scores are rounded, integers, so that cases can
+// keep them away from the edges between two steps.
 void domain(ir::Node const& node, int input, Domain& d)
 {
     if (input == node.attrsAs<Attrs>().scaleInput(node.inputs.size())) {
@@ -117,7 +122,15 @@ void domain(ir::Node const& node, int input, Domain& d)
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
     d.lo = keep ? 0 : -2;
     d.hi = keep ? 1 : 2;
-    d.integer = keep;
+    d.integer = keep || node.attrsAs<Attrs>().roundsScores();
+}
+
+// A weight near the edge between two steps may fall on either side.
+Tolerance tolerance(ir::Node const& node, DataType type)
+{
+    Tolerance t = Tolerance::forType(type);
+    t.absolute += 2 * node.attrsAs<Attrs>().weightStep;
+    return t;
 }
 
 Tolerance tolerance(ir::Node const&, DataType type)

@@ -3,6 +3,9 @@
 //   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,g,j,d], g = floor(h / headsPerKey);
 //                `fill` instead where keep[b,h,i,j] is false (keepInverted: true);  + mask[b,h,i,j]
 //   y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,g,j,d]
+// What a quantize and a dequantize in between round, where their step is above 0: scale q k (scoreStep), t (sumStep) and
+// the softmax's result (weightStep), each to step * r with r the quotient by the step, half to even in [-128, 127]; NaN
+// gives 0. A key that a mask hides by -infinity weighs exp(-128 sumStep - m) then.
 // q, k, v (f32 or f16, one type; they may be one tensor) lie in one of two ways, see Operand. y: [B, Si, heads *
 // valueSize]. Inputs from 3 on (optional, each at most once): mask, of q's type, and keep, b; rank 4, their dimensions
 // those of t or 1, the last one that of t. With `integers` the last input is a scale instead, f32 [] or [1], and the output
@@ -35,11 +38,13 @@ struct Attrs : ir::AttrsOf<Attrs>
     Operand q, k, v;
     int64_t headsPerKey = 1; // neighbours that read one head of keys and values
     bool integers = false;
+    double scoreStep = 0, sumStep = 0, weightStep = 0;
 
     int64_t keyHeads() const { return heads / headsPerKey; }
     // Inputs from 3 up to here are masks; behind them stands the scale, where there is one.
     int masksEnd(size_t inputs) const { return int(inputs) - integers; }
     int scaleInput(size_t inputs) const { return integers ? int(inputs) - 1 : -1; }
+    bool roundsScores() const { return scoreStep > 0 || sumStep > 0; }
     void visit(ir::AttrVisitor& visitor) override
     {
         visitor.field(1, "heads", heads);
@@ -53,8 +58,18 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.visit(visitor, 11, "v_offset", "v_head_stride");
         visitor.field(13, "heads_per_key", headsPerKey);
         visitor.field(14, "integers", integers);
+        visitor.field(15, "score_step", scoreStep);
+        visitor.field(16, "sum_step", sumStep);
+        visitor.field(17, "weight_step", weightStep);
     }
 };
+
+// What kernels can round by: they reckon in FP32.
+inline constexpr double kLeastStep = 1e-30, kMostStep = 1e30;
+inline bool isStep(double step)
+{
+    return step >= kLeastStep && step <= kMostStep;
+}
 
 // Where the elements of an operand lie, in elements.
 struct Strides

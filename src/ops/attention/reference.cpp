@@ -29,6 +29,14 @@ int64_t broadcastIndex(TensorRef const& x, int64_t b, int64_t h, int64_t i, int6
     return index;
 }
 
+// To a multiple of `step`, as a quantize and a dequantize do; 0: as it is.
+double rounded(double x, double step)
+{
+    if (step == 0)
+        return x;
+    return std::isnan(x) ? 0 : step * std::clamp(std::nearbyint(x / step), -128.0, 127.0);
+}
+
 } // namespace
 
 Result<void> reference(RefContext& ctx)
@@ -57,7 +65,7 @@ Result<void> reference(RefContext& ctx)
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
                              element(k, keyHeads, a.k, a.size, b, g, j, d);
-                    s *= a.scale;
+                    s = rounded(s * a.scale, a.scoreStep);
                     for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type == DataType::kBool &&
                             (ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j)) != 0) == a.keepInverted)
@@ -65,17 +73,19 @@ Result<void> reference(RefContext& ctx)
                     for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type != DataType::kBool)
                             s += ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j));
-                    t[size_t(j)] = s;
+                    t[size_t(j)] = s = rounded(s, a.sumStep);
                     highest = s > highest || std::isnan(s) ? s : highest;
                 }
                 for (int64_t j = 0; j < columns; ++j)
                     sum += t[size_t(j)] = std::exp(t[size_t(j)] - highest);
+                for (double& w : t)
+                    w = rounded(w / sum, a.weightStep);
                 for (int64_t d = some; d < a.valueSize; ++d) {
                     if (!wants(d))
                         continue;
                     double s = 0;
                     for (int64_t j = 0; j < columns; ++j)
-                        s += t[size_t(j)] / sum * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
+                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
                     y.set(first + d, s);
                     if (!a.integers)
                         continue;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "families/elementwise/cuda_pointwise.h"
 #include "kernels/cuda/common/source.h"
 #include "ops/pointwise/jit_program.h"
@@ -95,6 +97,17 @@ std::string roundedExpression(kernels::jit::PointwiseStep const& step, std::stri
     }
 }
 
+// A divisor that the expression has as a number, within the bounds of quotientOf().
+std::optional<float> divisorOf(kernels::jit::PointwiseProgram const& program, kernels::jit::PointwiseStep const& step)
+{
+    constexpr float kLeast = 0x1p-30F, kMost = 0x1p30F;
+    if (step.code != Code::kDiv || step.b < program.inputs)
+        return std::nullopt;
+    auto const& by = program.steps[size_t(step.b - program.inputs)];
+    float const size = std::fabs(by.alpha);
+    return by.code == Code::kConstant && size >= kLeast && size <= kMost ? std::optional(by.alpha) : std::nullopt;
+}
+
 // Scalars and numbers of a channel as tensors of y's rank that are broadcast.
 void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
 {
@@ -120,8 +133,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
     Pointwise what{"pointwise", {}, "", views, true};
     if (isHalf)
         what.text += cuda::include("kernels/cuda/common/half_math.cuh");
-    if (p.outputs[0].type == DataType::kInt8)
-        what.text += cuda::include("kernels/cuda/common/steps.cuh");
+    what.text += cuda::include("kernels/cuda/common/steps.cuh");
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {
@@ -135,8 +147,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
                                           step.beta, isHalf && !rounds);
         bool const isSteps =
             s + 1 == program.steps.size() && step.code == Code::kDiv && p.outputs[0].type == DataType::kInt8;
+        auto const by = divisorOf(program, step);
         body += "    float const " + name(program.inputs + int(s)) + " = " +
-                (isSteps  ? "stepsOf(" + name(step.a) + ", " + name(step.b) + ")"
+                (isSteps ? "stepsOf(" + name(step.a) + ", " + name(step.b) + ")"
+                 : by ? "quotientOf(" + name(step.a) + ", " + cuda::literal(*by) + ", " + cuda::literal(1 / *by) + ")"
                  : rounds ? roundedExpression(step, name(step.a), name(step.b), int(s))
                           : expression(step, name(step.a), name(step.b), int(s), isHalf)) +
                 ";\n";
@@ -154,7 +168,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, inputs, views);
 }
 
-constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 5, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "kernels/cpu/jit/byte_table_code.h"
 #include "kernels/cpu/jit/row_code.h"
 
 namespace tw::kernels::jit {
@@ -81,7 +82,7 @@ private:
     static constexpr int kBlock = 4;                                  // vectors at work at once
     static constexpr int kRowsBytes = 4 * SoftmaxKernel::kGroupRows;  // of one number for each row of a group
     static constexpr int kPower = 4, kWork = 8, kMax = 12, kSum = 13; // 0 .. 3: the vectors at work; 15: tail
-    static constexpr int kTemp = 14, kScale = 8, kFill = 9;
+    static constexpr int kTemp = 14, kScale = 8, kFill = 9, kLeast = 10, kMost = 11;
     static constexpr int kConstants = 16; // AVX-512: coefficients, 1, log2(e)
     Reg64 const kSaved[6] = {rbx, rbp, r12, r13, r14, r15};
 
@@ -93,7 +94,8 @@ private:
     Xbyak::Address argument(size_t offset) { return c.ptr[rdi + int(offset)]; }
     Xbyak::Address at(Reg64 const& base, int i) { return c.ptr[base + rax + i * c.vectorBytes()]; }
     // Whether t is written down; where only a mask is added, that is done again instead.
-    bool keepsT() const { return s.scale || s.fill; }
+    bool rounds() const { return s.scoreStep > 0 || s.sumStep > 0; }
+    bool keepsT() const { return s.scale || s.fill || rounds(); }
     static float constantOf(int i)
     {
         int const n = int(std::size(kPowerFloor));
@@ -201,6 +203,13 @@ private:
             c.vmovups(to, c.vec(from));
     }
 
+    void round(int i, float step)
+    {
+        c.vdivps(c.vec(i), c.vec(i), c.constant(step));
+        emitRoundToByte(c, i, kLeast, kMost, kTemp);
+        c.vmulps(c.vec(i), c.vec(i), c.constant(step));
+    }
+
     // The highest t of each row, to the stack; t to y where it is not x.
     void highest()
     {
@@ -208,6 +217,10 @@ private:
             c.vbroadcastss(c.vec(kScale), argument(offsetof(SoftmaxArgs, scale)));
         if (s.fill)
             c.vbroadcastss(c.vec(kFill), argument(offsetof(SoftmaxArgs, fill)));
+        if (rounds()) {
+            c.loadConstant(kLeast, -128.f);
+            c.loadConstant(kMost, 127.f);
+        }
         c.loadConstant(kSum, -std::numeric_limits<float>::infinity());
         rows([&] {
             c.vmovaps(c.vec(kMax), c.vec(kSum));
@@ -217,6 +230,8 @@ private:
                     read(i, at(r13, i), masked);
                     if (s.scale)
                         c.vmulps(c.vec(i), c.vec(i), c.vec(kScale));
+                    if (s.scoreStep > 0)
+                        round(i, s.scoreStep);
                     if (s.fill) {
                         read(temp, at(rdx, i), masked);
                         if (c.avx512()) {
@@ -228,6 +243,8 @@ private:
                     }
                     if (s.mask)
                         addMask(i, masked);
+                    if (s.sumStep > 0)
+                        round(i, s.sumStep);
                     if (keepsT())
                         write(at(r14, i), i, masked);
                     if (masked)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[j] = exp(t[j] - m) / s with m = max over j of t[j], s = sum over j of exp(t[j] - m), for rows of n numbers, where
-//   t[j] = scale * x[j];  `fill` instead where fillWhere[j] has its highest bit;  + mask[j]
+//   t[j] = scale * x[j];  rounded to multiples of scoreStep;  `fill` instead where fillWhere[j] has its highest bit;
+//   + mask[j];  rounded to multiples of sumStep
 // (each part only where the spec has it). `deferred`: y[j] = exp(t[j] - m), and 1 / s goes to reciprocals[row].
 // `ends`: row r has ends[r] numbers, 1 .. n; y is 0 after them, up to the end of the vector in which n lies.
 // A row that holds NaN or +inf, or nothing but -inf, is NaN throughout.
@@ -19,7 +20,8 @@ struct SoftmaxSpec
     bool fill = false;
     bool mask = false;
     bool deferred = false;
-    bool ends = false; // not together with fill
+    bool ends = false;                // not together with fill
+    float scoreStep = 0, sumStep = 0; // of a quantize and a dequantize: -128 to 127 steps; 0: not rounded
 };
 
 struct SoftmaxArgs

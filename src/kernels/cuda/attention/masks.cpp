@@ -27,11 +27,25 @@ std::string AttentionMasks::name() const
         s += maskRows ? "_mask" : "_mask_of_keys";
     if (keep)
         s += std::string(keepRows ? "_keep" : "_keep_of_keys") + (inverted ? "_inverted" : "");
-    return s + (any() && pairs ? "_pairs" : "") + (causal ? "_causal" : "");
+    s += std::string(scoreSteps ? "_score_steps" : "") + (sumSteps ? "_sum_steps" : "");
+    s += weightSteps ? "_weight_steps" : "";
+    return s + ((mask || keep) && pairs ? "_pairs" : "") + (causal ? "_causal" : "");
 }
 
-AttentionArgs forKernel(AttentionArgs args)
+AttentionArgs forKernel(AttentionArgs args, AttentionSteps const& steps)
 {
+    if (steps.scores > 0) {
+        args.scoreSteps = float(double(args.scale) / steps.scores);
+        args.scoreStep = float(steps.scores * double(kLog2E));
+    }
+    if (steps.sums > 0) {
+        args.sumSteps = float(1 / (steps.sums * double(kLog2E)));
+        args.sumStep = float(steps.sums * double(kLog2E));
+    }
+    if (steps.weights > 0) {
+        args.weightSteps = float(1 / steps.weights);
+        args.weightStep = float(steps.weights);
+    }
     args.scale *= kLog2E;
     // An infinity stays one, a finite number must not become one: a row of nothing else has equal weights.
     if (std::abs(args.fill) <= FLT_MAX)
@@ -52,6 +66,7 @@ std::string attentionSource(AttentionMasks const& m)
 {
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +
+           flag("SCORE_STEPS", m.scoreSteps) + flag("SUM_STEPS", m.sumSteps) + flag("WEIGHT_STEPS", m.weightSteps) +
            include(m.single ? "kernels/cuda/attention/masks_f32.cuh" : "kernels/cuda/attention/masks_f16.cuh") +
            include("kernels/cuda/attention/masks.cuh");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread holds rows `row` and row + 8, and of them keys 8 n + 2 t and the next; the sum's layout of mma and wgmma.
 // After masks_f16.cuh or masks_f32.cuh.
-//   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED
+//   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED, SCORE_STEPS, SUM_STEPS, WEIGHT_STEPS
 #pragma once
 
 #include "kernels/cuda/attention/masks_params.h"
@@ -26,6 +26,12 @@ TW_INLINE float quadSum(float v)
 {
     v += __shfl_xor_sync(~0u, v, 1);
     return v + __shfl_xor_sync(~0u, v, 2);
+}
+// The whole number next to v in [-128, 127], half to even; NaN gives 0. Sums with 3 * 2^22 have steps of 1.
+TW_INLINE float wholeByte(float v)
+{
+    constexpr float WHOLE = 12582912.0f;
+    return v == v ? __fadd_rn(__fadd_rn(fminf(fmaxf(v, -128.0f), 127.0f), WHOLE), -WHOLE) : 0;
 }
 // Two neighbours, the first one low.
 TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
@@ -75,8 +81,13 @@ struct Masks
             add0 = lowOf(pair) * LOG2E;
             add1 = highOf(pair) * LOG2E;
         }
-        s0 = fmaf(s0, a.scale, add0);
-        s1 = fmaf(s1, a.scale, add1);
+        if constexpr (SCORE_STEPS) {
+            s0 = fmaf(wholeByte(s0 * a.scoreSteps), a.scoreStep, add0);
+            s1 = fmaf(wholeByte(s1 * a.scoreSteps), a.scoreStep, add1);
+        } else {
+            s0 = fmaf(s0, a.scale, add0);
+            s1 = fmaf(s1, a.scale, add1);
+        }
         if constexpr (KEEP) {
             u32 pair;
             if constexpr (KEEP_ROWS)
@@ -87,6 +98,10 @@ struct Masks
                 s0 = a.fill + add0;
             if ((pair >> 8 == 0) != INVERTED)
                 s1 = a.fill + add1;
+        }
+        if constexpr (SUM_STEPS) {
+            s0 = wholeByte(s0 * a.sumSteps) * a.sumStep;
+            s1 = wholeByte(s1 * a.sumSteps) * a.sumStep;
         }
     }
 };

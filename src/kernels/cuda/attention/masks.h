@@ -21,16 +21,24 @@ struct AttentionMasks
     bool inverted = false; // where it is not zero
     bool pairs = false;    // sk and the strides of mask and keep are even, and addresses multiples of a pair's size
     bool causal = false;   // query i of sq sees keys up to i + sk - sq
+    // What is rounded to multiples of a step, as a quantize and a dequantize do: -128 to 127 of them, NaN gives 0.
+    bool scoreSteps = false, sumSteps = false; // the latter not together with causal
+    bool weightSteps = false; // of the softmax: keys are walked over twice where a step does not hold them all
 
-    bool any() const { return mask || keep; }
+    bool any() const { return mask || keep || scoreSteps || sumSteps; }
     int registers(int keys) const; // that masks take for a step of so many keys
     std::string name() const;      // "_mask_causal"
 };
 
 using AttentionArgs = AttentionArgsOf<void>;
 
-// What kernels take: scale and fill as they want them.
-AttentionArgs forKernel(AttentionArgs args);
+// The steps of roundings; 0: there is none.
+struct AttentionSteps
+{
+    double scores = 0, sums = 0, weights = 0;
+};
+// What kernels take: scale, fill and steps as they want them.
+AttentionArgs forKernel(AttentionArgs args, AttentionSteps const& steps = {});
 
 // Elements that copies may move at once, of 16 bytes or less, where rows begin at these places and at multiples of
 // them.

@@ -23,6 +23,9 @@ struct AttentionArgsOf
     i32 sq = 0, sk = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
     float scale = 1;                     // of scores, positive; see forKernel()
     float fill = 0;
+    // Roundings to multiples of a step: what brings a number into steps, and back. Of scores (from q k to units of log2; the
+    // kernel then scales by these alone), of sums with the mask, and of weights.
+    float scoreSteps = 1, scoreStep = 1, sumSteps = 1, sumStep = 1, weightSteps = 1, weightStep = 1;
 };
 
 } // namespace tw::cuda

@@ -25,24 +25,27 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     masks.at(a, batch, head);
     int const shift = a.sk - a.sq;
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
     releaseDependents();
     waitForPrevious();
     loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, a.sq);
     loadTile<KEYS, HEAD, D>(sharedK, k, a.kStride.row, 0, a.sk);
     copyCommit();
-    loadTile<KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
+    if (walked == 0)
+        loadTile<KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * 16 + lane % 16) * PITCH + lane / 16 * 16;
     u32 fragQ[KEEPS ? D / 16 : 1][4];
     float out[DV / 8][4] = {}, top[2] = {-__int_as_float(0x7f800000), -__int_as_float(0x7f800000)}, sum[2] = {};
-    for (int step = 0; step < steps; ++step) {
-        int const key0 = step * KEYS;
+    for (int step = 0; step < all; ++step) {
+        int const key0 = (step < walked ? step : step - walked) * KEYS, next = step + 1 == walked ? 0 : key0 + KEYS;
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
-        if (step + 1 < steps)
-            loadTile<KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, key0 + KEYS, a.sk);
+        if (step + 1 < all)
+            loadTile<KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, a.sk);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -100,7 +103,16 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     s[n][h * 2 + e] = x;
                     part += x;
                 }
-            sum[h] = sum[h] * shrink + part;
+            if (!WEIGHT_STEPS || walked == 0 || step < walked)
+                sum[h] = sum[h] * shrink + part;
+            if (WEIGHT_STEPS && step >= walked) {
+                float const inSteps = a.weightSteps / quadSum(sum[h]);
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e)
+                        s[n][h * 2 + e] = wholeByte(s[n][h * 2 + e] * inSteps);
+            }
 #pragma unroll
             for (int d = 0; d < DV / 8; ++d) {
                 out[d][h * 2] *= shrink;
@@ -109,9 +121,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         }
         copyWait<1>(); // the step's values
         __syncthreads();
-        if (step + 1 < steps)
-            loadTile<KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, key0 + KEYS, a.sk);
+        if (step + 1 < all && step + 1 >= walked)
+            loadTile<KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, a.sk);
         copyCommit();
+        if (step < walked)
+            continue;
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + lane % 16 * PITCH + lane / 16 * 16;
 #pragma unroll
         for (int n = 0; n < KEYS / 16; ++n) {
@@ -133,7 +147,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     Steps const inSteps = stepsOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
+        float const scale = a.sk == 0 ? 0 : WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[h]);
 #pragma unroll
         for (int d = 0; d < DV / 8; ++d)
             storeResults(own + (g + h * 8) * PITCH + (d * 8 + t * 2) * int(sizeof(Result)), out[d][h * 2] * scale,

@@ -34,6 +34,8 @@ char const* unsupported(Spec const& s)
         (s.blocks != 1 && s.blocks != 2) || (s.parts != 1 && s.parts != 2 && s.parts != 4) || s.threads() > 256)
         return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys in 1, 2 or 4 "
                "parts, at most 256 threads";
+    if (s.masks.weightSteps && s.parts > 1)
+        return "weights are rounded by the sum of all keys, of which a part knows its own alone";
     if (s.blocks == 2 && std::max(s.paddedHead(), s.paddedValue()) * (s.tf32x3 ? 2 : 1) > 128)
         return "two blocks of queries for each warp do not fit its registers";
     if (s.sharedBytes() > 163 * 1024) // of capability 8.0

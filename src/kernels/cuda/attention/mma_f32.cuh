@@ -41,12 +41,15 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     masks.at(a, batch, head);
     int const shift = a.sk - a.sq;
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + TILE_KEYS - 1) / TILE_KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
     releaseDependents();
     waitForPrevious();
     loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, a.sq);
     loadTile<TILE_KEYS, HEAD, D>(sharedK, k, a.kStride.row, 0, a.sk);
     copyCommit();
-    loadTile<TILE_KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
+    if (walked == 0)
+        loadTile<TILE_KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
@@ -55,14 +58,15 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
     for (int r = 0; r < BLOCKS; ++r)
         top[r][0] = top[r][1] = -__int_as_float(0x7f800000);
-    for (int step = 0; step < steps; ++step) {
-        int const key0 = step * TILE_KEYS + part * KEYS; // of this part
+    for (int step = 0; step < all; ++step) {
+        int const tile0 = (step < walked ? step : step - walked) * TILE_KEYS,
+                  key0 = tile0 + part * KEYS; // of this part
+        int const next = step + 1 == walked ? 0 : tile0 + TILE_KEYS;
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
-        if (step + 1 < steps)
-            loadTile<TILE_KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row,
-                                         (step + 1) * TILE_KEYS, a.sk);
+        if (step + 1 < all)
+            loadTile<TILE_KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, a.sk);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -133,7 +137,16 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                         x = exp2Of(MASKED ? x - origin : x * scale - origin);
                         weights += x;
                     }
-                sum[r][h] = sum[r][h] * shrink + weights;
+                if (!WEIGHT_STEPS || walked == 0 || step < walked)
+                    sum[r][h] = sum[r][h] * shrink + weights;
+                if (WEIGHT_STEPS && step >= walked) {
+                    float const inSteps = a.weightSteps / quadSum(sum[r][h]);
+#pragma unroll
+                    for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                        for (int e = 0; e < 2; ++e)
+                            s[r][n][h * 2 + e] = wholeByte(s[r][n][h * 2 + e] * inSteps);
+                }
 #pragma unroll
                 for (int d = 0; d < DV / 8; ++d) {
                     out[r][d][h * 2] *= shrink;
@@ -143,10 +156,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         }
         copyWait<1>(); // the step's values
         __syncthreads();
-        if (step + 1 < steps)
-            loadTile<TILE_KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row,
-                                           (step + 1) * TILE_KEYS, a.sk);
+        if (step + 1 < all && step + 1 >= walked)
+            loadTile<TILE_KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, a.sk);
         copyCommit();
+        if (step < walked)
+            continue;
         // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
 #pragma unroll
@@ -241,7 +255,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[r][h]);
+            float const scale = a.sk == 0 ? 0 : WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[r][h]);
             int const to = row0 + r * 16 + h * 8;
 #pragma unroll
             for (int d = 0; d < DV / 8; ++d) {

@@ -24,9 +24,11 @@ TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, int row, int head
 
 // s: scores of rows row and row + 8 (s[4 n ..]: of keys 8 n + 2 t and the next) become exponentials, up to the row's
 // sum;
-// shrink: what earlier sums are worth now.
+// shrink: what earlier sums are worth now. `counts`: they are added to the sum, else that knows
+// them. `rounds`: they become whole numbers of weights' steps.
 TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
-                       float (&shrink)[2], int row, int key0, int t, bool edge, int shift)
+                       float (&shrink)[2], int row, int key0, int t, bool edge, int shift, bool counts = true,
+                       bool rounds = false)
 {
     if constexpr (MASKED) {
 #pragma unroll
@@ -65,7 +67,16 @@ TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], 
                 x = exp2Of(MASKED ? x - origin : x * scale - origin);
                 part += x;
             }
-        sum[h] = sum[h] * shrink[h] + part;
+        if (counts)
+            sum[h] = sum[h] * shrink[h] + part;
+        if (WEIGHT_STEPS && rounds) {
+            float const inSteps = a.weightSteps / quadSum(sum[h]);
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+                    s[n * 4 + h * 2 + e] = wholeByte(s[n * 4 + h * 2 + e] * inSteps);
+        }
     }
 }
 
@@ -81,6 +92,9 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
     int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z,
               shift = a.sk - a.sq;
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
+    auto rowOf = [&](int step) { return (step < walked ? step : step - walked) * KEYS; }; // of the step's keys
     if (threadIdx.x == 0) {
         barrierInit(fullQ, 1);
 #pragma unroll
@@ -106,13 +120,14 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         if (warp == GROUPS * 4 && lane == 0) {
             waitForPrevious();
             loadTile<ROWS>(&mapQ, base, fullQ, q0, head, batch);
-            for (int step = 0; step < steps; ++step) {
-                int const s = step % STAGES;
-                u32 const parity = (step / STAGES & 1) ^ 1;
-                barrierWait(emptyK + s * 8, parity);
-                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, keyHead, batch);
-                barrierWait(emptyV + s * 8, parity);
-                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, keyHead, batch);
+            for (int step = 0; step < all; ++step) {
+                int const s = step % STAGES, of = step - walked, sv = of % STAGES;
+                barrierWait(emptyK + s * 8, (step / STAGES & 1) ^ 1);
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, rowOf(step), keyHead, batch);
+                if (of < 0)
+                    continue;
+                barrierWait(emptyV + sv * 8, (of / STAGES & 1) ^ 1);
+                loadTile<KEYS>(&mapV, values + sv * TILE_BYTES, fullV + sv * 8, of * KEYS, keyHead, batch);
             }
         }
     } else {
@@ -125,8 +140,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         u32 p[KEYS / 16][4];
         auto copyKeys = [&](int step) {
             int const s = step % STAGES;
-            if (step < steps)
-                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, keyHead, batch);
+            if (step < all)
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, rowOf(step), keyHead, batch);
         };
         auto copyValues = [&](int step) {
             int const s = step % STAGES;
@@ -194,24 +209,36 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
             return step * KEYS + KEYS > a.sk || (CAUSAL && step * KEYS + KEYS > row0 + shift);
         };
         barrierWait(fullQ, 0);
-        barrierWait(fullK, 0);
-        wgmmaFence();
-        scores(0);
-        wgmmaWait<0>();
-        releaseKeys(0);
-        softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift);
-        pack();
-        for (int step = 1; step < steps; ++step) {
-            int const now = step % STAGES, before = (step - 1) % STAGES;
+        for (int step = 0; step < walked; ++step) {
             masks.fetch(a, step * KEYS, t);
-            barrierWait(fullK + now * 8, step / STAGES & 1);
+            barrierWait(fullK + step % STAGES * 8, step / STAGES & 1);
             wgmmaFence();
             scores(step);
+            wgmmaWait<0>();
+            releaseKeys(step);
+            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
+        }
+        if constexpr (WEIGHT_STEPS)
+            masks.fetch(a, 0, t);
+        barrierWait(fullK + walked % STAGES * 8, walked / STAGES & 1);
+        wgmmaFence();
+        scores(walked);
+        wgmmaWait<0>();
+        releaseKeys(walked);
+        softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift, !WEIGHT_STEPS || walked == 0, WEIGHT_STEPS);
+        pack();
+        for (int step = 1; step < steps; ++step) {
+            int const count = walked + step, before = (step - 1) % STAGES;
+            masks.fetch(a, step * KEYS, t);
+            barrierWait(fullK + count % STAGES * 8, count / STAGES & 1);
+            wgmmaFence();
+            scores(count);
             barrierWait(fullV + before * 8, (step - 1) / STAGES & 1);
             product(step - 1);
             wgmmaWait<1>();
-            releaseKeys(step);
-            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
+            releaseKeys(count);
+            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift,
+                    !WEIGHT_STEPS || walked == 0, WEIGHT_STEPS);
             wgmmaWait<0>();
             releaseValues(step - 1);
 #pragma unroll
@@ -222,7 +249,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         barrierWait(fullV + (steps - 1) % STAGES * 8, (steps - 1) / STAGES & 1);
         wgmmaFence();
         product(steps - 1);
-        float const scale[2] = {1 / quadSum(sum[0]), 1 / quadSum(sum[1])};
+        float const scale[2] = {WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[0]),
+                                WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[1])};
         wgmmaWait<0>();
 
         // The group's own rows of q hold its result on the way out, 16 rows of 64 columns for each warp.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotients that become i8.
+// Quotients by numbers that many share.
 #pragma once
 
 #include "kernels/cuda/common/device.cuh"
@@ -40,6 +40,18 @@ TW_INLINE float stepsOf(float x, float scale)
     float q = __fmaf_rn(__fmaf_rn(-product, scale, x), by, product);
     q = __fmaf_rn(__fmaf_rn(-q, scale, x), by, q);
     return fabsf(product) < 1024.0f ? q : product;
+}
+
+// x / by, rounded, for a `by` from 2^-30 to 2^30 (or below 0) whose rounded reciprocal is known: as above, where remainders
+// are exact; 0, infinities and NaN are those of the product.
+TW_INLINE float quotientOf(float x, float by, float reciprocal)
+{
+    float const product = __fmul_rn(x, reciprocal), size = fabsf(x);
+    if (size >= 0x1p-60f && size <= 0x1p60f) {
+        float const q = __fmaf_rn(__fmaf_rn(-product, by, x), reciprocal, product);
+        return __fmaf_rn(__fmaf_rn(-q, by, x), reciprocal, q);
+    }
+    return size > 0 && size <= 0x1.fffffep127f ? __fdiv_rn(x, by) : product;
 }
 
 } // namespace tw::cuda

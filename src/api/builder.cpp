@@ -251,6 +251,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.tune.winograd = b.environment.winograd;
     options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
     options.tune.bf16 = !b.gpu && b.environment.cpuBf16;
+    options.tune.halfWeights = !b.gpu && c.has(BuilderFlag::kFP16);
     options.tune.sparse = c.has(BuilderFlag::kSPARSE_WEIGHTS);
     options.tune.sources = sourcesOf(c);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);

@@ -326,6 +326,8 @@ private:
         h.number(options_.tune.tf32);
         if (options_.tune.bf16)
             h.text("bf16");
+        if (options_.tune.halfWeights)
+            h.text("f16 weights");
         if (options_.tune.sparse)
             h.text("sparse");
         h.number(options_.tune.sources);

@@ -38,8 +38,16 @@ int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kerne
 
 bool isPermitted(ops::RoundedFactors factors, Options const& options)
 {
-    return factors == ops::RoundedFactors::kNone ||
-           (factors == ops::RoundedFactors::kTf32 ? options.tf32 : options.bf16);
+    switch (factors) {
+    case ops::RoundedFactors::kTf32:
+        return options.tf32;
+    case ops::RoundedFactors::kBf16:
+        return options.bf16;
+    case ops::RoundedFactors::kHalf:
+        return options.halfWeights;
+    default:
+        return true;
+    }
 }
 
 } // namespace

@@ -63,10 +63,9 @@ constexpr char kAny[] = "any"; // of several types
 std::map<std::string, std::vector<DataType>> const& typeTokens()
 {
     static std::map<std::string, std::vector<DataType>> const tokens = {
-        {"f32", {DataType::kFloat}},  {"tf32", {DataType::kFloat}},
-        {"bf16", {DataType::kFloat}}, {"f16", {DataType::kHalf}},
-        {"i8", {DataType::kInt8}},    {"i32", {DataType::kInt32}},
-        {"bool", {DataType::kBool}},  {kAny, {}},
+        {"f32", {DataType::kFloat}},  {"f32f16", {DataType::kFloat}}, {"tf32", {DataType::kFloat}},
+        {"bf16", {DataType::kFloat}}, {"f16", {DataType::kHalf}},     {"i8", {DataType::kInt8}},
+        {"i32", {DataType::kInt32}},  {"bool", {DataType::kBool}},    {kAny, {}},
     };
     return tokens;
 }

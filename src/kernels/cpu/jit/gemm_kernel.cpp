@@ -472,52 +472,11 @@ Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)
     GemmKernel kernel;
     if (spec.factors == Factors::kBf16Tiles) {
         TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { emitTileProducts(c, spec); }));
-        TW_TRY(kernel.emitTileEnd(isa, spec));
+        TW_ASSIGN(kernel.tileEnd_, emitTileEnd(isa, spec));
         return kernel;
     }
     TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { GemmEmitter(c, spec).emit(); }));
     return kernel;
-}
-
-Result<void> GemmKernel::emitTileEnd(Isa isa, GemmKernelSpec const& spec)
-{
-    auto end = std::make_shared<TileEnd>();
-    end->rows = spec.rows;
-    end->rowFloats = spec.vectors * vectorWidth(isa);
-    end->height = std::min(gemmMaxRows(isa, spec.vectors), spec.rows);
-    GemmKernelSpec s;
-    s.vectors = spec.vectors;
-    s.epilogue = spec.epilogue;
-    s.masked = spec.masked;
-    s.gated = spec.gated;
-    s.fromSums = true;
-    auto emitRows = [&](int rows, Code& to) -> Result<void> {
-        s.rows = rows;
-        TW_ASSIGN(to, jit::emit(isa, [&](VectorCode& c) { GemmEmitter(c, s).emit(); }));
-        return {};
-    };
-    TW_TRY(emitRows(end->height, end->some));
-    if (int const rest = spec.rows % end->height; rest > 0)
-        TW_TRY(emitRows(rest, end->last));
-    tileEnd_ = std::move(end);
-    return {};
-}
-
-void GemmKernel::runTiles(GemmArgs const& args) const
-{
-    alignas(64) float sums[kTileSums];
-    GemmArgs a = args;
-    a.c = sums;
-    code_.entry<void (*)(GemmArgs const*)>()(&a);
-    a.c = args.c;
-    for (int row = 0; row < tileEnd_->rows; row += tileEnd_->height) {
-        bool const whole = row + tileEnd_->height <= tileEnd_->rows;
-        a.b = sums + row * tileEnd_->rowFloats;
-        a.c = args.c + row * args.ldcBytes / 4;
-        a.residual = args.residual ? args.residual + row * args.ldrBytes / 4 : nullptr;
-        a.rowScale = args.rowScale ? args.rowScale + row : nullptr;
-        (whole ? tileEnd_->some : tileEnd_->last).entry<void (*)(GemmArgs const*)>()(&a);
-    }
 }
 
 } // namespace tw::kernels::jit

@@ -142,14 +142,8 @@ public:
     explicit operator bool() const { return code_.sizeBytes() != 0; }
 
 private:
-    // What stands behind the sums of tiles: kernels without products, for some rows at a time.
-    struct TileEnd
-    {
-        int rows = 0, rowFloats = 0; // of the sums
-        int height = 0;              // rows of the first kernel; the last rows have their own
-        Code some, last;
-    };
-    Result<void> emitTileEnd(Isa isa, GemmKernelSpec const& spec);
+    struct TileEnd; // what stands behind the sums of tiles
+    static Result<std::shared_ptr<TileEnd const>> emitTileEnd(Isa isa, GemmKernelSpec const& spec);
     void runTiles(GemmArgs const& args) const;
 
     Code code_;

@@ -4,6 +4,7 @@
 // make sums that nobody reads.
 #include "kernels/cpu/jit/tile_code.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -166,6 +167,50 @@ private:
 void emitTileProducts(VectorCode& c, GemmKernelSpec const& spec)
 {
     TileEmitter(c, spec).emit();
+}
+
+// Kernels without products, for some rows at a time.
+struct GemmKernel::TileEnd
+{
+    int rows = 0, rowFloats = 0; // of the sums
+    int height = 0;              // rows of the first kernel; the last rows have their own
+    GemmKernel some, last;
+};
+
+Result<std::shared_ptr<GemmKernel::TileEnd const>> GemmKernel::emitTileEnd(Isa isa, GemmKernelSpec const& spec)
+{
+    auto end = std::make_shared<TileEnd>();
+    end->rows = spec.rows;
+    end->rowFloats = spec.vectors * vectorWidth(isa);
+    end->height = std::min(gemmMaxRows(isa, spec.vectors), spec.rows);
+    GemmKernelSpec s;
+    s.vectors = spec.vectors;
+    s.epilogue = spec.epilogue;
+    s.masked = spec.masked;
+    s.gated = spec.gated;
+    s.fromSums = true;
+    s.rows = end->height;
+    TW_ASSIGN(end->some, emit(isa, s));
+    s.rows = spec.rows % end->height;
+    if (s.rows > 0) {
+        TW_ASSIGN(end->last, emit(isa, s));
+    }
+    return std::shared_ptr<TileEnd const>(std::move(end));
+}
+
+void GemmKernel::runTiles(GemmArgs const& args) const
+{
+    alignas(64) float sums[kTileSums];
+    GemmArgs a = args;
+    a.c = sums;
+    code_.entry<void (*)(GemmArgs const*)>()(&a);
+    for (int row = 0; row < tileEnd_->rows; row += tileEnd_->height) {
+        a.b = sums + row * tileEnd_->rowFloats;
+        a.c = args.c + row * args.ldcBytes / 4;
+        a.residual = args.residual ? args.residual + row * args.ldrBytes / 4 : nullptr;
+        a.rowScale = args.rowScale ? args.rowScale + row : nullptr;
+        (row + tileEnd_->height <= tileEnd_->rows ? tileEnd_->some : tileEnd_->last)(a);
+    }
 }
 
 TileScope::TileScope(Factors factors) : active_(factors == Factors::kBf16Tiles && shapeCode().set.sizeBytes() > 0)

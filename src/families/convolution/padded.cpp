@@ -365,6 +365,8 @@ Support PaddedTactic::supports(Problem const& p) const
     if (Support s = supportsFactors(isa_, factors_); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    if (isPairs(factors_) && jumps(jitActivation(*p.node)))
+        return Support::no(kJumps);
     if (factors_ == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
         return Support::no("would multiply zeros: tiles take 32 channels, a group has " +
                            std::to_string(g.c / g.groups));

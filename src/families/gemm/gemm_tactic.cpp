@@ -173,6 +173,9 @@ Support GemmTactic::supports(Problem const& p) const
         return s;
     if (Support s = supportsFactors(isa_, factors_); !s.ok)
         return s;
+    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    if (isPairs(factors_) && jumps(activation))
+        return Support::no(kJumps);
     if (isPairs(factors_) && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
     for (bool const most : {false, true}) {

@@ -120,6 +120,9 @@ Support GemvTactic::supports(Problem const& p) const
         return s;
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
+    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    if (weights_ != GemvWeights::kFloat && jumps(activation))
+        return Support::no(kJumps);
     if (weights_ != GemvWeights::kFloat && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
     if (weights_ == GemvWeights::kHalf && !thisCpu().f16c)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products by emitted kernels against the FMA peak: a loop of independent multiply-adds on registers, timed in
 // the same rounds on the same threads. Printed: the median over the rounds of (our rate / the loop's rate), per tile
-// width. usage: bench_gemm [m n k]   (b is packed before, as constant weights are)
+// width, with factors in FP32 and, where the CPU has such products, rounded to BF16 (200 %: twice what FP32 could
+// reach). usage: bench_gemm [m n k]   (b is packed before, as constant weights are)
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@ using bench::median;
 using bench::seconds;
 using kernels::GemmJit;
 using kernels::GemmJitOptions;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 
 constexpr int kRounds = 40;
@@ -69,7 +71,7 @@ struct Candidate
     std::vector<double> shares, rates;
 };
 
-void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuInfo const& cpu)
+void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, Factors factors, device::CpuInfo const& cpu)
 {
     Workers& workers = device::processThreadPool().workers(threads);
     PeakLoop const peak(isa);
@@ -83,6 +85,7 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
     for (int vectors = 1; vectors <= 4; ++vectors) {
         Candidate x;
         x.options.isa = isa;
+        x.options.factors = factors;
         x.options.vectors = vectors;
         x.options.b = GemmJitOptions::kPackedBefore;
         x.options.packA = m > 1 && kernels::thrashesL1(4 * k, kernels::jit::gemmMaxRows(isa, vectors), cpu.l1DataBytes);
@@ -120,15 +123,16 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
             }
         }
     }
-    std::printf("%5ld x %4ld x %4ld  %s %dT  peak %6.1f GFLOP/s |", long(m), long(n), long(k), isaName(isa), threads,
-                median(peaks) * 1e-9);
+    constexpr char const* kNames[] = {"f32", "bf16 shifts", "bf16 dots", "bf16 tiles"};
+    std::printf("%5ld x %4ld x %4ld  %s %-11s %dT  peak %6.1f GFLOP/s |", long(m), long(n), long(k), isaName(isa),
+                kNames[int(factors)], threads, median(peaks) * 1e-9);
     int const width = kernels::jit::vectorWidth(isa);
     for (Candidate const& x : list) {
-        int const rows = kernels::jit::gemmMaxRows(isa, x.options.vectors);
+        int const rows = kernels::jit::gemmMaxRows(isa, x.options.vectors, factors);
         double const rate = median(x.rates);
         std::printf("  %2dx%-2d %5.1f %%", rows, x.options.vectors * width, 100 * median(x.shares));
         if (m <= 4) // bound by memory: weights are read once
-            std::printf(" %5.1f GB/s", rate / flops * 4 * double(n) * double(k) * 1e-9);
+            std::printf(" %5.1f GB/s", rate / flops * (isPairs(factors) ? 2 : 4) * double(n) * double(k) * 1e-9);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -150,8 +154,9 @@ int main(int argc, char** argv)
             continue;
         for (auto const& [m, n, k] : shapes)
             for (int threads : {1, 2})
-                if (threads <= device::availableCpus())
-                    compare(m, n, k, threads, isa, cpu);
+                for (Factors f : {Factors::kFloat, Factors::kBf16Shifts, Factors::kBf16Dots, Factors::kBf16Tiles})
+                    if (threads <= device::availableCpus() && kernels::jit::hasFactors(cpu, isa, f))
+                        compare(m, n, k, threads, isa, f, cpu);
     }
     return 0;
 }

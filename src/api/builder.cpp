@@ -250,6 +250,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         options.tune.workspaceBytes = int64_t(std::min(*limit, size_t(INT64_MAX)));
     options.tune.winograd = b.environment.winograd;
     options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
+    options.tune.bf16 = !b.gpu && b.environment.cpuBf16;
+    options.tune.halfWeights = !b.gpu && c.has(BuilderFlag::kFP16);
     options.tune.sparse = c.has(BuilderFlag::kSPARSE_WEIGHTS);
     options.tune.sources = sourcesOf(c);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);

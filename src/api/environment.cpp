@@ -76,6 +76,10 @@ Result<Environment> readEnvironment()
     if (!winograd.empty() && winograd != "0" && winograd != "1")
         return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
     e.winograd = winograd != "0";
+    std::string_view const bf16 = variable("TENSORWRIGHT_CPU_BF16");
+    if (!bf16.empty() && bf16 != "0" && bf16 != "1")
+        return invalidArgument("TENSORWRIGHT_CPU_BF16=" + std::string(bf16) + " must be 0 or 1");
+    e.cpuBf16 = bf16 == "1";
     e.tf32 = variable("NVIDIA_TF32_OVERRIDE") != "0";
     e.recordFolder = variable("TENSORWRIGHT_RECORD_TENSORS");
     std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");

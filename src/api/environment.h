@@ -42,6 +42,8 @@ struct Environment
     device::IsaLimit isaLimit = device::IsaLimit::kNone;
     // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
     bool winograd = true;
+    // TENSORWRIGHT_CPU_BF16=1: builders for a CPU consider products whose factors are rounded to BF16 (sums in FP32).
+    bool cpuBf16 = false;
     // NVIDIA_TF32_OVERRIDE=0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
     bool tf32 = true;
     // TENSORWRIGHT_RECORD_TENSORS=folder: every run of a context of this runtime's engines leaves there what its layers

@@ -324,6 +324,10 @@ private:
         Hasher h = graphHash(graph);
         h.number(uint64_t(options_.constraints));
         h.number(options_.tune.tf32);
+        if (options_.tune.bf16)
+            h.text("bf16");
+        if (options_.tune.halfWeights)
+            h.text("f16 weights");
         if (options_.tune.sparse)
             h.text("sparse");
         h.number(options_.tune.sources);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <cpuid.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace tw::device {
@@ -30,7 +31,7 @@ bool bit(uint32_t word, int i)
     return (word >> i & 1) != 0;
 }
 
-// Register state that the operating system saves: bit 1 SSE, 2 AVX, 5..7 AVX-512.
+// Register state that the operating system saves: bit 1 SSE, 2 AVX, 5..7 AVX-512, 17 and 18 AMX.
 uint64_t xcr0()
 {
     uint32_t lo, hi;
@@ -55,6 +56,7 @@ CpuInfo probeCpu()
     bool const osxsave = bit(one.c, 27);
     uint64_t const saved = osxsave ? xcr0() : 0;
     bool const ymm = (saved & 0x6) == 0x6, zmm = (saved & 0xe6) == 0xe6;
+    bool const tiles = zmm && (saved & 0x60000) == 0x60000 && bit(seven.d, 24);
     info.avx2 = ymm && bit(seven.b, 5);
     info.fma = ymm && bit(one.c, 12);
     info.f16c = ymm && bit(one.c, 29);
@@ -67,10 +69,11 @@ CpuInfo probeCpu()
     info.avx512vnni = zmm && bit(seven.c, 11);
     info.avx512fp16 = zmm && bit(seven.d, 23);
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
+    info.amxBf16 = tiles && bit(seven.d, 22);
     IsaLimit const limit = isaLimit;
     if (limit != IsaLimit::kNone)
         info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vbmi = info.avx512vnni =
-            info.avx512fp16 = info.avx512bf16 = false;
+            info.avx512fp16 = info.avx512bf16 = info.amxBf16 = false;
     if (limit == IsaLimit::kBaseline)
         info.avx2 = info.fma = info.f16c = info.avxVnni = false;
     // Caches, one by one, in a leaf of the same layout at each maker's place.
@@ -122,7 +125,16 @@ std::string CpuInfo::fingerprint() const
     add(avxVnni, "avxvnni");
     add(avx512fp16, "avx512fp16");
     add(avx512bf16, "avx512bf16");
+    add(amxBf16, "amxbf16");
     return s;
+}
+
+bool permitTiles()
+{
+    // Numbers of Linux: arch_prctl(ARCH_REQ_XCOMP_PERM, the tile data of XSAVE). Once asked, it holds for the process.
+    constexpr long kRequest = 0x1023, kTileData = 18;
+    static bool const permitted = probeCpu().amxBf16 && ::syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+    return permitted;
 }
 
 int64_t physicalMemoryBytes()

@@ -13,6 +13,7 @@ struct CpuInfo
     bool avx2 = false, fma = false, f16c = false;
     bool avx512f = false, avx512bw = false, avx512vl = false, avx512dq = false;
     bool avx512vnni = false, avx512vbmi = false, avxVnni = false, avx512fp16 = false, avx512bf16 = false;
+    bool amxBf16 = false; // tiles of AMX; a process may use them once permitTiles() is true
     int64_t l1DataBytes = 32 << 10, l2Bytes = 512 << 10; // of one core; these when the CPU does not say
     // Model and instruction sets in one line: the key of tactic choices.
     std::string fingerprint() const;
@@ -28,6 +29,8 @@ enum class IsaLimit
 // Of the process: what the first call says holds for every probeCpu() that comes after it.
 void limitIsa(IsaLimit limit);
 CpuInfo probeCpu();
+// Asks the system for the registers of AMX, for every thread of the process: false where it has none or refuses.
+bool permitTiles();
 // Of the machine; 0 when the system does not say.
 int64_t physicalMemoryBytes();
 

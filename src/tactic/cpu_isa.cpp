@@ -17,4 +17,13 @@ Support supportsIsa(kernels::jit::Isa isa)
                                                          : "needs a CPU with AVX2 and FMA");
 }
 
+Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors)
+{
+    if (kernels::jit::hasFactors(thisCpu(), isa, factors))
+        return Support::yes();
+    return Support::no(factors == kernels::jit::Factors::kBf16Tiles
+                           ? "needs a CPU with AMX-BF16, and a system that lets the process use it"
+                           : "needs a CPU with AVX512-BF16");
+}
+
 } // namespace tw::ops

@@ -4,6 +4,7 @@
 
 #include "device/cpu.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/factors.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
@@ -11,5 +12,6 @@ namespace tw::ops {
 // Probed once: the instruction is slow in virtual machines, and its answer does not change.
 device::CpuInfo const& thisCpu();
 Support supportsIsa(kernels::jit::Isa isa);
+Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors);
 
 } // namespace tw::ops

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/op_def.h"
+#include "tactic/rounded_factors.h"
 #include "tactic/sparsity.h"
 #include "tune/phases.h"
 #include "tune/rivals.h"
@@ -35,6 +36,20 @@ int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kerne
     return kernel.workspaceBytes(in, out);
 }
 
+bool isPermitted(ops::RoundedFactors factors, Options const& options)
+{
+    switch (factors) {
+    case ops::RoundedFactors::kTf32:
+        return options.tf32;
+    case ops::RoundedFactors::kBf16:
+        return options.bf16;
+    case ops::RoundedFactors::kHalf:
+        return options.halfWeights;
+    default:
+        return true;
+    }
+}
+
 } // namespace
 
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
@@ -42,8 +57,8 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
         if ((options.winograd || t->rounding() != ops::Rounding::kWinograd) &&
-            (options.tf32 || t->rounding() != ops::Rounding::kTf32) &&
-            (options.sparse || !ops::isSparseTactic(t->name())) && (options.sources & bitOf(t->source())))
+            isPermitted(ops::roundedFactorsOf(*t), options) && (options.sparse || !ops::isSparseTactic(t->name())) &&
+            (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

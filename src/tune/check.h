@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "ir/op_def.h"
 #include "tactic/domain.h"
+#include "tactic/rounded_factors.h"
 #include "tactic/tactic.h"
 #include "tune/points.h"
 
@@ -40,7 +41,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 // What is checked of a tactic.
 struct Tried
 {
-    bool isTf32 = false; // it rounds to TF32
+    ops::RoundedFactors factors = ops::RoundedFactors::kNone;
     // It closes its op's list, whose cases prove it: that it computes in its type and not as the reference does is no
     // reason to refuse it.
     bool isPlain = false;

@@ -200,11 +200,10 @@ CheckSet::References const& CheckSet::stepwise()
     return *stepwise_;
 }
 
-std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef const& out, size_t i, bool isTf32)
+std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef const& out, size_t i,
+                                  ops::RoundedFactors factors)
 {
-    ops::Tolerance tolerance = toleranceOf(*node_, out.type);
-    if (isTf32)
-        tolerance = tolerance.forTf32();
+    ops::Tolerance tolerance = ops::toleranceFor(factors, toleranceOf(*node_, out.type));
     tolerance.absolute *= slack_;
     tolerance.relative *= slack_;
     if (i == 0 && !samples_.empty() && out.dims == wants[0].dims) {
@@ -227,16 +226,16 @@ std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef
     return tune::compare(got, wants, tolerance, i == 0 ? wanted_ : std::vector<bool>{});
 }
 
-std::string CheckSet::compare(size_t i, TensorRef const& got, bool isTf32)
+std::string CheckSet::compare(size_t i, TensorRef const& got, ops::RoundedFactors factors)
 {
     std::vector<TensorRef> wants{want_[i]};
-    std::string const why = compareWith(wants, got, i, isTf32);
+    std::string const why = compareWith(wants, got, i, factors);
     if (why.empty())
         return why;
     for (std::vector<Tensor> const& reference : stepwise())
         if (reference[i].type() == want_[i].type && reference[i].dims() == want_[i].dims)
             wants.push_back(reference[i].ref());
-    return wants.size() > 1 ? compareWith(wants, got, i, isTf32) : why;
+    return wants.size() > 1 ? compareWith(wants, got, i, factors) : why;
 }
 
 bool CheckSet::mayRound(size_t i, TensorRef const& got) const

@@ -41,6 +41,8 @@ struct Options
     bool timeAlways = false;                  // a lone candidate too: the time itself is wanted
     bool winograd = true;                     // its convolutions are candidates
     bool tf32 = false;                        // so are tactics that round to TF32
+    bool bf16 = false;                        // so are tactics that round to BF16
+    bool halfWeights = false;                 // so are CPU tactics that keep weights in FP16
     bool sparse = false;                      // so are tactics for weights that follow 2:4
     uint32_t sources = ~0u;                   // bitOf() of those whose tactics are candidates
     int64_t workspaceBytes = INT64_MAX;       // the most that a kernel may need, but for an op's plain one

@@ -178,6 +178,7 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     uint32_t const libraries = isCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
     std::string key =
         regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
+        (options.bf16 ? "|bf16" : "") + (options.halfWeights ? "|f16 weights" : "") +
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
         (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
         (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");

@@ -274,6 +274,15 @@ TEST(Environment, WinogradIsOnOrOff)
     EXPECT_TRUE(contains(logger.lastError(), "TENSORWRIGHT_WINOGRAD=no must be 0 or 1"));
 }
 
+TEST(Environment, Bf16IsOnOrOff)
+{
+    KeepingLogger logger;
+    Variable v("TENSORWRIGHT_CPU_BF16", "yes");
+    EXPECT_EQ(createInferBuilder(logger), nullptr);
+    ASSERT_EQ(logger.errors(), 1);
+    EXPECT_TRUE(contains(logger.lastError(), "TENSORWRIGHT_CPU_BF16=yes must be 0 or 1"));
+}
+
 TEST(Environment, Tf32OverrideTakesAnyValue)
 {
     for (char const* value : {"0", "1", "maybe", ""}) {

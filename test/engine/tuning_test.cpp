@@ -245,4 +245,13 @@ TEST(Tuning, WinogradIsSwitchedOff)
     EXPECT_FALSE(has(names, "winograd")) << "chosen or tried";
 }
 
+TEST(Tuning, Bf16IsSwitchedOn)
+{
+    Convolutions without;
+    EXPECT_FALSE(has(mentioned(without.layers()), "_bf16_")) << "chosen or tried";
+    Variable v("TENSORWRIGHT_CPU_BF16", "1");
+    Convolutions with;
+    EXPECT_TRUE(has(mentioned(with.layers()), "_bf16_"));
+}
+
 } // namespace

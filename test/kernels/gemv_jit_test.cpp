@@ -21,6 +21,7 @@ using kernels::GemmOffsets;
 using kernels::GemmShape;
 using kernels::GemvJit;
 using kernels::GemvJitOptions;
+using kernels::jit::GemvWeights;
 using kernels::jit::Isa;
 
 void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, std::mt19937& rng)
@@ -36,8 +37,11 @@ void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
             e = std::uniform_real_distribution<float>(-1, 1)(rng);
         return v;
     };
-    auto const a = random(kProducts * m * k), b = random(kProducts * k * n), bias = random(n),
-               residual = random(kProducts * m * n);
+    auto const a = random(kProducts * m * k), bias = random(n), residual = random(kProducts * m * n);
+    auto b = random(kProducts * k * n);
+    bool const narrow = o.weights != GemvWeights::kFloat;
+    for (float& e : b) // values that 8 bits of mantissa hold
+        e = narrow ? std::nearbyint(e * 127) / 128 : e;
     bool const columns = o.b == GemvJitOptions::kColumns;
     GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, columns ? 1 : n, columns ? k : 1};
     std::vector<GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
@@ -45,12 +49,18 @@ void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
     layout.isa = o.isa;
     layout.vectors = o.vectors;
     device::PackedFloats packed(kProducts * GemmJit::packedFloats(layout, n, k));
-    float const* from = b.data();
+    void const* from = b.data();
+    std::vector<uint16_t> halves;
     if (o.b == GemvJitOptions::kPacked) {
         offsets[1].b = GemmJit::packedFloats(layout, n, k);
         for (int64_t i = 0; i < kProducts; ++i)
             GemmJit::packB(layout, s, b.data() + i * k * n, packed.data() + i * offsets[1].b);
         from = packed.data();
+        if (narrow) {
+            halves.resize(size_t(kProducts * offsets[1].b));
+            GemvJit::narrow(o, packed.data(), int64_t(halves.size()), halves.data());
+            from = halves.data();
+        }
     }
     auto gemv = GemvJit::make(o, s, offsets);
     ASSERT_TRUE(gemv.ok()) << gemv.error().message;
@@ -91,6 +101,8 @@ TEST(GemvJit, agreesWithSumsInDouble)
             o.isa = isa;
             o.b = GemvJitOptions::B(pick(0, 2));
             o.vectors = int(o.b == GemvJitOptions::kRows ? pick(1, 8) : pick(1, 4));
+            if (o.b == GemvJitOptions::kPacked)
+                o.weights = GemvWeights(pick(0, 2));
             o.threads = int(pick(1, 3));
             o.bias = pick(0, 1) == 1;
             o.residual = pick(0, 1) == 1;
@@ -106,6 +118,14 @@ TEST(GemvJit, agreesWithSumsInDouble)
             runProduct(shared, 3, 900, 310, false, rng);
         }
     }
+}
+
+TEST(GemvJit, narrowWeightsArePacked)
+{
+    GemvJitOptions o;
+    o.b = GemvJitOptions::kRows;
+    o.weights = GemvWeights::kHalf;
+    EXPECT_FALSE(GemvJit::make(o, {1, 8, 4, 4, 1, 8, 1}, {{}}).ok());
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include "tactic/convert_format.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
+#include "tactic/rounded_factors.h"
 
 namespace tw::test {
 
@@ -112,7 +113,9 @@ void runSliced(ir::OpDef const& op, ops::Case const& c)
                 ASSERT_TRUE((*kernel)->run(args).ok());
                 Tensor linear(DataType::kFloat, (*want)[0].dims());
                 ops::convertFormat(out.part, linear.ref());
-                EXPECT_EQ(compare(linear.ref(), (*want)[0].ref(), toleranceOf(*g.node, DataType::kFloat)), "");
+                ops::Tolerance const tolerance =
+                    ops::toleranceFor(ops::roundedFactorsOf(*tactic), toleranceOf(*g.node, DataType::kFloat));
+                EXPECT_EQ(compare(linear.ref(), (*want)[0].ref(), tolerance), "");
                 EXPECT_EQ(out.written(), (*want)[0].count()) << "wrote into other channels";
                 ++ran;
             }

@@ -63,20 +63,16 @@ constexpr char kAny[] = "any"; // of several types
 std::map<std::string, std::vector<DataType>> const& typeTokens()
 {
     static std::map<std::string, std::vector<DataType>> const tokens = {
-        {"f32", {DataType::kFloat}},
-        {"tf32", {DataType::kFloat}},
-        {"f16", {DataType::kHalf}},
-        {"i8", {DataType::kInt8}},
-        {"i32", {DataType::kInt32}},
-        {"bool", {DataType::kBool}},
-        {kAny, {}},
+        {"f32", {DataType::kFloat}},  {"f32f16", {DataType::kFloat}}, {"tf32", {DataType::kFloat}},
+        {"bf16", {DataType::kFloat}}, {"f16", {DataType::kHalf}},     {"i8", {DataType::kInt8}},
+        {"i32", {DataType::kInt32}},  {"bool", {DataType::kBool}},    {kAny, {}},
     };
     return tokens;
 }
 
 bool isArchitecture(ops::Backend backend, std::string const& token)
 {
-    static std::set<std::string> const cpu = {"cpu", "avx2", "avx512"}, cuda = {"cuda", "sm80", "sm90", "sm90a"};
+    static std::set<std::string> const cpu = {"cpu", "avx2", "avx512", "amx"}, cuda = {"cuda", "sm80", "sm90", "sm90a"};
     return (backend == ops::Backend::kCpu ? cpu : cuda).contains(token);
 }
 

@@ -122,6 +122,7 @@ Accepted const kWithOnnx[] = {
     {"--device=cpu", "Device: cpu"},
     {"--cpuThreads=3", nullptr},
     {"--noWinograd", nullptr},
+    {"--cpuBf16", nullptr},
     {"--tuningSeconds=3", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},

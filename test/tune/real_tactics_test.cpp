@@ -33,7 +33,8 @@ TEST(RealTactics, NoneIsRefused)
                         ASSERT_TRUE(image.ok()) << image.error().message;
                         auto kernel = t->load(in, config, *image);
                         ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-                        auto const result = checker.check(in, **kernel, t->name(), serialWorkers());
+                        auto const result =
+                            checker.check(in, **kernel, t->name(), serialWorkers(), {ops::roundedFactorsOf(*t)});
                         EXPECT_TRUE(result.ok())
                             << op->name << "." << c.name << ": " << (result.ok() ? "" : result.error().message);
                         checked += result.ok() && result->isRight();

@@ -145,6 +145,7 @@ struct SystemOptions
     int32_t tuningSeconds = 0; // 0: no limit
     bool strictPlan = false;
     bool noWinograd = false;
+    bool cpuBf16 = false;
     int32_t dlaCore = -1;
     bool gpuFallback = false;
     std::vector<std::string> plugins;

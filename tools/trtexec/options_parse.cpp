@@ -372,6 +372,7 @@ void parseSystem(Arguments& args, SystemOptions& system)
     assign(system.tuningSeconds, args.takeInteger("--tuningSeconds", 1, 86400));
     system.strictPlan = args.takeFlag("--strictPlan");
     system.noWinograd = args.takeFlag("--noWinograd");
+    system.cpuBf16 = args.takeFlag("--cpuBf16");
     assign(system.dlaCore, args.takeInteger("--useDLACore", -1));
     system.gpuFallback = args.takeFlag("--allowGPUFallback");
     system.plugins = args.takeEach("--plugins");

@@ -4,12 +4,15 @@
 // are output channels; after each pointer the sum runs over the channels of the group. In one group with dilation 1
 // the elements of a filter row follow each other with their channels, and are one pointer together. Where nothing is
 // outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
+// With factors in BF16 (kernels/cpu/bf16.h) the copy is what rounds the image: there is always one, of those pixels
+// alone that are read, and a window of one element makes one row of all of them.
 #include <algorithm>
 #include <cmath>
 
 #include "base/round.h"
 #include "device/large_pages.h"
 #include "families/convolution/tactics.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "tactic/cpu_isa.h"
 
@@ -19,6 +22,7 @@ namespace {
 
 using convolution::Geometry;
 using kernels::jit::EpilogueOp;
+using kernels::jit::Factors;
 using kernels::jit::GemmArgs;
 using kernels::jit::GemmKernel;
 using kernels::jit::GemmKernelSpec;
@@ -27,23 +31,41 @@ using kernels::jit::Isa;
 constexpr int64_t kMaxPointers = 2048; // they lie on the stack
 constexpr int64_t kStepsAtOnce = 8;    // of emitted code
 constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+constexpr int64_t kLeastTileChannels = 16;
 
-// How the sum for one output runs through the image.
+// How the sum for one output runs through the image, in elements: pairs, where factors are, in whole tiles.
 struct Sum
 {
-    bool joined = false; // the elements of a filter row are one run
+    bool joined = false;  // the elements of a filter row are one run
+    int64_t channels = 0; // of a group
     int64_t pointers = 0, run = 0;
-    explicit Sum(Geometry const& g)
+    Sum(Geometry const& g, Factors factors)
         : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
-          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])),
-          run(g.c / g.groups * (joined ? g.window[2] : 1))
+          channels(isPairs(factors) ? roundUp((g.c / g.groups + 1) / 2, elementsOfStep(factors)) : g.c / g.groups),
+          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])), run(channels * (joined ? g.window[2] : 1))
     {}
+    int64_t depth() const { return pointers * run; }
 };
 
-// Input elements along an axis that the outputs read, those of the padding included.
-int64_t extentRead(Geometry const& g, int axis)
+int64_t windowOf(Geometry const& g)
 {
-    return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
+    return g.window[0] * g.window[1] * g.window[2];
+}
+
+// From one element of an axis that is copied to the next: rounded copies leave out what no window reads.
+int64_t copyStep(Geometry const& g, int axis, Factors factors)
+{
+    return isPairs(factors) && g.window[axis] == 1 ? g.stride[axis] : 1;
+}
+int64_t strideRead(Geometry const& g, int axis, Factors factors)
+{
+    return g.stride[axis] / copyStep(g, axis, factors);
+}
+
+// Elements along an axis of what the outputs read, those of the padding included.
+int64_t extentRead(Geometry const& g, int axis, Factors factors)
+{
+    return (g.out[axis] - 1) * strideRead(g, axis, factors) + (g.window[axis] - 1) * g.dilation[axis] + 1;
 }
 
 struct PaddedPrepared final : Prepared
@@ -51,20 +73,22 @@ struct PaddedPrepared final : Prepared
     Geometry g;
     Sum sum;
     bool copies = false;
+    int64_t batch = 0, out[3]{};                       // of the loops over outputs
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
+    int64_t stride[3]{};                               // in what is read
     int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in elements
     std::vector<int64_t> offsets;                      // [pointers] elements
     int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
     GemmKernel kernels[2][2];                          // [one row more][the last block of a group]
 
-    explicit PaddedPrepared(Geometry const& geometry) : g(geometry), sum(geometry) {}
+    PaddedPrepared(Geometry const& geometry, Factors factors) : g(geometry), sum(geometry, factors) {}
 };
 
 class PaddedConvolution final : public Kernel
 {
 public:
-    PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
-        : node_(*problem.node), isa_(isa), threads_(std::max(problem.threads, 1)),
+    PaddedConvolution(Problem const& problem, Isa isa, Factors factors, Config const& config)
+        : node_(*problem.node), isa_(isa), factors_(factors), threads_(std::max(problem.threads, 1)),
           activation_(jitActivation(*problem.node)), width_(kernels::jit::vectorWidth(isa)),
           groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
           vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
@@ -77,9 +101,10 @@ public:
         if (!w)
             return {};
         Geometry const g = convolutionGeometry(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-        bool const joined = Sum(g).joined;
+        bool const joined = Sum(g, factors_).joined;
         Extents const& dims = p.inputs[1].dims;
-        Recipe recipe{"filters of padded images", {width_, most_, groups_, joined}};
+        Recipe recipe{"filters of padded images",
+                      {width_, most_, groups_, joined, isPairs(factors_) ? elementsOfStep(factors_) : 0}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const floats = packedFloats(g);
@@ -106,24 +131,31 @@ public:
                                                     std::span<TensorRef const> out) const override
     {
         TensorRef const &x = in[0], &y = out[0];
-        auto p = std::make_shared<PaddedPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims));
+        auto p = std::make_shared<PaddedPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims), factors_);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         Geometry const& g = p->g;
         bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->copies = p->sum.joined && g.window[2] > 1 && x.pixelStride() != g.c;
+        p->copies = isPairs(factors_) || (p->sum.joined && g.window[2] > 1 && x.pixelStride() != g.c);
         for (int i = 0; i < 3; ++i)
-            p->copies = p->copies || g.before[i] != 0 || extentRead(g, i) > g.in[i];
-        p->xPixel = p->copies ? g.c : x.pixelStride();
+            p->copies = p->copies || g.before[i] != 0 || extentRead(g, i, factors_) > g.in[i];
+        p->xPixel = p->copies ? p->sum.channels * groups_ : x.pixelStride();
         int64_t pitch = p->xPixel;
         for (int i = 2; i >= 0; --i) {
             p->pitch[i] = pitch;
-            p->extent[i] = p->copies ? extentRead(g, i) : g.in[i];
+            p->extent[i] = p->copies ? extentRead(g, i, factors_) : g.in[i];
+            p->stride[i] = strideRead(g, i, factors_);
+            p->out[i] = g.out[i];
             pitch *= p->extent[i];
         }
         p->image = pitch;
+        p->batch = g.batch;
+        if (isPairs(factors_) && windowOf(g) == 1) {
+            p->out[2] *= g.batch * g.out[0] * g.out[1];
+            p->batch = p->out[0] = p->out[1] = 1;
+        }
         for (int64_t d = 0; d < g.window[0]; ++d)
             for (int64_t r = 0; r < g.window[1]; ++r)
                 for (int64_t s = 0; s < (p->sum.joined ? 1 : g.window[2]); ++s)
@@ -142,8 +174,12 @@ public:
         auto* const copy = static_cast<float*>(args.workspace);
         float const* x = args.inputs[0].as<float>();
         if (p.copies) {
-            int64_t const planes = g.batch * p.extent[0];
-            args.workers->run(planes, [&](int64_t i, int) { copyPlane(p, args.inputs[0], i, copy); });
+            int64_t const rows = g.batch * p.extent[0] * p.extent[1];
+            int64_t const copies = threads_ > 1 ? std::min<int64_t>(kPartsPerThread * threads_, rows) : 1;
+            args.workers->run(copies, [&](int64_t i, int) {
+                for (int64_t row = rows * i / copies; row < rows * (i + 1) / copies; ++row)
+                    copyRow(p, args.inputs[0], row, copy);
+            });
             x = copy;
         }
         float const* w = packed_ ? packed_->data() : nullptr;
@@ -154,11 +190,12 @@ public:
             });
             w = packed;
         }
-        int64_t const tiles = g.batch * g.out[0] * g.out[1] * p.tiles, blocks = groups_ * blocks_;
+        int64_t const tiles = p.batch * p.out[0] * p.out[1] * p.tiles, blocks = groups_ * blocks_;
         int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
         int64_t const parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, tiles);
         args.workers->run(blocks * parts, [&](int64_t i, int) {
             int64_t const part = i % parts;
+            kernels::jit::TileScope const scope(factors_);
             runBlock(p, args, x, w, i / parts, tiles * part / parts, tiles * (part + 1) / parts);
         });
         return {};
@@ -166,26 +203,33 @@ public:
 
 private:
     // In whole cache lines; for images that are read in place, too.
-    static int64_t copiedFloats(Geometry const& g)
+    int64_t copiedFloats(Geometry const& g) const
     {
-        int64_t floats = g.batch * g.c;
+        int64_t const pixel = Sum(g, factors_).channels * groups_;
+        int64_t floats = g.batch * pixel;
         for (int i = 0; i < 3; ++i)
-            floats *= std::max<int64_t>(extentRead(g, i), 0);
-        return roundUp(floats, 16);
+            floats *= std::max<int64_t>(extentRead(g, i, factors_), 0);
+        // What a tile reads behind its last row.
+        int64_t const behind = kernels::jit::gemmRowsRead(factors_, 1) - 1;
+        return roundUp(floats + behind * pixel * strideRead(g, 2, factors_), 16);
     }
-    int64_t depth(Geometry const& g) const { return g.c / groups_ * g.window[0] * g.window[1] * g.window[2]; }
+    int64_t depth(Geometry const& g) const { return Sum(g, factors_).depth(); }
     int64_t packedFloats(Geometry const& g) const { return groups_ * vectors_ * width_ * depth(g); }
     int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
 
     // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero after the group's last channel.
     void packBlock(Geometry const& g, float const* w, int64_t group, int64_t block, float* packed) const
     {
-        Sum const sum(g);
-        int64_t const lanes = lanesOf(block), first = block * most_ * width_, perK = depth(g);
-        int64_t const exist = std::min(lanes, groupK_ - first), channels = g.c / groups_;
-        int64_t const window = g.window[0] * g.window[1] * g.window[2];
-        float* to = packed + (group * vectors_ * width_ + first) * perK;
+        Sum const sum(g, factors_);
+        int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
+        int64_t const exist = std::min(lanes, groupK_ - first), window = windowOf(g), perK = channels * window;
+        float* to = packed + (group * vectors_ * width_ + first) * sum.depth();
         float const* const from = w + (group * groupK_ + first) * perK;
+        for (int64_t tap = 0; isPairs(factors_) && tap < window; ++tap)
+            kernels::roundColumnPairs(isa_, to + tap * sum.channels * lanes, lanes, lanes, sum.channels, from + tap,
+                                      channels, exist, window, perK);
+        if (isPairs(factors_))
+            return;
         for (int64_t f = 0; f < sum.pointers; ++f)
             for (int64_t i = 0; i < sum.run; ++i, to += lanes) {
                 int64_t const tap = sum.joined ? f * g.window[2] + i / channels : f;
@@ -198,17 +242,18 @@ private:
 
     Result<void> emit(PaddedPrepared& p) const
     {
-        int64_t const most = kernels::jit::gemmMaxRows(isa_, int(most_));
-        p.tiles = (p.g.out[2] + most - 1) / most;
-        p.rows = p.g.out[2] / p.tiles;
-        p.tall = p.g.out[2] % p.tiles;
+        int64_t const most = kernels::jit::gemmMaxRows(isa_, int(most_), factors_);
+        p.tiles = (p.out[2] + most - 1) / most;
+        p.rows = p.out[2] / p.tiles;
+        p.tall = p.out[2] % p.tiles;
         for (int more = 0; more < (p.tall > 0 ? 2 : 1); ++more)
             for (int last = 0; last < 2; ++last) {
                 GemmKernelSpec s;
                 s.rows = int(p.rows) + more;
                 s.vectors = int(lanesOf(last ? blocks_ - 1 : 0) / width_);
-                s.body = contiguousLoop(isa_, s.vectors, int(std::min(kStepsAtOnce, std::max<int64_t>(p.sum.run, 1))));
-                s.tail = contiguousLoop(isa_, s.vectors, 1);
+                s.factors = factors_;
+                s.body = contiguousLoop(isa_, s.vectors, int(stepsAtOnce(p.sum)), factors_);
+                s.tail = contiguousLoop(isa_, s.vectors, 1, factors_);
                 s.masked = last && groupK_ % width_ != 0;
                 if (hasBias_)
                     s.epilogue.push_back(EpilogueOp::kBias);
@@ -221,38 +266,51 @@ private:
         return {};
     }
 
-    // Plane `i` of the copies of all images: rows of the image with zeros round them.
-    static void copyPlane(PaddedPrepared const& p, TensorRef const& x, int64_t i, float* copy)
+    int64_t stepsOf(Sum const& sum) const { return sum.run / elementsOfStep(factors_); }
+    int64_t stepsAtOnce(Sum const& sum) const { return std::clamp<int64_t>(stepsOf(sum), 1, kStepsAtOnce); }
+
+    // Row `i` of the copies of all images, with zeros round what lies in the image.
+    void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, float* copy) const
     {
         Geometry const& g = p.g;
-        int64_t const n = i / p.extent[0], d = i % p.extent[0] - g.before[0], pixel = x.pixelStride();
-        float* to = copy + i * p.pitch[0];
-        // Columns [begin, end) of the copy lie in the image.
-        int64_t const begin = std::clamp<int64_t>(g.before[2], 0, p.extent[2]);
-        int64_t const end = std::clamp<int64_t>(g.before[2] + g.in[2], begin, p.extent[2]);
-        for (int64_t row = 0; row < p.extent[1]; ++row, to += p.pitch[1]) {
-            int64_t const h = row - g.before[1];
-            if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1]) {
-                std::fill_n(to, p.pitch[1], 0.F);
-                continue;
-            }
-            float const* from =
-                x.as<float>() + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + begin - g.before[2]) * pixel;
-            std::fill_n(to, begin * g.c, 0.F);
-            if (pixel == g.c)
-                std::copy_n(from, (end - begin) * g.c, to + begin * g.c);
-            else
-                for (int64_t column = begin; column < end; ++column, from += pixel)
-                    std::copy_n(from, g.c, to + column * g.c);
-            std::fill(to + end * g.c, to + p.pitch[1], 0.F);
+        int64_t const plane = i / p.extent[1], n = plane / p.extent[0], pixel = x.pixelStride(), each = p.xPixel;
+        int64_t const d = plane % p.extent[0] * copyStep(g, 0, factors_) - g.before[0];
+        int64_t const h = i % p.extent[1] * copyStep(g, 1, factors_) - g.before[1], step = copyStep(g, 2, factors_);
+        float* const to = copy + i * p.pitch[1];
+        if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1]) {
+            std::fill_n(to, p.pitch[1], 0.F);
+            return;
         }
+        // Columns [begin, end) of the copy lie in the image.
+        int64_t const begin = std::clamp<int64_t>((g.before[2] + step - 1) / step, 0, p.extent[2]);
+        int64_t const end = std::clamp<int64_t>((g.before[2] + g.in[2] + step - 1) / step, begin, p.extent[2]);
+        float const* from =
+            x.as<float>() + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + begin * step - g.before[2]) * pixel;
+        std::fill_n(to, begin * each, 0.F);
+        if (isPairs(factors_))
+            roundPixels(p, from, end - begin, step * pixel, to + begin * each);
+        else if (pixel == each)
+            std::copy_n(from, (end - begin) * each, to + begin * each);
+        else
+            for (int64_t column = begin; column < end; ++column, from += pixel)
+                std::copy_n(from, each, to + column * each);
+        std::fill(to + end * each, to + p.pitch[1], 0.F);
+    }
+
+    void roundPixels(PaddedPrepared const& p, float const* from, int64_t count, int64_t apart, float* to) const
+    {
+        int64_t const channels = p.g.c / groups_, elements = p.sum.channels;
+        if (groups_ == 1 && channels == 2 * elements && apart == channels)
+            return kernels::roundPairs(isa_, to, 0, count * elements, from, 1, count * channels, 0, 1);
+        for (int64_t group = 0; group < groups_; ++group)
+            kernels::roundPairs(isa_, to + group * elements, p.xPixel, elements, from + group * channels, count,
+                                channels, apart, 1);
     }
 
     // Tiles [tile, end) of all images' output rows, for the channels of one block.
     void runBlock(PaddedPrepared const& p, RunArgs& args, float const* x, float const* w, int64_t block, int64_t tile,
                   int64_t end) const
     {
-        Geometry const& g = p.g;
         int64_t const group = block / blocks_, inGroup = block % blocks_;
         int64_t const lanes = lanesOf(inGroup), first = group * groupK_ + inGroup * most_ * width_;
         bool const last = inGroup == blocks_ - 1;
@@ -260,13 +318,12 @@ private:
         GemmArgs a;
         a.a = pointers;
         a.pointers = p.sum.pointers;
-        a.ldaBytes = g.stride[2] * p.pitch[2] * 4;
+        a.ldaBytes = p.stride[2] * p.pitch[2] * 4;
         a.ldcBytes = p.yPixel * 4;
         a.ldrBytes = p.residualPixel * 4;
-        int64_t const unroll = std::min(kStepsAtOnce, std::max<int64_t>(p.sum.run, 1));
-        a.bodyCount = p.sum.run / unroll;
-        a.tailCount = p.sum.run % unroll;
-        a.b = w + (group * vectors_ + inGroup * most_) * width_ * depth(g);
+        a.bodyCount = stepsOf(p.sum) / stepsAtOnce(p.sum);
+        a.tailCount = stepsOf(p.sum) % stepsAtOnce(p.sum);
+        a.b = w + (group * vectors_ + inGroup * most_) * width_ * p.sum.depth();
         a.bias = hasBias_ ? args.inputs[2].as<float>() + first : nullptr;
         a.lastColumns = std::min(groupK_ - inGroup * most_ * width_, lanes) - (lanes - width_);
         float const* const residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + first : nullptr;
@@ -274,12 +331,12 @@ private:
         for (; tile < end; ++tile) {
             int64_t const inRow = tile % p.tiles, row = tile / p.tiles;
             int64_t const column = inRow * p.rows + std::min(inRow, p.tall);
-            int64_t const h = row % g.out[1], d = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
-            float const* const from = x + n * p.image + d * g.stride[0] * p.pitch[0] + h * g.stride[1] * p.pitch[1] +
-                                      column * g.stride[2] * p.pitch[2] + group * (g.c / groups_);
+            int64_t const h = row % p.out[1], d = row / p.out[1] % p.out[0], n = row / p.out[1] / p.out[0];
+            float const* const from = x + n * p.image + d * p.stride[0] * p.pitch[0] + h * p.stride[1] * p.pitch[1] +
+                                      column * p.stride[2] * p.pitch[2] + group * p.sum.channels;
             for (int64_t f = 0; f < p.sum.pointers; ++f)
                 pointers[f] = from + p.offsets[size_t(f)];
-            int64_t const pixel = row * g.out[2] + column;
+            int64_t const pixel = row * p.out[2] + column;
             a.c = y + pixel * p.yPixel;
             a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
             p.kernels[inRow < p.tall][last](a);
@@ -288,6 +345,7 @@ private:
 
     ir::Node const& node_;
     Isa isa_;
+    Factors factors_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
     int64_t width_, groups_, groupK_, vectors_, most_, blocks_; // vectors_, blocks_: of a group's output channels
@@ -301,16 +359,24 @@ Support PaddedTactic::supports(Problem const& p) const
 {
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
-    if (Support s = supportsConvolution(p, isa_, 3, Weights::kAny); !s.ok)
+    Weights const weights = isPairs(factors_) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
+    if (Support s = supportsConvolution(p, isa_, 3, weights); !s.ok)
+        return s;
+    if (Support s = supportsFactors(isa_, factors_); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (Sum(g).pointers > kMaxPointers)
+    if (isPairs(factors_) && jumps(jitActivation(*p.node)))
+        return Support::no(kJumps);
+    if (factors_ == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
+        return Support::no("would multiply zeros: tiles take 32 channels, a group has " +
+                           std::to_string(g.c / g.groups));
+    if (Sum(g, factors_).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
     // The copy of an image that is mostly padding.
     constexpr double kMostFloats = double(1 << 28);
-    double floats = double(g.batch) * double(g.c);
+    double floats = double(g.batch) * double(Sum(g, factors_).channels * g.groups);
     for (int i = 0; i < 3; ++i)
-        floats *= double(extentRead(g, i));
+        floats *= double(extentRead(g, i, factors_));
     if (floats > kMostFloats)
         return Support::no("with its padding, the input takes more than 1 GiB");
     return Support::yes();
@@ -338,16 +404,24 @@ double PaddedTactic::estimate(Problem const& p, Config const& config) const
 {
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
     double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
-    double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);
-    double const tiles = double(g.batch * g.out[0] * g.out[1] * g.groups) * rowTiles;
+    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]), factors_);
+    bool const inOneRow = isPairs(factors_) && windowOf(g) == 1;
+    double const lines = double(g.batch * g.out[0] * g.out[1]);
+    double const columns = double(g.out[2]) * (inOneRow ? lines : 1);
+    double const rowTiles = std::ceil(columns / most), rows = columns / std::max(rowTiles, 1.);
+    double const tiles = (inOneRow ? 1 : lines) * double(g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // As of direct convolutions, with a pointer to write for each part of a sum, and the copy at 10 bytes a nanosecond.
-    double const perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
-    Sum const sum(g);
-    double copied = double(g.batch) * double(g.c);
+    double perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    // By pairs: an instruction each, or two with what takes pairs apart, or 16 of them in 16 cycles for 16 rows.
+    if (factors_ == Factors::kBf16Shifts)
+        perStep *= 2.4;
+    else if (factors_ == Factors::kBf16Tiles)
+        perStep = std::ceil(rows / 16) * groupVectors / blocks;
+    Sum const sum(g, factors_);
+    double copied = double(g.batch) * double(sum.channels * g.groups);
     for (int i = 0; i < 3; ++i)
-        copied *= double(extentRead(g, i));
+        copied *= double(extentRead(g, i, factors_));
     double const call = perStep * double(sum.pointers * sum.run) / 3000 + 0.02 + 0.001 * double(sum.pointers);
     return (tiles * blocks * call + copied * 8 / 10000) / p.threads;
 }
@@ -364,7 +438,7 @@ Result<std::unique_ptr<Kernel>> PaddedTactic::loadShared(Problem const& p, Confi
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
-    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, config);
+    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, factors_, config);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

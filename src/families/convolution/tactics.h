@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "families/elementwise/activate_jit.h"
-#include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/factors.h"
 #include "ops/convolution/op.h"
 #include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
@@ -85,14 +85,16 @@ private:
     Input input_;
 };
 
-// What direct convolutions leave: long filter rows, many of them, weights that are no constants. Not transposed.
-// Config: {vectors of output channels in a tile}.
+// What direct convolutions leave: long filter rows, many of them, weights that are no constants; and all whose factors
+// are rounded to BF16, with constant weights. Not transposed. Config: {vectors of output channels in a tile}.
 class PaddedTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr PaddedTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    constexpr PaddedTactic(char const* name, int version, kernels::jit::Isa isa,
+                           kernels::jit::Factors factors = kernels::jit::Factors::kFloat)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), factors_(factors)
     {}
+    Rounding rounding() const override { return isPairs(factors_) ? Rounding::kTf32 : Rounding::kPlain; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -104,6 +106,7 @@ public:
 
 private:
     kernels::jit::Isa isa_;
+    kernels::jit::Factors factors_;
 };
 
 } // namespace tw::ops

@@ -15,6 +15,7 @@ using kernels::GemmJit;
 using kernels::GemmJitOptions;
 using kernels::GemmOffsets;
 using kernels::GemmShape;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 using matrix_multiply::Geometry;
 
@@ -80,7 +81,8 @@ Result<PackedMatricesPtr> packMatrices(GemmJitOptions const& options, Geometry c
                                        PackedConstants& packed)
 {
     Recipe const recipe{"panels of matrices",
-                        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, options.gated}};
+                        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, options.gated,
+                         isPairs(options.factors) ? elementsOfStep(options.factors) : 0}};
     return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
         PackedMatrices made;
         made.each = GemmJit::packedFloats(options, g.n, g.k);
@@ -169,6 +171,13 @@ Support GemmTactic::supports(Problem const& p) const
 {
     if (Support s = supportsProducts(p, isa_); !s.ok)
         return s;
+    if (Support s = supportsFactors(isa_, factors_); !s.ok)
+        return s;
+    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    if (isPairs(factors_) && jumps(activation))
+        return Support::no(kJumps);
+    if (isPairs(factors_) && !p.inputs[1].constant)
+        return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
     for (bool const most : {false, true}) {
         auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
         if (matrix_multiply::isGated(*p.node) && mergedGeometry(*p.node, dims(0), dims(1)).batch.volume() != 1)
@@ -192,6 +201,13 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
         list.push_back({2});
         return list;
     }
+    if (factors_ == Factors::kBf16Tiles) {
+        // Two vectors by 32 rows, or where there are fewer rows four by 16.
+        if (g.m <= 16 && g.n > 2 * width)
+            list.push_back({4});
+        list.push_back({g.n > width ? 2 : 1});
+        return list;
+    }
     for (int64_t vectors : {3, 4, 2}) // one vector: slower than two wherever there are columns for two
         if (g.n > (vectors - 1) * width)
             list.push_back({vectors});
@@ -203,14 +219,22 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
 double GemmTactic::estimate(Problem const& p, Config const& config) const
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
+    double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(isa_, int(config[0]), factors_);
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
                  panels = std::ceil(columns / vectors);
     // Cycles of a step of a tile: multiply-adds (two of 32 bytes each, or up to two of 64), two loads each, and what
     // the latency of four cycles leaves; a tenth of the loads shows. 20 ns a call, 3 GHz.
     double const products = rows * columns / panels, loads = rows + columns / panels;
-    double const step = std::max(products / (isa_ == Isa::kAvx512 ? 1.5 : 2.), std::max(loads / 2, 4.)) + loads / 20;
+    double step = std::max(products / (isa_ == Isa::kAvx512 ? 1.5 : 2.), std::max(loads / 2, 4.)) + loads / 20;
+    // Of a product of a pair by one instruction, by two with what takes pairs apart, or of 32 elements in 16 cycles for
+    // 16 rows of a tile, whole or not.
+    if (factors_ == Factors::kBf16Dots)
+        step /= 2;
+    else if (factors_ == Factors::kBf16Shifts)
+        step *= 1.2;
+    else if (factors_ == Factors::kBf16Tiles)
+        step = std::ceil(rows / 16) * columns / panels / 2;
     return double(g.batch.volume()) * tiles * panels * (step * double(g.k) / 3000. + 0.02) / std::max(p.threads, 1);
 }
 
@@ -230,6 +254,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
     Geometry const whole = matrix_multiply::geometryOf(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     GemmJitOptions o;
     o.isa = isa_;
+    o.factors = factors_;
     o.vectors = int(config[0]);
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);

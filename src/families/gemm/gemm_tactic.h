@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tactics of matrix products: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each instruction set.
-// The config is {vectors of a tile}.
+// Tactics of matrix products: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each instruction set
+// and each way in which factors are multiplied. The config is {vectors of a tile}.
 #pragma once
 
 #include "device/large_pages.h"
@@ -34,9 +34,11 @@ Result<PackedMatricesPtr> packMatrices(kernels::GemmJitOptions const& options, m
 class GemmTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa,
+                         kernels::jit::Factors factors = kernels::jit::Factors::kFloat)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), factors_(factors)
     {}
+    Rounding rounding() const override { return isPairs(factors_) ? Rounding::kTf32 : Rounding::kPlain; }
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
@@ -47,6 +49,7 @@ public:
 
 private:
     kernels::jit::Isa isa_;
+    kernels::jit::Factors factors_;
 };
 
 } // namespace tw::ops

@@ -15,6 +15,7 @@ namespace {
 using kernels::GemmJitOptions;
 using kernels::GemvJit;
 using kernels::GemvJitOptions;
+using kernels::jit::GemvWeights;
 using kernels::jit::Isa;
 using matrix_multiply::Geometry;
 
@@ -32,12 +33,44 @@ bool byColumns(Geometry const& g)
     return g.bRow == 1 && g.aColumn == 1;
 }
 
-bool fits(Problem const& p, Isa isa, int64_t rows, int64_t vectors)
+bool fits(Problem const& p, Isa isa, GemvWeights weights, int64_t rows, int64_t vectors)
 {
     auto const within = [&](int streams, bool masked) {
-        return kernels::jit::gemvFits(isa, int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked);
+        return kernels::jit::gemvFits(isa, int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked, weights);
     };
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
+}
+
+// The panels of packMatrices() in 16 bits.
+Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem const& p, Geometry const& g,
+                                     PackedConstants& packed)
+{
+    constexpr float kMostHalf = 65504;
+    Blob const& b = *p.inputs[1].constant;
+    GemmJitOptions layout;
+    layout.isa = options.isa;
+    layout.vectors = options.vectors;
+    Recipe const recipe{"panels of matrices in 16 bits",
+                        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, int64_t(options.weights)}};
+    return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
+        float const* const values = b.as<float>();
+        for (int64_t i = 0; options.weights == GemvWeights::kHalf && i < int64_t(b.sizeBytes()) / 4; ++i)
+            if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
+                return unsupported("weight " + std::to_string(i) + " is " + std::to_string(values[i]) +
+                                   ", beyond FP16's range of " + std::to_string(int(kMostHalf)));
+        PackedConstants alone;
+        TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(layout, g, b, alone));
+        int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
+        PackedMatrices made;
+        made.each = wide->each;
+        made.floats = device::PackedFloats((count * made.each + 1) / 2);
+        if (!made.floats.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(count * made.each * 2) + " bytes of packed weights"};
+        GemvJit::narrow(options, wide->floats.data(), count * made.each,
+                        reinterpret_cast<uint16_t*>(made.floats.data()));
+        return made;
+    });
 }
 
 struct GemvPrepared final : Prepared
@@ -67,7 +100,7 @@ public:
     {
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* b = options_.b == GemvJitOptions::kPacked ? packed_->floats.data() : args.inputs[1].as<float>();
+        void const* b = options_.b == GemvJitOptions::kPacked ? packed_->floats.data() : args.inputs[1].as<float>();
         static_cast<GemvPrepared const*>(args.prepared)
             ->gemv.run(args.inputs[0].as<float>(), b, bias, residual, args.outputs[0].as<float>(), *args.workers);
         return {};
@@ -87,6 +120,13 @@ Support GemvTactic::supports(Problem const& p) const
         return s;
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
+    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    if (weights_ != GemvWeights::kFloat && jumps(activation))
+        return Support::no(kJumps);
+    if (weights_ != GemvWeights::kFloat && !p.inputs[1].constant)
+        return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
+    if (weights_ == GemvWeights::kHalf && !thisCpu().f16c)
+        return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)
         return Support::no("has " + std::to_string(g.m) + " rows, more than " +
@@ -110,7 +150,7 @@ std::vector<Config> GemvTactic::configs(Problem const& p) const
         return {{1}};
     // Where b is not packed, wide panels use more of each row of it at once.
     for (int64_t vectors : streamsOf(p) == 2 ? std::vector{2, 4} : std::vector{8, 4, 2})
-        if (g.n > (vectors - 1) * width && fits(p, isa_, g.m, vectors))
+        if (g.n > (vectors - 1) * width && fits(p, isa_, weights_, g.m, vectors))
             list.push_back({vectors});
     // Narrow ones where there would be too few for all threads.
     if (list.empty() || g.n < 2 * 2 * width * p.threads)
@@ -124,7 +164,8 @@ double GemvTactic::estimate(Problem const& p, Config const& config) const
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
                  panels = std::ceil(columns / double(config[0]));
     // Cycles of a vector of b: its load, or the products. 20 ns a call, 3 GHz.
-    double const step = std::max(1., double(g.m) / (isa_ == Isa::kAvx512 ? 1.5 : 2.));
+    double const load = weights_ == GemvWeights::kFloat ? 1 : 0.5;
+    double const step = std::max(load, double(g.m) / (isa_ == Isa::kAvx512 ? 1.5 : 2.));
     return double(g.batch.volume()) * (columns * step * double(g.k) / 3000. + panels * 0.02) / std::max(p.threads, 1);
 }
 
@@ -138,19 +179,22 @@ Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config 
                                                        PackedConstants& packed) const
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    if (config.size() != 1 || !fits(p, isa_, g.m, config[0]))
+    if (config.size() != 1 || !fits(p, isa_, weights_, g.m, config[0]))
         return invalidArgument(std::string(name()) + ": the plan's configuration is no panel width for " +
                                std::to_string(g.m) + " rows");
     GemvJitOptions o;
     o.isa = isa_;
     o.vectors = int(config[0]);
+    o.weights = weights_;
     o.b = p.inputs[1].constant ? GemvJitOptions::kPacked : GemvJitOptions::kRows;
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
     PackedMatricesPtr matrices;
-    if (o.b == GemvJitOptions::kPacked) {
+    if (weights_ != GemvWeights::kFloat) {
+        TW_ASSIGN(matrices, packNarrow(o, p, g, packed));
+    } else if (o.b == GemvJitOptions::kPacked) {
         GemmJitOptions layout;
         layout.isa = isa_;
         layout.vectors = o.vectors;

@@ -5,15 +5,22 @@
 #pragma once
 
 #include "families/gemm/gemm_tactic.h"
+#include "kernels/cpu/jit/gemv_kernel.h"
 
 namespace tw::ops {
 
 class GemvTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    // Known second operands as `weights`: a read of half the bytes, in FP32 arithmetic.
+    constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa,
+                         kernels::jit::GemvWeights weights = kernels::jit::GemvWeights::kFloat)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), weights_(weights)
     {}
+    Rounding rounding() const override
+    {
+        return weights_ == kernels::jit::GemvWeights::kFloat ? Rounding::kPlain : Rounding::kTf32;
+    }
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
@@ -24,6 +31,7 @@ public:
 
 private:
     kernels::jit::Isa isa_;
+    kernels::jit::GemvWeights weights_;
 };
 
 } // namespace tw::ops

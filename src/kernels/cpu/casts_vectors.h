@@ -55,6 +55,18 @@ inline void convert(B v, V& to)
     to = __builtin_convertvector(__builtin_convertvector(B(v != 0) & 1, I), V);
 }
 
+// The upper half of a float's bits, rounded by what the lower half holds.
+struct Bfloat16s
+{
+    H bits;
+};
+inline void convert(V v, Bfloat16s& to)
+{
+    using U [[gnu::vector_size(TW_FLOATS * 4)]] = uint32_t;
+    U const bits = U(v), rounded = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
+    to.bits = __builtin_convertvector((v == v ? rounded : quiet) >> 16, H);
+}
+
 // X, Y: vectors of the elements From and To.
 template <class X, class Y, class From, class To>
 void row(From const* x, To* y, int64_t n)
@@ -77,8 +89,8 @@ void row(From const* x, To* y, int64_t n)
 
 } // namespace
 
-extern kernels::CastKernels const kCasts = {row<V, I, float, int32_t>,  row<I, V, int32_t, float>,
-                                            row<V, H, float, uint16_t>, row<H, V, uint16_t, float>,
-                                            row<V, B, float, uint8_t>,  row<B, V, uint8_t, float>};
+extern kernels::CastKernels const kCasts = {
+    row<V, I, float, int32_t>, row<I, V, int32_t, float>, row<V, H, float, uint16_t>,        row<H, V, uint16_t, float>,
+    row<V, B, float, uint8_t>, row<B, V, uint8_t, float>, row<V, Bfloat16s, float, uint16_t>};
 
 } // namespace tw::TW_ISA

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/copy_matrix.h"
 
 namespace tw::kernels {
@@ -33,11 +34,29 @@ int halvesOf(GemmJitOptions const& o)
     return o.gated ? 2 : 1;
 }
 
+bool packsA(GemmJitOptions const& o)
+{
+    return o.packA || isPairs(o.factors);
+}
+
+// Elements along the sums of k products: pairs, of tiles in whole ones.
+int64_t depthOf(GemmJitOptions const& o, int64_t k)
+{
+    return isPairs(o.factors) ? roundUp(divideUp(k, 2), elementsOfStep(o.factors)) : k;
+}
+
+// Of a copy of a, behind its last row: what a tile reads.
+int64_t rowsBehind(GemmJitOptions const& o)
+{
+    return jit::gemmRowsRead(o.factors, 1) - 1;
+}
+
 // n: columns of b.
 int tallest(GemmJitOptions const& o, int64_t n)
 {
     int64_t const width = jit::vectorWidth(o.isa), halves = halvesOf(o);
-    return jit::gemmMaxRows(o.isa, int(std::clamp<int64_t>(halves * divideUp(n / halves, width), halves, o.vectors)));
+    return jit::gemmMaxRows(o.isa, int(std::clamp<int64_t>(halves * divideUp(n / halves, width), halves, o.vectors)),
+                            o.factors);
 }
 
 // Most of L2 holds a block of rows of a and one panel of b; at least kRowsPerBlock rows, so that b is not read too
@@ -70,49 +89,65 @@ bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes)
 int64_t GemmJit::packedFloats(GemmJitOptions const& o, int64_t n, int64_t k)
 {
     int64_t const halves = halvesOf(o);
-    return k * halves * roundUp(n / halves, jit::vectorWidth(o.isa));
+    return depthOf(o, k) * halves * roundUp(n / halves, jit::vectorWidth(o.isa));
 }
 
 void GemmJit::packB(GemmJitOptions const& o, GemmShape const& s, float const* b, float* to)
 {
     int64_t const halves = halvesOf(o), n = s.n / halves;
-    int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors / halves * width;
+    int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors / halves * width, depth = depthOf(o, s.k);
     for (int64_t j = 0; j < n; j += panel) {
         int64_t const columns = std::min(panel, n - j), packed = roundUp(columns, width);
-        for (int64_t h = 0; h < halves; ++h)
-            copyMatrix(to + h * packed, halves * packed, packed, b + (h * n + j) * s.bColumn, s.k, columns, s.bRow,
-                       s.bColumn);
-        to += halves * packed * s.k;
+        for (int64_t h = 0; h < halves; ++h) {
+            float const* const from = b + (h * n + j) * s.bColumn;
+            if (isPairs(o.factors))
+                roundColumnPairs(o.isa, to + h * packed, halves * packed, packed, depth, from, s.k, columns, s.bRow,
+                                 s.bColumn);
+            else
+                copyMatrix(to + h * packed, halves * packed, packed, from, s.k, columns, s.bRow, s.bColumn);
+        }
+        to += halves * packed * depth;
     }
 }
 
-void GemmJit::packBias(GemmJitOptions const& o, int64_t n, float const* bias, float* to)
+void GemmJit::packBias(GemmJitOptions const& options, int64_t n, float const* bias, float* to)
 {
+    GemmJitOptions o = options;
+    o.factors = jit::Factors::kFloat;
     packB(o, {1, n, 1, 1, 1, n, 1}, bias, to);
 }
 
 int64_t GemmJit::sumsBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
 {
-    return o.gated && k > longestBlock(o) ? roundUp(m * packedFloats(o, n, 1) * 4, 64) : 0;
+    int64_t const halves = halvesOf(o), columns = halves * roundUp(n / halves, jit::vectorWidth(o.isa));
+    return o.gated && depthOf(o, k) > longestBlock(o) ? roundUp(m * columns * 4, 64) : 0;
 }
 
 int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
 {
-    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o));
+    int64_t const width = jit::vectorWidth(o.isa), block = std::min(depthOf(o, k), longestBlock(o));
     int64_t bytes = 0;
-    if (o.packA)
-        bytes += std::min(m * packedStride(block) * 4, aBytes(o));
+    if (packsA(o))
+        bytes += std::min(m * packedStride(block) * 4, aBytes(o)) + rowsBehind(o) * packedStride(block) * 4;
     if (o.b == GemmJitOptions::kPacked)
         bytes += roundUp(block * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
     return roundUp(bytes, 64) * o.threads + sumsBytes(o, m, n, k);
 }
 
-Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s, std::vector<GemmOffsets> products)
+Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& given, std::vector<GemmOffsets> products,
+                              GemmRows rowsOf)
 {
     GemmJit g;
     g.options_ = options;
-    g.shape_ = s;
+    g.options_.packA = packsA(options);
+    g.shape_ = given;
+    g.shape_.k = depthOf(options, given.k);
+    g.kFloats_ = given.k;
     g.products_ = std::move(products);
+    g.rows_ = {rowsOf.c > 0 ? rowsOf.c : given.n / halvesOf(options), rowsOf.residual > 0 ? rowsOf.residual : given.n};
+    GemmShape const& s = g.shape_;
+    if (isPairs(options.factors) && options.b != GemmJitOptions::kPackedBefore)
+        return internalError("a product of BF16 was asked for without packed weights");
     if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0 ||
                           g.products_.size() > 1))
         return internalError("a gated product was asked for with " + std::to_string(options.vectors) +
@@ -130,10 +165,15 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
     g.height_ = s.m / g.tiles_;
     g.tallTiles_ = s.m % g.tiles_;
 
-    g.unroll_ = std::max(std::abs(s.aColumn), s.bRow) < (1 << 24) ? 4 : 1; // offsets have 32 bits
+    bool const isFloat = !isPairs(options.factors);
+    bool const far = isFloat && std::max(std::abs(s.aColumn), s.bRow) >= (1 << 24); // offsets have 32 bits
+    g.unroll_ = far ? 1 : 4;
+    g.step_ = elementsOfStep(options.factors);
+    if (g.step_ > 1)
+        g.unroll_ = 1;
 
     // One tile of rows uses each number of b once: nothing to keep in a cache.
-    bool const once = g.tiles_ == 1 && !options.packA && options.b != GemmJitOptions::kPacked;
+    bool const once = g.tiles_ == 1 && !g.options_.packA && options.b != GemmJitOptions::kPacked;
     g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLine);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
@@ -142,7 +182,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
     int64_t const tileBytes = rows * packedStride(g.kBlock_) * 4;
     // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
     // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
-    int64_t const blockBytes = aBytes(options) * (options.b == GemmJitOptions::kPacked && !options.packA ? 4 : 1);
+    int64_t const blockBytes = aBytes(options) * (options.b == GemmJitOptions::kPacked && !g.options_.packA ? 4 : 1);
     g.tilesPerBlock_ = std::clamp<int64_t>(blockBytes / std::max<int64_t>(tileBytes, 1), 1, g.tiles_);
     // Parts: enough for every thread and some to even out, each above some microseconds.
     double const flops = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
@@ -165,8 +205,8 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
 
     // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
     if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ =
-            divideUp(g.unroll_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLine, g.tilesPerBlock_);
+        g.nextLines_ = divideUp(
+            g.unroll_ * g.step_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLine, g.tilesPerBlock_);
 
     for (int tall = 0; tall < 2; ++tall) {
         if (tall && g.tallTiles_ == 0)
@@ -198,8 +238,9 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
     spec.prefetchC = shape_.k >= 64;
     bool const direct = options_.b == GemmJitOptions::kDirect;
     spec.maskedB = direct && spec.masked;
-    int64_t const aStep = 4 * (options_.packA ? 1 : shape_.aColumn);
-    int64_t const bStep = 4 * (direct ? shape_.bRow : spec.vectors * width);
+    spec.factors = options_.factors;
+    int64_t const aStep = 4 * (options_.packA ? step_ : shape_.aColumn);
+    int64_t const bStep = 4 * (direct ? shape_.bRow : step_ * spec.vectors * width);
     auto loop = [&](int unroll) {
         jit::GemmLoop l;
         for (int u = 0; u < unroll; ++u)
@@ -230,9 +271,10 @@ void GemmJit::run(float const* a, float const* b, float const* bias, float const
     if (products_.empty())
         return;
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
-    int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, shape_.k);
-    int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, shape_.k) - sums) / options_.threads;
+    int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, kFloats_);
+    int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, kFloats_) - sums) / options_.threads;
     sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
+        jit::TileScope const tiles(options_.factors);
         auto* const scratch = static_cast<std::byte*>(workspace);
         runPart(part, a, b, bias, residual, c, static_cast<float*>(workspace), scratch + sums + each * worker);
     });
@@ -245,16 +287,16 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
     int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
     a += products_[size_t(product)].a;
     b += products_[size_t(product)].b;
-    c += product * m * n;
+    c += product * m * rows_.c;
     if (residual)
-        residual += product * m * n;
+        residual += product * m * rows_.residual;
     int64_t const firstTile = block * tilesPerBlock_, lastTile = std::min(firstTile + tilesPerBlock_, tiles_);
     int64_t const firstRow = rowOf(firstTile), rows = rowOf(lastTile) - firstRow;
     int64_t const firstPanel = panels_ * group / groups_, lastPanel = panels_ * (group + 1) / groups_;
     a += firstRow * shape_.aRow;
     float* const packedA = reinterpret_cast<float*>(scratch);
     int64_t const stride = packedStride(kBlock_);
-    float* const packedB = packedA + (options_.packA ? roundUp(rows * stride, kLine) : 0);
+    float* const packedB = packedA + (options_.packA ? roundUp((rows + rowsBehind(options_)) * stride, kLine) : 0);
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
         int64_t const j = panel * panel_;
@@ -262,23 +304,29 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
     };
     jit::GemmArgs args;
     args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
-    args.ldcBytes = args.ldrBytes = 4 * n;
+    args.ldcBytes = 4 * rows_.c;
+    args.ldrBytes = 4 * rows_.residual;
     // Where c cannot hold the sums of both halves between blocks of k.
     bool const keepsSums = options_.gated && kBlocks_ > 1;
-    int64_t const sumsRow = packedFloats(options_, shape_.n, 1);
+    int64_t const sumsRow = halves_ * roundUp(columns_, width);
     for (int64_t kBlock = 0; kBlock < kBlocks_; ++kBlock) {
         int64_t const k0 = kBlock * kBlock_, depth = std::min(kBlock_, k - k0);
         Part const kind = kBlocks_ == 1 ? kOnly : kBlock == 0 ? kFirst : kBlock + 1 == kBlocks_ ? kLast : kMiddle;
-        float const* aBlock = a + k0 * shape_.aColumn;
-        if (options_.packA) {
+        int64_t const each = isPairs(options_.factors) ? 2 : 1; // floats of an element
+        float const* aBlock = a + each * k0 * shape_.aColumn;
+        if (each > 1) {
+            roundPairs(options_.isa, packedA, stride, depth, aBlock, rows,
+                       std::clamp<int64_t>(kFloats_ - each * k0, 0, each * depth), shape_.aRow, shape_.aColumn);
+            aBlock = packedA;
+        } else if (options_.packA) {
             copyMatrix(packedA, stride, depth, aBlock, rows, depth, shape_.aRow, shape_.aColumn);
             aBlock = packedA;
         }
-        args.bodyCount = depth / unroll_;
-        args.tailCount = depth % unroll_;
+        args.bodyCount = depth / step_ / unroll_;
+        args.tailCount = depth / step_ % unroll_;
         if (keepsSums) {
             args.ldrBytes = 4 * sumsRow;
-            args.ldcBytes = kind == kLast ? 4 * n : 4 * sumsRow;
+            args.ldcBytes = kind == kLast ? 4 * rows_.c : 4 * sumsRow;
         }
         for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
             int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
@@ -303,8 +351,8 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
                 int64_t const row = rowOf(tile);
                 void const* const pointer = aBlock + (row - firstRow) * args.ldaBytes / 4;
                 args.a = &pointer;
-                args.c = c + row * n + j;
-                args.residual = residual ? residual + row * n + j : nullptr;
+                args.c = c + row * rows_.c + j;
+                args.residual = residual ? residual + row * rows_.residual + j : nullptr;
                 if (keepsSums) {
                     float* const kept = sums + row * sumsRow + halves_ * j;
                     args.residual = kept;

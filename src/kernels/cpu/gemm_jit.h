@@ -3,6 +3,9 @@
 // other for several pairs of operands. Float; c and the residual are dense. Gated: b has 2 n columns and
 // c[m, n] = f(x[m, 0 .. n]) * x[m, n .. 2 n], x = a b + bias.
 //
+// With factors in pairs of BF16 (bf16.h) the packed operands are: a is rounded while its rows are copied, as they always
+// are, b when packB() is called.
+//
 // A tile of c is `rows` x `vectors` vectors of accumulators. Work is cut into parts of a block of rows that stays in L2
 // by a group of column panels; within a part each panel of b is used for all rows of the block before the next one
 // comes.
@@ -29,7 +32,8 @@ struct GemmJitOptions
     };
 
     jit::Isa isa = jit::Isa::kAvx2;
-    int vectors = 2; // width of a tile, 1 .. 4
+    jit::Factors factors = jit::Factors::kFloat; // others: with kPackedBefore
+    int vectors = 2;                             // width of a tile, 1 .. 4
     B b = kPacked;
     bool packA =
         false; // the rows of a part are copied first: where tiles would thrash L1, or columns are not contiguous
@@ -50,12 +54,18 @@ struct GemmOffsets
     int64_t a = 0, b = 0;
 };
 
+// Floats from row to row of c and of the residual, where they are parts of wider matrices; 0: they are dense.
+struct GemmRows
+{
+    int64_t c = 0, residual = 0;
+};
+
 class GemmJit
 {
 public:
     // Code for this shape and these strides.
     static Result<GemmJit> make(GemmJitOptions const& options, GemmShape const& shape,
-                                std::vector<GemmOffsets> products);
+                                std::vector<GemmOffsets> products, GemmRows rows = {});
 
     // Scratch memory, 64-byte aligned; grows with each of m, n, k.
     static int64_t workspaceBytes(GemmJitOptions const& options, int64_t m, int64_t n, int64_t k);
@@ -86,7 +96,9 @@ private:
                  float* sums, std::byte* scratch) const;
 
     GemmJitOptions options_;
-    GemmShape shape_;
+    GemmShape shape_; // k: elements that are multiplied, pairs where factors are
+    int64_t kFloats_ = 0;
+    GemmRows rows_; // with the strides of dense ones
     std::vector<GemmOffsets> products_;
     int halves_ = 1;                                 // of b's columns, whose columns are those of c: 2 where gated
     int64_t columns_ = 0;                            // of c
@@ -95,6 +107,7 @@ private:
     int64_t kBlock_ = 0, kBlocks_ = 0;
     int64_t nextLines_ = 0; // of the next panel that each run of a kernel's loop prefetches
     int unroll_ = 4;        // steps of k in the loop's body
+    int64_t step_ = 1;      // elements of k that a step takes
     int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
     // [one row more][last panel][part]
     std::array<std::array<std::array<jit::GemmKernel, kParts>, 2>, 2> kernels_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/casts.h"
 #include "kernels/cpu/dots.h"
 
 namespace tw::kernels {
@@ -44,11 +45,13 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
     if (s.m == 0 || s.n == 0 || products.empty())
         return g;
     g.products_ = std::move(products);
+    if (options.weights != jit::GemvWeights::kFloat && options.b != GemvJitOptions::kPacked)
+        return internalError("weights of 16 bits were not packed");
     int64_t const width = jit::vectorWidth(options.isa), count = int64_t(g.products_.size());
     g.panel_ = options.vectors * width;
     g.panels_ = divideUp(s.n, g.panel_);
 
-    int64_t const bytes = 4 * s.n * s.k * count, threads = std::max(options.threads, 1);
+    int64_t const bytes = sizeOf(options.weights) * s.n * s.k * count, threads = std::max(options.threads, 1);
     int64_t const most = threads == 1 ? 1
                                       : std::max(std::clamp<int64_t>(bytes / kLeastBytes, 1, threads),
                                                  std::min(bytes / kLongBytes, kPartsPerThread * threads));
@@ -63,8 +66,8 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
 
     auto const fits = [&](int64_t rows) {
         return jit::gemvFits(options.isa, int(rows), options.vectors, options.b == GemvJitOptions::kPacked ? 2 : 1,
-                             false) &&
-               jit::gemvFits(options.isa, int(rows), options.vectors, 1, true);
+                             false, options.weights) &&
+               jit::gemvFits(options.isa, int(rows), options.vectors, 1, true, options.weights);
     };
     g.rows_ = std::min<int64_t>(s.m, jit::kGemvMaxRows);
     while (g.rows_ > 1 && !fits(g.rows_))
@@ -92,7 +95,9 @@ Result<void> GemvJit::emit(Kind kind, Sum sum)
     spec.masked = columns % width != 0;
     spec.maskedB = spec.masked && options_.b == GemvJitOptions::kRows;
     int64_t const aStep = 4 * shape_.aColumn,
-                  bStep = 4 * (options_.b == GemvJitOptions::kPacked ? spec.vectors * width : shape_.bRow);
+                  bStep = sizeOf(options_.weights) *
+                          (options_.b == GemvJitOptions::kPacked ? spec.vectors * width : shape_.bRow);
+    spec.weights = options_.weights;
     if (std::max(std::abs(aStep), std::abs(bStep)) > INT32_MAX)
         return internalError("a product's strides do not fit its code");
     spec.aStepBytes = int32_t(aStep);
@@ -110,14 +115,20 @@ Result<void> GemvJit::emit(Kind kind, Sum sum)
     return {};
 }
 
-void GemvJit::run(float const* a, float const* b, float const* bias, float const* residual, float* c,
+void GemvJit::narrow(GemvJitOptions const& o, float const* packed, int64_t count, uint16_t* to)
+{
+    CastKernels const& casts = o.isa == jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    (o.weights == jit::GemvWeights::kHalf ? casts.floatToHalf : casts.floatToBfloat16)(packed, to, count);
+}
+
+void GemvJit::run(float const* a, void const* b, float const* bias, float const* residual, float* c,
                   Workers& workers) const
 {
     workers.run(int64_t(products_.size()) * groups_,
                 [&](int64_t part, int) { runPart(part, a, b, bias, residual, c); });
 }
 
-void GemvJit::runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual,
+void GemvJit::runPart(int64_t part, float const* a, void const* weights, float const* bias, float const* residual,
                       float* c) const
 {
     int64_t const group = part % groups_, product = part / groups_, m = shape_.m, n = shape_.n, k = shape_.k;
@@ -125,12 +136,14 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
     int64_t const full = std::min(end, n / panel_) - first,
                   pairs = options_.b == GemvJitOptions::kPacked ? full / 2 : 0;
     a += products_[size_t(product)].a;
-    b += products_[size_t(product)].b;
+    int64_t const each = sizeOf(options_.weights);
+    auto const* const bytes = static_cast<std::byte const*>(weights) + products_[size_t(product)].b * each;
+    auto const* const b = reinterpret_cast<float const*>(bytes); // where they are floats
     jit::GemvArgs args;
     args.ldaBytes = 4 * shape_.aRow;
     args.ldcBytes = 4 * n;
     args.columnBytes = 4 * pairs * panel_;
-    args.streamBytes = args.columnBytes * k;
+    args.streamBytes = pairs * panel_ * k * each;
     args.lastColumns = (n - 1) % jit::vectorWidth(options_.isa) + 1;
     if (options_.b == GemvJitOptions::kColumns) {
         int64_t const j = first * panel_, columns = std::min(end * panel_, n) - j;
@@ -158,7 +171,7 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
         args.k = options_.b == GemvJitOptions::kColumns ? 0 : std::min(kBlock_, k - k0);
         auto call = [&](Kind kind, int64_t panel) {
             int64_t const j = panel * panel_;
-            args.b = b + (options_.b == GemvJitOptions::kPacked ? j * k : k0 * shape_.bRow + j);
+            args.b = bytes + each * (options_.b == GemvJitOptions::kPacked ? j * k : k0 * shape_.bRow + j);
             args.bias = bias ? bias + j : nullptr;
             for (int64_t row = 0; row < m; row += rows_) {
                 int64_t const at = (product * m + row) * n + j;

@@ -5,6 +5,8 @@
 // rows or columns.
 //
 // Up to jit::kGemvMaxRows rows read b once; more go in blocks of rows, panel by panel.
+// Packed ones may be of 16 bits, where floats of these values are close enough: half the bytes.
+//
 // A part is a range of column panels of one product. Of packed ones it reads two at once, the next of each half of its
 // range: two streams are what one core needs to draw all it can from memory (0.91 of the time of one on Zen 4).
 #pragma once
@@ -30,6 +32,7 @@ struct GemvJitOptions
         kColumns, // its columns are: `vectors` counts for the epilogue only
     };
     B b = kPacked;
+    jit::GemvWeights weights = jit::GemvWeights::kFloat; // others: packed, by narrow()
     int threads = 1;
     bool bias = false, residual = false;
     std::optional<jit::Activation> activation;
@@ -42,8 +45,11 @@ public:
     static Result<GemvJit> make(GemvJitOptions const& options, GemmShape const& shape,
                                 std::vector<GemmOffsets> products);
 
-    void run(float const* a, float const* b, float const* bias, float const* residual, float* c,
-             Workers& workers) const;
+    // Packed floats in 16 bits, half to even.
+    static void narrow(GemvJitOptions const& options, float const* packed, int64_t count, uint16_t* to);
+
+    // b: of the options' weights. Offsets of products count its elements.
+    void run(float const* a, void const* b, float const* bias, float const* residual, float* c, Workers& workers) const;
 
 private:
     enum Kind
@@ -64,8 +70,7 @@ private:
     };
 
     Result<void> emit(Kind kind, Sum sum);
-    void runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual,
-                 float* c) const;
+    void runPart(int64_t part, float const* a, void const* b, float const* bias, float const* residual, float* c) const;
 
     GemvJitOptions options_;
     GemmShape shape_;

@@ -27,6 +27,7 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return convolvePlainWorkspaceBytes(in[1], out[0]);
 }
 
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, Isa::kAvx512};
 constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2};
@@ -38,6 +39,9 @@ constexpr DirectTactic kNchwAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa:
 constexpr DirectTactic kNchwAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, DirectTactic::kNchw};
 constexpr PaddedTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512};
 constexpr PaddedTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2};
+constexpr PaddedTactic kBf16Amx{"convolution_bf16_padded_amx", 1, Isa::kAvx512, Factors::kBf16Tiles};
+constexpr PaddedTactic kBf16Avx512{"convolution_bf16_padded_avx512", 1, Isa::kAvx512, Factors::kBf16Dots};
+constexpr PaddedTactic kBf16Avx2{"convolution_bf16_padded_avx2", 1, Isa::kAvx2, Factors::kBf16Shifts};
 constexpr Int8DepthwiseTactic kInt8DepthwiseAvx512{"convolution_i8_depthwise_avx512", 1, Isa::kAvx512};
 constexpr Int8DepthwiseTactic kInt8DepthwiseAvx2{"convolution_i8_depthwise_avx2", 1, Isa::kAvx2};
 constexpr Int8DirectTactic kInt8DirectAvx512{"convolution_i8_direct_avx512", 1, Isa::kAvx512};
@@ -50,23 +54,11 @@ constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWinogradAvx512,
-                                              &kWinogradAvx2,
-                                              &kDepthwiseAvx512,
-                                              &kDepthwiseAvx2,
-                                              &kNchwAvx512,
-                                              &kNchwAvx2,
-                                              &kDirectAvx512,
-                                              &kDirectAvx2,
-                                              &kPaddedAvx512,
-                                              &kPaddedAvx2,
-                                              &kInt8DepthwiseAvx512,
-                                              &kInt8DepthwiseAvx2,
-                                              &kInt8DirectAvx512,
-                                              &kInt8DirectAvx2,
-                                              &kInt8PaddedAvx512,
-                                              &kInt8PaddedAvx2,
-                                              &kPlain};
+    static constexpr Tactic const* kList[] = {
+        &kWinogradAvx512,   &kWinogradAvx2,   &kDepthwiseAvx512,  &kDepthwiseAvx2,       &kNchwAvx512,
+        &kNchwAvx2,         &kDirectAvx512,   &kDirectAvx2,       &kPaddedAvx512,        &kPaddedAvx2,
+        &kBf16Amx,          &kBf16Avx512,     &kBf16Avx2,         &kInt8DepthwiseAvx512, &kInt8DepthwiseAvx2,
+        &kInt8DirectAvx512, &kInt8DirectAvx2, &kInt8PaddedAvx512, &kInt8PaddedAvx2,      &kPlain};
     return kList;
 }
 

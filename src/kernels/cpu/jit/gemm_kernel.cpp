@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <string>
 
+#include "device/cpu.h"
 #include "kernels/cpu/jit/row_bases.h"
+#include "kernels/cpu/jit/tile_code.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
 
@@ -19,7 +21,8 @@ class GemmEmitter
 {
 public:
     GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_), a_(code, spec.rows)
+        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_), a_(code, spec.rows),
+          shifts_(spec.factors == Factors::kBf16Shifts)
     {}
 
     void emit()
@@ -71,6 +74,7 @@ private:
     GemmKernelSpec const& s;
     int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
     RowBases a_;             // r8 .. r11, rbx, rbp, r12
+    bool const shifts_;      // pairs, whose numbers become floats
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
                 loop_ = Xbyak::util::rcx, next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13,
                 residualNext_ = Xbyak::util::r14;
@@ -97,11 +101,19 @@ private:
         return broadcast ? c.ptr_b[at] : c.ptr[at];
     }
 
-    bool beginsWithBias() const { return !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias; }
+    bool beginsWithBias() const
+    {
+        return !s.fromSums && !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias;
+    }
 
     // The sums begin with zero, or with the bias where it would be added to them first.
     void begin()
     {
+        for (int row = 0; s.fromSums && row < s.rows; ++row)
+            for (int v = 0; v < s.vectors; ++v)
+                c.vmovups(c.vec(acc(row, v)), c.ptr[b_ + (row * s.vectors + v) * c.vectorBytes()]);
+        if (s.fromSums)
+            return;
         if (beginsWithBias())
             load(row_, offsetof(GemmArgs, bias));
         for (int v = 0; v < s.vectors; ++v) {
@@ -114,6 +126,8 @@ private:
 
     void products()
     {
+        if (s.fromSums)
+            return;
         Xbyak::Label next, done;
         c.test(pointers_, pointers_);
         c.jle(done, c.T_NEAR);
@@ -187,20 +201,50 @@ private:
         for (int v = 0; v < s.vectors; ++v) {
             int const at = step.bBytes + v * c.vectorBytes();
             read(tiles_ + v, s.maskedB && v == s.vectors - 1, c.ptr[b_ + at]);
+            if (shifts_)
+                split(tiles_ + v, tiles_ + s.vectors + v);
             if (s.prefetchBytes > 0 && at % 64 == 0)
                 c.prefetcht0(c.ptr[b_ + (at + s.prefetchBytes)]);
         }
         bool const embedded = c.avx512() && s.vectors == 1; // one use of each element: no register for it
+        if (shifts_)
+            return shiftedProducts(step, begin, end);
         int const firstElement = tiles_ + s.vectors, elements = c.vectorCount() - firstElement;
         for (int row = begin; row < end; ++row) {
             if (embedded) {
-                c.vfmadd231ps(c.vec(acc(row, 0)), c.vec(tiles_), element(row, step.aBytes, true));
+                multiply(acc(row, 0), tiles_, element(row, step.aBytes, true));
                 continue;
             }
             int const e = firstElement + row % elements;
             c.vbroadcastss(c.vec(e), element(row, step.aBytes, false));
             for (int v = 0; v < s.vectors; ++v)
-                c.vfmadd231ps(c.vec(acc(row, v)), c.vec(tiles_ + v), c.vec(e));
+                multiply(acc(row, v), tiles_ + v, c.vec(e));
+        }
+    }
+
+    void multiply(int to, int b, Xbyak::Operand const& a)
+    {
+        s.factors == Factors::kFloat ? c.vfmadd231ps(c.vec(to), c.vec(b), a) : c.vdpbf16ps(c.vec(to), c.vec(b), a);
+    }
+
+    // The pairs in register `pairs`: the first numbers stay there, the second ones go to `second`.
+    void split(int pairs, int second)
+    {
+        c.vandps(c.vec(second), c.vec(pairs), c.constantBits(0xffff0000u));
+        c.vpslld(c.vec(pairs), c.vec(pairs), 16);
+    }
+
+    // In the order of vdpbf16ps: the second number's product first.
+    void shiftedProducts(GemmStep const& step, int begin, int end)
+    {
+        int const a = tiles_ + 2 * s.vectors;
+        for (int row = begin; row < end; ++row) {
+            c.vbroadcastss(c.vec(a), element(row, step.aBytes, false));
+            split(a, a + 1);
+            for (int v = 0; v < s.vectors; ++v)
+                c.vfmadd231ps(c.vec(acc(row, v)), c.vec(tiles_ + s.vectors + v), c.vec(a + 1));
+            for (int v = 0; v < s.vectors; ++v)
+                c.vfmadd231ps(c.vec(acc(row, v)), c.vec(tiles_ + v), c.vec(a));
         }
     }
 
@@ -348,9 +392,17 @@ std::string check(Isa isa, GemmKernelSpec const& s)
 {
     if (s.vectors < 1 || s.vectors > 4)
         return std::to_string(s.vectors) + " vectors (allowed: 1..4)";
-    if (s.rows < 1 || s.rows > gemmMaxRows(isa, s.vectors))
-        return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(gemmMaxRows(isa, s.vectors)) + " with " +
+    if (isa != Isa::kAvx512 && (s.factors == Factors::kBf16Dots || s.factors == Factors::kBf16Tiles))
+        return "AVX-512's or AMX's products of BF16 on " + std::string(isaName(isa));
+    int const most = gemmMaxRows(isa, s.vectors, s.factors);
+    if (s.rows < 1 || s.rows > most)
+        return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(most) + " with " +
                std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
+    if (s.factors == Factors::kBf16Tiles)
+        for (GemmLoop const* l : {&s.body, &s.tail})
+            for (GemmStep const& step : l->steps)
+                if (s.maskedB || step.rowBegin > 0 || step.rowEnd < s.rows)
+                    return "tiles without all rows, or with a second operand that is not packed";
     if (s.store != StoreType::kFloat)
         return "a store type that is not float";
     if (s.nextLines < 0 || s.nextLines > 256)
@@ -378,19 +430,37 @@ std::string check(Isa isa, GemmKernelSpec const& s)
 
 } // namespace
 
-int gemmMaxRows(Isa isa, int vectors)
+int gemmMaxRows(Isa isa, int vectors, Factors factors)
 {
     static constexpr int kRows[2][5] = {{0, 12, 6, 4, 2}, {0, 28, 14, 9, 6}};
-    return vectors >= 1 && vectors <= 4 ? kRows[int(isa)][vectors] : 0;
+    static constexpr int kShiftedRows[2][5] = {{0, 12, 5, 2, 1}, {0, 28, 13, 8, 5}};
+    static constexpr int kTileRows[5] = {0, 32, 32, 16, 16};
+    if (vectors < 1 || vectors > 4)
+        return 0;
+    return factors == Factors::kBf16Tiles    ? kTileRows[vectors]
+           : factors == Factors::kBf16Shifts ? kShiftedRows[int(isa)][vectors]
+                                             : kRows[int(isa)][vectors];
 }
 
-GemmLoop contiguousLoop(Isa isa, int vectors, int unroll)
+bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
 {
-    int32_t const rowBytes = 4 * vectorWidth(isa) * vectors;
+    switch (factors) {
+    case Factors::kBf16Dots:
+        return isa == Isa::kAvx512 && cpu.avx512bf16;
+    case Factors::kBf16Tiles:
+        return isa == Isa::kAvx512 && cpu.amxBf16 && device::permitTiles();
+    default:
+        return true;
+    }
+}
+
+GemmLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors)
+{
+    int32_t const elements = elementsOfStep(factors), rowBytes = 4 * vectorWidth(isa) * vectors * elements;
     GemmLoop l;
     for (int u = 0; u < unroll; ++u)
-        l.steps.push_back({4 * u, rowBytes * u});
-    l.aAdvance = 4 * unroll;
+        l.steps.push_back({4 * elements * u, rowBytes * u});
+    l.aAdvance = 4 * elements * unroll;
     l.bAdvance = rowBytes * unroll;
     return l;
 }
@@ -400,6 +470,11 @@ Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)
     if (std::string const why = check(isa, spec); !why.empty())
         return internalError("a matrix kernel was asked for " + why);
     GemmKernel kernel;
+    if (spec.factors == Factors::kBf16Tiles) {
+        TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { emitTileProducts(c, spec); }));
+        TW_ASSIGN(kernel.tileEnd_, emitTileEnd(isa, spec));
+        return kernel;
+    }
     TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { GemmEmitter(c, spec).emit(); }));
     return kernel;
 }

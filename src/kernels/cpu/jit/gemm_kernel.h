@@ -17,13 +17,18 @@
 //                                out the rows for which it falls off the image.
 //   first conv on NCHW           a pointer per (channel, filter row); lda = stride * 4; body: S steps, bodyCount 1
 // Offsets and row ranges are fixed when the kernel is emitted, strides and counts are arguments.
+//
+// Factors in BF16 (Factors): each 32-bit element of A and B is a pair of numbers (kernels/cpu/bf16.h), a step adds the two
+// products of each. With tiles a step takes 16 elements of A, and 16 packed rows of B, at once.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/factors.h"
 
 namespace tw::kernels::jit {
 
@@ -41,7 +46,7 @@ struct GemmLoop
 };
 
 // `unroll` steps over consecutive A elements and packed B rows.
-GemmLoop contiguousLoop(Isa isa, int vectors, int unroll);
+GemmLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors = Factors::kFloat);
 
 struct EpilogueOp
 {
@@ -92,6 +97,9 @@ struct GemmKernelSpec
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     StoreType store = StoreType::kFloat;
+    Factors factors = Factors::kFloat;
+    // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
+    bool fromSums = false;
 };
 
 struct GemmArgs
@@ -113,20 +121,33 @@ struct GemmArgs
 };
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,
-// 4, 2.
-int gemmMaxRows(Isa isa, int vectors);
+// 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16.
+int gemmMaxRows(Isa isa, int vectors, Factors factors = Factors::kFloat);
+// Rows of A that a kernel with tiles reads: those behind a tile's last must be readable, whatever they hold.
+inline int gemmRowsRead(Factors factors, int rows)
+{
+    return factors == Factors::kBf16Tiles ? (rows + 15) / 16 * 16 : rows;
+}
 
 class GemmKernel
 {
 public:
     GemmKernel() = default;
     static Result<GemmKernel> emit(Isa isa, GemmKernelSpec const& spec);
-    void operator()(GemmArgs const& args) const { code_.entry<void (*)(GemmArgs const*)>()(&args); }
+    void operator()(GemmArgs const& args) const
+    {
+        tileEnd_ ? runTiles(args) : code_.entry<void (*)(GemmArgs const*)>()(&args);
+    }
     size_t codeBytes() const { return code_.sizeBytes(); }
     explicit operator bool() const { return code_.sizeBytes() != 0; }
 
 private:
+    struct TileEnd; // what stands behind the sums of tiles
+    static Result<std::shared_ptr<TileEnd const>> emitTileEnd(Isa isa, GemmKernelSpec const& spec);
+    void runTiles(GemmArgs const& args) const;
+
     Code code_;
+    std::shared_ptr<TileEnd const> tileEnd_;
 };
 
 } // namespace tw::kernels::jit

@@ -128,21 +128,30 @@ private:
             c.vbroadcastss(c.vec(first + row), element(row, u * s.aStepBytes));
         for (int stream = 0; stream < s.streams; ++stream)
             for (int v = 0; v < s.vectors; ++v) {
-                int const bytes = u * s.bStepBytes + v * c.vectorBytes();
+                int const bytes = u * s.bStepBytes + v * c.width() * sizeOf(s.weights);
                 Xbyak::Address const from = stream > 0 ? c.ptr[b_ + stream_ + bytes] : c.ptr[b_ + bytes];
                 auto to = [&](int row) { return c.vec(set * sums_ + sum(row, stream, v)); };
                 bool const partial = s.maskedB && v == s.vectors - 1;
-                if (s.rows == 1 && !partial) {
+                if (s.rows == 1 && !partial && s.weights == GemvWeights::kFloat) {
                     c.vfmadd231ps(to(0), c.vec(first), from);
                     continue;
                 }
-                if (partial)
-                    tail_.load(vector, from);
-                else
-                    c.vmovups(c.vec(vector), from);
+                partial ? tail_.load(vector, from) : read(vector, from);
                 for (int row = 0; row < s.rows; ++row)
                     c.vfmadd231ps(to(row), c.vec(vector), c.vec(first + row));
             }
+    }
+
+    void read(int to, Xbyak::Address const& from)
+    {
+        if (s.weights == GemvWeights::kHalf) {
+            c.vcvtph2ps(c.vec(to), from);
+        } else if (s.weights == GemvWeights::kBfloat16) {
+            c.vpmovzxwd(c.vec(to), from);
+            c.vpslld(c.vec(to), c.vec(to), 16);
+        } else {
+            c.vmovups(c.vec(to), from);
+        }
     }
 
     // --- epilogue ---
@@ -226,18 +235,20 @@ private:
 
 } // namespace
 
-bool gemvFits(Isa isa, int rows, int vectors, int streams, bool masked)
+bool gemvFits(Isa isa, int rows, int vectors, int streams, bool masked, GemvWeights weights)
 {
     if (rows < 1 || rows > kGemvMaxRows || vectors < 1 || streams < 1 || streams > 2)
         return false;
     int const sums = rows * vectors * streams, registers = isa == Isa::kAvx512 ? 32 : 16;
-    return sums <= mostSums(isa) && sums + rows + (rows > 1 || masked) + masked <= registers;
+    bool const isRead = rows > 1 || masked || weights != GemvWeights::kFloat; // into a register of its own
+    return sums <= mostSums(isa) && sums + rows + isRead + masked <= registers;
 }
 
 Result<GemvKernel> GemvKernel::emit(Isa isa, GemvKernelSpec const& spec)
 {
     bool const masked = spec.masked || spec.maskedB;
-    if (!gemvFits(isa, spec.rows, spec.vectors, spec.streams, masked) || (masked && spec.streams > 1))
+    if (!gemvFits(isa, spec.rows, spec.vectors, spec.streams, masked, spec.weights) || (masked && spec.streams > 1) ||
+        (spec.maskedB && spec.weights != GemvWeights::kFloat))
         return internalError("a kernel for few rows was asked for " + std::to_string(spec.rows) + " rows of " +
                              std::to_string(spec.streams) + " x " + std::to_string(spec.vectors) + " vectors");
     GemvKernel kernel;

@@ -11,25 +11,38 @@
 
 namespace tw::kernels::jit {
 
+// Of what B's elements are; all are multiplied as floats.
+enum class GemvWeights : int
+{
+    kFloat,
+    kHalf,     // FP16, with the instruction of F16C
+    kBfloat16, // BF16
+};
+inline int sizeOf(GemvWeights w)
+{
+    return w == GemvWeights::kFloat ? 4 : 2;
+}
+
 struct GemvKernelSpec
 {
     int rows = 1;
-    int vectors = 1;                        // of a panel
-    int streams = 1;                        // panels at once: 1 or 2
+    int vectors = 1; // of a panel
+    int streams = 1; // panels at once: 1 or 2
+    GemvWeights weights = GemvWeights::kFloat;
     int32_t aStepBytes = 4, bStepBytes = 0; // from one k to the next
     bool addC = false;                      // what C holds, an earlier part of the sum
     bool bias = false, residual = false;
     std::optional<Activation> activation; // of the sum
     // Of the last vector only `lastColumns` columns exist in C, residual and bias; with one stream only.
     bool masked = false;
-    bool maskedB = false; // nor are the others read in B
+    bool maskedB = false; // nor are the others read in B, of floats
 };
 
 struct GemvArgs
 {
     float const* a = nullptr;
     int64_t ldaBytes = 0;
-    float const* b = nullptr;
+    void const* b = nullptr;
     int64_t streamBytes = 0; // from the first stream's B to the second's
     int64_t k = 0;
     float* c = nullptr;
@@ -42,7 +55,7 @@ struct GemvArgs
 
 inline constexpr int kGemvMaxRows = 4;
 // Whether registers suffice for sums, what the steps need and epilogues.
-bool gemvFits(Isa isa, int rows, int vectors, int streams, bool masked);
+bool gemvFits(Isa isa, int rows, int vectors, int streams, bool masked, GemvWeights weights = GemvWeights::kFloat);
 
 class GemvKernel
 {

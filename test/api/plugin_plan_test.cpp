@@ -20,7 +20,6 @@ struct PluginPlan : testing::Test
 {
     PluginPlan()
     {
-        behaviour.record = &record;
         ITensor* x = maker.input("x", {2, 3});
         DynamicPlugin plugin(behaviour, 3);
         maker.output(maker.network->addPluginV2(&x, 1, plugin)->getOutput(0), "y");
@@ -30,7 +29,7 @@ struct PluginPlan : testing::Test
         maker.network.reset(); // and its plugin
         runtime.reset(createInferRuntime(maker.logger));
     }
-    ~PluginPlan() override { EXPECT_EQ(record.living, 0); }
+    ~PluginPlan() override { EXPECT_EQ(behaviour.record->living, 0); }
 
     static Attrs& attrsOf(plan::Contents& c)
     {
@@ -59,7 +58,6 @@ struct PluginPlan : testing::Test
     }
 
     Behaviour behaviour;
-    Record record;
     Maker maker;
     std::string bytes;
     std::unique_ptr<IRuntime> runtime;

@@ -463,8 +463,7 @@ TEST_F(OnFakes, PlansOfOtherMachinesNeedTheCompiler)
 TEST_F(OnFakes, PluginsWorkOnTheGpu)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     std::vector<CUctx_st*> where;
     cudaStream_t given = nullptr;
     std::vector<void const*> addresses;

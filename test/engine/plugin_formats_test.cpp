@@ -12,7 +12,6 @@ struct ImageNetwork : Maker
 {
     ImageNetwork(Behaviour& b, int32_t channels, DataType type = DataType::kFLOAT)
     {
-        b.record = &record;
         ITensor* x = input("x", {1, channels, 2, 2}, type);
         ITensor* twice = add(x, x);
         Plugin plugin(b, 3);
@@ -32,7 +31,6 @@ struct ImageNetwork : Maker
             << errors();
         return y;
     }
-    Record record;
     IPluginV2Layer* layer = nullptr;
 };
 
@@ -131,8 +129,7 @@ TEST(PluginFormats, OutputsMayBeOfAnotherType)
             static_cast<int32_t*>(out[0])[i] = int32_t(static_cast<float const*>(in[0])[i]) + 1;
         return 0;
     };
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3});
     DynamicPlugin plugin(b, 1);
@@ -182,8 +179,7 @@ TEST(PluginFormats, WorkMayBePutOnTheStream)
 TEST(PluginFormats, OutputsAreNoShapeTensors)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     b.outputType = int(DataType::kINT32);
     b.outputExprs = [](DimsExprs const*, int32_t, IExprBuilder& e) { return DimsExprs{1, {e.constant(2)}}; };
     Maker m;

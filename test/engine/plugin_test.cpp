@@ -155,8 +155,7 @@ TYPED_TEST(Plugins, BadAnswersAreErrorsOfTheLayer)
 TYPED_TEST(Plugins, BadNetworksAreRefused)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3});
     {
@@ -183,8 +182,7 @@ TYPED_TEST(Plugins, BadNetworksAreRefused)
 TYPED_TEST(Plugins, EqualLayersAreTwo)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3}); // straight from an input to an output, too
     TypeParam three(b, 3), five(b, 5);
@@ -210,8 +208,7 @@ TYPED_TEST(Plugins, EqualLayersAreTwo)
 TYPED_TEST(Plugins, InLoopsAndBranches)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     {
         Maker m;
         static int32_t const three = 3;
@@ -273,8 +270,7 @@ TYPED_TEST(Plugins, ContextsRunInThreads)
 TEST(PluginShapes, ExpressionsFollowTheInputs)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     using Op = DimensionOperation;
     b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder& e) {
         auto n = [&](int v) { return e.constant(v); };
@@ -324,8 +320,7 @@ TEST(PluginShapes, ExpressionsFollowTheInputs)
 TEST(PluginShapes, DynamicPluginIsConfiguredForEveryNewShape)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {-1, -1});
     DynamicPlugin plugin(b, 2);
@@ -350,8 +345,7 @@ TEST(PluginShapes, DynamicPluginIsConfiguredForEveryNewShape)
 TEST(PluginShapes, PluginsMayHaveNoInputs)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     b.outputExprs = [](DimsExprs const*, int32_t n, IExprBuilder& e) {
         EXPECT_EQ(n, 0);
         return DimsExprs{1, {e.constant(4)}};
@@ -377,8 +371,7 @@ TEST(PluginShapes, PluginsMayHaveNoInputs)
 TEST(PluginShapes, AnEmptyTensorCarriesAShape)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder&) { return DimsExprs{2, {in[1].d[1], in[1].d[2]}}; };
     b.run = [](std::vector<Dims> const& d, void const* const* in, void* const* out, void*, cudaStream_t) {
         EXPECT_TRUE(in[1]) << "an address all the same";
@@ -407,8 +400,7 @@ TEST(PluginShapes, AnEmptyTensorCarriesAShape)
 TEST(PluginShapes, BadExpressionsAndDimensionsAreErrors)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3});
     DynamicPlugin dynamic(b, 1);
@@ -441,8 +433,7 @@ TEST(PluginShapes, BadExpressionsAndDimensionsAreErrors)
 TEST(PluginShapes, OnlyDynamicPluginsTakeWildcardsBehindTheBatch)
 {
     Behaviour b;
-    Record record;
-    b.record = &record;
+    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {-1, -1});
     IOExtPlugin plugin(b, 1);

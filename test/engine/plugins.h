@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -52,7 +53,7 @@ struct Record
 // What a plugin does; shared by all that are cloned or deserialized from one.
 struct Behaviour
 {
-    Record* record = nullptr;
+    std::shared_ptr<Record> record = std::make_shared<Record>();
     int32_t initializeStatus = 0, enqueueStatus = 0;
     bool cloneIsNull = false;
     size_t workspace = 0;
@@ -322,9 +323,9 @@ private:
 template <class Plugin>
 struct OnePlugin : Maker
 {
-    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1) : Maker(flags)
+    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1)
+        : Maker(flags), record(*b.record)
     {
-        b.record = &record;
         ITensor* x = input("x", shape);
         ITensor* twice = add(x, x);
         Plugin plugin(b, 3); // on the stack: the network has a clone
@@ -334,8 +335,7 @@ struct OnePlugin : Maker
             output(relu(layer->getOutput(0)), "y");
         }
     }
-    ~OnePlugin() { network.reset(); } // its plugins write to the record when they end
-    Record record;
+    Record& record;
     IPluginV2Layer* layer = nullptr;
 };
 

@@ -125,18 +125,12 @@ void domain(ir::Node const& node, int input, Domain& d)
     d.integer = keep || node.attrsAs<Attrs>().roundsScores();
 }
 
-// A weight near the edge between two steps may fall on either side.
+// An integer near the edge between two steps may fall on either side, and so may a weight.
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
     Tolerance t = Tolerance::forType(type);
-    t.absolute += 2 * node.attrsAs<Attrs>().weightStep;
-    return t;
-}
-
-Tolerance tolerance(ir::Node const&, DataType type)
-{
-    Tolerance t = Tolerance::forType(type);
     t.integers = 1;
+    t.absolute += 2 * node.attrsAs<Attrs>().weightStep;
     return t;
 }
 

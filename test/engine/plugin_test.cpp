@@ -182,7 +182,6 @@ TYPED_TEST(Plugins, BadNetworksAreRefused)
 TYPED_TEST(Plugins, EqualLayersAreTwo)
 {
     Behaviour b;
-    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3}); // straight from an input to an output, too
     TypeParam three(b, 3), five(b, 5);

@@ -280,8 +280,10 @@ int main(int argc, char** argv)
             why = ran.ok() ? *ran : ran.error().message;
             if (!why.empty())
                 why = kPlacingNames[int(placing)] + why;
-            if (!ran.ok() && (*driver)->cuCtxSynchronize() != cuda::kSuccess)
-                alive = false; // the context is lost with what is in it
+            if (!ran.ok()) {
+                cuda::Current const current(**device);
+                alive = (*driver)->cuCtxSynchronize() == cuda::kSuccess; // else it is lost with what is in it
+            }
         }
         Count& count = counts[job.tactic->name()];
         ++(why.empty() ? count.passed : count.failed);

@@ -44,10 +44,11 @@ std::vector<Config> configs(Problem const& problem)
 {
     FusedSizes const z = fusedSizes(problem);
     int64_t const fitting = z.rows <= 16 ? 1 : z.rows <= 32 ? 2 : 4;
+    cuda::AttentionMasks const masks = maskPlan(problem).masks;
     std::vector<Config> list;
     auto add = [&](int64_t warps, int64_t blocks, int64_t keys, int64_t parts = 1) {
         Config const c{warps, blocks, keys, parts};
-        if (!unsupported(specOf<tf32x3>(problem, c, {})) && std::find(list.begin(), list.end(), c) == list.end())
+        if (!unsupported(specOf<tf32x3>(problem, c, masks)) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
     auto const& a = problem.node->attrsAs<Attrs>();

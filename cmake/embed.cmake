@@ -22,7 +22,7 @@ foreach(file IN LISTS FILES)
         message(FATAL_ERROR "${file}: ends the raw string that holds it: )tw\"")
     endif()
     file(RELATIVE_PATH name ${ROOT} ${file})
-    string(APPEND entries "    {\"${name}\", R\"tw(${text})tw\"},\n")
+    string(APPEND entries "    {\"${name}\", R\"tw(${text})tw\"sv},\n") # sv: their lengths are known, and not counted by the compiler
 endforeach()
 file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
 #include \"kernels/cuda/common/source.h\"
@@ -30,6 +30,8 @@ file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
 namespace tw::cuda {
 
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr SourceFile kFiles[] = {
 ${entries}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IIfConditional and its layers: settings, rules, laziness, numbers.
 #include "api/control_flow.h"
+#include "base/sanitizers.h"
 
 namespace tw::test {
 
@@ -256,7 +257,9 @@ TEST_F(Conditional, TheUntakenBranchTakesNoTime)
         ASSERT_TRUE(times.ms.contains("choice") && times.ms.contains("eager"));
         best[run % 2] = std::min(best[run % 2], times.ms["choice"]);
     }
-    EXPECT_LT(best[0] * 3, best[1]) << "0: the product is not needed";
+    if (!tw::kAddressSanitizer && !tw::kThreadSanitizer) { // they make what is no product slow
+        EXPECT_LT(best[0] * 3, best[1]) << "0: the product is not needed";
+    }
 }
 
 // ---- shapes of networks

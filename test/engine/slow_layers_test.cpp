@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sanitizers.h"
 #include "engine/engines.h"
 
 using namespace tw::test;
@@ -125,6 +126,8 @@ TEST(SlowLayers, ALayerThatTakesTooLongForWhatItDoes)
 
 TEST(SlowLayers, NothingIsSaidWhereAllAreFast)
 {
+    if (tw::kAddressSanitizer || tw::kThreadSanitizer)
+        GTEST_SKIP() << "a sanitizer makes layers slow";
     Network m;
     m.output(m.relu(m.convolution(m.input("x", {1, 64, 56, 56}), 64, "conv")), "y");
     Json const json = m.json();

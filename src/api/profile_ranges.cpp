@@ -23,10 +23,12 @@ Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject cons
     if (auto valid = p.validate(); !valid.ok())
         return std::move(valid).error().in(where);
     auto warnOfUnknown = [&](auto const& settings) {
-        for (auto const& [name, points] : settings)
+        for (auto const& setting : settings) {
+            std::string const& name = setting.first;
             if (std::none_of(n.inputs.begin(), n.inputs.end(), [&](auto const& t) { return t->name == name; }))
                 n.reporter.warning(where + ": '" + name +
                                    "' is no input of the network; what is set for it is ignored");
+        }
     };
     warnOfUnknown(p.shapes);
     warnOfUnknown(p.values);

@@ -34,6 +34,8 @@ Sizes sizesOf(Attrs const& a, Extents const& x)
     s.directions = directionsOf(a);
     s.gates = gatesOf(a.cell);
     s.hidden = a.hidden;
+    if (x.rank < 2) // of a step that is skipped at the optimum: it has no sizes
+        return s;
     s.inputs = x[last];
     s.steps = x[a.batchFirst ? last - 1 : 0];
     s.batch = a.batchFirst ? x.volume(0, last - 1) : x.volume(1, last);

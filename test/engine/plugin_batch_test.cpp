@@ -63,7 +63,6 @@ TEST(PluginBatch, InputsForTheWholeBatchAreRepeatedUnlessThePluginReadsOne)
 {
     for (bool const readsOne : {false, true}) {
         Behaviour b;
-        Record& record = *b.record;
         if (readsOne)
             b.broadcastInputs = {1};
         b.run = [&](std::vector<Dims> const& d, void const* const* in, void* const* out, void*, cudaStream_t) {
@@ -93,7 +92,6 @@ TEST(PluginBatch, InputsForTheWholeBatchAreRepeatedUnlessThePluginReadsOne)
 TEST(PluginBatch, AnOutputMayBeOneForTheWholeBatch)
 {
     Behaviour b;
-    Record& record = *b.record;
     b.broadcastInputs = {0};
     b.isOutputBroadcast = true;
     std::vector<int32_t> batches;

@@ -129,7 +129,6 @@ TEST(PluginFormats, OutputsMayBeOfAnotherType)
             static_cast<int32_t*>(out[0])[i] = int32_t(static_cast<float const*>(in[0])[i]) + 1;
         return 0;
     };
-    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3});
     DynamicPlugin plugin(b, 1);
@@ -179,7 +178,6 @@ TEST(PluginFormats, WorkMayBePutOnTheStream)
 TEST(PluginFormats, OutputsAreNoShapeTensors)
 {
     Behaviour b;
-    Record& record = *b.record;
     b.outputType = int(DataType::kINT32);
     b.outputExprs = [](DimsExprs const*, int32_t, IExprBuilder& e) { return DimsExprs{1, {e.constant(2)}}; };
     Maker m;

@@ -36,7 +36,7 @@ TYPED_TEST(Plugins, RunsThroughAPlanAndOwnsNothingAfterwards)
         for (int i = 0; i < 6; ++i)
             EXPECT_EQ(y[size_t(i)], std::max(0.0F, 6 * (float(i) - 2)));
         EXPECT_EQ(y, z);
-        living = m.record.living;
+        living = b.record->living;
     }
     EXPECT_GT(living, 1);
     EXPECT_EQ(b.record->living, 0) << "every clone is destroyed";
@@ -50,7 +50,7 @@ TYPED_TEST(Plugins, CallsAreInTheOrderOfTheGuide)
     auto plan = m.plan();
     ASSERT_TRUE(plan) << m.errors();
     // Of the one that was serialized: cloned, configured, initialized, then terminated and destroyed.
-    Record& r = m.record;
+    Record& r = *b.record;
     int built = -1;
     for (std::string const& call : r.calls)
         if (call.rfind("serialize#", 0) == 0)
@@ -269,7 +269,6 @@ TYPED_TEST(Plugins, ContextsRunInThreads)
 TEST(PluginShapes, ExpressionsFollowTheInputs)
 {
     Behaviour b;
-    Record& record = *b.record;
     using Op = DimensionOperation;
     b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder& e) {
         auto n = [&](int v) { return e.constant(v); };
@@ -344,7 +343,6 @@ TEST(PluginShapes, DynamicPluginIsConfiguredForEveryNewShape)
 TEST(PluginShapes, PluginsMayHaveNoInputs)
 {
     Behaviour b;
-    Record& record = *b.record;
     b.outputExprs = [](DimsExprs const*, int32_t n, IExprBuilder& e) {
         EXPECT_EQ(n, 0);
         return DimsExprs{1, {e.constant(4)}};
@@ -370,7 +368,6 @@ TEST(PluginShapes, PluginsMayHaveNoInputs)
 TEST(PluginShapes, AnEmptyTensorCarriesAShape)
 {
     Behaviour b;
-    Record& record = *b.record;
     b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder&) { return DimsExprs{2, {in[1].d[1], in[1].d[2]}}; };
     b.run = [](std::vector<Dims> const& d, void const* const* in, void* const* out, void*, cudaStream_t) {
         EXPECT_TRUE(in[1]) << "an address all the same";
@@ -399,7 +396,6 @@ TEST(PluginShapes, AnEmptyTensorCarriesAShape)
 TEST(PluginShapes, BadExpressionsAndDimensionsAreErrors)
 {
     Behaviour b;
-    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {2, 3});
     DynamicPlugin dynamic(b, 1);
@@ -432,7 +428,6 @@ TEST(PluginShapes, BadExpressionsAndDimensionsAreErrors)
 TEST(PluginShapes, OnlyDynamicPluginsTakeWildcardsBehindTheBatch)
 {
     Behaviour b;
-    Record& record = *b.record;
     Maker m;
     ITensor* x = m.input("x", {-1, -1});
     IOExtPlugin plugin(b, 1);

@@ -323,8 +323,7 @@ private:
 template <class Plugin>
 struct OnePlugin : Maker
 {
-    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1)
-        : Maker(flags), record(*b.record)
+    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1) : Maker(flags)
     {
         ITensor* x = input("x", shape);
         ITensor* twice = add(x, x);
@@ -335,7 +334,6 @@ struct OnePlugin : Maker
             output(relu(layer->getOutput(0)), "y");
         }
     }
-    Record& record;
     IPluginV2Layer* layer = nullptr;
 };
 

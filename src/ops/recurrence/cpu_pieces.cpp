@@ -117,7 +117,7 @@ Support supportsKnownFloats(Problem const& p)
     if (p.inputs[kX].type != DataType::kFloat)
         return Support::no("takes f32 only");
     if (p.inputs[kX].dims.rank < 2)
-        return Support::no("needs sizes: the step is skipped at the optimum");
+        return Support::no("needs an input whose sizes are known before the run");
     if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias) || !isKnown(p, kPeepholes))
         return Support::no("weights, bias and peepholes must be known");
     if (!runsFunctions(a))

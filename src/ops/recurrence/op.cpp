@@ -34,7 +34,7 @@ Sizes sizesOf(Attrs const& a, Extents const& x)
     s.directions = directionsOf(a);
     s.gates = gatesOf(a.cell);
     s.hidden = a.hidden;
-    if (x.rank < 2) // of a step that is skipped at the optimum: it has no sizes
+    if (x.rank < 2) // only the run decides the input's sizes: none is known yet
         return s;
     s.inputs = x[last];
     s.steps = x[a.batchFirst ? last - 1 : 0];

@@ -3,7 +3,6 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -14,8 +13,9 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-# Kernels ask for -O3 themselves (src/CMakeLists.txt), tests are content with -O1: a build from nothing is a third shorter.
-string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+# What decides, writes text or tests is compiled with -O1; what an enqueue passes through and what computes ask for more
+# themselves (src/CMakeLists.txt).
+string(REPLACE "-O3" "-O1" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 option(TW_BUILD_TESTS "Build the tests" ON)
 option(TW_BUILD_FUZZERS "Build the libFuzzer targets (clang)" OFF)
@@ -28,7 +28,8 @@ if(CCACHE_PROGRAM)
 endif()
 
 # The standard headers, and those in ARGN, read once for all sources of a target of many. Not beside ccache: a precompiled
-# header holds the paths of its tree, so that no other tree would find what is cached.
+# header holds the paths of its tree, so that no other tree would find what is cached. tw_precompile_as(): the headers that
+# another target of the same flags has precompiled.
 function(tw_precompile target)
     if(NOT CCACHE_PROGRAM)
         target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <chrono> <cmath> <cstdint> <cstring> <fstream>
@@ -36,7 +37,14 @@ function(tw_precompile target)
             <unordered_map> <variant> <vector> ${ARGN})
     endif()
 endfunction()
+function(tw_precompile_as target other)
+    if(NOT CCACHE_PROGRAM)
+        target_precompile_headers(${target} REUSE_FROM ${other})
+    endif()
+endfunction()
 
+# For programs too, where CMake would take -fPIE: they share precompiled headers with libraries.
+add_compile_options(-fPIC)
 # clang does not know all of g++'s names.
 add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -fno-math-errno -ffp-contract=off)

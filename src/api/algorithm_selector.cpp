@@ -149,15 +149,6 @@ private:
     bool rejectEmpty_;
 };
 
-Context const& self(nvinfer1::IAlgorithmContext const* c)
-{
-    return static_cast<Context const&>(*c);
-}
-Algorithm const& self(nvinfer1::IAlgorithm const* a)
-{
-    return static_cast<Algorithm const&>(*a);
-}
-
 } // namespace
 
 std::unique_ptr<tune::Selector> adaptSelector(nvinfer1::IAlgorithmSelector& selector, bool rejectEmpty)
@@ -170,6 +161,19 @@ std::unique_ptr<tune::Selector> adaptSelector(nvinfer1::IAlgorithmSelector& sele
 namespace nvinfer1 {
 
 using namespace tw::api;
+
+namespace {
+
+Context const& self(IAlgorithmContext const* c)
+{
+    return static_cast<Context const&>(*c);
+}
+Algorithm const& self(IAlgorithm const* a)
+{
+    return static_cast<Algorithm const&>(*a);
+}
+
+} // namespace
 
 TensorFormat IAlgorithmIOInfo::getTensorFormat() const noexcept
 {

@@ -37,7 +37,7 @@ std::string listed(std::vector<std::string> const& names)
 }
 
 // Floating tensors of the network that depend on its inputs, by name.
-std::set<std::string> tensorsOf(NetworkObject const& n, ir::Graph const& g)
+std::set<std::string> floatingTensorsOf(NetworkObject const& n, ir::Graph const& g)
 {
     std::set<std::string> known, out;
     for (auto const& t : n.inputs)
@@ -244,7 +244,7 @@ Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject cons
     }
     TW_TRY(addDynamicRanges(given, ranges));
     std::vector<std::string> missing;
-    for (std::string const& name : tensorsOf(n, *contents.graph))
+    for (std::string const& name : floatingTensorsOf(n, *contents.graph))
         if (!ranges.contains(name))
             missing.push_back(name);
     if (!missing.empty())

@@ -57,7 +57,7 @@ BuilderConfigObject const& self(IBuilderConfig const* c)
 }
 
 template <class Enum>
-Result<void> checkEnum(Enum value, char const* what)
+Result<void> checkExists(Enum value, char const* what)
 {
     int const number = static_cast<int>(value);
     if (number < 0 || number >= EnumMax<Enum>())
@@ -124,7 +124,7 @@ void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
 {
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(capability, "setEngineCapability"));
+        TW_TRY(checkExists(capability, "setEngineCapability"));
         if (capability == EngineCapability::kSAFETY)
             reportStub(c.reporter, Stub::safety_IBuilderConfig_setEngineCapability, "kSAFETY");
         else if (capability == EngineCapability::kDLA_STANDALONE)
@@ -173,7 +173,7 @@ BuilderFlags IBuilderConfig::getFlags() const noexcept
 void IBuilderConfig::clearFlag(BuilderFlag builderFlag) noexcept
 {
     guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(builderFlag, "clearFlag"));
+        TW_TRY(checkExists(builderFlag, "clearFlag"));
         self(this).flags &= ~bit(builderFlag);
         return {};
     });
@@ -182,7 +182,7 @@ void IBuilderConfig::setFlag(BuilderFlag builderFlag) noexcept
 {
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(builderFlag, "setFlag"));
+        TW_TRY(checkExists(builderFlag, "setFlag"));
         c.flags = withoutMissing(c.reporter, c.flags | bit(builderFlag));
         return {};
     });
@@ -191,7 +191,7 @@ bool IBuilderConfig::getFlag(BuilderFlag builderFlag) const noexcept
 {
     BuilderConfigObject const& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkEnum(builderFlag, "getFlag"));
+        TW_TRY(checkExists(builderFlag, "getFlag"));
         return c.has(builderFlag);
     });
 }
@@ -202,7 +202,7 @@ void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) n
     guardedVoid(c.reporter, [&]() -> Result<void> {
         if (!layer)
             return invalidArgument("setDeviceType: the layer is a null pointer");
-        TW_TRY(checkEnum(deviceType, "setDeviceType"));
+        TW_TRY(checkExists(deviceType, "setDeviceType"));
         if (deviceType == DeviceType::kDLA)
             reportStub(c.reporter, Stub::dla_IBuilderConfig_setDeviceType,
                        "kDLA for layer '" + stateOf(*layer).name + "'");
@@ -241,7 +241,7 @@ void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
 {
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(deviceType, "setDefaultDeviceType"));
+        TW_TRY(checkExists(deviceType, "setDefaultDeviceType"));
         if (deviceType == DeviceType::kDLA)
             reportStub(c.reporter, Stub::dla_IBuilderConfig_setDefaultDeviceType, "kDLA");
         else
@@ -287,7 +287,7 @@ int32_t IBuilderConfig::getNbOptimizationProfiles() const noexcept
 void IBuilderConfig::setProfilingVerbosity(ProfilingVerbosity verbosity) noexcept
 {
     guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(verbosity, "setProfilingVerbosity"));
+        TW_TRY(checkExists(verbosity, "setProfilingVerbosity"));
         self(this).profilingVerbosity = verbosity;
         return {};
     });
@@ -336,7 +336,7 @@ QuantizationFlags IBuilderConfig::getQuantizationFlags() const noexcept
 void IBuilderConfig::clearQuantizationFlag(QuantizationFlag flag) noexcept
 {
     guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(flag, "clearQuantizationFlag"));
+        TW_TRY(checkExists(flag, "clearQuantizationFlag"));
         self(this).quantizationFlags &= ~bit(flag);
         return {};
     });
@@ -344,7 +344,7 @@ void IBuilderConfig::clearQuantizationFlag(QuantizationFlag flag) noexcept
 void IBuilderConfig::setQuantizationFlag(QuantizationFlag flag) noexcept
 {
     guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(flag, "setQuantizationFlag"));
+        TW_TRY(checkExists(flag, "setQuantizationFlag"));
         self(this).quantizationFlags |= bit(flag);
         return {};
     });
@@ -353,7 +353,7 @@ bool IBuilderConfig::getQuantizationFlag(QuantizationFlag flag) const noexcept
 {
     BuilderConfigObject const& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkEnum(flag, "getQuantizationFlag"));
+        TW_TRY(checkExists(flag, "getQuantizationFlag"));
         return (c.quantizationFlags & bit(flag)) != 0;
     });
 }
@@ -406,7 +406,7 @@ void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSiz
 {
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(pool, "setMemoryPoolLimit"));
+        TW_TRY(checkExists(pool, "setMemoryPoolLimit"));
         c.poolLimits[static_cast<size_t>(pool)] = poolSize;
         return {};
     });
@@ -415,7 +415,7 @@ std::size_t IBuilderConfig::getMemoryPoolLimit(MemoryPoolType pool) const noexce
 {
     BuilderConfigObject const& c = self(this);
     return guarded<size_t>(c.reporter, 0, [&]() -> Result<size_t> {
-        TW_TRY(checkEnum(pool, "getMemoryPoolLimit"));
+        TW_TRY(checkExists(pool, "getMemoryPoolLimit"));
         return c.poolLimit(pool);
     });
 }
@@ -424,7 +424,7 @@ void IBuilderConfig::setPreviewFeature(PreviewFeature feature, bool enable) noex
 {
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkEnum(feature, "setPreviewFeature"));
+        TW_TRY(checkExists(feature, "setPreviewFeature"));
         c.previewFeatures = enable ? c.previewFeatures | bit(feature) : c.previewFeatures & ~bit(feature);
         return {};
     });
@@ -433,7 +433,7 @@ bool IBuilderConfig::getPreviewFeature(PreviewFeature feature) const noexcept
 {
     BuilderConfigObject const& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkEnum(feature, "getPreviewFeature"));
+        TW_TRY(checkExists(feature, "getPreviewFeature"));
         return (c.previewFeatures & bit(feature)) != 0;
     });
 }

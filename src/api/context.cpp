@@ -15,21 +15,7 @@ namespace nvinfer1 {
 
 namespace {
 
-ContextObject& self(IExecutionContext* c)
-{
-    return objectOf(*c);
-}
-// Queries may have to compute shapes first.
-ContextObject& self(IExecutionContext const* c)
-{
-    return const_cast<ContextObject&>(objectOf(*c));
-}
-Dims noDims()
-{
-    Dims d{};
-    d.nbDims = -1;
-    return d;
-}
+using tw::api::self;
 
 // Position in io of a binding, which should belong to the context's profile: bindings of profile 0 are taken for it.
 int ioOfBinding(ContextObject& c, int32_t binding, char const* method)

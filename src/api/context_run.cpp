@@ -359,10 +359,7 @@ namespace nvinfer1 {
 
 namespace {
 
-ContextObject& self(IExecutionContext* c)
-{
-    return objectOf(*c);
-}
+using tw::api::self;
 
 } // namespace
 

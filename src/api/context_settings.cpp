@@ -10,10 +10,7 @@ namespace nvinfer1 {
 
 namespace {
 
-ContextObject& self(IExecutionContext const* c)
-{
-    return const_cast<ContextObject&>(objectOf(*c));
-}
+using tw::api::self;
 
 } // namespace
 

@@ -8,6 +8,7 @@
 #include "api/host_memory.h"
 #include "api/inspector.h"
 #include "api/memory_usage.h"
+#include "api/network.h"
 #include "runtime/refit.h"
 
 using namespace tw;
@@ -48,12 +49,6 @@ EngineObject& self(ICudaEngine* e)
 EngineObject const& self(ICudaEngine const* e)
 {
     return objectOf(*e);
-}
-Dims noDims()
-{
-    Dims d{};
-    d.nbDims = -1;
-    return d;
 }
 Dims toDims(Extents const& e, bool implicitBatch)
 {

@@ -191,6 +191,11 @@ inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
 {
     return static_cast<ContextObject const&>(c);
 }
+// Queries, too, may have to compute shapes first.
+inline ContextObject& self(nvinfer1::IExecutionContext const* c)
+{
+    return const_cast<ContextObject&>(objectOf(*c));
+}
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
 // `gpu`: where it runs; null: on the CPU. `plugins`: those of the build that has just made the plan, which need no creators.

@@ -130,11 +130,6 @@ struct KernelLayer : LayerObject<PublicLayer>
     }
 };
 
-inline nvinfer1::DimsHW toHW(nvinfer1::Dims const& d)
-{
-    return d.nbDims == 2 ? nvinfer1::DimsHW(d.d[0], d.d[1]) : nvinfer1::DimsHW();
-}
-
 } // namespace tw::api
 
 // One setter and getter of a public layer class, on the KernelLayer `Layer` after it.

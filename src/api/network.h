@@ -45,6 +45,18 @@ std::vector<int64_t> toVector(nvinfer1::Dims const& d); // d.d[0 .. nbDims)
 std::string str(nvinfer1::Dims const& d);               // "[1,3,-1]"
 // Dims of n equal entries.
 nvinfer1::Dims filledDims(int n, int32_t value);
+// Where a getter has none to tell: nbDims = -1.
+inline nvinfer1::Dims noDims()
+{
+    nvinfer1::Dims d{};
+    d.nbDims = -1;
+    return d;
+}
+// For getters of 2-D windows; 0 x 0 of other dimensions.
+inline nvinfer1::DimsHW toHW(nvinfer1::Dims const& d)
+{
+    return d.nbDims == 2 ? nvinfer1::DimsHW(d.d[0], d.d[1]) : nvinfer1::DimsHW();
+}
 // Whether nbDims is in [0, MAX_DIMS] and every entry at least `least`; the error names `what`.
 Result<void> checkDims(nvinfer1::Dims const& d, int32_t least, std::string const& what);
 // Whether values and count agree (mirror error texts of 8.5) and the type is one that weights may have.

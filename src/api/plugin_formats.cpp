@@ -35,7 +35,7 @@ struct TensorFacts
     Extents opt, max; // where the ranges are not known
 };
 
-PluginTensors tensorsOf(ir::Node const& node, std::vector<TensorFacts> const& facts, size_t inputs)
+PluginTensors tensorsFrom(ir::Node const& node, std::vector<TensorFacts> const& facts, size_t inputs)
 {
     auto const& a = node.attrsAs<Attrs>();
     PluginTensors t;
@@ -77,7 +77,7 @@ PluginTensors tensorsOf(ops::Problem const& p)
     for (auto const* list : {&p.inputs, &p.outputs})
         for (ops::TensorSpec const& s : *list)
             facts.push_back({s.type, s.format, s.quantization, s.dims, s.maxDims});
-    return tensorsOf(*p.node, facts, p.inputs.size());
+    return tensorsFrom(*p.node, facts, p.inputs.size());
 }
 
 PluginTensors tensorsOf(ir::Node const& node)
@@ -90,7 +90,7 @@ PluginTensors tensorsOf(ir::Node const& node)
                 dims.push(std::max<int64_t>(d.value(), 0));
             facts.push_back({v->type, v->format, v->quantization ? &*v->quantization : nullptr, dims, dims});
         }
-    return tensorsOf(node, facts, node.inputs.size());
+    return tensorsFrom(node, facts, node.inputs.size());
 }
 
 namespace {

@@ -79,15 +79,6 @@ Result<void> checkComplete(std::array<std::optional<T>, 3> const& at, std::strin
     return checkOrder(at, what);
 }
 
-OptimizationProfileObject& self(nvinfer1::IOptimizationProfile* p)
-{
-    return static_cast<OptimizationProfileObject&>(*p);
-}
-OptimizationProfileObject const& self(nvinfer1::IOptimizationProfile const* p)
-{
-    return static_cast<OptimizationProfileObject const&>(*p);
-}
-
 Result<int> pointOf(OptProfileSelector select, std::string const& what)
 {
     int const i = static_cast<int>(select);
@@ -113,6 +104,19 @@ Result<void> OptimizationProfileObject::validate() const
 
 namespace nvinfer1 {
 
+namespace {
+
+OptimizationProfileObject& self(IOptimizationProfile* p)
+{
+    return static_cast<OptimizationProfileObject&>(*p);
+}
+OptimizationProfileObject const& self(IOptimizationProfile const* p)
+{
+    return static_cast<OptimizationProfileObject const&>(*p);
+}
+
+} // namespace
+
 bool IOptimizationProfile::setDimensions(char const* inputName, OptProfileSelector select, Dims dims) noexcept
 {
     OptimizationProfileObject& p = self(this);
@@ -136,13 +140,11 @@ bool IOptimizationProfile::setDimensions(char const* inputName, OptProfileSelect
 
 Dims IOptimizationProfile::getDimensions(char const* inputName, OptProfileSelector select) const noexcept
 {
-    Dims none{};
-    none.nbDims = -1;
     int const point = static_cast<int>(select);
     if (!inputName || point < 0 || point > 2)
-        return none;
+        return noDims();
     auto const it = self(this).shapes.find(std::string_view(inputName));
-    return it == self(this).shapes.end() ? none : it->second.at[size_t(point)].value_or(none);
+    return it == self(this).shapes.end() ? noDims() : it->second.at[size_t(point)].value_or(noDims());
 }
 
 bool IOptimizationProfile::setShapeValues(char const* inputName, OptProfileSelector select, int32_t const* values,

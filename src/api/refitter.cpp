@@ -28,7 +28,7 @@ char const* nameOfRole(nvinfer1::WeightsRole role)
     return i < std::size(kNames) ? kNames[i] : "unknown role";
 }
 
-Result<void> checkWeights(RefitterObject::Source const& s, nvinfer1::Weights const& w)
+Result<void> checkSourceWeights(RefitterObject::Source const& s, nvinfer1::Weights const& w)
 {
     std::string const what = std::string("layer '") + s.layer + "': its " + nameOfRole(s.role) + " weights ";
     if (w.count != s.count)
@@ -81,7 +81,7 @@ Result<void> RefitterObject::take(char const* method, std::vector<size_t> const&
                                   nvinfer1::Weights const& weights)
 {
     for (size_t i : wanted)
-        if (auto fits = checkWeights(sources[i], weights); !fits.ok())
+        if (auto fits = checkSourceWeights(sources[i], weights); !fits.ok())
             return std::move(fits).error().in(method);
     for (size_t i : wanted)
         given[i] = weights;

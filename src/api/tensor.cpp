@@ -58,9 +58,7 @@ void ITensor::setDimensions(Dims dimensions) noexcept
 Dims ITensor::getDimensions() const noexcept
 {
     TensorObject& t = self(this);
-    Dims unknown{};
-    unknown.nbDims = -1;
-    return guarded<Dims>(t.network->reporter, unknown, [&]() -> Result<Dims> {
+    return guarded<Dims>(t.network->reporter, noDims(), [&]() -> Result<Dims> {
         if (t.isInput)
             return t.dims;
         TW_ASSIGN(ir::Value const* v, t.network->lowered(t));

@@ -10,7 +10,7 @@ namespace tw::calibrate {
 
 namespace {
 
-constexpr char const *kWhat = "histogram cache", *kKind = "CalibrationHistograms";
+constexpr char const *kHistogramCache = "histogram cache", *kKind = "CalibrationHistograms";
 constexpr int kMostDoublings = 256; // from the smallest range to the largest float
 constexpr uint64_t kMostCount = uint64_t(1) << 60;
 
@@ -79,14 +79,15 @@ std::string writeHistograms(NamedHistograms const& list, int version)
 
 Result<NamedHistograms> readHistograms(std::string_view text)
 {
-    TW_ASSIGN(TextLines const lines, splitText(text, kWhat));
+    TW_ASSIGN(TextLines const lines, splitText(text, kHistogramCache));
     if (lines.kind != kKind)
-        return invalidArgument(std::string(kWhat) + ": it holds '" + std::string(lines.kind) + "', not " + kKind);
+        return invalidArgument(std::string(kHistogramCache) + ": it holds '" + std::string(lines.kind) + "', not " +
+                               kKind);
     NamedHistograms list;
     for (TextLine const& line : lines.lines) {
         list.emplace_back(std::string(line.name), Histogram());
         if (!parseHistogram(line.rest, list.back().second))
-            return badLine(kWhat, line.number, std::string(line.name) + ": " + std::string(line.rest),
+            return badLine(kHistogramCache, line.number, std::string(line.name) + ": " + std::string(line.rest),
                            "is no histogram");
     }
     return list;

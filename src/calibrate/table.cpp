@@ -11,7 +11,7 @@ namespace tw::calibrate {
 
 namespace {
 
-constexpr char const* kWhat = "calibration cache";
+constexpr char const* kCalibrationCache = "calibration cache";
 
 Result<float> readScale(TextLine const& line)
 {
@@ -19,10 +19,10 @@ Result<float> readScale(TextLine const& line)
     auto const shown = [&] { return std::string(line.name) + ": " + std::string(line.rest); };
     uint32_t bits = 0;
     if (line.rest.empty() || line.rest.size() > kDigits || !parseNumber(line.rest, bits, 16))
-        return badLine(kWhat, line.number, shown(), "is not <tensor>: <1 to 8 hexadecimal digits>");
+        return badLine(kCalibrationCache, line.number, shown(), "is not <tensor>: <1 to 8 hexadecimal digits>");
     float const scale = std::bit_cast<float>(bits);
     if (!(scale == 0 || std::isnormal(scale)) || std::signbit(scale))
-        return badLine(kWhat, line.number, shown(),
+        return badLine(kCalibrationCache, line.number, shown(),
                        "gives the scale " + std::to_string(scale) + ", which must be a positive normal number or 0");
     return scale;
 }
@@ -49,7 +49,7 @@ std::string writeTable(Table const& table)
 
 Result<Table> readTable(std::string_view text)
 {
-    TW_ASSIGN(TextLines const lines, splitText(text, kWhat));
+    TW_ASSIGN(TextLines const lines, splitText(text, kCalibrationCache));
     Table table{lines.version, std::string(lines.kind), {}};
     for (TextLine const& line : lines.lines) {
         TW_ASSIGN(float const scale, readScale(line));

@@ -29,7 +29,7 @@ constexpr size_t kLeastBytes = kAddressSanitizer ? SIZE_MAX : 256 << 10;
 // Of address space, pages come as they are written. Each chunk leaves a part of its last large page over.
 constexpr size_t kChunkBytes = 512 * kLargePageBytes, kSmallChunkBytes = 32 * kLargePageBytes;
 
-uintptr_t roundUp(uintptr_t n, size_t to)
+uintptr_t alignedUp(uintptr_t n, size_t to)
 {
     return (n + to - 1) / to * to;
 }
@@ -48,7 +48,7 @@ public:
                 best = c;
         if (best == chunks_.end()) {
             // Where address space is limited, a chunk is what there is.
-            size_t const least = roundUp(sizeBytes, kLargePageBytes);
+            size_t const least = alignedUp(sizeBytes, kLargePageBytes);
             for (size_t size : {kChunkBytes, kSmallChunkBytes, least}) {
                 size = std::max(size, least);
                 if (auto* const memory = static_cast<std::byte*>(mapLargePages(size))) {
@@ -75,7 +75,7 @@ public:
             chunks_.erase(c);
             return;
         }
-        auto const begin = roundUp(reinterpret_cast<uintptr_t>(block), kPageBytes);
+        auto const begin = alignedUp(reinterpret_cast<uintptr_t>(block), kPageBytes);
         auto const end = (reinterpret_cast<uintptr_t>(block) + sizeBytes) / kPageBytes * kPageBytes;
         if (end > begin)
             (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
@@ -103,12 +103,12 @@ void* mapLargePages(size_t sizeBytes)
 {
     if (sizeBytes == 0 || sizeBytes > SIZE_MAX / 2)
         return nullptr;
-    size_t const kept = roundUp(sizeBytes, kPageBytes), reserved = kept + kLargePageBytes;
+    size_t const kept = alignedUp(sizeBytes, kPageBytes), reserved = kept + kLargePageBytes;
     void* const p =
         ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return nullptr;
-    auto const begin = reinterpret_cast<uintptr_t>(p), memory = roundUp(begin, kLargePageBytes);
+    auto const begin = reinterpret_cast<uintptr_t>(p), memory = alignedUp(begin, kLargePageBytes);
     if (memory > begin)
         ::munmap(p, memory - begin);
     ::munmap(reinterpret_cast<void*>(memory + kept), begin + reserved - memory - kept);
@@ -120,12 +120,12 @@ void* mapLargePages(size_t sizeBytes)
 void unmapLargePages(void* memory, size_t sizeBytes)
 {
     if (memory)
-        ::munmap(memory, roundUp(sizeBytes, kPageBytes));
+        ::munmap(memory, alignedUp(sizeBytes, kPageBytes));
 }
 
 void preferLargePages(void const* memory, size_t sizeBytes)
 {
-    auto const begin = roundUp(reinterpret_cast<uintptr_t>(memory), kLargePageBytes);
+    auto const begin = alignedUp(reinterpret_cast<uintptr_t>(memory), kLargePageBytes);
     auto const end = (reinterpret_cast<uintptr_t>(memory) + sizeBytes) / kLargePageBytes * kLargePageBytes;
     if (begin < end)
         madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE); // a wish: nothing depends on it
@@ -136,7 +136,8 @@ PackedFloats::PackedFloats(int64_t count)
     constexpr int64_t kMost = INT64_MAX / 8;
     if (count < 0 || count > kMost)
         return;
-    sizeBytes_ = roundUp(std::max<size_t>(size_t(count) * sizeof(float), 1), kAlignment); // an empty one has an address
+    sizeBytes_ =
+        alignedUp(std::max<size_t>(size_t(count) * sizeof(float), 1), kAlignment); // an empty one has an address
     if (SourcePtr const& source = SourceScope::current()) {
         auto* const begin = static_cast<std::byte*>(source->allocate(sizeBytes_ + kSourceAlignment, kSourceAlignment));
         if (!begin)

@@ -27,8 +27,30 @@ constexpr int kLooksBeforeYield = 2000;
 
 using Body = FunctionRef<void(int64_t, int)>;
 
+// Set while this thread runs a body: calls from within run in line.
+thread_local int currentWorker = -1;
+
+std::vector<int> allowedCpus()
+{
+    std::vector<int> cpus;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int c = 0; c < CPU_SETSIZE; ++c)
+            if (CPU_ISSET(c, &set))
+                cpus.push_back(c);
+    return cpus;
+}
+
+} // namespace
+
+int availableCpus()
+{
+    return std::max(1, int(allowedCpus().size()));
+}
+
 // Parts are split evenly into one lane for each worker that may join; who is through with its own helps the others.
-struct Job
+struct ThreadPool::Job
 {
     struct alignas(64) Lane // not initialized: most lanes are not used
     {
@@ -65,38 +87,16 @@ struct Job
     Body body;
     int lanes;
     std::atomic<int> joined{1}; // the caller is worker 0
-    Lane lane[ThreadPool::kMaxThreads];
+    Lane lane[kMaxThreads];
 };
 
 // A job lives on its caller's stack: `users` keeps the caller from leaving while somebody works on it.
-struct alignas(64) Slot
+struct alignas(64) ThreadPool::Slot
 {
     std::atomic<Job*> job{nullptr};
     std::atomic<int> users{0};
     std::atomic<bool> taken{false}; // by a caller
 };
-
-// Set while this thread runs a body: calls from within run in line.
-thread_local int currentWorker = -1;
-
-std::vector<int> allowedCpus()
-{
-    std::vector<int> cpus;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        for (int c = 0; c < CPU_SETSIZE; ++c)
-            if (CPU_ISSET(c, &set))
-                cpus.push_back(c);
-    return cpus;
-}
-
-} // namespace
-
-int availableCpus()
-{
-    return std::max(1, int(allowedCpus().size()));
-}
 
 struct ThreadPool::State
 {

@@ -32,6 +32,8 @@ public:
     Workers& workers(int limit = kMaxThreads);
 
 private:
+    struct Job;
+    struct Slot;
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -58,6 +58,11 @@ struct ImportError
     std::string message;
     SourceLocation where;
 };
+[[noreturn]] inline void fail(nvonnxparser::ErrorCode code, std::string message,
+                              SourceLocation where = SourceLocation::current())
+{
+    throw ImportError{code, std::move(message), where};
+}
 
 // A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
 // parser.

@@ -15,11 +15,6 @@ using nvonnxparser::ErrorCode;
 
 namespace {
 
-[[noreturn]] void fail(ErrorCode code, std::string message, SourceLocation where = SourceLocation::current())
-{
-    throw ImportError{code, std::move(message), where};
-}
-
 bool isDefaultDomain(std::string const& domain)
 {
     return domain.empty() || domain == "ai.onnx";

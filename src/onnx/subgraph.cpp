@@ -12,11 +12,6 @@ using nvonnxparser::ErrorCode;
 
 namespace {
 
-[[noreturn]] void fail(ErrorCode code, std::string message, SourceLocation where = SourceLocation::current())
-{
-    throw ImportError{code, std::move(message), where};
-}
-
 std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
 {
     return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" +

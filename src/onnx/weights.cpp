@@ -22,11 +22,6 @@ namespace {
 
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max(); // the API's limit for one tensor
 
-[[noreturn]] void fail(ErrorCode code, std::string message, SourceLocation where = SourceLocation::current())
-{
-    throw ImportError{code, std::move(message), where};
-}
-
 // Closes the descriptor in every case.
 struct File
 {

@@ -131,7 +131,7 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
 
 std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey)
 {
-    for (int depth = kMostNodes; depth >= 0; --depth) {
+    for (int depth = kMostOperandNodes; depth >= 0; --depth) {
         StridedView const view = sharedHeadsOf(v, depth, perKey);
         if (view.sizes.empty() || perKey < 2 || wanted[1].value() % perKey != 0)
             continue;
@@ -144,7 +144,7 @@ std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::S
 
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted)
 {
-    for (int depth = kMostNodes; depth >= 0; --depth) {
+    for (int depth = kMostOperandNodes; depth >= 0; --depth) {
         auto const view = headsOf(v, depth, wanted);
         if (!view)
             continue;

@@ -8,7 +8,7 @@
 
 namespace tw::passes {
 
-constexpr int kMostNodes = 8; // between an operand and the tensor it is a part of
+constexpr int kMostOperandNodes = 8; // between an operand and the tensor it is a part of
 
 // A tensor of whose rows q, k or v are a part, as an attention node reads it.
 struct AttentionOperand

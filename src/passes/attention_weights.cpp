@@ -12,6 +12,7 @@
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -26,8 +27,7 @@ constexpr int kMostBetween = 8, kMostBefore = 8; // nodes between softmax and pr
 
 bool isEqualToItself(ir::Node const* n)
 {
-    return n && n->op == &ops::elementwise::def() &&
-           n->attrsAs<ops::elementwise::Attrs>().operation == Operation::kEqual && n->inputs[0] == n->inputs[1];
+    return is(n, Operation::kEqual) && n->inputs[0] == n->inputs[1];
 }
 
 // `n` is the selection.
@@ -39,8 +39,7 @@ std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
     guard.nodes = {n};
     guard.reader = reader;
     ir::Node* test = n->inputs[0]->producer;
-    bool const isNot = test && test->op == &ops::unary::def() &&
-                       test->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNot;
+    bool const isNot = is(test, ops::unary::Operation::kNot);
     if (isNot) {
         guard.nodes.push_back(test);
         test = test->inputs[0]->producer;
@@ -60,22 +59,9 @@ bool isCast(ir::Node const* n)
     return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
 }
 
-bool isReshape(ir::Node const* n)
-{
-    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
-        return false;
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty();
-}
-
 ir::Shape beforeTranspose(ir::Node const& shuffle)
 {
-    auto const& p = shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose;
-    ir::Shape const& y = shuffle.outputs[0]->shape;
-    ir::Shape out = y;
-    for (size_t i = 0; i < p.size(); ++i)
-        out[size_t(p[i])] = y[i];
-    return out;
+    return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);
 }
 
 std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable)

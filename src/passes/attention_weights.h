@@ -12,8 +12,6 @@ namespace tw::passes {
 
 // A network in FP16 may compute scores or softmax in f32.
 bool isCast(ir::Node const* n);
-// A shuffle that transposes nothing.
-bool isReshape(ir::Node const* n);
 
 // A dequantize of what a quantize by the same step makes, reshapes between them: rounds to multiples of the step.
 struct RoundingPair
@@ -25,6 +23,8 @@ struct RoundingPair
 };
 // With `n` as its dequantize; none too where refit may change the step.
 std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable);
+// Of shuffles: [B, heads, S, size] from [B, S, heads, size], and back.
+inline std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
 // The shape of a shuffle's result before its second transpose.
 ir::Shape beforeTranspose(ir::Node const& shuffle);
 

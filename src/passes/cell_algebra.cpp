@@ -10,6 +10,8 @@
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/node_kinds.h"
+#include "passes/rewrite.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -18,7 +20,7 @@ namespace {
 
 constexpr size_t kMostTerms = 64; // of a sum
 constexpr size_t kMostFactors = 8;
-constexpr int kMostDepth = 512;
+constexpr int kMostNested = 512;
 
 void add(std::string& key, auto const&... numbers)
 {
@@ -121,7 +123,7 @@ std::optional<int> CellReader::columns(ir::Value* v, int64_t begin, int64_t coun
     }
     if (leaf.kind == Leaf::Kind::kInvariant) // one row, or it would be another in each
         return rows_.is(1) ? invariant(v, begin, count) : std::nullopt;
-    if (!v->producer || v->quantization || depth_ > kMostDepth)
+    if (!v->producer || v->quantization || depth_ > kMostNested)
         return {};
     ++depth_;
     auto const sum = ofNode(*v->producer, v, begin, count);
@@ -146,7 +148,7 @@ std::optional<int> CellReader::ofNode(ir::Node& n, ir::Value*, int64_t begin, in
         return columns(n.inputs[0], begin, count);
     if (ops::matrix_multiply::isBare(n))
         return ofProduct(n, begin, count);
-    if (n.op == &ops::unary::def() && n.attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNeg)
+    if (is(&n, ops::unary::Operation::kNeg))
         if (auto const x = columns(n.inputs[0], begin, count))
             return terms_.added(terms_.sum({}), *x, -1);
     return {};
@@ -241,21 +243,16 @@ bool keepsOrder(std::vector<int64_t> const& permutation, ir::Shape const& from)
 
 } // namespace
 
-bool isReshape(ir::Node const& n)
+bool keepsOrder(ir::Node const& shuffle)
 {
-    auto const& a = n.attrsAs<ops::shuffle::Attrs>();
-    if (!keepsOrder(a.firstTranspose, n.inputs[0]->shape))
-        return false;
-    ir::Shape const& out = n.outputs[0]->shape;
-    ir::Shape before(out.size());
-    for (size_t d = 0; d < a.secondTranspose.size(); ++d)
-        before[size_t(a.secondTranspose[d])] = out[d];
-    return a.secondTranspose.empty() || keepsOrder(a.secondTranspose, before);
+    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
+    return keepsOrder(a.firstTranspose, shuffle.inputs[0]->shape) &&
+           keepsOrder(a.secondTranspose, unpermuted(shuffle.outputs[0]->shape, a.secondTranspose));
 }
 
 std::optional<int> CellReader::ofShuffle(ir::Node& n, int64_t begin, int64_t count)
 {
-    bool const same = isReshape(n) && widthOf(n.inputs[0]->shape) == widthOf(n.outputs[0]->shape);
+    bool const same = keepsOrder(n) && widthOf(n.inputs[0]->shape) == widthOf(n.outputs[0]->shape);
     return same ? columns(n.inputs[0], begin, count) : std::nullopt;
 }
 
@@ -322,7 +319,7 @@ void CellReader::joints(ir::Value* v, int64_t at, std::set<int64_t>& list) const
     ir::Node const* const n = v->producer;
     if (!n || leafOf_(v).kind != Leaf::Kind::kNone)
         return;
-    if ((n->op == &ops::shuffle::def() && isReshape(*n)) || n->op == &ops::identity::def())
+    if ((n->op == &ops::shuffle::def() && keepsOrder(*n)) || n->op == &ops::identity::def())
         return joints(n->inputs[0], at, list);
     if (n->op != &ops::concatenation::def())
         return;

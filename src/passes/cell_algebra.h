@@ -117,7 +117,7 @@ private:
     int depth_ = 0;
 };
 
-// A shuffle that leaves elements in their order.
-bool isReshape(ir::Node const& n);
+// Whether elements stay in their order.
+bool keepsOrder(ir::Node const& shuffle);
 
 } // namespace tw::passes

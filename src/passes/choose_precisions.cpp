@@ -28,6 +28,7 @@
 #include "ops/scale/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
+#include "passes/node_kinds.h"
 #include "passes/precision.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
@@ -41,11 +42,6 @@ using ops::elementwise::Operation;
 using Code = ops::pointwise::StepCode;
 
 constexpr int64_t kLongSum = 64; // of values up to 1000 it stays within 65504
-
-bool isElementwise(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
 
 bool isComparison(ir::Node const& n)
 {
@@ -75,14 +71,14 @@ std::vector<Code> codesOf(ir::Node const& pointwise)
     return codes;
 }
 
-bool isSquare(ir::Node const* n)
+bool mayBeSquare(ir::Node const* n)
 {
     if (!n)
         return false;
-    if (isElementwise(n, Operation::kProd))
+    if (is(n, Operation::kProd))
         return n->inputs[0] == n->inputs[1];
     if (n->op != &ops::pointwise::def())
-        return isElementwise(n, Operation::kPow);
+        return is(n, Operation::kPow);
     auto const& steps = n->attrsAs<ops::pointwise::Attrs>().steps;
     int64_t const* last = &steps[steps.size() - ops::pointwise::kNumbersOfStep];
     return Code(last[0]) == Code::kSquare || (Code(last[0]) == Code::kMul && last[1] == last[2]);
@@ -91,11 +87,11 @@ bool isSquare(ir::Node const* n)
 // x * x, x * x * x: what expand_powers makes of powers.
 bool isLonePower(ir::Node const& n)
 {
-    if (!isElementwise(&n, Operation::kProd))
+    if (!is(&n, Operation::kProd))
         return false;
     ir::Node const* square = n.inputs[0]->producer;
     return n.inputs[0] == n.inputs[1] ||
-           (isElementwise(square, Operation::kProd) && square->inputs[0] == n.inputs[1] && isSquare(square));
+           (is(square, Operation::kProd) && square->inputs[0] == n.inputs[1] && mayBeSquare(square));
 }
 
 bool isLongReduction(ir::Node const& n)
@@ -106,14 +102,14 @@ bool isLongReduction(ir::Node const& n)
         a.after != ops::reduce::After::kNothing)
         return true;
     if (a.kind == ops::reduce::Kind::kAvg)
-        return isSquare(x.producer);
+        return mayBeSquare(x.producer);
     if (a.kind != ops::reduce::Kind::kSum)
         return false;
     ir::Dim extent = 1;
     for (int i = 0; i < x.rank(); ++i)
         if (a.has(i))
             extent = extent * x.shape[size_t(i)];
-    return !extent.isConst() || extent.value() > kLongSum || isSquare(x.producer);
+    return !extent.isConst() || extent.value() > kLongSum || mayBeSquare(x.producer);
 }
 
 // Why a node's results need f32; null: they do not.
@@ -122,7 +118,7 @@ char const* wideResult(ir::Node const& n)
     using namespace ops;
     if (n.op == &unary::def() && isWide(n.attrsAs<unary::Attrs>().operation))
         return "its results leave the range or the digits of FP16";
-    if (isElementwise(&n, Operation::kPow) || isElementwise(&n, Operation::kFloorDiv) || isLonePower(n) ||
+    if (is(&n, Operation::kPow) || is(&n, Operation::kFloorDiv) || isLonePower(n) ||
         (n.op == &scale::def() && n.inputs.size() > 3 && n.inputs[3]))
         return "powers leave the range of FP16";
     if (n.op == &pointwise::def() && isWide(codesOf(n).back()))

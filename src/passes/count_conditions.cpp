@@ -33,7 +33,7 @@ using ir::Dim;
 using ir::Range;
 using ops::elementwise::Operation;
 
-constexpr int kMostDepth = 32; // of what `and` joins
+constexpr int kMostJoined = 32; // of what `and` joins
 constexpr Range kIntegers{INT32_MIN, INT32_MAX};
 
 bool isWithin(Range const& r, Range const& of)
@@ -166,7 +166,7 @@ private:
     {
         ask.value = behindNots(ask.value, ask.holds);
         ir::Value* const v = ask.value;
-        if (depth > kMostDepth || v->type != DataType::kBool || !ir::volume(v->shape).is(1))
+        if (depth > kMostJoined || v->type != DataType::kBool || !ir::volume(v->shape).is(1))
             return false;
         if (auto const known = boolOf(v)) {
             parts.never = parts.never || *known != ask.holds;
@@ -210,7 +210,7 @@ private:
                     int depth) const
     {
         ask.value = behindNots(ask.value, ask.holds);
-        if (depth > kMostDepth)
+        if (depth > kMostJoined)
             return false;
         if (auto const known = boolOf(ask.value)) {
             never = never || *known != ask.holds;

@@ -14,6 +14,7 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -122,7 +123,7 @@ Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> powers;
     for (auto const& n : g.nodes)
-        if (n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == Operation::kPow)
+        if (is(n.get(), Operation::kPow))
             powers.push_back(n.get());
     bool changed = false;
     for (ir::Node* n : powers) {

@@ -27,8 +27,10 @@ namespace tw::passes {
 
 namespace {
 
+using ops::matrix_multiply::isBareProduct;
+
 // What will be one node, in order of execution.
-struct Chain
+struct EpilogueChain
 {
     std::vector<ir::Node*> nodes;
     ir::Value* residual = nullptr; // of a convolution or matrix product
@@ -39,7 +41,7 @@ struct Chain
 };
 
 // The only reader of the chain's result when it may join the chain; else null.
-ir::Node* reader(ir::Graph const& g, Chain const& c)
+ir::Node* reader(ir::Graph const& g, EpilogueChain const& c)
 {
     ir::Value const* y = c.result();
     if (onlyProducer(g, y) == nullptr)
@@ -73,23 +75,17 @@ bool isBias(ir::Value const& v, ir::Value const& y)
     return v.shape.back() == y.shape.back();
 }
 
-// Whether the head is a product whose bias and residual are nodes after it.
-bool isProduct(ir::Node const& head)
-{
-    return ops::matrix_multiply::isBareProduct(head);
-}
-
 // Whether a sum with another tensor can be a part of `head`, whose result is `y`. A missing bias becomes zeros, which
 // need a known size.
 bool takesResidual(ir::Node const& head, ir::Value const& y)
 {
-    if (isProduct(head))
+    if (isBareProduct(head))
         return head.attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector &&
                y.rank() > 0 && y.shape.back().isConst();
     return ops::convolution::isBareForward(head);
 }
 
-void takeActivation(ir::Graph const& g, Chain& c, bool refittable)
+void takeActivation(ir::Graph const& g, EpilogueChain& c, bool refittable)
 {
     auto product = matchActivation(g, c.result());
     if (!product)
@@ -109,14 +105,14 @@ void takeActivation(ir::Graph const& g, Chain& c, bool refittable)
     c.nodes.push_back(n);
 }
 
-Chain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
+EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
 {
-    Chain c;
+    EpilogueChain c;
     c.nodes = {head};
     ir::Value const* y = c.result();
     ir::Node* n = reader(g, c);
     ir::Value* other = addedTo(n, y);
-    if (other && isProduct(*head) && isBias(*other, *y) &&
+    if (other && isBareProduct(*head) && isBias(*other, *y) &&
         head->attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector) {
         c.bias = other;
         c.nodes.push_back(n);
@@ -134,11 +130,6 @@ Chain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
     return c;
 }
 
-ir::Value* asVector(ir::Graph& g, ir::Value const& v)
-{
-    return g.addConstant(v.name, v.type, {v.shape.back().value()}, v.constant);
-}
-
 ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count)
 {
     Tensor const zero(kernel.type, {count});
@@ -146,7 +137,8 @@ ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count)
 }
 
 // The chain as a graph of its own; `inputs` are those of the fused node.
-Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, std::vector<ir::Value*> const& inputs)
+Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, EpilogueChain const& c,
+                                          std::vector<ir::Value*> const& inputs)
 {
     auto body = std::make_unique<ir::Graph>();
     body->name = c.nodes[0]->name;
@@ -156,7 +148,7 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     to[nullptr] = nullptr;
     for (ir::Value const* v : inputs)
         to[v] = body->addInput(v->name, v->type, v->shape);
-    bool const product = isProduct(*c.nodes[0]);
+    bool const product = isBareProduct(*c.nodes[0]);
     bool const noBias = product && c.residual && !c.bias;
     ir::Value* row = nullptr; // the bias with the result's rank
     if (c.bias || noBias) {
@@ -192,7 +184,7 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     return body;
 }
 
-std::unique_ptr<ir::AttrsBase> attrsOf(Chain const& c)
+std::unique_ptr<ir::AttrsBase> attrsOf(EpilogueChain const& c)
 {
     std::unique_ptr<ir::AttrsBase> attrs = c.nodes[0]->attrs->clone();
     ops::Epilogue& epilogue = c.nodes[0]->op == &ops::convolution::def()
@@ -202,10 +194,10 @@ std::unique_ptr<ir::AttrsBase> attrsOf(Chain const& c)
     return attrs;
 }
 
-Result<void> fuse(ir::Graph& g, Chain const& c)
+Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
 {
     ir::Node const& head = *c.nodes[0];
-    bool const product = isProduct(head);
+    bool const product = isBareProduct(head);
     std::vector<ir::Value*> inputs = head.inputs;
     if (c.bias)
         inputs.push_back(asVector(g, *c.bias));
@@ -233,7 +225,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
             heads.push_back(n->get());
     bool changed = false;
     for (ir::Node* head : heads) {
-        Chain const c = chainFrom(g, head, ctx.refittable);
+        EpilogueChain const c = chainFrom(g, head, ctx.refittable);
         if (c.nodes.size() < 2)
             continue;
         std::string const name = namesOf(c.nodes);

@@ -25,6 +25,7 @@
 #include "passes/attention_weights.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -36,18 +37,13 @@ namespace {
 using Operation = ops::elementwise::Operation;
 using ops::matrix_multiply::MatrixOperation;
 
-bool is(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
-
-std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
 constexpr int64_t kMostUnmerged = 128; // elements of a lone head that kernels for GPUs take
 
-class Match
+class AttentionMatch
 {
 public:
-    Match(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.target.gpu()) {}
+    AttentionMatch(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.target.gpu())
+    {}
 
     // `product` is softmax(s) v.
     bool from(ir::Node* product)
@@ -209,7 +205,7 @@ private:
                     return take(parts[0], parts[1]);
         }
         ir::Value const* v = product->inputs[0];
-        for (int i = 0; i < 2 * kMostNodes && v && v->producer; ++i) {
+        for (int i = 0; i < 2 * kMostOperandNodes && v && v->producer; ++i) {
             if (fits(v->shape, columns_))
                 return take(v->shape[0], v->shape[1]);
             ir::Node const* n = v->producer;
@@ -479,7 +475,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
             products.push_back(n.get());
     bool changed = false, isUntidy = false;
     for (ir::Node* product : products) {
-        Match m(g, ctx);
+        AttentionMatch m(g, ctx);
         if (!m.from(product))
             continue;
         TW_ASSIGN(bool const fused, m.fuse(isUntidy));

@@ -37,7 +37,7 @@ bool isConvolution(ir::Node const* n)
     return n->inputs[1]->isConstant() && n->inputs[2]->isConstant();
 }
 
-ops::FusedActivation activationOf(ir::Node const& n)
+ops::FusedActivation fusedActivationOf(ir::Node const& n)
 {
     return n.attrsAs<ops::convolution::Attrs>().epilogue.activation;
 }
@@ -92,8 +92,8 @@ Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx)
         std::vector<FusedInput> inputs;
         for (ir::Value* v : {e.inputs[0], e.inputs[1], e.inputs[2], depthwise->inputs[1], depthwise->inputs[2]})
             inputs.push_back({v, v});
-        auto attrs = std::make_unique<ops::expanded_depthwise::Attrs>(depthwise->attrsAs<ops::convolution::Attrs>(),
-                                                                      activationOf(e), activationOf(*depthwise));
+        auto attrs = std::make_unique<ops::expanded_depthwise::Attrs>(
+            depthwise->attrsAs<ops::convolution::Attrs>(), fusedActivationOf(e), fusedActivationOf(*depthwise));
         std::string const name = e.name + " + " + depthwise->name;
         TW_ASSIGN(ir::Node * fused,
                   fuseNodes(g, {expansion, depthwise}, ops::expanded_depthwise::def(), std::move(attrs), inputs));

@@ -25,7 +25,7 @@ namespace tw::passes {
 namespace {
 
 // Gamma or beta in the node's type; null when that would change its numbers, or a refit could.
-ir::Value* weightsOf(ir::Graph& g, ir::Value& row, DataType type, PassContext const& ctx)
+ir::Value* weightVector(ir::Graph& g, ir::Value& row, DataType type, PassContext const& ctx)
 {
     ir::Value* v = asVector(g, row);
     if (row.type == type)
@@ -63,7 +63,7 @@ Result<bool> fuse(ir::Graph& g, NormPattern& m, PassContext const& ctx)
         std::vector<FusedInput> inputs{{x, m.x}};
         for (ir::Value* row : {m.gamma, m.beta})
             if (row)
-                inputs.push_back({weightsOf(g, *row, x->type, ctx), row});
+                inputs.push_back({weightVector(g, *row, x->type, ctx), row});
         if (std::any_of(inputs.begin(), inputs.end(), [](FusedInput const& in) { return !in.value; }))
             continue;
         m.attrs.hasGamma = m.gamma != nullptr;

@@ -16,6 +16,7 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -23,40 +24,34 @@ namespace tw::passes {
 
 namespace {
 
-bool isDifference(ir::Node const* n)
-{
-    return n && n->op == &ops::elementwise::def() &&
-           n->attrsAs<ops::elementwise::Attrs>().operation == ops::elementwise::Operation::kSub;
-}
-
 bool haveEqualInputs(ir::Node const* a, ir::Node const* b)
 {
-    return isDifference(a) && isDifference(b) && a->inputs == b->inputs;
+    return is(a, ops::elementwise::Operation::kSub) && is(b, ops::elementwise::Operation::kSub) &&
+           a->inputs == b->inputs;
 }
 
 // What will be one node.
-struct Chain
+struct LogSoftmaxChain
 {
     std::vector<ir::Node*> nodes; // in order of execution, the last one makes the result; empty: none
     ir::Value* x = nullptr;
     ops::softmax::Attrs attrs;
 };
 
-Chain logOfSoftmax(ir::Graph const& g, ir::Node* log)
+LogSoftmaxChain logOfSoftmax(ir::Graph const& g, ir::Node* log)
 {
     ir::Node* const softmax = onlyProducer(g, log->inputs[0]);
-    if (log->op != &ops::unary::def() || log->attrsAs<ops::unary::Attrs>().operation != ops::unary::Operation::kLog ||
-        !softmax || softmax->op != &ops::softmax::def() || softmax->attrsAs<ops::softmax::Attrs>().log ||
-        !canJoin(*softmax, *log))
+    if (!is(log, ops::unary::Operation::kLog) || !softmax || softmax->op != &ops::softmax::def() ||
+        softmax->attrsAs<ops::softmax::Attrs>().log || !canJoin(*softmax, *log))
         return {};
-    Chain c{{softmax, log}, softmax->inputs[0], softmax->attrsAs<ops::softmax::Attrs>()};
+    LogSoftmaxChain c{{softmax, log}, softmax->inputs[0], softmax->attrsAs<ops::softmax::Attrs>()};
     return c;
 }
 
 // u - log(sum of exp(u)) along one axis.
-Chain lessLogSumExp(ir::Graph const& g, ir::Node* last)
+LogSoftmaxChain lessLogSumExp(ir::Graph const& g, ir::Node* last)
 {
-    if (!isDifference(last))
+    if (!is(last, ops::elementwise::Operation::kSub))
         return {};
     ir::Value *u = last->inputs[0], *y = last->outputs[0];
     ir::Node* const sum = onlyProducer(g, last->inputs[1]);
@@ -67,13 +62,13 @@ Chain lessLogSumExp(ir::Graph const& g, ir::Node* last)
     if (!a.isLogSumExp() || !a.keepDims || !std::has_single_bit(uint64_t(a.axes)) ||
         (summed != u && !haveEqualInputs(summed->producer, u->producer)) || summed->quantization || u->quantization)
         return {};
-    Chain c{{sum, last}, u, {}};
+    LogSoftmaxChain c{{sum, last}, u, {}};
     c.attrs.axis = std::countr_zero(uint64_t(a.axes));
     // What is taken off before changes nothing.
     ir::Node* const before = u->producer;
-    if (isDifference(before) && before->inputs[0]->shape == u->shape && before->inputs[1]->rank() == u->rank() &&
-        before->inputs[1]->shape[size_t(c.attrs.axis)].is(1) && !before->outputs[0]->quantization &&
-        canJoin(*before, *last)) {
+    if (is(before, ops::elementwise::Operation::kSub) && before->inputs[0]->shape == u->shape &&
+        before->inputs[1]->rank() == u->rank() && before->inputs[1]->shape[size_t(c.attrs.axis)].is(1) &&
+        !before->outputs[0]->quantization && canJoin(*before, *last)) {
         c.x = before->inputs[0];
         for (ir::Node* n : {before, summed->producer})
             if (g.useCount(n->outputs[0]) == 1 + int(summed == u) && c.nodes[0] != n)
@@ -83,7 +78,7 @@ Chain lessLogSumExp(ir::Graph const& g, ir::Node* last)
     return c;
 }
 
-Result<void> fuse(ir::Graph& g, Chain& c)
+Result<void> fuse(ir::Graph& g, LogSoftmaxChain& c)
 {
     ir::Node* const last = c.nodes.back();
     c.attrs.log = true;
@@ -102,7 +97,7 @@ Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
         ir::Node* const n = g.nodes[i].get();
         if (n->inputs.empty() || !n->inputs[0] || n->outputs.size() != 1 || !isFloating(n->outputs[0]->type))
             continue;
-        Chain c = logOfSoftmax(g, n);
+        LogSoftmaxChain c = logOfSoftmax(g, n);
         if (c.nodes.empty())
             c = lessLogSumExp(g, n);
         if (c.nodes.empty())

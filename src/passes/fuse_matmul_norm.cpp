@@ -27,7 +27,7 @@ constexpr int kCapability = 90;
 constexpr int64_t kLeastBytes = 12 << 20; // of x
 
 // Of an f16 node whose user asks for FP32, the norm's row sums must be too, and so must what it reads.
-bool isHalf(ir::Node const& n)
+bool givesHalf(ir::Node const& n)
 {
     bool const asksFloat = (n.precision.byUser && n.precision.value != DataType::kHalf) ||
                            std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
@@ -45,7 +45,7 @@ bool isNorm(ir::Node const& n)
            n.inputs[size_t(a.betaInput())]->isConstant();
 }
 
-bool isProduct(ir::Node const* n)
+bool takesNorm(ir::Node const* n)
 {
     if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) || ops::sumsIntegers(*n) ||
         !ops::hasInput(*n, Epilogue::kBias) || !ops::hasInput(*n, Epilogue::kResidual))
@@ -63,13 +63,13 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
         return false;
     std::vector<ir::Node*> norms;
     for (auto const& n : g.nodes)
-        if (isNorm(*n) && isHalf(*n))
+        if (isNorm(*n) && givesHalf(*n))
             norms.push_back(n.get());
     bool changed = false;
     for (ir::Node* norm : norms) {
         ir::Node* const product = onlyProducer(g, norm->inputs[0]);
         ir::Shape const& shape = norm->outputs[0]->shape;
-        if (!isProduct(product) || !isHalf(*product) || !ir::isStatic(shape) || !canFuse(g, {product, norm}))
+        if (!takesNorm(product) || !givesHalf(*product) || !ir::isStatic(shape) || !canFuse(g, {product, norm}))
             continue;
         if (ir::extentsOf(shape).volume() * sizeOf(DataType::kHalf) <= kLeastBytes ||
             !ops::matrix_multiply::takesRows(shape.back().value()))

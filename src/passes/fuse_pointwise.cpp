@@ -37,10 +37,10 @@ namespace {
 using ops::pointwise::InputKind;
 using ops::pointwise::StepCode;
 
-constexpr int kMostExponent = 126; // of powers of two that FP32 has, and their reciprocals
+constexpr int kMostFloatExponent = 126; // of powers of two that FP32 has, and their reciprocals
 
 // The one number of a constant; none where refit may change it.
-std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
+std::optional<double> scalarOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
 {
     TensorRef const t = constantOf(v);
     bool const mayChange = t.data && (refitReaches(*v) || (recipes && recipes->reaches(*v)));
@@ -52,7 +52,7 @@ std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* recipe
 // pow with this exponent as a step of one operand.
 std::optional<StepCode> powerCode(ir::Node const& n)
 {
-    auto const exponent = numberOf(n.inputs[1]);
+    auto const exponent = scalarOf(n.inputs[1]);
     return exponent == 2.0 ? std::optional(StepCode::kSquare) : std::nullopt;
 }
 
@@ -167,7 +167,7 @@ private:
     {
         if (auto made = made_.find(v); made != made_.end())
             return made->second;
-        if (auto number = numberOf(v, recipes_))
+        if (auto number = scalarOf(v, recipes_))
             return add({StepCode::kConstant, -1, -1, 0, *number});
         return input(v, kind, axis);
     }
@@ -181,7 +181,7 @@ private:
         for (ir::Node* n : nodes_)
             for (size_t i = 0; i < n->inputs.size(); ++i)
                 if (ir::Value* v = n->inputs[i];
-                    v && !inner.contains(v) && !numberOf(v, recipes_) && (i == 0 || !(isScale(*n) || isUnitChange(*n))))
+                    v && !inner.contains(v) && !scalarOf(v, recipes_) && (i == 0 || !(isScale(*n) || isUnitChange(*n))))
                     input(v, InputKind::kBroadcast, 0);
         for (ir::Node* n : nodes_)
             made_[n->outputs[0]] = isScale(*n)        ? scale(*n)
@@ -192,8 +192,8 @@ private:
     int inOtherUnits(ir::Node const& n)
     {
         int const x = operand(n.inputs[0], InputKind::kBroadcast, 0);
-        auto const step = numberOf(n.inputs[1], recipes_);
-        if (isQuantize(&n) && step && isPowerOfTwo(*step, kMostExponent))
+        auto const step = scalarOf(n.inputs[1], recipes_);
+        if (isQuantize(&n) && step && isPowerOfTwo(*step, kMostFloatExponent))
             return add({StepCode::kMul, x, add({StepCode::kConstant, -1, -1, 0, 1 / *step})});
         return add({isQuantize(&n) ? StepCode::kDiv : StepCode::kMul, x, operand(n.inputs[1], InputKind::kScalar, 0)});
     }

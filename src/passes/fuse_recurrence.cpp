@@ -38,10 +38,10 @@ namespace {
 using ir::Dim;
 using ir::Shape;
 
-class Fuser
+class RecurrenceFuser
 {
 public:
-    Fuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
+    RecurrenceFuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
         : g_(g), ctx_(ctx), loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
           maker_(g, loop), sequences_(g, terms_, ctx.refittable, loop.name), numbers_(loop, ctx.refittable)
     {}
@@ -407,7 +407,7 @@ Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx)
         ir::Node& n = *g.nodes[i];
         if (n.op->regions != ir::RegionKind::kLoop)
             continue;
-        TW_ASSIGN(bool const fused, Fuser(g, ctx, n).run());
+        TW_ASSIGN(bool const fused, RecurrenceFuser(g, ctx, n).run());
         if (fused)
             i = size_t(-1); // from the start: nodes have moved, and there may be another cell
         changed = changed || fused;

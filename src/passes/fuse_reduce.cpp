@@ -14,10 +14,10 @@
 
 #include "ops/elementwise/op.h"
 #include "ops/reduce/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -27,18 +27,8 @@ namespace {
 
 using ops::reduce::After;
 using ops::reduce::Before;
-using ops::reduce::Kind;
 using Operation = ops::elementwise::Operation;
 using Unary = ops::unary::Operation;
-
-bool is(ir::Node const* n, Unary operation)
-{
-    return n && n->op == &ops::unary::def() && n->attrsAs<ops::unary::Attrs>().operation == operation;
-}
-bool is(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
 
 bool isSquare(ir::Node const* n)
 {
@@ -49,25 +39,8 @@ bool isSquare(ir::Node const* n)
            n->inputs[0]->shape == n->outputs[0]->shape;
 }
 
-// The only reader of what `n` makes.
-ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
-{
-    if (onlyProducer(g, n->outputs[0]) != n)
-        return nullptr;
-    auto const list = readersOf(g, n->outputs[0]);
-    return list.size() == 1 ? list[0] : nullptr; // none: an inner graph reads it
-}
-
-bool isPureReshape(ir::Node const* n)
-{
-    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
-        return false;
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty();
-}
-
 // What will be one node.
-struct Chain
+struct ReduceChain
 {
     std::vector<ir::Node*> nodes; // in order of execution
     ir::Value* x = nullptr;
@@ -86,13 +59,14 @@ struct Chain
 };
 
 // Whether the sum's function in front may be this one.
-bool takesBefore(Kind kind, Before before)
+bool takesBefore(ops::reduce::Kind kind, Before before)
 {
+    using ops::reduce::Kind;
     return kind == Kind::kSum || kind == Kind::kAvg || (kind == Kind::kMax && before == Before::kAbs);
 }
 
 // x - m, m one number for each sum, and the same m added to the logarithm.
-void takeDifference(ir::Graph const& g, Chain& c)
+void takeDifference(ir::Graph const& g, ReduceChain& c)
 {
     ir::Node* difference = onlyProducer(g, c.x);
     ir::Node* const added = nextOf(g, c.nodes.back());
@@ -100,7 +74,7 @@ void takeDifference(ir::Graph const& g, Chain& c)
         return;
     ir::Value const *x = difference->inputs[0], *m = difference->inputs[1], *log = c.nodes.back()->outputs[0];
     ir::Value const* other = added->inputs[added->inputs[0] == log ? 1 : 0];
-    if (other != m && !(isPureReshape(other->producer) && other->producer->inputs[0] == m))
+    if (other != m && !(isReshape(other->producer) && other->producer->inputs[0] == m))
         return;
     if (!(x->shape == difference->outputs[0]->shape) || !(log->shape == added->outputs[0]->shape) ||
         m->rank() != x->rank())
@@ -112,12 +86,13 @@ void takeDifference(ir::Graph const& g, Chain& c)
     c.nodes.push_back(added);
 }
 
-Chain chainOf(ir::Graph const& g, ir::Node* sum)
+ReduceChain chainOf(ir::Graph const& g, ir::Node* sum)
 {
-    Chain c;
+    ReduceChain c;
     c.nodes = {sum};
     c.x = sum->inputs[0];
     c.attrs = sum->attrsAs<ops::reduce::Attrs>();
+    using ops::reduce::Kind;
     Kind const kind = c.attrs.kind;
     ir::Node* const in = onlyProducer(g, c.x);
     ir::Node* const next = nextOf(g, sum);
@@ -151,7 +126,7 @@ bool isOpen(ir::Node const& n)
     return a.axes != 0 && a.isBare();
 }
 
-Result<void> fuse(ir::Graph& g, Chain const& c)
+Result<void> fuse(ir::Graph& g, ReduceChain const& c)
 {
     ir::Node* const last = c.nodes.back();
     TW_ASSIGN(ir::Node * fused,
@@ -170,7 +145,7 @@ Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx)
             sums.push_back(n.get());
     bool changed = false;
     for (ir::Node* sum : sums) {
-        Chain const c = chainOf(g, sum);
+        ReduceChain const c = chainOf(g, sum);
         if (c.nodes.size() < 2)
             continue;
         std::string const name = namesOf(c.nodes);

@@ -15,8 +15,10 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
+#include "passes/attention_weights.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -26,18 +28,13 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-bool is(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
-
 // Every `step`-th element of the last dimension from `start` on, and nothing else.
-struct Part
+struct RowSlice
 {
     ir::Value* of = nullptr;
     int64_t start = 0, count = 0, step = 1;
 };
-Part partOf(ir::Value const* v)
+RowSlice rowSliceOf(ir::Value const* v)
 {
     ir::Node const* n = v->producer;
     if (!n || n->op != &ops::slice::def() || v->rank() == 0 || !v->shape.back().isConst() ||
@@ -49,10 +46,10 @@ Part partOf(ir::Value const* v)
     for (size_t d = 0; d < last; ++d)
         if (a.start[d] != 0 || !(x->shape[d] == v->shape[d]) || (a.stride[d] != 1 && !v->shape[d].is(1)))
             return {};
-    Part const part{x, a.start[last], v->shape.back().value(), a.stride[last]};
+    RowSlice const part{x, a.start[last], v->shape.back().value(), a.stride[last]};
     bool const isInside = part.step > 0 && part.start >= 0 && part.count > 0 && x->shape.back().isConst() &&
                           part.start + (part.count - 1) * part.step < x->shape.back().value();
-    return isInside ? part : Part{};
+    return isInside ? part : RowSlice{};
 }
 
 // Two tensors along the last dimension.
@@ -62,18 +59,10 @@ bool isPair(ir::Node const* n)
            n->attrsAs<ops::concatenation::Attrs>().axis == n->outputs[0]->rank() - 1;
 }
 
-bool isReshape(ir::Node const* n)
-{
-    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
-        return false;
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty();
-}
-
-class Match
+class RotaryMatch
 {
 public:
-    Match(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
+    RotaryMatch(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
 
     std::vector<ir::Node*> nodes;
     ir::Value *x = nullptr, *c = nullptr, *s = nullptr;
@@ -128,7 +117,7 @@ private:
     // first and second are the two halves, or the neighbours, of one tensor, which becomes x.
     bool areHalves(ir::Value* first, ir::Value* second)
     {
-        Part const a = partOf(first), b = partOf(second);
+        RowSlice const a = rowSliceOf(first), b = rowSliceOf(second);
         int64_t const n = a.of ? a.of->shape.back().value() : 0;
         bool const fits = a.of && a.of == b.of && n % 2 == 0 && a.count == n / 2 && b.count == n / 2 && a.start == 0 &&
                           (attrs.interleaved ? a.step == 2 && b.step == 2 && b.start == 1
@@ -143,8 +132,7 @@ private:
     ir::Value* negated(ir::Value* v)
     {
         ir::Node* n = v->producer;
-        if (n && n->op == &ops::unary::def() &&
-            n->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNeg) {
+        if (is(n, ops::unary::Operation::kNeg)) {
             nodes.push_back(n);
             return n->inputs[0];
         }
@@ -235,12 +223,12 @@ private:
     // concat(y, z[r:]) where x is z[:r]
     void takeRest(ir::Node* root)
     {
-        Part const head = partOf(x);
+        RowSlice const head = rowSliceOf(x);
         auto const readers = readersOf(g_, root->outputs[0]);
         if (!head.of || head.start != 0 || head.step != 1 || readers.size() != 1 || !isPair(readers[0]) ||
             readers[0]->inputs[0] != root->outputs[0])
             return;
-        Part const tail = partOf(readers[0]->inputs[1]);
+        RowSlice const tail = rowSliceOf(readers[0]->inputs[1]);
         if (tail.of != head.of || tail.step != 1 || tail.start != head.count ||
             tail.start + tail.count != head.of->shape.back().value())
             return;
@@ -251,8 +239,6 @@ private:
     ir::Graph& g_;
     bool refittable_;
 };
-
-std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
 
 ops::shuffle::Attrs transpose()
 {
@@ -351,7 +337,7 @@ Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
         // What an earlier one took is gone.
         if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == root; }))
             continue;
-        Match m(g, ctx.refittable);
+        RotaryMatch m(g, ctx.refittable);
         if (!m.from(root))
             continue;
         sortNodes(g, m.nodes);

@@ -89,10 +89,10 @@ int64_t axesInFront(ir::Shape const& x, ir::Shape const& y, int64_t axes)
     return result;
 }
 
-class Fuser
+class ShuffleReduceFuser
 {
 public:
-    Fuser(ir::Graph& g, PassContext const& ctx, ir::Node* shuffle, ir::Node* sum)
+    ShuffleReduceFuser(ir::Graph& g, PassContext const& ctx, ir::Node* shuffle, ir::Node* sum)
         : g_(g), ctx_(ctx), shuffle_(shuffle), sum_(sum), x_(shuffle->inputs[0]), attrs_(sum->attrsAs<Attrs>())
     {}
 
@@ -194,7 +194,7 @@ Result<bool> fuseShuffleReduce(ir::Graph& g, PassContext const& ctx)
                           !shuffle->inputs[0]->host;
         if (!fits)
             continue;
-        TW_ASSIGN(bool const fused, Fuser(g, ctx, shuffle, sum).run());
+        TW_ASSIGN(bool const fused, ShuffleReduceFuser(g, ctx, shuffle, sum).run());
         changed = changed || fused;
     }
     if (changed)

@@ -9,6 +9,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/node_kinds.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -21,7 +22,7 @@ constexpr size_t kMostNodes = 12; // the longest known form has nine
 
 bool isErf(ir::Node const& n)
 {
-    return n.op == &ops::unary::def() && n.attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kErf;
+    return is(&n, ops::unary::Operation::kErf);
 }
 
 bool isTanh(ir::Node const& n)

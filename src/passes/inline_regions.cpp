@@ -24,7 +24,7 @@ struct Way
     std::vector<ir::Value*> inputs;
 };
 
-std::optional<int64_t> numberOf(ir::Value const* v)
+std::optional<int64_t> integerOf(ir::Value const* v)
 {
     TensorRef const t = v ? constantOf(v) : TensorRef{};
     return t.data && t.count() == 1 ? std::optional(t.getInt(0)) : std::nullopt;
@@ -33,14 +33,14 @@ std::optional<int64_t> numberOf(ir::Value const* v)
 std::optional<Way> wayOf(ir::Node const& n)
 {
     if (n.op->regions == ir::RegionKind::kBranch) {
-        auto const condition = numberOf(n.inputs[0]);
+        auto const condition = integerOf(n.inputs[0]);
         if (!condition)
             return std::nullopt;
         return Way{n.regions[*condition != 0 ? 0 : 1].get(), {n.inputs.begin() + 1, n.inputs.end()}};
     }
     auto const& attrs = n.attrsAs<ops::loop::Attrs>();
     ops::loop::Layout const at(attrs);
-    auto const count = at.count() < n.inputs.size() ? numberOf(n.inputs[at.count()]) : std::nullopt;
+    auto const count = at.count() < n.inputs.size() ? integerOf(n.inputs[at.count()]) : std::nullopt;
     if (!count || *count > 1 || at.iterated + at.stacked > 0 || !ops::loop::isAlwaysTrue(*n.regions[0]))
         return std::nullopt;
     Way way{*count == 1 ? n.regions[1].get() : nullptr, n.inputs};

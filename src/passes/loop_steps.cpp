@@ -17,7 +17,7 @@ namespace {
 
 using ops::elementwise::Operation;
 
-constexpr int kMostDepth = 16; // of sums
+constexpr int kMostSums = 16; // one in the other
 
 bool isSumOrDifference(ir::Node const& n)
 {
@@ -111,7 +111,7 @@ std::optional<TripNumber> TripNumbers::sequence(ir::Value* v) const
 std::optional<TripNumber> TripNumbers::of(ir::Value* v, int depth) const
 {
     v = rootOf(v);
-    if (v->type != DataType::kInt32 || !ir::volume(v->shape).is(1) || depth > kMostDepth)
+    if (v->type != DataType::kInt32 || !ir::volume(v->shape).is(1) || depth > kMostSums)
         return {};
     if (ir::Value const* const fixed = outside(v)) {
         auto const start = number(fixed);

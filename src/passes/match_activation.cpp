@@ -6,6 +6,8 @@
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -13,7 +15,6 @@ namespace tw::passes {
 
 namespace {
 
-using ops::activation::Kind;
 using ops::elementwise::Operation;
 
 // Of constants such as 1/6.
@@ -22,48 +23,25 @@ double roundingOf(DataType t)
     return t == DataType::kHalf ? 1e-3 : 1e-6;
 }
 
-bool isElementwise(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
-
 ops::activation::Attrs const* activationOf(ir::Node const* n)
 {
     return n && n->op == &ops::activation::def() ? &n->attrsAs<ops::activation::Attrs>() : nullptr;
 }
 
-// The one number that a constant repeats.
-std::optional<double> numberOf(ir::Value const* v)
-{
-    TensorRef const t = constantOf(v);
-    if (!t.data || t.count() == 0 || refitReaches(*v) || !allEqual(v, t.get(0)))
-        return std::nullopt;
-    return t.get(0);
-}
-
-// The only reader of what `n` makes.
-ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
-{
-    if (n->outputs.size() != 1 || onlyProducer(g, n->outputs[0]) != n)
-        return nullptr;
-    auto const list = readersOf(g, n->outputs[0]);
-    return list.size() == 1 ? list[0] : nullptr;
-}
-
 // f in y = f v (a product with a constant, or a division by it).
 std::optional<double> factorOf(ir::Node const* n, ir::Value const* v)
 {
-    if (isElementwise(n, Operation::kProd))
-        return numberOf(n->inputs[n->inputs[0] == v ? 1 : 0]);
-    if (isElementwise(n, Operation::kDiv) && n->inputs[0] == v)
-        if (auto d = numberOf(n->inputs[1]); d && *d != 0)
+    if (is(n, Operation::kProd))
+        return numberOf(n->inputs[n->inputs[0] == v ? 1 : 0], true);
+    if (is(n, Operation::kDiv) && n->inputs[0] == v)
+        if (auto d = numberOf(n->inputs[1], true); d && *d != 0)
             return 1 / *d;
     return std::nullopt;
 }
 
 bool multiplies(ir::Node const* n, ir::Value const* a, ir::Value const* b)
 {
-    return isElementwise(n, Operation::kProd) &&
+    return is(n, Operation::kProd) &&
            ((n->inputs[0] == a && n->inputs[1] == b) || (n->inputs[0] == b && n->inputs[1] == a));
 }
 
@@ -72,6 +50,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
 {
     using ops::FusedActivation;
     using ops::FusedKind;
+    using ops::activation::Kind;
     auto const* gate = activationOf(first);
     if (gate && multiplies(product, x, first->outputs[0]) && nextOf(g, first) == product) {
         if (gate->kind == Kind::kSigmoid)
@@ -80,9 +59,9 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
             return MatchedActivation{FusedActivation(FusedKind::kHardSwish, gate->alpha, gate->beta), {first, product}};
         return std::nullopt;
     }
-    if (!isElementwise(first, Operation::kSum))
+    if (!is(first, Operation::kSum))
         return std::nullopt;
-    auto const shift = numberOf(first->inputs[first->inputs[0] == x ? 1 : 0]);
+    auto const shift = numberOf(first->inputs[first->inputs[0] == x ? 1 : 0], true);
     ir::Node* clip = nextOf(g, first);
     auto const* bounds = activationOf(clip);
     if (!shift || !bounds || bounds->kind != Kind::kClip || bounds->alpha != 0 || !(bounds->beta > 0))

@@ -47,10 +47,10 @@ std::vector<ir::Node const*> of(std::vector<Branch> const& group, ir::Node* Bran
     return nodes;
 }
 
-class Merger
+class ConvolutionMerger
 {
 public:
-    Merger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+    ConvolutionMerger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
 
     Result<bool> run()
     {
@@ -197,7 +197,7 @@ private:
 
 Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx)
 {
-    return ctx.target.gpu() ? Merger(g, ctx).run() : Result<bool>(false);
+    return ctx.target.gpu() ? ConvolutionMerger(g, ctx).run() : Result<bool>(false);
 }
 
 } // namespace tw::passes

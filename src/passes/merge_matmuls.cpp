@@ -51,17 +51,17 @@ struct Projection
     int columnsAxis() const { return weights()->rank() - (isTransposed() ? 2 : 1); }
 };
 
-bool isSame(ir::Value const* a, ir::Value const* b)
+bool haveSameNumbers(ir::Value const* a, ir::Value const* b)
 {
     auto const p = dequantizedOf(a), q = dequantizedOf(b);
     return a == b || (p && q && p->integers == q->integers && p->isPerTensor() && q->isPerTensor() &&
                       a->type == b->type && haveSameScale(*p->scale, *q->scale));
 }
 
-class Merger
+class MatmulMerger
 {
 public:
-    Merger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+    MatmulMerger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
 
     Result<bool> run(ir::Node& attention)
     {
@@ -127,7 +127,7 @@ private:
 
     static bool fits(Projection const& a, Projection const& b)
     {
-        return isSame(a.product->inputs[0], b.product->inputs[0]) && a.isTransposed() == b.isTransposed() &&
+        return haveSameNumbers(a.product->inputs[0], b.product->inputs[0]) && a.isTransposed() == b.isTransposed() &&
                a.quantized().has_value() == b.quantized().has_value() && a.weights()->type == b.weights()->type &&
                a.weights()->rank() == b.weights()->rank() && canJoin(*a.product, *b.product) &&
                canJoin(*b.product, *a.product);
@@ -298,7 +298,7 @@ Result<bool> mergeMatmuls(ir::Graph& g, PassContext const& ctx)
         if (n->op == &ops::attention::def())
             attentions.push_back(n.get());
     for (ir::Node* n : attentions) {
-        TW_ASSIGN(bool const merged, Merger(g, ctx).run(*n));
+        TW_ASSIGN(bool const merged, MatmulMerger(g, ctx).run(*n));
         changed = changed || merged;
     }
     if (changed)

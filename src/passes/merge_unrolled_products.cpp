@@ -79,10 +79,10 @@ bool readSelection(ir::Node const& n, Step& step)
     return step.axis >= 0;
 }
 
-class Merger
+class UnrolledProductMerger
 {
 public:
-    Merger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+    UnrolledProductMerger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
 
     Result<bool> run()
     {
@@ -225,7 +225,7 @@ private:
 
 Result<bool> mergeUnrolledProducts(ir::Graph& g, PassContext const& ctx)
 {
-    return Merger(g, ctx).run();
+    return UnrolledProductMerger(g, ctx).run();
 }
 
 } // namespace tw::passes

@@ -20,7 +20,7 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-constexpr int kMostExponent = 14;
+constexpr int kMostHalfExponent = 14;
 
 // Of the constant's elements; nothing where one is no power of two.
 std::optional<Tensor> reciprocalsOf(ir::Value const& v)
@@ -29,7 +29,7 @@ std::optional<Tensor> reciprocalsOf(ir::Value const& v)
     if (!t.data || t.count() == 0)
         return std::nullopt;
     for (int64_t i = 0; i < t.count(); ++i)
-        if (!isPowerOfTwo(t.get(i), kMostExponent))
+        if (!isPowerOfTwo(t.get(i), kMostHalfExponent))
             return std::nullopt;
     Tensor out(v.type, t.dims);
     for (int64_t i = 0; i < t.count(); ++i)

@@ -13,6 +13,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/gelu.h"
 #include "passes/match_activation.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -22,23 +23,15 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-bool is(ir::Node const* n, Operation operation)
-{
-    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
-}
-
 // The other operand of a commutative node.
 ir::Value* otherInput(ir::Node const* n, ir::Value const* v)
 {
     return n->inputs[n->inputs[0] == v ? 1 : 0];
 }
 
-bool isReshape(ir::Node const* n)
+bool isPlainReshape(ir::Node const* n)
 {
-    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
-        return false;
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty() && !n->inputs[0]->quantization;
+    return isReshape(n) && !n->inputs[0]->quantization;
 }
 
 // The reshape that makes x, perhaps with a conversion after it; null: none.
@@ -47,7 +40,7 @@ ir::Node* reshapeOf(ir::Value const& x)
     ir::Node* n = x.producer;
     if (isCast(n, DataType::kHalf, DataType::kFloat))
         n = n->inputs[0]->producer;
-    return isReshape(n) ? n : nullptr;
+    return isPlainReshape(n) ? n : nullptr;
 }
 
 } // namespace
@@ -59,7 +52,7 @@ bool isCast(ir::Node const* n, DataType from, DataType to)
 
 bool isRoot(ir::Node const& n)
 {
-    return n.op == &ops::unary::def() && n.attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kSqrt;
+    return is(&n, ops::unary::Operation::kSqrt);
 }
 
 std::vector<ir::Node*> NormPattern::readers(ir::Value const* v) const
@@ -180,8 +173,7 @@ bool NormPattern::isDifference(ir::Value* v)
 ir::Node* NormPattern::inverse(ir::Node* root) const
 {
     ir::Node* n = onlyReader(root);
-    bool const isReciprocal =
-        n && n->op == &ops::unary::def() && n->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kRecip;
+    bool const isReciprocal = is(n, ops::unary::Operation::kRecip);
     bool const isDivision =
         is(n, Operation::kDiv) && n->inputs[1] == root->outputs[0] && numberOf(n->inputs[0], refittable_) == 1.0;
     return isReciprocal || isDivision ? n : nullptr;
@@ -269,7 +261,7 @@ void NormPattern::throughReshapes(ir::Node*& n)
 {
     ir::Node *in = reshapeOf(*x), *cast = in == x->producer ? nullptr : x->producer;
     ir::Node* out = onlyReader(n);
-    if (!in || !isReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
+    if (!in || !isPlainReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
         return;
     auto const lifted = throughReshape(sets_, in->inputs[0]->shape, x->shape);
     ops::layer_norm::Attrs a;

@@ -44,7 +44,7 @@ Result<BlobPtr> halfOf(recipe::Computation& c, ir::Value const& v)
     return c.finish(x);
 }
 
-bool isCast(ir::Node const& n, DataType to)
+bool isCastTo(ir::Node const& n, DataType to)
 {
     return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && n.outputs[0]->type == to;
 }
@@ -59,14 +59,14 @@ Result<void> computeInFloat(ir::Graph& body)
     }
     for (size_t i = 0; i < body.nodes.size(); ++i) {
         ir::Node& n = *body.nodes[i];
-        if (isCast(n, DataType::kHalf))
+        if (isCastTo(n, DataType::kHalf))
             n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
         if (isDequantize(&n))
             n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kFloat;
         TW_TRY(body.inferNode(n));
         if (n.body)
             TW_TRY(fitBody(n));
-        bool const isNothing = isCast(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat;
+        bool const isNothing = isCastTo(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat;
         if (isNothing && (n.inputs[0]->producer || !body.isOutput(n.outputs[0]))) {
             body.replaceAllUses(n.outputs[0], n.inputs[0]);
             body.eraseNode(&n);
@@ -177,7 +177,7 @@ Result<void> fitBody(ir::Node& fused)
             continue;
         inner->type = fused.inputs[i]->type;
         bool const isRead = std::any_of(body.nodes.begin(), body.nodes.end(), [&](auto const& n) {
-            return !isCast(*n, DataType::kFloat) &&
+            return !isCastTo(*n, DataType::kFloat) &&
                    std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
         });
         if (inner->type == DataType::kFloat || !isRead)

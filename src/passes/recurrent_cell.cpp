@@ -9,7 +9,7 @@ namespace tw::passes {
 
 namespace {
 
-using Kind = CellFactor::Kind;
+using FactorKind = CellFactor::Kind;
 using ops::recurrence::Activation;
 using ops::recurrence::Cell;
 using ops::recurrence::Function;
@@ -86,7 +86,7 @@ private:
         return terms_.factor(f);
     }
     CellFactor const& at(int f) const { return terms_.factorAt(f); }
-    bool isFunction(int f) const { return f >= 0 && at(f).kind == Kind::kFunction; }
+    bool isFunction(int f) const { return f >= 0 && at(f).kind == FactorKind::kFunction; }
     bool readsInput() const
     {
         return std::any_of(found_.gates.begin(), found_.gates.end(), [](CellGate const& g) { return !g.x.empty(); });
@@ -121,7 +121,7 @@ private:
         int sum = at(f).sum;
         int const clip = terms_.onlyFactor(sum);
         double limit = 0;
-        if (clip >= 0 && at(clip).kind == Kind::kClip) {
+        if (clip >= 0 && at(clip).kind == FactorKind::kClip) {
             auto const& a = at(clip).function;
             if (a.alpha != -a.beta || a.beta <= 0)
                 return {};
@@ -143,7 +143,7 @@ private:
             g.h.push_back({f, scale});
             return true;
         }
-        if (source < 0 || at(source).kind != Kind::kColumns || isStateLeaf(at(source).leaf))
+        if (source < 0 || at(source).kind != FactorKind::kColumns || isStateLeaf(at(source).leaf))
             return false;
         CellFactor const& x = at(source);
         g.x.push_back({{x.leaf, x.begin, x.count}, {f, scale}});
@@ -166,13 +166,13 @@ private:
         if (term.size() != 1)
             return false;
         CellFactor const f = at(term[0]);
-        if (f.kind == Kind::kVector) {
+        if (f.kind == FactorKind::kVector) {
             g.bias.push_back({f, scale});
             return true;
         }
-        if (f.kind == Kind::kProduct)
+        if (f.kind == FactorKind::kProduct)
             return addProduct(g, f, scale, ofReset);
-        if (f.kind != Kind::kColumns || resolved || isStateLeaf(f.leaf))
+        if (f.kind != FactorKind::kColumns || resolved || isStateLeaf(f.leaf))
             return false;
         auto const sum = resolve_(f);
         if (!sum)
@@ -184,7 +184,7 @@ private:
     bool addPeephole(CellGate& g, CellTerm const& term, double scale)
     {
         int const c = columnsOf(found_.c), v = term[0] == c ? term[1] : term[0];
-        if (!contains(term, c) || at(v).kind != Kind::kVector)
+        if (!contains(term, c) || at(v).kind != FactorKind::kVector)
             return false;
         g.peepholes.push_back({at(v), scale});
         return found_.hasPeepholes = true;
@@ -269,7 +269,7 @@ private:
         std::vector<CellBlock> peepholes;
         for (auto const& [term, scale] : CellSum(rest))
             for (int v : term)
-                if (term.size() > 1 && at(v).kind == Kind::kVector && takePeephole(rest, v, term, next))
+                if (term.size() > 1 && at(v).kind == FactorKind::kVector && takePeephole(rest, v, term, next))
                     peepholes.push_back({at(v), scale / scaleIn(next, without(term, v))});
         if (!setGate(1, rest) || !found_.gates[1].peepholes.empty())
             return false;
@@ -339,7 +339,7 @@ private:
     {
         std::vector<int> list;
         int const clip = terms_.onlyFactor(sum);
-        CellSum const terms = terms_.sumAt(clip >= 0 && at(clip).kind == Kind::kClip ? at(clip).sum : sum);
+        CellSum const terms = terms_.sumAt(clip >= 0 && at(clip).kind == FactorKind::kClip ? at(clip).sum : sum);
         auto const add = [&](CellTerm const& term) {
             for (int f : term)
                 if (isFunction(f) && std::find(list.begin(), list.end(), f) == list.end())
@@ -348,7 +348,7 @@ private:
         for (auto const& [term, scale] : terms) {
             add(term);
             for (int f : term)
-                if (at(f).kind == Kind::kProduct)
+                if (at(f).kind == FactorKind::kProduct)
                     for (auto const& inner : terms_.sumAt(at(f).sum))
                         add(inner.first);
         }

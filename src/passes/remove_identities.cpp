@@ -53,22 +53,6 @@ Permutation composed(Permutation const& a, Permutation const& b)
     return out;
 }
 
-ir::Shape permuted(ir::Shape const& s, Permutation const& p)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < p.size(); ++i)
-        out[i] = s[size_t(p[i])];
-    return out;
-}
-
-ir::Shape unpermuted(ir::Shape const& s, Permutation const& p)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < p.size(); ++i)
-        out[size_t(p[i])] = s[i];
-    return out;
-}
-
 bool reshapes(ir::Node const& shuffle)
 {
     return shuffle.attrsAs<ops::shuffle::Attrs>().hasReshape || (shuffle.inputs.size() > 1 && shuffle.inputs[1]);
@@ -211,7 +195,7 @@ std::optional<ops::shuffle::Attrs> joined(ir::Graph const& g, ir::Node const& fi
 }
 
 // `first` costs nothing where it only renames dimensions: then `second` may read past it although others need it.
-bool isPureReshape(ir::Node const& n)
+bool transposesNothing(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
     return isIdentity(a.firstTranspose) && isIdentity(a.secondTranspose);
@@ -226,7 +210,7 @@ Result<bool> joinShuffles(ir::Graph& g, ir::Node& second)
     if (!first || first->op != &ops::shuffle::def() || between->quantization || !canJoin(*first, second))
         return false;
     bool const only = onlyProducer(g, between) != nullptr;
-    if (!only && !isPureReshape(*first))
+    if (!only && !transposesNothing(*first))
         return false;
     ir::Value* dims = nullptr;
     auto attrs = joined(g, *first, second, dims);

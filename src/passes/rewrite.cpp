@@ -108,6 +108,14 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
     return list;
 }
 
+ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
+{
+    if (n->outputs.size() != 1 || onlyProducer(g, n->outputs[0]) != n)
+        return nullptr;
+    auto const list = readersOf(g, n->outputs[0]);
+    return list.size() == 1 ? list[0] : nullptr;
+}
+
 TensorRef constantOf(ir::Value const* v)
 {
     if (!v || !v->isConstant())
@@ -174,6 +182,22 @@ std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from
     if (wildcard && maybeEmpty)
         return std::nullopt; // nothing infers -1 beside a size of zero
     return r;
+}
+
+ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
+{
+    ir::Shape out = s;
+    for (size_t i = 0; i < permutation.size(); ++i)
+        out[i] = s[size_t(permutation[i])];
+    return out;
+}
+
+ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
+{
+    ir::Shape out = s;
+    for (size_t i = 0; i < permutation.size(); ++i)
+        out[size_t(permutation[i])] = s[i];
+    return out;
 }
 
 } // namespace tw::passes

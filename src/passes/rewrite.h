@@ -35,6 +35,9 @@ void joinAlike(ir::Node& node, std::vector<ir::Node const*> const& nodes);
 void takePlaceOf(ir::Node& node, ir::Node const& from);
 // Nodes of `g` itself that read `v`, in order of execution.
 std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
+// The node that reads the one output of `n` when nobody else does (no other use, no graph output, no quantization of its
+// own, no inner graph); else null.
+ir::Node* nextOf(ir::Graph const& g, ir::Node const* n);
 
 // Elements of a constant; an empty reference for any other value.
 TensorRef constantOf(ir::Value const* v);
@@ -52,5 +55,8 @@ struct ReshapeDims
     bool placeholder = true;
 };
 std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target);
+// Dimensions after `permutation` (empty: identity), and those before it.
+ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
+ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
 
 } // namespace tw::passes

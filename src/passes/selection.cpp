@@ -69,7 +69,7 @@ std::optional<Selection> selectionOf(ir::Node const& n)
 ir::Value* rootOf(ir::Value* v)
 {
     while (v->producer && !v->quantization &&
-           ((v->producer->op == &ops::shuffle::def() && isReshape(*v->producer)) ||
+           ((v->producer->op == &ops::shuffle::def() && keepsOrder(*v->producer)) ||
             (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
         v = v->producer->inputs[0];
     return v;
@@ -84,7 +84,7 @@ std::optional<Selection> stepOf(ir::Value* v)
 
 namespace {
 
-Shape without(Shape shape, size_t axis)
+Shape withoutAxis(Shape shape, size_t axis)
 {
     shape.erase(shape.begin() + int64_t(axis));
     return shape;
@@ -124,7 +124,7 @@ Result<bool> join(ir::Graph& g, ir::Node& n)
         return false;
     size_t const axis = size_t(n.attrsAs<ops::concatenation::Attrs>().axis), from = size_t(steps->axis);
     Shape const& piece = n.inputs[0]->shape;
-    Shape const rest = without(steps->x->shape, from);
+    Shape const rest = withoutAxis(steps->x->shape, from);
     auto const to = prefixOf(rest, ir::volume(Shape(piece.begin(), piece.begin() + int64_t(axis))));
     if (!to)
         return false;

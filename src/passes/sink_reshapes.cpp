@@ -17,6 +17,7 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -27,15 +28,13 @@ namespace {
 using ops::matrix_multiply::MatrixOperation;
 
 // The tensor after a reshape that keeps the last dimension and makes the rank smaller; null: `v` is none.
-ir::Value* joined(ir::Value const* v)
+ir::Value* beforeReshape(ir::Value const* v)
 {
     ir::Node const* n = v->producer;
-    if (!n || n->op != &ops::shuffle::def() || v->quantization || (n->inputs.size() > 1 && n->inputs[1]))
+    if (!isReshape(n) || v->quantization)
         return nullptr;
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     ir::Value* x = n->inputs[0];
-    bool const pure = a.firstTranspose.empty() && a.secondTranspose.empty() && a.hasReshape;
-    return pure && v->rank() >= 2 && x->rank() > v->rank() && x->shape.back() == v->shape.back() ? x : nullptr;
+    return v->rank() >= 2 && x->rank() > v->rank() && x->shape.back() == v->shape.back() ? x : nullptr;
 }
 
 // Inputs of `n` with the reshape before input `from` left out; empty: it cannot be.
@@ -43,7 +42,7 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
 {
     using namespace ops;
     for (from = 0; from < n.inputs.size(); ++from) {
-        ir::Value* x = n.inputs[from] ? joined(n.inputs[from]) : nullptr;
+        ir::Value* x = n.inputs[from] ? beforeReshape(n.inputs[from]) : nullptr;
         if (!x)
             continue;
         if (n.op == &activation::def() || n.op == &unary::def())
@@ -63,7 +62,7 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
                 lifted = x;
             else if (isConstantOf(other, 1))
                 lifted = withRank(g, other, x->rank());
-            else if (ir::Value* y = joined(&other); y && y->shape == x->shape)
+            else if (ir::Value* y = beforeReshape(&other); y && y->shape == x->shape)
                 lifted = y;
             if (lifted)
                 return from == 0 ? std::vector<ir::Value*>{x, lifted} : std::vector<ir::Value*>{lifted, x};

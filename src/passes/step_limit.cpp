@@ -8,6 +8,7 @@
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
+#include "passes/node_kinds.h"
 #include "passes/selection.h"
 #include "tactic/registry.h"
 
@@ -25,20 +26,19 @@ std::optional<Operation> operationOf(ir::Value const* v)
 }
 
 // The same elements in the same shape; importers may make a reshape for each reader.
-bool isSame(ir::Value* a, ir::Value* b)
+bool haveSameElements(ir::Value* a, ir::Value* b)
 {
     return a == b || (rootOf(a) == rootOf(b) && a->shape == b->shape);
 }
 bool haveSameInputs(ir::Node const& a, ir::Node const& b)
 {
-    return (isSame(a.inputs[0], b.inputs[0]) && isSame(a.inputs[1], b.inputs[1])) ||
-           (isSame(a.inputs[0], b.inputs[1]) && isSame(a.inputs[1], b.inputs[0]));
+    return (haveSameElements(a.inputs[0], b.inputs[0]) && haveSameElements(a.inputs[1], b.inputs[1])) ||
+           (haveSameElements(a.inputs[0], b.inputs[1]) && haveSameElements(a.inputs[1], b.inputs[0]));
 }
 
 bool isNot(ir::Value const* v)
 {
-    return v->producer && v->producer->op == &ops::unary::def() &&
-           v->producer->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNot;
+    return is(v->producer, ops::unary::Operation::kNot);
 }
 
 // With `numberIsA` the limit is b.

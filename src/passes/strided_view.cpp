@@ -11,22 +11,6 @@ namespace tw::passes {
 
 namespace {
 
-ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& p)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < p.size(); ++i)
-        out[i] = s[size_t(p[i])];
-    return out;
-}
-
-ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& p)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < p.size(); ++i)
-        out[size_t(p[i])] = s[i];
-    return out;
-}
-
 ir::Dim product(ir::Shape const& s, size_t begin, size_t end)
 {
     ir::Dim p = 1;

@@ -22,7 +22,7 @@ namespace {
 // How many of the next states are looked at for one that is computed of a state: other chains with the same weights stand
 // between.
 constexpr size_t kNextStates = 8;
-constexpr int kMostDepth = 8; // of sums and slices over products
+constexpr int kMostAbove = 8; // sums and slices over products
 
 // The operands of a product of one constant: data, then weights; null for other nodes.
 std::pair<ir::Value*, ir::Value*> operandsOf(ir::Node const& n)
@@ -212,7 +212,7 @@ CellReader::Leaf StepReader::leafOf(ir::Value* v)
 bool StepReader::isSum(ir::Value* v, int depth) const
 {
     ir::Node const* const n = v->producer;
-    if (!n || v->quantization || depth > kMostDepth)
+    if (!n || v->quantization || depth > kMostAbove)
         return false;
     if (g_.isOperand(v) || stepOf(v))
         return depth > 0;

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round.h"
+
 namespace tw::plan {
 
 namespace {
 
-int64_t aligned(int64_t bytes)
+int64_t placedBytes(Buffer const& b)
 {
-    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    return roundUp(b.sizeBytes, kArenaAlignment);
 }
 
 int64_t lowerBoundOf(std::vector<Buffer> const& buffers)
@@ -20,8 +22,8 @@ int64_t lowerBoundOf(std::vector<Buffer> const& buffers)
         steps = std::max(steps, b.lastStep + 1);
     std::vector<int64_t> change(size_t(steps) + 1, 0);
     for (Buffer const& b : buffers) {
-        change[size_t(b.firstStep)] += aligned(b.sizeBytes);
-        change[size_t(b.lastStep) + 1] -= aligned(b.sizeBytes);
+        change[size_t(b.firstStep)] += placedBytes(b);
+        change[size_t(b.lastStep) + 1] -= placedBytes(b);
     }
     int64_t live = 0, most = 0;
     for (int64_t c : change)
@@ -43,7 +45,7 @@ MemoryPlan planMemory(std::vector<Buffer> const& buffers)
     std::vector<size_t> placed; // by offset
     for (size_t i : order) {
         Buffer const& b = buffers[i];
-        int64_t const size = aligned(b.sizeBytes);
+        int64_t const size = placedBytes(b);
         // The smallest gap between live neighbours that holds the buffer; else after the last of them.
         int64_t best = -1, bestGap = INT64_MAX, end = 0;
         for (size_t j : placed) {
@@ -55,7 +57,7 @@ MemoryPlan planMemory(std::vector<Buffer> const& buffers)
                 best = end;
                 bestGap = gap;
             }
-            end = std::max(end, plan.offsets[j] + aligned(other.sizeBytes));
+            end = std::max(end, plan.offsets[j] + placedBytes(other));
         }
         plan.offsets[i] = best >= 0 ? best : end;
         plan.arenaBytes = std::max(plan.arenaBytes, plan.offsets[i] + size);

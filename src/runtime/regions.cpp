@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/round.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
 #include "runtime/capture_cuda.h"
@@ -11,7 +12,7 @@ namespace tw::runtime {
 
 namespace {
 
-constexpr int64_t kAlignment = 256; // of what stands in a workspace, as plan::planMemory's
+constexpr int64_t kWorkspaceAlignment = 256; // as plan::planMemory's
 
 int64_t bytesOf(Instance const& inst, ir::Value const* v)
 {
@@ -79,7 +80,7 @@ RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const>
     RegionMemory m;
     m.trips = trips;
     auto take = [&m](int64_t bytes, int count = 1) {
-        RegionMemory::Row const row{m.sizeBytes, (bytes + kAlignment - 1) / kAlignment * kAlignment};
+        RegionMemory::Row const row{m.sizeBytes, roundUp(bytes, kWorkspaceAlignment)};
         m.sizeBytes += row.pitch * count;
         return row;
     };

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/round.h"
 #include "device/cuda/device.h"
 #include "device/cuda/upload.h"
 #include "ir/shape_values.h"
@@ -29,7 +30,7 @@ bool isReadOnDevice(LoadedBlock const& block, ir::Value const* v)
 // Constants by address and bytes.
 using Offsets = std::map<std::pair<void const*, int64_t>, int64_t>;
 
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kConstantAlignment = 256;
 
 std::pair<void const*, int64_t> keyOf(ir::Value const& v)
 {
@@ -38,7 +39,7 @@ std::pair<void const*, int64_t> keyOf(ir::Value const& v)
 
 int64_t padded(int64_t bytes)
 {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return roundUp(bytes, kConstantAlignment);
 }
 
 // What `like` holds already is taken from there.

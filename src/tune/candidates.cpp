@@ -14,7 +14,7 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kHopeless = 8;               // estimates above this many times the best
+constexpr double kHopelessEstimate = 8;       // estimates above this many times the best
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
@@ -116,7 +116,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
             reserve.push_back(std::move(c));
             continue;
         }
-        if (c.estimate > kHopeless * best || isOver || ++count[size_t(c.group)] > most) {
+        if (c.estimate > kHopelessEstimate * best || isOver || ++count[size_t(c.group)] > most) {
             rivals.refuse(c, "estimated at " + std::to_string(c.estimate) + " us, the best at " + std::to_string(best) +
                                  " us");
             continue;

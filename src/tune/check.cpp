@@ -44,26 +44,6 @@ std::vector<Point> maximumOf(ops::Problem const& p)
     return isLarger && bytes <= kMostBytes ? std::vector<Point>{std::move(point)} : std::vector<Point>{};
 }
 
-// Elements with guard bytes on both sides.
-class Guarded
-{
-public:
-    explicit Guarded(int64_t bytes) : bytes_(bytes), store_((bytes + 2 * kGuard + 3) / 4) {}
-    bool ok() const { return store_.data() != nullptr; }
-    void* data() const { return reinterpret_cast<char*>(store_.data()) + kGuard; }
-    void clear() const { std::memset(store_.data(), kUnwritten, size_t(bytes_ + 2 * kGuard)); }
-    bool isIntact() const
-    {
-        auto const* p = reinterpret_cast<unsigned char const*>(store_.data());
-        auto isOurs = [](unsigned char c) { return c == kUnwritten; };
-        return std::all_of(p, p + kGuard, isOurs) && std::all_of(p + kGuard + bytes_, p + 2 * kGuard + bytes_, isOurs);
-    }
-
-private:
-    int64_t bytes_;
-    device::PackedFloats store_;
-};
-
 // Whether the elements are those of `before`, gaps aside.
 bool isSame(TensorRef const& t, std::string const& before)
 {
@@ -87,6 +67,26 @@ bool isSame(TensorRef const& t, std::string const& before)
 }
 
 } // namespace
+
+// Elements with guard bytes on both sides.
+class Checker::Guarded
+{
+public:
+    explicit Guarded(int64_t bytes) : bytes_(bytes), store_((bytes + 2 * kGuard + 3) / 4) {}
+    bool ok() const { return store_.data() != nullptr; }
+    void* data() const { return reinterpret_cast<char*>(store_.data()) + kGuard; }
+    void clear() const { std::memset(store_.data(), kUnwritten, size_t(bytes_ + 2 * kGuard)); }
+    bool isIntact() const
+    {
+        auto const* p = reinterpret_cast<unsigned char const*>(store_.data());
+        auto isOurs = [](unsigned char c) { return c == kUnwritten; };
+        return std::all_of(p, p + kGuard, isOurs) && std::all_of(p + kGuard + bytes_, p + 2 * kGuard + bytes_, isOurs);
+    }
+
+private:
+    int64_t bytes_;
+    device::PackedFloats store_;
+};
 
 struct Checker::Formatted
 {

@@ -86,6 +86,7 @@ public:
 
 private:
     struct Set;
+    class Guarded;
     struct Formatted;
     Set& set(size_t which);
     Result<Formatted*> formatted(Set& set, ops::Problem const& problem);

@@ -10,7 +10,7 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kHopeless = 10;                    // a first run so far behind is not repeated
+constexpr double kHopelessRun = 10;                 // a first run so far behind is not repeated
 constexpr double kFirstCut = 2;                     // after the warm-up, by the better of two runs
 constexpr double kCuts[] = {1.5, 1.10, 1.05, 1.03}; // after each stage, by medians
 constexpr int kStages[] = {2, 2, 3, 8};             // rounds of each
@@ -83,7 +83,7 @@ private:
             first[i] = list_[i].run().microseconds;
         double const least = *std::min_element(first.begin(), first.end());
         for (size_t i = 0; i < list_.size(); ++i)
-            if (first[i] < kHopeless * least) // cold against warm: once more
+            if (first[i] < kHopelessRun * least) // cold against warm: once more
                 first[i] = std::min(first[i], list_[i].run().microseconds);
         for (int g = 0; g < groups_; ++g) {
             double best = INFINITY;

@@ -13,7 +13,7 @@ namespace tw::tune {
 
 namespace {
 
-constexpr int kRuns = 4; // the fastest counts; the first loads code
+constexpr int kDeviceRuns = 4; // the fastest counts; the first loads code
 // With as much again for what is written, more than the L2 of GPUs of so many multiprocessors holds (H200: 66 MiB, L2
 // of 50).
 constexpr int64_t kCopyBytesPerMultiprocessor = 512 << 10;
@@ -25,7 +25,7 @@ Result<double> leastOf(std::shared_ptr<cuda::Device const> const& device,
     TW_ASSIGN(auto const stream, cuda::Stream::create(device));
     TW_ASSIGN(auto const timer, cuda::Timer::create(device));
     double least = INFINITY;
-    for (int i = 0; i < kRuns; ++i) {
+    for (int i = 0; i < kDeviceRuns; ++i) {
         TW_TRY(timer->begin(stream->handle()));
         TW_TRY(run(stream->handle()));
         TW_TRY(timer->end(stream->handle()));

@@ -20,7 +20,7 @@ std::string textOf(LayerAccuracy const& l)
     return "  " + l.layer + " (tensor '" + l.tensor + "', " + l.type + "): " + numbers;
 }
 
-std::string percent(double share)
+std::string lossText(double share)
 {
     char text[32];
     std::snprintf(text, sizeof text, "%.4g %%", 100 * share);
@@ -31,11 +31,11 @@ std::string trialText(PrecisionTrial const& t)
 {
     char time[32];
     std::snprintf(time, sizeof time, "%.4g ms", t.milliseconds);
-    return std::string(time) + ", loss " + percent(t.loss) + ", " + std::to_string(t.layers.size()) +
+    return std::string(time) + ", loss " + lossText(t.loss) + ", " + std::to_string(t.layers.size()) +
            " layer(s) in FP32";
 }
 
-Json layerJson(LayerAccuracy const& l)
+Json jsonOf(LayerAccuracy const& l)
 {
     Json row{{"Layer", l.layer}, {"NetworkLayers", l.origin}, {"Tactic", l.tactic}, {"EngineTensor", l.engineTensor}};
     if (!l.reason.empty()) {
@@ -106,7 +106,7 @@ std::vector<std::string> curveLines(PrecisionSearch const& search)
     for (size_t i : paretoCurve(search.trials))
         lines.push_back("  " + trialText(search.trials[i]));
     PrecisionTrial const& chosen = search.trials[search.chosen];
-    lines.push_back("Chosen for a loss of at most " + percent(search.maxLoss) + ": " + trialText(chosen));
+    lines.push_back("Chosen for a loss of at most " + lossText(search.maxLoss) + ": " + trialText(chosen));
     for (std::string const& layer : chosen.layers)
         lines.push_back("  FP32: " + layer);
     return lines;
@@ -122,7 +122,7 @@ std::string accuracyJson(AccuracyReport const& report)
     json["Layers"] = Json::array();
     json["NotCompared"] = Json::array();
     for (LayerAccuracy const& l : report.layers)
-        json[l.reason.empty() ? "Layers" : "NotCompared"].push_back(layerJson(l));
+        json[l.reason.empty() ? "Layers" : "NotCompared"].push_back(jsonOf(l));
     if (report.search) {
         PrecisionSearch const& s = *report.search;
         Json trials = Json::array();

@@ -56,7 +56,7 @@ std::string networkTensor(std::string name, ReferenceRun const& reference)
     return name;
 }
 
-std::string typeText(ElementKind kind)
+std::string precisionText(ElementKind kind)
 {
     return kind == ElementKind::kFloat  ? "FP32"
            : kind == ElementKind::kHalf ? "FP16"
@@ -81,7 +81,7 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
     out.engineTensor = row.value("Tensor", "");
     std::string const file = folder + "/" + row.value("File", "");
     RecordedTensor const made = readNpy(readFile(file), file);
-    out.type = typeText(made.kind);
+    out.type = precisionText(made.kind);
     out.tensor = networkTensor(out.engineTensor, reference);
     Binding const* const binding = reference.find(out.tensor);
     if (out.type.empty()) {

@@ -10,7 +10,7 @@ namespace tw::trtexec {
 
 namespace {
 
-std::string percent(double share)
+std::string shareText(double share)
 {
     char text[32];
     std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
@@ -31,10 +31,10 @@ std::vector<std::string> slowLayerLines(std::string const& engineJson)
     auto const slow = json.find("WithoutFastKernel");
     if (slow == json.end())
         return {};
-    std::vector<std::string> lines{"=== Layers without a fast kernel: " + percent(slow->value("Share", 0.0)) +
+    std::vector<std::string> lines{"=== Layers without a fast kernel: " + shareText(slow->value("Share", 0.0)) +
                                    " of the time ==="};
     for (Json const& layer : slow->value("Layers", Json::array()))
-        lines.push_back(layer.value("Name", "") + ": " + percent(layer.value("Share", 0.0)) + ": " +
+        lines.push_back(layer.value("Name", "") + ": " + shareText(layer.value("Share", 0.0)) + ": " +
                         layer.value("Reason", ""));
     return lines;
 }

@@ -13,7 +13,7 @@ using nvinfer1::IOptimizationProfile;
 using nvinfer1::ITensor;
 using nvinfer1::OptProfileSelector;
 
-std::vector<ITensor*> inputsOf(INetworkDefinition& network)
+std::vector<ITensor*> networkInputs(INetworkDefinition& network)
 {
     std::vector<ITensor*> inputs;
     for (int32_t i = 0; i < network.getNbInputs(); ++i)
@@ -104,7 +104,7 @@ void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& bu
 {
     if (network.hasImplicitBatchDimension())
         return;
-    std::vector<ITensor*> const inputs = inputsOf(network);
+    std::vector<ITensor*> const inputs = networkInputs(network);
     checkNames(options.build.shapes, inputs);
     if (std::none_of(inputs.begin(), inputs.end(), [](ITensor const* t) { return needsProfile(*t); })) {
         if (!options.build.shapes.empty())

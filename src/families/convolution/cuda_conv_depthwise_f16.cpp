@@ -8,6 +8,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace depthwise_rows {
 namespace {
 
 constexpr int kThreads = 128;
@@ -93,10 +94,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
     return std::make_unique<RowKernels>(p, Part{config[0], config[1]}, isHalf);
 }
 
-} // namespace
+constexpr Algorithm kAlgorithm{Format::kHWC8, supports, configs,
+                               [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, generate};
 
-constinit Algorithm const kDepthwise{Format::kHWC8, supports, configs,
-                                     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
-                                     generate};
+} // namespace
+} // namespace depthwise_rows
+
+constinit Algorithm const kDepthwise = depthwise_rows::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

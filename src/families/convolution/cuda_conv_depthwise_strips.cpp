@@ -11,6 +11,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace depthwise_strips {
 namespace {
 
 using cuda::ceilDiv;
@@ -162,12 +163,15 @@ std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& conf
     return std::make_unique<StripKernels>(p, config, sharedBytes(largest, config, isHalf), isHalf);
 }
 
-} // namespace
-
-constinit Algorithm const kDepthwiseStrips{
+constexpr Algorithm kAlgorithm{
     Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsStrips(p, typeOf(a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
     [](Problem const& p, Config const& c, Arithmetic a) { return generateStrips(p, c, typeOf(a)); }};
+
+} // namespace
+} // namespace depthwise_strips
+
+constinit Algorithm const kDepthwiseStrips = depthwise_strips::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

@@ -10,6 +10,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace depthwise_tile {
 namespace {
 
 using cuda::ceilDiv;
@@ -204,12 +205,15 @@ std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config
     return std::make_unique<TileKernels>(p, config, shapeOf(largest, config, isHalf), isHalf);
 }
 
-} // namespace
-
-constinit Algorithm const kDepthwiseTile{
+constexpr Algorithm kAlgorithm{
     Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
     [](Problem const& p, Config const& c, Arithmetic a) { return generateTile(p, c, typeOf(a)); }};
+
+} // namespace
+} // namespace depthwise_tile
+
+constinit Algorithm const kDepthwiseTile = depthwise_tile::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

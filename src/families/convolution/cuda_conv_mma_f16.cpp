@@ -6,6 +6,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace conv_mma {
 namespace {
 
 namespace conv = cuda::conv_f16;
@@ -143,8 +144,9 @@ constexpr Algorithm algorithmOf()
 }
 
 } // namespace
+} // namespace conv_mma
 
-constinit Algorithm const kMma = algorithmOf<false>();
-constinit Algorithm const kMmaNchw = algorithmOf<true>();
+constinit Algorithm const kMma = conv_mma::algorithmOf<false>();
+constinit Algorithm const kMmaNchw = conv_mma::algorithmOf<true>();
 
 } // namespace tw::ops::conv_f16

@@ -9,6 +9,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace conv_sparse {
 namespace {
 
 namespace sparse = cuda::gemm_sparse;
@@ -59,14 +60,14 @@ char const* specOf(Problem const& p, Config const& c, sparse::Spec& s)
 }
 
 // Of x, the filters, the residual and y.
-DataType typeOf(sparse::Spec const& s)
+DataType operandType(sparse::Spec const& s)
 {
     return s.integers ? DataType::kInt8 : DataType::kHalf;
 }
 
 sparse::Shape shapeOf(sparse::Spec const& s, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
 {
-    DataType const t = typeOf(s);
+    DataType const t = operandType(s);
     return wgmmaShape(s.image, t, t, g, pixelX, pixelY);
 }
 
@@ -180,10 +181,13 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     return std::make_unique<SparseKernels>(p, spec);
 }
 
-} // namespace
+constexpr Algorithm kAlgorithm{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                               [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
+                               [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
-constinit Algorithm const kSparse{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
-                                  [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
-                                  [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+} // namespace
+} // namespace conv_sparse
+
+constinit Algorithm const kSparse = conv_sparse::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

@@ -9,6 +9,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace conv_stem {
 namespace {
 
 namespace stem = cuda::stem_f16;
@@ -144,9 +145,12 @@ double estimate(Problem const& p, Config const&, Arithmetic a)
     return estimateUs(p, a == Arithmetic::kHalf ? 200 : 100);
 }
 
-} // namespace
+constexpr Algorithm kAlgorithm{Format::kLinear, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                               estimate, [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
-constinit Algorithm const kStem{Format::kLinear, supports, [](Problem const& p, Arithmetic) { return configs(p); },
-                                estimate, [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+} // namespace
+} // namespace conv_stem
+
+constinit Algorithm const kStem = conv_stem::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

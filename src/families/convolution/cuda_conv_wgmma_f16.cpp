@@ -10,6 +10,7 @@
 
 namespace tw::ops::conv_f16 {
 
+namespace conv_wgmma {
 namespace {
 
 namespace gemm = cuda::gemm_f16;
@@ -223,10 +224,13 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     return std::make_unique<WgmmaKernels>(p, spec);
 }
 
-} // namespace
+constexpr Algorithm kAlgorithm{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                               [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
+                               [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
-constinit Algorithm const kWgmma{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
-                                 [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
-                                 [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+} // namespace
+} // namespace conv_wgmma
+
+constinit Algorithm const kWgmma = conv_wgmma::kAlgorithm;
 
 } // namespace tw::ops::conv_f16

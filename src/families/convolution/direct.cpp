@@ -26,14 +26,8 @@ using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
 using Input = DirectTactic::Input;
 
-constexpr int64_t kMaxTaps = 64;       // of a filter row
-constexpr int64_t kMaxRows = 64;       // of a filter, those of all its planes
-constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: each may need a kernel of its own
-constexpr int64_t kMaxSteps = 128;     // of emitted code
-constexpr int64_t kMaxNextLines = 64;  // that a run of the kernel's loop fetches
-constexpr int64_t kMaxPlanes = 16;     // input channels when they lie apart
-constexpr int64_t kMaxPhases = 8;      // of an axis
-constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+constexpr int64_t kMaxSteps = 128; // of emitted code
+constexpr int64_t kMaxPlanes = 16; // input channels when they lie apart
 
 // --- what is made for a set of shapes ---
 
@@ -418,7 +412,7 @@ double DirectTactic::estimate(Problem const& p, Config const& config) const
 
 namespace {
 
-bool isKnown(Config const& config)
+bool isDirectConfig(Config const& config)
 {
     return config.size() == 2 && config[0] >= 1 && config[0] <= 4;
 }
@@ -439,7 +433,7 @@ Result<std::unique_ptr<Kernel>> DirectTactic::loadShared(Problem const& p, Confi
 
 std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
 {
-    return isKnown(config) ? DirectFilters::panelOrder(p, isa_, input_, config) : std::nullopt;
+    return isDirectConfig(config) ? DirectFilters::panelOrder(p, isa_, input_, config) : std::nullopt;
 }
 
 Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
@@ -451,7 +445,7 @@ Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Confi
 Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
                                                    PackedConstants* packed) const
 {
-    if (!isKnown(config))
+    if (!isDirectConfig(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
     auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config, jitActivation(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;

@@ -12,6 +12,13 @@
 
 namespace tw::ops {
 
+// What direct tactics take.
+constexpr int64_t kMaxTaps = 64;      // of a filter row
+constexpr int64_t kMaxRows = 64;      // of a filter, those of all its planes
+constexpr int64_t kMaxBorder = 512;   // columns of padding, and of a window: each may need a kernel of its own
+constexpr int64_t kMaxPhases = 8;     // of an axis
+constexpr int64_t kMaxNextLines = 64; // that a run of the kernel's loop fetches
+
 // Channels per run of the kernel's loop: about 32 steps of code.
 inline int64_t channelsAtOnce(int64_t taps)
 {

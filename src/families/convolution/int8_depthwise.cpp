@@ -21,8 +21,6 @@ using kernels::jit::Int8DepthwiseSpec;
 using kernels::jit::Int8Type;
 using kernels::jit::Isa;
 
-constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
-
 Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes, int64_t channels)
 {
     Int8DepthwiseSpec s;
@@ -46,7 +44,7 @@ struct Packed
     std::vector<int32_t> starts;  // [block][lanes]
 };
 
-struct DepthwisePrepared final : Prepared
+struct Int8DepthwisePrepared final : Prepared
 {
     Geometry g;
     Int8DepthwiseKernel kernel, lastKernel;            // last: of a block with fewer channels
@@ -55,10 +53,10 @@ struct DepthwisePrepared final : Prepared
     std::vector<int8_t> zeros; // a row of x
 };
 
-class DepthwiseConvolution final : public Kernel
+class Int8DepthwiseConvolution final : public Kernel
 {
 public:
-    DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
+    Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
         : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
           prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_((channels_ + lanes_ - 1) / lanes_)
@@ -98,7 +96,7 @@ public:
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {
-        auto p = std::make_shared<DepthwisePrepared>();
+        auto p = std::make_shared<Int8DepthwisePrepared>();
         TensorRef const &x = in[0], &y = out[0];
         p->g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
         if (y.count() == 0)
@@ -120,7 +118,7 @@ public:
 
     Result<void> run(RunArgs& args) const override
     {
-        auto const& p = *static_cast<DepthwisePrepared const*>(args.prepared);
+        auto const& p = *static_cast<Int8DepthwisePrepared const*>(args.prepared);
         if (args.outputs[0].count() == 0)
             return {};
         args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
@@ -148,7 +146,7 @@ private:
     }
     // Few channels are a small block.
     int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
-    Result<Int8DepthwiseKernel> emit(DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
+    Result<Int8DepthwiseKernel> emit(Int8DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
         Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
         s.prefetch = prefetch_;
@@ -159,7 +157,7 @@ private:
     }
 
     // Parts enough for the threads to end at about the same time: channels first, then rows.
-    void divide(DepthwisePrepared& p) const
+    void divide(Int8DepthwisePrepared& p) const
     {
         int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1, rows = p.g.out[1];
         int64_t const split = std::min(blocks_, (wanted + p.g.batch - 1) / p.g.batch);
@@ -170,7 +168,7 @@ private:
         p.bands = (rows + p.bandRows - 1) / p.bandRows;
     }
 
-    void runRow(DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
+    void runRow(Int8DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
     {
         constexpr int64_t kMostRows = 64; // as int8DepthwiseMisfit() has it
         Geometry const& g = p.g;
@@ -256,7 +254,7 @@ Result<std::unique_ptr<Kernel>> Int8DepthwiseTactic::loadShared(Problem const& p
 {
     if (config.size() != 1)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {0..1}");
-    auto kernel = std::make_unique<DepthwiseConvolution>(p, isa_, config[0] != 0);
+    auto kernel = std::make_unique<Int8DepthwiseConvolution>(p, isa_, config[0] != 0);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

@@ -20,15 +20,8 @@ using kernels::jit::Int8Kernel;
 using kernels::jit::Int8KernelSpec;
 using kernels::jit::Isa;
 
-constexpr int64_t kMaxTaps = 64;       // of a filter row
-constexpr int64_t kMaxRows = 64;       // of a filter
-constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: each may need a kernel of its own
-constexpr int64_t kMaxPhases = 8;      // of an axis
-constexpr int64_t kMaxNextLines = 64;  // that a run of the kernel's loop fetches
-constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
-
 // A row of outputs cut into tiles, for blocks of one number of vectors.
-struct Tiling
+struct Int8Tiling
 {
     int vectors = 0; // 0: no such blocks
     int64_t tiles = 0;
@@ -37,13 +30,13 @@ struct Tiling
     std::vector<Int8Kernel> kernels;
 };
 
-struct ColumnPhase
+struct Int8ColumnPhase
 {
     Phase axis;
-    Tiling tilings[2]; // of blocks with most vectors, and with one less
+    Int8Tiling tilings[2]; // of blocks with most vectors, and with one less
 };
 
-struct RowPhase
+struct Int8RowPhase
 {
     Phase axis;
     std::vector<TapRange> ranges;                          // sets of filter rows in use
@@ -51,21 +44,21 @@ struct RowPhase
     std::vector<std::vector<std::vector<int32_t>>> starts; // [range][column phase][channel]
 };
 
-struct DirectPrepared final : Prepared
+struct Int8DirectPrepared final : Prepared
 {
     Geometry g; // of the loops: a window of one element makes one row of all pixels
-    std::vector<RowPhase> rows;
-    std::vector<ColumnPhase> columns;
+    std::vector<Int8RowPhase> rows;
+    std::vector<Int8ColumnPhase> columns;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
     int64_t pixelBlocks = 1, blockParts = 1;           // parts of the work
     bool pixelsAlone = false;                          // tiles read one piece after the other
     bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
 };
 
-class DirectConvolution final : public Kernel
+class Int8DirectConvolution final : public Kernel
 {
 public:
-    DirectConvolution(Problem const& problem, Isa isa, Config const& config)
+    Int8DirectConvolution(Problem const& problem, Isa isa, Config const& config)
         : filters(problem, isa, config[0]), node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa),
           transposed_(isTransposed(node_)), smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1))
     {}
@@ -77,7 +70,7 @@ public:
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {
-        auto p = std::make_shared<DirectPrepared>();
+        auto p = std::make_shared<Int8DirectPrepared>();
         TensorRef const &x = in[0], &y = out[0];
         Geometry& g = p->g;
         g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
@@ -98,7 +91,7 @@ public:
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 256 MiB");
         int64_t const most = filters.blocks.size(0), least = filters.blocks.size(filters.blocks.count - 1);
         for (Phase& axis : phasesOf(g, 2, transposed_, filters.columnClasses)) {
-            ColumnPhase c;
+            Int8ColumnPhase c;
             c.axis = std::move(axis);
             TW_TRY(tile(*p, c.axis, c.tilings[0], int(most)));
             if (least != most)
@@ -113,7 +106,7 @@ public:
 
     Result<void> run(RunArgs& args) const override
     {
-        auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
+        auto const& p = *static_cast<Int8DirectPrepared const*>(args.prepared);
         int64_t const columns = int64_t(p.columns.size()), phases = columns * int64_t(p.rows.size());
         args.workers->run(filters.groups * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
             int64_t const blockPart = part % p.blockParts, pixelBlock = part / p.blockParts % p.pixelBlocks;
@@ -127,9 +120,9 @@ public:
     }
 
 private:
-    RowPhase rowPhase(DirectPrepared const& p, Phase axis) const
+    Int8RowPhase rowPhase(Int8DirectPrepared const& p, Phase axis) const
     {
-        RowPhase r;
+        Int8RowPhase r;
         for (int64_t q = 0; q < axis.count; ++q) {
             TapRange const range = tapsInside(axis, q);
             size_t i = 0;
@@ -138,7 +131,7 @@ private:
             if (i == r.ranges.size()) {
                 r.ranges.push_back(range);
                 r.starts.emplace_back();
-                for (ColumnPhase const& c : p.columns)
+                for (Int8ColumnPhase const& c : p.columns)
                     r.starts.back().push_back(filters.starts(axis.tapClass, c.axis.tapClass, range));
             }
             r.rangeOf.push_back(i);
@@ -148,7 +141,7 @@ private:
     }
 
     // Kernels for every kind of tile in a row of outputs.
-    Result<void> tile(DirectPrepared const& p, Phase const& axis, Tiling& t, int vectors) const
+    Result<void> tile(Int8DirectPrepared const& p, Phase const& axis, Int8Tiling& t, int vectors) const
     {
         t.vectors = vectors;
         int64_t const most = kernels::jit::int8MaxRows(isa_, filters.dots, vectors);
@@ -177,7 +170,8 @@ private:
         return {};
     }
 
-    Int8KernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, std::vector<int> const& kind) const
+    Int8KernelSpec specOf(Int8DirectPrepared const& p, Phase const& axis, int vectors,
+                          std::vector<int> const& kind) const
     {
         int64_t const taps = int64_t(axis.offsets.size()), rowBytes = kernels::jit::int8Row(isa_, vectors);
         Int8KernelSpec s;
@@ -207,7 +201,7 @@ private:
     }
 
     // How much is done with one block of weights: pixels whose inputs take half of L2, or of L1.
-    void divide(DirectPrepared& p) const
+    void divide(Int8DirectPrepared& p) const
     {
         Geometry const& g = p.g;
         int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
@@ -226,14 +220,14 @@ private:
             p.pixelBlocks = std::min(tiles, (wanted + apart * p.blockParts - 1) / (apart * p.blockParts));
     }
 
-    void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& rows, size_t columnPhase, int64_t group,
-                  int64_t block, int64_t pixelBlock) const
+    void runBlock(Int8DirectPrepared const& p, RunArgs& args, Int8RowPhase const& rows, size_t columnPhase,
+                  int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
-        ColumnPhase const& columns = p.columns[columnPhase];
+        Int8ColumnPhase const& columns = p.columns[columnPhase];
         int64_t const first = filters.blocks.begin(block) * filters.width,
                       blockLanes = filters.blocks.size(block) * filters.width;
-        Tiling const& t = columns.tilings[filters.blocks.size(block) == columns.tilings[0].vectors ? 0 : 1];
+        Int8Tiling const& t = columns.tilings[filters.blocks.size(block) == columns.tilings[0].vectors ? 0 : 1];
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x = reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(group * filters.groupC);
         int64_t const rowBytes = g.in[2] * p.xPixel, imageBytes = g.in[1] * rowBytes;
@@ -349,7 +343,7 @@ Result<std::unique_ptr<Kernel>> Int8DirectTactic::loadShared(Problem const& p, C
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    auto kernel = std::make_unique<DirectConvolution>(p, isa_, config);
+    auto kernel = std::make_unique<Int8DirectConvolution>(p, isa_, config);
     TW_TRY(kernel->filters.pack(p.inputs[1].dims, *p.inputs[1].constant, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

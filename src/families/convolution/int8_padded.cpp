@@ -23,17 +23,15 @@ using kernels::jit::Int8Kernel;
 using kernels::jit::Int8KernelSpec;
 using kernels::jit::Isa;
 
-constexpr int64_t kMaxPointers = 2048; // they lie on the stack
-constexpr int64_t kStepsAtOnce = 8;    // of emitted code
-constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
-constexpr int64_t kFewChannels = 16;   // that linear images have
+constexpr int64_t kQuadsAtOnce = 8;  // of emitted code
+constexpr int64_t kFewChannels = 16; // that linear images have
 
 // How the sum for one output runs through the image.
-struct Sum
+struct Int8Sum
 {
     bool joined = false; // the elements of a filter row are one run
     int64_t pointers = 0, run = 0, quads = 0;
-    explicit Sum(Geometry const& g)
+    explicit Int8Sum(Geometry const& g)
         : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
           pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])),
           run(g.c / g.groups * (joined ? g.window[2] : 1)), quads((run + 3) / 4)
@@ -67,11 +65,11 @@ int64_t extentRead(Geometry const& g, int axis)
     return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
 }
 
-struct PaddedPrepared final : Prepared
+struct Int8PaddedPrepared final : Prepared
 {
     Spread spread;
     Geometry g;
-    Sum sum;
+    Int8Sum sum;
     bool copies = false;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
     int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in bytes
@@ -79,13 +77,13 @@ struct PaddedPrepared final : Prepared
     int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
     Int8Kernel kernels[2][2];                          // [one row more][the last block of a group]
 
-    explicit PaddedPrepared(Spread const& s) : spread(s), g(s.g), sum(s.g) {}
+    explicit Int8PaddedPrepared(Spread const& s) : spread(s), g(s.g), sum(s.g) {}
 };
 
-class PaddedConvolution final : public Kernel
+class Int8PaddedConvolution final : public Kernel
 {
 public:
-    PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
+    Int8PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
         : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
           threads_(std::max(problem.threads, 1)), width_(kernels::jit::vectorWidth(isa)),
           groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
@@ -101,7 +99,7 @@ public:
         Geometry const g = Spread(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
         Extents const& dims = p.inputs[1].dims;
         Recipe recipe{"filters of padded images of i8",
-                      {width_, most_, groups_, Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
+                      {width_, most_, groups_, Int8Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const bytes = packedBytes(g);
@@ -128,7 +126,7 @@ public:
                                                     std::span<TensorRef const> out) const override
     {
         TensorRef const &x = in[0], &y = out[0];
-        auto p = std::make_shared<PaddedPrepared>(Spread(node_, x.dims, in[1].dims, y.dims));
+        auto p = std::make_shared<Int8PaddedPrepared>(Spread(node_, x.dims, in[1].dims, y.dims));
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         Geometry const& g = p->g;
@@ -159,7 +157,7 @@ public:
 
     Result<void> run(RunArgs& args) const override
     {
-        auto const& p = *static_cast<PaddedPrepared const*>(args.prepared);
+        auto const& p = *static_cast<Int8PaddedPrepared const*>(args.prepared);
         if (p.tiles == 0)
             return {};
         Geometry const& g = p.g;
@@ -201,7 +199,7 @@ private:
             bytes *= std::max<int64_t>(extentRead(g, i), 0);
         return roundUp(bytes + 4, kCacheLine);
     }
-    int64_t blockDepth(Geometry const& g) const { return Sum(g).pointers * Sum(g).quads * 4; }
+    int64_t blockDepth(Geometry const& g) const { return Int8Sum(g).pointers * Int8Sum(g).quads * 4; }
     int64_t lanesOfAll() const { return groups_ * vectors_ * width_; }
     // Filters, then the start of each sum.
     int64_t packedBytes(Geometry const& g) const { return lanesOfAll() * (blockDepth(g) + 4); }
@@ -214,7 +212,7 @@ private:
     // w [K, C, window] (transposed: [C, K, window]) to [group][block][pointer][quad][lanes of the block][4], zero after the group's last channel.
     void packBlock(Geometry const& g, int8_t const* w, int64_t group, int64_t block, int8_t* packed) const
     {
-        Sum const sum(g);
+        Int8Sum const sum(g);
         int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
         int64_t const exist = std::min(lanes, groupK_ - first), at = group * vectors_ * width_ + first;
         int64_t const window = g.window[0] * g.window[1] * g.window[2];
@@ -238,7 +236,7 @@ private:
         kernels::jit::int8Start(dots_, begin, sum.pointers * sum.quads, lanes, start);
     }
 
-    Result<void> emit(PaddedPrepared& p) const
+    Result<void> emit(Int8PaddedPrepared& p) const
     {
         int64_t const most = kernels::jit::int8MaxRows(isa_, dots_, int(most_));
         p.tiles = (p.g.out[2] + most - 1) / most;
@@ -256,7 +254,7 @@ private:
             }
         return {};
     }
-    static int64_t stepsAtOnce(Sum const& sum) { return std::min(kStepsAtOnce, sum.quads); }
+    static int64_t stepsAtOnce(Int8Sum const& sum) { return std::min(kQuadsAtOnce, sum.quads); }
 
     // to[i][c] = from[c][i] for i < count; planes are `plane` bytes apart.
     static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, int8_t* to)
@@ -275,7 +273,7 @@ private:
     }
 
     // Row `i` of the copies of all images: a row of the image with zeros round it, and between its elements.
-    static void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, int8_t* copy)
+    static void copyRow(Int8PaddedPrepared const& p, TensorRef const& x, int64_t i, int8_t* copy)
     {
         Geometry const& g = p.g;
         int64_t const *in = p.spread.in, *apart = p.spread.spread;
@@ -314,8 +312,8 @@ private:
     }
 
     // Tiles [tile, end) of all images' output rows, for the channels of one block.
-    void runBlock(PaddedPrepared const& p, RunArgs& args, int8_t const* x, int8_t const* w, int64_t block, int64_t tile,
-                  int64_t end) const
+    void runBlock(Int8PaddedPrepared const& p, RunArgs& args, int8_t const* x, int8_t const* w, int64_t block,
+                  int64_t tile, int64_t end) const
     {
         Geometry const& g = p.g;
         int64_t const group = block / blocks_, inGroup = block % blocks_, lanes = lanesOf(inGroup);
@@ -367,7 +365,7 @@ Support Int8PaddedTactic::supports(Problem const& p) const
     if (Support s = supportsInt8Convolution(p, isa_, 3, Weights::kAny); !s.ok)
         return s;
     Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
-    if (Sum(g).pointers > kMaxPointers)
+    if (Int8Sum(g).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
     // The copy of an image that is mostly padding.
     constexpr double kMostBytes = double(1 << 30);
@@ -413,7 +411,7 @@ double Int8PaddedTactic::estimate(Problem const& p, Config const& config) const
     // A product a cycle at 3 GHz, a pointer to write for each part of a sum, 30 ns a call and its epilogue, and the
     // copy at 10 bytes a nanosecond.
     double const perStep = std::max(rows * groupVectors / blocks, 4.);
-    Sum const sum(g);
+    Int8Sum const sum(g);
     double copied = double(g.batch) * double(g.c);
     for (int i = 0; i < 3; ++i)
         copied *= double(extentRead(g, i));
@@ -426,7 +424,7 @@ Result<std::unique_ptr<Kernel>> Int8PaddedTactic::loadShared(Problem const& p, C
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
-    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, config);
+    auto kernel = std::make_unique<Int8PaddedConvolution>(p, isa_, config);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

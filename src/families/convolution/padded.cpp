@@ -28,9 +28,7 @@ using kernels::jit::GemmKernel;
 using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
 
-constexpr int64_t kMaxPointers = 2048; // they lie on the stack
-constexpr int64_t kStepsAtOnce = 8;    // of emitted code
-constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+constexpr int64_t kStepsAtOnce = 8; // of emitted code
 constexpr int64_t kLeastTileChannels = 16;
 
 // How the sum for one output runs through the image, in elements: pairs, where factors are, in whole tiles.

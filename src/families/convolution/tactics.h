@@ -15,6 +15,9 @@
 
 namespace tw::ops {
 
+constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+constexpr int64_t kMaxPointers = 2048; // that padded tactics keep on the stack
+
 // What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, weights and
 // bias that are constants (or, with kAny, need not be), sizes that offsets of 32 bits reach.
 enum class Weights

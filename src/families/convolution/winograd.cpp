@@ -105,7 +105,7 @@ double WinogradTactic::estimate(Problem const& p, Config const& config) const
 
 namespace {
 
-bool isKnown(Config const& config)
+bool isWinogradConfig(Config const& config)
 {
     return config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
            config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
@@ -129,7 +129,7 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::loadShared(Problem const& p, Con
 std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
 {
     // What is made of them at load is all that others read.
-    if (!isKnown(config) || (config[1] & kInPlace) == 0 || p.inputs[1].dims.rank != 4)
+    if (!isWinogradConfig(config) || (config[1] & kInPlace) == 0 || p.inputs[1].dims.rank != 4)
         return std::nullopt;
     return winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
 }
@@ -143,7 +143,7 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Con
 Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
                                                      PackedConstants* packed) const
 {
-    if (!isKnown(config))
+    if (!isWinogradConfig(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
                                std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
                                "}");

@@ -13,10 +13,6 @@ namespace tw::ops {
 
 constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
 
-inline int64_t divideUp(int64_t n, int64_t by)
-{
-    return (n + by - 1) / by;
-}
 // Floats from row to row: whole lines, and not a multiple of 1 KiB, since those compete for few sets of the cache.
 inline int64_t rowStride(int64_t columns)
 {

@@ -12,7 +12,7 @@ namespace tw::ops {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kSliceThreads = 256;
 
 // [low, high) of i in [0, n) for which start + i * step lies in [0, size).
 struct Inside
@@ -83,7 +83,7 @@ Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, Te
         p.stride[to] = w.xSteps[d];
     }
     p.count = uint64_t(w.y.volume());
-    return launch(kernel, blocksFor(w.y.volume(), kThreads), kThreads, p);
+    return launch(kernel, blocksFor(w.y.volume(), kSliceThreads), kSliceThreads, p);
 }
 
 // The box that y is, and the element of x that its x is.

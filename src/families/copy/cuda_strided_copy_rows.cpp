@@ -12,10 +12,8 @@ namespace tw::ops {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kVec16Bytes = 4, kPackBytes = 16, kSectorBytes = 32, kLineBytes = 128;
-constexpr int64_t kLeastRow = 32, kMostRow = 1 << 10; // bytes
-constexpr int64_t kTileBytes = 26 << 10;              // about
+constexpr int64_t kLeastRowBytes = 32, kMostRowBytes = 1 << 10;
+constexpr int64_t kTileBytes = 26 << 10; // about
 
 // The dimension whose rows lie side by side in x; -1: there is none.
 int sideOf(Box const& box)
@@ -40,8 +38,8 @@ bool areRowTiles(Box const& box)
     int const last = box.dims.rank - 1;
     int64_t const row = box.dims[last] * box.elementBytes;
     constexpr int64_t kLimit = int64_t(1) << 24;
-    return last >= 2 && box.low.rank == 0 && box.from[last] == 1 && box.to[last] == 1 && row >= kLeastRow &&
-           row <= kMostRow && box.to[last - 1] == box.dims[last] && box.from[last - 1] > 0 && sideOf(box) >= 0 &&
+    return last >= 2 && box.low.rank == 0 && box.from[last] == 1 && box.to[last] == 1 && row >= kLeastRowBytes &&
+           row <= kMostRowBytes && box.to[last - 1] == box.dims[last] && box.from[last - 1] > 0 && sideOf(box) >= 0 &&
            std::max(box.dims[last - 1], box.dims[sideOf(box)]) < kLimit;
 }
 
@@ -88,13 +86,13 @@ Result<void> copyRowTiles(CudaLaunch const& launch, int kernel, Box const& box)
     p.tilesA = cuda::divBy(cuda::ceilDiv(p.a, tileA));
     p.tilesB = cuda::divBy(cuda::ceilDiv(p.b, tileB));
     p.packs = cuda::divBy(held / pack);
-    p.words = cuda::divBy(cuda::ceilDiv(tileA * row + kLineBytes - size, kVec16Bytes));
+    p.words = cuda::divBy(cuda::ceilDiv(tileA * row + kLineBytes - size, kWordBytes));
     // Rows of b that begin at the same place of a sector; enough of them for all threads.
     int64_t const alike = kSectorBytes / std::gcd(kSectorBytes, p.bStep * size),
-                  least = cuda::ceilDiv(kThreads, int64_t(p.words.d));
+                  least = cuda::ceilDiv(kTileThreads, int64_t(p.words.d));
     p.step = int32_t(std::min(roundUp(least, alike), tileB));
     int64_t const bytes = held * size * (p.isOne ? 1 : tileA);
-    return launch(kernel, int64_t(p.tilesA.d * p.tilesB.d) * dims.volume(), kThreads, p, bytes);
+    return launch(kernel, int64_t(p.tilesA.d * p.tilesB.d) * dims.volume(), kTileThreads, p, bytes);
 }
 
 } // namespace tw::ops

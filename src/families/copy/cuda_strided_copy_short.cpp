@@ -12,11 +12,9 @@ namespace tw::ops {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kVec16Bytes = 4, kPackBytes = 16, kSectorBytes = 32;
 constexpr int64_t kWholeThreads = 192; // about
 
-enum Kernel
+enum ShortKernel
 {
     kStretch,
     kEvenRows,
@@ -43,10 +41,10 @@ Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& b
     ShortParams p;
     p.box = box;
     if (box.b <= 4 && place.evenY && place.packsX && box.a % pack == 0 && box.present == box.a) {
-        int64_t const tiles = cuda::ceilDiv(box.a / pack, kThreads);
+        int64_t const tiles = cuda::ceilDiv(box.a / pack, kTileThreads);
         p.tilesA = cuda::divBy(tiles);
-        return launch(first + kToFew + int(box.b) - 2, tiles * place.others, kThreads, p,
-                      kThreads * box.b * kPackBytes);
+        return launch(first + kToFew + int(box.b) - 2, tiles * place.others, kTileThreads, p,
+                      kTileThreads * box.b * kPackBytes);
     }
     p.slack = int32_t(slack);
     p.phases = int32_t(slack ? slack - 1 : 0);
@@ -59,19 +57,20 @@ Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& b
     p.packs = cuda::divBy(tileA / pack);
     p.lanes = cuda::divBy(box.b <= 4 ? box.b : 1);
     int64_t const bytes = roundUp((tileA + slack) * box.b * size, kPackBytes) + kPackBytes;
-    return launch(first + kStretch, int64_t(p.tilesA.d) * place.others, kThreads, p, bytes);
+    return launch(first + kStretch, int64_t(p.tilesA.d) * place.others, kTileThreads, p, bytes);
 }
 
 Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape)
 {
-    int64_t const size = place.elementBytes, side = kVec16Bytes / size, pack = kPackBytes / size;
+    int64_t const size = place.elementBytes, side = kWordBytes / size, pack = kPackBytes / size;
     ShortParams p;
     p.box = box;
     if (box.a <= 4 && place.evenX && place.packsY && box.b % pack == 0) {
-        int64_t const tiles = cuda::ceilDiv(box.b / pack, kThreads);
+        int64_t const tiles = cuda::ceilDiv(box.b / pack, kTileThreads);
         p.tilesB = cuda::divBy(tiles);
-        return launch(first + kFew + int(box.a) - 2, tiles * place.others, kThreads, p, kThreads * box.a * kPackBytes);
+        return launch(first + kFew + int(box.a) - 2, tiles * place.others, kTileThreads, p,
+                      kTileThreads * box.a * kPackBytes);
     }
     if (place.evenX) {
         int64_t const line = 8 * pack, most = std::max(shape.bytes / size / box.a / line, int64_t(1)) * line;
@@ -79,11 +78,11 @@ Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& b
         int64_t const tiles = cuda::ceilDiv(box.b, most);
         p.tilesB = cuda::divBy(tiles);
         p.lanes = cuda::divBy(cuda::ceilDiv(p.tileB, line));
-        return launch(first + kEvenRows, tiles * place.others, kThreads, p,
+        return launch(first + kEvenRows, tiles * place.others, kTileThreads, p,
                       roundUp(p.tileB * box.a * size, kPackBytes) + 9 * kPackBytes);
     }
     int64_t const spare = place.wordsX ? 0 : side - 1,
-                  words = std::max(shape.bytes / kVec16Bytes / box.a / 32, int64_t(1)) * 32,
+                  words = std::max(shape.bytes / kWordBytes / box.a / 32, int64_t(1)) * 32,
                   tileB = std::min(words * side - spare, box.b), held = cuda::ceilDiv(tileB + spare, side);
     p.tileB = int32_t(tileB);
     p.pitch = int32_t(held | 1);
@@ -97,7 +96,7 @@ Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& b
                   threads = roundUp(std::max<int64_t>(groups * box.a, 128), 32);
     p.groups = cuda::divBy(groups);
     p.parts = int32_t(std::max<int64_t>(threads / 32 / box.a, 1));
-    return launch(first + kRows, tilesB * place.others, int(threads), p, box.a * p.pitch * kVec16Bytes);
+    return launch(first + kRows, tilesB * place.others, int(threads), p, box.a * p.pitch * kWordBytes);
 }
 
 } // namespace tw::ops

@@ -13,8 +13,6 @@ namespace tw::ops {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kPackBytes = 16, kLineBytes = 128;
 constexpr int64_t kShortBytes = 256; // rows up to this are taken whole
 constexpr int64_t kMostShared = 72 << 10;
 constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow one another
@@ -121,7 +119,7 @@ Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int 
     p.yPacks = cuda::divBy((tileA + pack - 1) / pack);
     int64_t const groups = (tileA + pack - 1) / pack,
                   elements = groups * (pack * p.pitch + p.skew); // whole packs of rows
-    return launch(first, tilesA * tilesB * place.others, kThreads, p, elements * box.elementBytes);
+    return launch(first, tilesA * tilesB * place.others, kTileThreads, p, elements * box.elementBytes);
 }
 
 } // namespace tw::ops

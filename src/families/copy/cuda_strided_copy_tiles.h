@@ -7,6 +7,10 @@
 
 namespace tw::ops {
 
+constexpr int kTileThreads = 256;
+// Of words, packs, the sectors of a line and the lines of memory.
+constexpr int64_t kWordBytes = 4, kPackBytes = 16, kSectorBytes = 32, kLineBytes = 128;
+
 // What the host chooses kernels by.
 struct TileFacts
 {

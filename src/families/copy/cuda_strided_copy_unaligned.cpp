@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/round.h"
 #include "families/copy/cuda_strided_copy_unaligned_params.h"
 #include "kernels/cuda/common/generate.h"
 
@@ -10,8 +11,7 @@ namespace tw::ops {
 
 namespace {
 
-constexpr int64_t kPackBytes = 16, kSectorBytes = 32;
-constexpr int64_t kMostThreads = 384, kMostShared = 68 << 10;
+constexpr int64_t kMostThreads = 384, kMostUnalignedShared = 68 << 10;
 
 // How rows are read and how wide they are in shared memory.
 struct Reading
@@ -24,11 +24,6 @@ Reading readingOf(int64_t elementBytes, TileShape const& shape)
     if (shape.rowBytes)
         r.rowBytes = shape.rowBytes;
     return r;
-}
-
-int64_t roundUp(int64_t a, int64_t b)
-{
-    return cuda::ceilDiv(a, b) * b;
 }
 
 } // namespace
@@ -56,7 +51,7 @@ Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& 
     // About as many rows as make a run, split evenly; half as many again are possible.
     int64_t const grain = std::max(2 * pack, 32 / sector * pack), // whole warps
         rows = std::min({shape.runBytes / size, kMostThreads / sector * pack * 2 / 3,
-                         (kMostShared / reading.rowBytes - slack - grain) * 2 / 3}),
+                         (kMostUnalignedShared / reading.rowBytes - slack - grain) * 2 / 3}),
                   all = box.a + (slack ? slack - 1 : 0), tilesA = std::max<int64_t>((all + rows / 2) / rows, 1),
                   tileA = roundUp(cuda::ceilDiv(all, tilesA), grain);
     bool const even = place.evenX && !p.wraps;

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of casts.h, written once with the compiler's vector types and compiled into each instruction set's
 // namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
 #include "kernels/cpu/casts.h"
+#include "kernels/cpu/float_vectors.h"
 
 namespace tw::TW_ISA {
 
 namespace {
 
-constexpr int64_t kLanes = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
-using I [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
 using H [[gnu::vector_size(TW_FLOATS * 2)]] = uint16_t;
 using B [[gnu::vector_size(TW_FLOATS)]] = uint8_t;
 using SignedB [[gnu::vector_size(TW_FLOATS)]] = int8_t;
@@ -74,7 +70,7 @@ void row(From const* x, To* y, int64_t n)
     int64_t i = 0;
     X in;
     Y out;
-    for (; i + kLanes <= n; i += kLanes) {
+    for (; i + kFloats <= n; i += kFloats) {
         __builtin_memcpy(&in, x + i, sizeof in);
         convert(in, out);
         __builtin_memcpy(y + i, &out, sizeof out);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of channels_last.h, written once with the compiler's vector types and compiled into each instruction
 // set's namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
 #include "kernels/cpu/channels_last.h"
+#include "kernels/cpu/float_vectors.h"
 
 namespace tw::TW_ISA {
 
@@ -12,25 +11,13 @@ namespace {
 using kernels::MixPixels;
 using kernels::PoolRow;
 
-constexpr int64_t kFloats = TW_FLOATS;
-constexpr int64_t kLine = 16; // floats of a cache line
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
+constexpr int64_t kLineFloats = 16; // of a cache line
 
 inline int64_t rounded(int64_t channels)
 {
-    return (channels + kLine - 1) / kLine * kLine;
+    return (channels + kLineFloats - 1) / kLineFloats * kLineFloats;
 }
-inline V load(float const* p)
-{
-    V v;
-    __builtin_memcpy(&v, p, sizeof(V));
-    return v;
-}
-inline void store(float* p, V v)
-{
-    __builtin_memcpy(p, &v, sizeof(V));
-}
-inline V spread(float v)
+inline V vectorOf(float v)
 {
     return V{} + v;
 }
@@ -103,7 +90,7 @@ void fill(float value, float* y, int64_t yStep, int64_t channels, int64_t pixels
     int64_t const n = rounded(channels);
     for (int64_t p = 0; p < pixels; ++p, y += yStep)
         for (int64_t c = 0; c < n; c += kFloats)
-            store(y + c, spread(value));
+            store(y + c, vectorOf(value));
 }
 
 // kVectors vectors of channels of one output pixel; NaN wins over every number.
@@ -112,7 +99,7 @@ void poolMax(PoolRow const& r, float const* x, int64_t taps, float* y)
 {
     V acc[kVectors];
     for (V& a : acc)
-        a = spread(-__builtin_inff());
+        a = vectorOf(-__builtin_inff());
     for (int64_t i0 = 0; i0 < r.rows0; ++i0)
         for (int64_t i1 = 0; i1 < r.rows1; ++i1) {
             float const* at = x + i0 * r.step0 + i1 * r.step1;
@@ -142,7 +129,7 @@ void poolSum(PoolRow const& r, float const* x, int64_t taps, float scale, float*
                 acc[i] += row[i];
         }
     for (int i = 0; i < kVectors; ++i)
-        store(y + i * kFloats, acc[i] * spread(scale));
+        store(y + i * kFloats, acc[i] * vectorOf(scale));
 }
 
 void poolRow(PoolRow const& r)
@@ -195,7 +182,7 @@ void sumBlock(float const* x, int64_t step, int64_t pixels, float scale, float* 
         }
     }
     for (int i = 0; i < kVectors; ++i)
-        store(y + i * kFloats, total[i] * spread(scale));
+        store(y + i * kFloats, total[i] * vectorOf(scale));
 }
 
 void sum(float const* x, int64_t step, int64_t channels, int64_t pixels, float scale, float* y)
@@ -212,9 +199,9 @@ void mix(MixPixels const& m)
 {
     int64_t const n = rounded(m.channels);
     for (int64_t c = 0; c < n; c += kFloats) {
-        V acc = load(m.x[0] + c) * spread(m.weight[0]);
+        V acc = load(m.x[0] + c) * vectorOf(m.weight[0]);
         for (int t = 1; t < m.taps; ++t)
-            acc += load(m.x[t] + c) * spread(m.weight[t]);
+            acc += load(m.x[t] + c) * vectorOf(m.weight[t]);
         store(m.y + c, acc);
     }
 }

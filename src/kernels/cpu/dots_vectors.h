@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The function of dots.h, written once with the compiler's vector types. For the ISA files alone, which define TW_ISA
 // (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
 #include "kernels/cpu/dots.h"
+#include "kernels/cpu/float_vectors.h"
 
 namespace tw::TW_ISA {
 
 namespace {
 
 using kernels::Dots;
-
-constexpr int64_t kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
-
-inline V load(float const* p)
-{
-    V v;
-    __builtin_memcpy(&v, p, sizeof(V));
-    return v;
-}
 
 inline __m256 folded(V v)
 {

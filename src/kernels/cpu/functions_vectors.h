@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kDoubles = TW_DOUBLES;
 using D [[gnu::vector_size(TW_DOUBLES * 8)]] = double;
-using I [[gnu::vector_size(TW_DOUBLES * 8)]] = long long;
+using L [[gnu::vector_size(TW_DOUBLES * 8)]] = long long;
 using F [[gnu::vector_size(TW_DOUBLES * 4), gnu::aligned(4), gnu::may_alias]] = float;
 
 constexpr double kPi = 3.14159265358979324, kHalfPi = kPi / 2, kLn2 = 0.693147180559945309;
@@ -33,12 +33,12 @@ inline D root(D x)
 }
 inline D magnitude(D x)
 {
-    return D(I(x) & 0x7fffffffffffffffll);
+    return D(L(x) & 0x7fffffffffffffffll);
 }
 // `a` (>= 0) with the sign of x.
 inline D withSign(D a, D x)
 {
-    return D(I(a) | (I(x) & (-0x7fffffffffffffffll - 1)));
+    return D(L(a) | (L(x) & (-0x7fffffffffffffffll - 1)));
 }
 // Lowest coefficient first.
 template <int kTerms>
@@ -60,19 +60,19 @@ constexpr double kCos[] = {1, -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 362
 
 struct Angle
 {
-    I n;
+    L n;
     D sin, cos; // of r
 };
 inline Angle reduced(D x)
 {
     D const shifted = x * (1 / kHalfPi) + kWhole, n = shifted - kWhole;
     D const r = (x - n * kHalfPiHigh) - n * kHalfPiLow, z = r * r;
-    return Angle{I(shifted), r * polynomial(z, kSin), polynomial(z, kCos)};
+    return Angle{L(shifted), r * polynomial(z, kSin), polynomial(z, kCos)};
 }
-inline D ofQuarter(Angle const& a, I quarter)
+inline D ofQuarter(Angle const& a, L quarter)
 {
     D const v = (quarter & 1) != 0 ? a.cos : a.sin;
-    return D(I(v) ^ ((quarter & 2) << 62));
+    return D(L(v) ^ ((quarter & 2) << 62));
 }
 
 struct Sin
@@ -112,7 +112,7 @@ constexpr double kMostExp = 700; // far beyond float, its result and the inverse
 inline D exponential(D x) // |x| <= kMostExp
 {
     D const shifted = x * (1 / kLn2) + kWhole, n = shifted - kWhole;
-    return polynomial(x - n * kLn2, kExp) * D((I(shifted) + 1023) << 52);
+    return polynomial(x - n * kLn2, kExp) * D((L(shifted) + 1023) << 52);
 }
 
 constexpr double kSinh[] = {1, 1. / 6, 1. / 120, 1. / 5040}; // of x^2, |x| <= 1/8: 2e-13
@@ -144,10 +144,10 @@ constexpr double kLog[] = {2, 2. / 3, 2. / 5, 2. / 7, 2. / 9, 2. / 11, 2. / 13};
 inline D logarithm(D x) // a positive, normal number
 {
     constexpr long long kThreeQuarters = 0x3fe8000000000000ll;
-    I const e = (I(x) - kThreeQuarters) & -0x10000000000000ll; // in the place of the exponent
-    D const m = D(I(x) - e), s = (m - 1) / (m + 1);
+    L const e = (L(x) - kThreeQuarters) & -0x10000000000000ll; // in the place of the exponent
+    D const m = D(L(x) - e), s = (m - 1) / (m + 1);
     // The exponent as a number: its bits below those of kWhole. The sign comes along by the sum.
-    D const n = D(I(spread(kWhole)) + ((e >> 52))) - kWhole;
+    D const n = D(L(spread(kWhole)) + ((e >> 52))) - kWhole;
     return n * kLn2 + s * polynomial(s * s, kLog);
 }
 
@@ -240,7 +240,7 @@ inline bool vector(float const* x, float* y)
     D const v = __builtin_convertvector(*reinterpret_cast<F const*>(x), D);
     *reinterpret_cast<F*>(y) = __builtin_convertvector(Function::of(v), F);
     if constexpr (Function::kMost < kInf) {
-        I const large = magnitude(v) > Function::kMost;
+        L const large = magnitude(v) > Function::kMost;
 #if TW_DOUBLES == 8
         return _mm512_movepi64_mask(__m512i(large)) == 0;
 #else

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/copy_matrix.h"
 
@@ -11,22 +12,12 @@ namespace tw::kernels {
 
 namespace {
 
-constexpr int64_t kLine = 16; // floats of a cache line
-
-int64_t divideUp(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-int64_t roundUp(int64_t a, int64_t b)
-{
-    return divideUp(a, b) * b;
-}
+constexpr int64_t kLineFloats = 16; // of a cache line
 
 // An odd number of cache lines, so that neighbouring rows fall into different sets.
 int64_t packedStride(int64_t k)
 {
-    return (divideUp(k, kLine) | 1) * kLine;
+    return (divideUp(k, kLineFloats) | 1) * kLineFloats;
 }
 
 int halvesOf(GemmJitOptions const& o)
@@ -65,7 +56,8 @@ constexpr int64_t kRowsPerBlock = 112;
 int64_t longestBlock(GemmJitOptions const& o)
 {
     int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
-    return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLine * kLine, kLine);
+    return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLineFloats * kLineFloats,
+                             kLineFloats);
 }
 
 int64_t aBytes(GemmJitOptions const& o)
@@ -175,7 +167,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     // One tile of rows uses each number of b once: nothing to keep in a cache.
     bool const once = g.tiles_ == 1 && !g.options_.packA && options.b != GemmJitOptions::kPacked;
     g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
-    g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLine);
+    g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLineFloats);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
 
     int64_t const rows = g.height_ + (g.tallTiles_ > 0);
@@ -205,8 +197,9 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
 
     // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
     if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ = divideUp(
-            g.unroll_ * g.step_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLine, g.tilesPerBlock_);
+        g.nextLines_ =
+            divideUp(g.unroll_ * g.step_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLineFloats,
+                     g.tilesPerBlock_);
 
     for (int tall = 0; tall < 2; ++tall) {
         if (tall && g.tallTiles_ == 0)
@@ -296,7 +289,8 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
     a += firstRow * shape_.aRow;
     float* const packedA = reinterpret_cast<float*>(scratch);
     int64_t const stride = packedStride(kBlock_);
-    float* const packedB = packedA + (options_.packA ? roundUp((rows + rowsBehind(options_)) * stride, kLine) : 0);
+    float* const packedB =
+        packedA + (options_.packA ? roundUp((rows + rowsBehind(options_)) * stride, kLineFloats) : 0);
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
         int64_t const j = panel * panel_;

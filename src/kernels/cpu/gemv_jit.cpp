@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/round.h"
 #include "kernels/cpu/casts.h"
 #include "kernels/cpu/dots.h"
 
@@ -17,11 +18,6 @@ constexpr int64_t kPartsPerThread = 4;
 // Rows of b that are not packed are read side by side, panel by panel, so that each is a stream (0.7 to 0.95 of the
 // time of whole panels; 8 or 32 rows gain less; Zen 4).
 constexpr int64_t kRowsAtOnce = 16;
-
-int64_t divideUp(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 // Rows of a that are not contiguous (several rows of a transposed matrix) are rare where columns of b are.
 void oneByOne(Dots const& d, int64_t aColumn)

@@ -10,18 +10,13 @@ namespace tw::kernels {
 
 namespace {
 
-constexpr int64_t kLine = 64; // bytes
-constexpr int kUnroll = 4;    // steps of the loop's body, of four k each
-
-int64_t divideUp(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+constexpr int64_t kLineBytes = 64; // of a cache line
+constexpr int kUnroll = 4;         // steps of the loop's body, of four k each
 
 // An odd number of cache lines, so that neighbouring rows fall into different sets.
-int64_t packedStride(int64_t k)
+int64_t packedStrideBytes(int64_t k)
 {
-    return (divideUp(k, kLine) | 1) * kLine;
+    return (divideUp(k, kLineBytes) | 1) * kLineBytes;
 }
 
 int64_t widthOf(Int8GemmOptions const& o)
@@ -64,9 +59,10 @@ int64_t Int8Gemm::workspaceBytes(Int8GemmOptions const& o, int64_t m, int64_t n,
     int64_t bytes = 0;
     int64_t const tile = jit::int8MaxRows(o.isa, o.dots, 1); // no tile is taller
     if (o.packA)
-        bytes += std::min(m * packedStride(k), std::max(aBytes(o) / kLine * kLine, tile * packedStride(k)));
+        bytes += std::min(m * packedStrideBytes(k),
+                          std::max(aBytes(o) / kLineBytes * kLineBytes, tile * packedStrideBytes(k)));
     if (!o.packedBefore)
-        bytes += roundUp(panelBytes(k, std::min(o.vectors * widthOf(o), roundUp(n, widthOf(o)))), kLine);
+        bytes += roundUp(panelBytes(k, std::min(o.vectors * widthOf(o), roundUp(n, widthOf(o)))), kLineBytes);
     return bytes * o.threads;
 }
 
@@ -88,7 +84,7 @@ Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const&
     g.height_ = s.m / g.tiles_;
     g.tallTiles_ = s.m % g.tiles_;
 
-    int64_t const tileBytes = (g.height_ + (g.tallTiles_ > 0)) * packedStride(s.k);
+    int64_t const tileBytes = (g.height_ + (g.tallTiles_ > 0)) * packedStrideBytes(s.k);
     g.tilesPerBlock_ = std::clamp<int64_t>(aBytes(options) / tileBytes, 1, g.tiles_);
     // Parts: enough for every thread and some to even out, each above some microseconds.
     double const operations = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
@@ -110,7 +106,7 @@ Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const&
     }
     // A run of the loop reads kUnroll rows of a packed panel; the tiles of a block share out the next one.
     if (options.packedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ = divideUp(kUnroll * 4 * std::min(g.panel_, roundUp(s.n, width)) / kLine, g.tilesPerBlock_);
+        g.nextLines_ = divideUp(kUnroll * 4 * std::min(g.panel_, roundUp(s.n, width)) / kLineBytes, g.tilesPerBlock_);
 
     for (int tall = 0; tall < 2; ++tall)
         for (int tail = 0; tail < 2; ++tail) {
@@ -171,7 +167,7 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
     auto* const packedA = reinterpret_cast<int8_t*>(scratch);
     auto* packedB = packedA;
     if (options_.packA) {
-        args.ldaBytes = packedStride(k);
+        args.ldaBytes = packedStrideBytes(k);
         avx2::packInt8Rows(offset, a, rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
         a = packedA;
         packedB += rows * args.ldaBytes;
@@ -198,7 +194,7 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
         args.output.bias = output.bias ? output.bias + j : nullptr;
         // The tiles of this panel bring the next one into L2, a share each.
         int8_t const* next = panelAt(panel + 1 < lastPanel ? panel + 1 : firstPanel);
-        for (int64_t tile = firstTile; tile < lastTile; ++tile, next += nextLines_ * args.bodyCount * kLine) {
+        for (int64_t tile = firstTile; tile < lastTile; ++tile, next += nextLines_ * args.bodyCount * kLineBytes) {
             int64_t const row = rowOf(tile), at = (product * m + row) * n + j;
             void const* const pointer = a + (row - firstRow) * args.ldaBytes;
             args.a = &pointer;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of int8_pixels.h, written once with the compiler's vector types and compiled into each instruction set's
 // namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
+#include "kernels/cpu/float_vectors.h"
 #include "kernels/cpu/int8_pixels.h"
 
 namespace tw::TW_ISA {
@@ -11,12 +10,10 @@ namespace {
 
 using PoolRow8 = kernels::PoolRowOf<int8_t>;
 
-constexpr int64_t kLine = 64;             // bytes of a cache line
+constexpr int64_t kLineBytes = 64;        // of a cache line
 constexpr int64_t kBytes = TW_FLOATS * 4; // of a vector
-using B [[gnu::vector_size(TW_FLOATS * 4)]] = int8_t;
+using Bytes [[gnu::vector_size(TW_FLOATS * 4)]] = int8_t;
 using Quarter [[gnu::vector_size(TW_FLOATS)]] = int8_t; // as many as floats
-using I [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 
 inline I wide(int8_t const* p)
 {
@@ -38,16 +35,16 @@ inline I nearest(V v)
 // One cache line of channels of one output pixel.
 void poolMax(PoolRow8 const& r, int8_t const* x, int64_t taps, int8_t* y)
 {
-    constexpr int kVectors = int(kLine / kBytes);
-    B acc[kVectors];
-    for (B& a : acc)
-        a = B{} + int8_t(-128);
+    constexpr int kVectors = int(kLineBytes / kBytes);
+    Bytes acc[kVectors];
+    for (Bytes& a : acc)
+        a = Bytes{} + int8_t(-128);
     for (int64_t i0 = 0; i0 < r.rows0; ++i0)
         for (int64_t i1 = 0; i1 < r.rows1; ++i1) {
             int8_t const* at = x + i0 * r.step0 + i1 * r.step1;
             for (int64_t t = 0; t < taps; ++t, at += r.step)
                 for (int i = 0; i < kVectors; ++i) {
-                    B v;
+                    Bytes v;
                     __builtin_memcpy(&v, at + i * kBytes, kBytes);
                     acc[i] = v > acc[i] ? v : acc[i];
                 }
@@ -57,7 +54,7 @@ void poolMax(PoolRow8 const& r, int8_t const* x, int64_t taps, int8_t* y)
 
 void poolAverage(PoolRow8 const& r, int8_t const* x, int64_t taps, float count, int8_t* y)
 {
-    constexpr int kVectors = int(kLine / TW_FLOATS);
+    constexpr int kVectors = int(kLineBytes / TW_FLOATS);
     I acc[kVectors]{};
     for (int64_t i0 = 0; i0 < r.rows0; ++i0)
         for (int64_t i1 = 0; i1 < r.rows1; ++i1) {
@@ -84,7 +81,7 @@ void poolRow(PoolRow8 const& r)
         int8_t* y = r.y + o * r.yStep;
         float const inside = float(r.rows0 * r.rows1 * taps);
         float const count = inside == 0 ? 1 : r.excludePadding ? inside : r.paddedRows * float(padded);
-        for (int64_t c = 0; c < r.channels; c += kLine)
+        for (int64_t c = 0; c < r.channels; c += kLineBytes)
             if (r.average)
                 poolAverage(r, x + c, taps, count, y + c);
             else

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of magnitudes.h, written once with the compiler's vector types and compiled into each instruction set's
 // namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
+#include "kernels/cpu/float_vectors.h"
 #include "kernels/cpu/magnitudes.h"
 
 namespace tw::TW_ISA {
 
 namespace {
-
-constexpr int64_t kLanes = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
-using I [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
 
 inline I magnitudeBits(float const* x)
 {
@@ -24,14 +19,14 @@ uint32_t largest(float const* x, int64_t n)
 {
     I most[4] = {};
     int64_t i = 0;
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes)
+    for (; i + 4 * kFloats <= n; i += 4 * kFloats)
         for (int64_t k = 0; k < 4; ++k) {
-            I const bits = magnitudeBits(x + i + k * kLanes);
+            I const bits = magnitudeBits(x + i + k * kFloats);
             most[k] = bits > most[k] ? bits : most[k];
         }
     int32_t all = 0;
     for (int64_t k = 0; k < 4; ++k)
-        for (int64_t l = 0; l < kLanes; ++l)
+        for (int64_t l = 0; l < kFloats; ++l)
             all = most[k][l] > all ? most[k][l] : all;
     for (; i < n; ++i) {
         int32_t bits;
@@ -60,19 +55,19 @@ void count(float const* x, int64_t n, float binsPerUnit, uint32_t* counts)
 {
     constexpr int64_t kCopies = kernels::kMagnitudeCopies, kCounters = kernels::kMagnitudeCounters;
     I behind;
-    for (int64_t l = 0; l < kLanes; ++l)
+    for (int64_t l = 0; l < kFloats; ++l)
         behind[l] = int32_t(kernels::kMagnitudeBins + l);
-    int32_t places[kLanes];
+    int32_t places[kFloats];
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
+    for (; i + kFloats <= n; i += kFloats) {
         I const v = placesOf(x + i, binsPerUnit, behind);
         __builtin_memcpy(places, &v, sizeof v);
-        for (int64_t l = 0; l < kLanes; ++l)
+        for (int64_t l = 0; l < kFloats; ++l)
             ++counts[l % kCopies * kCounters + places[l]];
     }
     if (i == n)
         return;
-    float rest[kLanes] = {};
+    float rest[kFloats] = {};
     __builtin_memcpy(rest, x + i, size_t(n - i) * sizeof(float));
     I const v = placesOf(rest, binsPerUnit, behind);
     __builtin_memcpy(places, &v, sizeof v);

@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of rows.h, written once with the compiler's vector types and compiled into each instruction set's
 // namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
+#include "kernels/cpu/float_vectors.h"
 #include "kernels/cpu/rows.h"
 
 namespace tw::TW_ISA {
 
 namespace {
 
-constexpr int64_t kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
 using Half [[gnu::vector_size(TW_FLOATS * 2)]] = float;
 using Doubles [[gnu::vector_size(TW_FLOATS * 4)]] = double; // as many as Half has
-
-// Vectors are aligned where they are variables, nowhere else.
-template <class T = V>
-inline T load(float const* p)
-{
-    T v;
-    __builtin_memcpy(&v, p, sizeof(T));
-    return v;
-}
-inline void store(float* p, V v)
-{
-    __builtin_memcpy(p, &v, sizeof(V));
-}
 
 // Maxima and minima as the instruction gives them, which loses NaN of `a`: pairs of vectors are looked at for it.
 #if TW_FLOATS == 16

@@ -11,11 +11,11 @@ namespace tw::ops::gather {
 
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kRingThreads = 1024;
 constexpr int64_t kOwn = 32 << 10;        // columns of y whose indices a block keeps
 constexpr int64_t kRingBytes = 224 << 10; // after it the barriers
 constexpr int64_t kBarriers = 16;         // a row each
-constexpr int64_t kShared = kRingBytes + kBarriers * 8;
+constexpr int64_t kRingShared = kRingBytes + kBarriers * 8;
 constexpr int64_t kLeastRow =
     kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time
 
@@ -24,13 +24,13 @@ class RingKernels final : public CudaKernels
 public:
     explicit RingKernels(Problem const& problem)
         : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
-                               cuda::constant("kThreads", kThreads) + cuda::constant("kOwn", kOwn) +
+                               cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
                                cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
                                cuda::include("ops/gather/gather_ring.cuh"),
                        .names = {"gather_ring"},
                        .isDependent = true,
                        .alignment = 16,
-                       .sharedBytes = kShared})
+                       .sharedBytes = kRingShared})
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -42,7 +42,7 @@ public:
             return {};
         p.chunks = int32_t(chunks);
         p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
-        return launch(0, chunks * p.step, kThreads, p, kShared);
+        return launch(0, chunks * p.step, kRingThreads, p, kRingShared);
     }
 };
 

@@ -8,7 +8,7 @@ namespace tw::ops::gather {
 
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kStagedThreads = 512;
 constexpr int64_t kShared = 96 << 10,
                   kMostShared = 200 << 10; // bytes of a row: two blocks fit a multiprocessor, or one
 constexpr int64_t kLeastTaken = 8; // of so many elements one is taken at least: else reading rows whole is a waste
@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    static int threadsOf(bool isLong) { return isLong ? 2 * kThreads : kThreads; }
+    static int threadsOf(bool isLong) { return isLong ? 2 * kStagedThreads : kStagedThreads; }
 
     int const threads_;
 };

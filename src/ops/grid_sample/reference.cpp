@@ -42,13 +42,13 @@ double cubicWeight(double distance)
 }
 
 // Pixels along one axis, -1 for those outside.
-struct Taps
+struct PointTaps
 {
     int64_t at[4];
     double weight[4];
 };
 
-Taps tapsOf(Attrs const& a, float g, int64_t size)
+PointTaps tapsOf(Attrs const& a, float g, int64_t size)
 {
     float const moved = g + 1;
     float place = a.alignCorners ? moved / 2 * float(size - 1) : (moved * float(size) - 1) / 2;
@@ -56,7 +56,7 @@ Taps tapsOf(Attrs const& a, float g, int64_t size)
     if (!cubic)
         place = inside(a, place, size);
     float const first = nearest ? std::nearbyint(place) : std::floor(place) - (cubic ? 1 : 0);
-    Taps t{};
+    PointTaps t{};
     for (int k = 0; k < a.taps(); ++k) {
         float const pixel = cubic ? inside(a, first + float(k), size) : first + float(k);
         t.at[k] = pixel >= 0 && pixel <= float(size - 1) ? int64_t(pixel) : -1;
@@ -75,7 +75,8 @@ Result<void> reference(RefContext& ctx)
     int64_t const channels = x.dims[1], h = x.dims[2], w = x.dims[3], points = y.dims[2] * y.dims[3];
     for (int64_t i = 0; i < y.count(); ++i) {
         int64_t const plane = i / points, point = plane / channels * points + i % points;
-        Taps const tx = tapsOf(a, float(grid.get(2 * point)), w), ty = tapsOf(a, float(grid.get(2 * point + 1)), h);
+        PointTaps const tx = tapsOf(a, float(grid.get(2 * point)), w),
+                        ty = tapsOf(a, float(grid.get(2 * point + 1)), h);
         double sum = 0;
         for (int r = 0; r < a.taps(); ++r)
             for (int s = 0; s < a.taps(); ++s)

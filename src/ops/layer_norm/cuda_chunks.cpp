@@ -4,18 +4,14 @@
 
 namespace tw::ops::layer_norm {
 
+namespace chunks {
 namespace {
 
 constexpr int kThreads = 256;
 
-int64_t widthOf(Problem const& problem)
-{
-    return 16 / sizeOf(problem.inputs[0].type);
-}
-
 int64_t chunkOf(Problem const& problem, int64_t packs)
 {
-    return kThreads * packs * widthOf(problem);
+    return kThreads * packs * packWidth(problem);
 }
 
 int64_t chunksOf(int64_t n, int64_t chunk)
@@ -55,7 +51,7 @@ class ChunkKernels final : public CudaKernels
 public:
     ChunkKernels(Problem const& problem, int64_t packs)
         : CudaKernels(sourceOf(problem, packs)), attrs_(problem.node->attrsAs<Attrs>()), layout_(layoutOf(problem)),
-          width_(widthOf(problem)), chunk_(chunkOf(problem, packs))
+          width_(packWidth(problem)), chunk_(chunkOf(problem, packs))
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
@@ -67,8 +63,8 @@ public:
 private:
     static CudaSource sourceOf(Problem const& problem, int64_t packs)
     {
-        return {.text = rowConstantsOf(problem, layoutOf(problem), widthOf(problem)) +
-                        cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", widthOf(problem)) +
+        return {.text = rowConstantsOf(problem, layoutOf(problem), packWidth(problem)) +
+                        cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", packWidth(problem)) +
                         cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_chunks.cuh"),
                 .names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"},
                 .wide = isWide(problem),
@@ -101,7 +97,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 }
 
 } // namespace
+} // namespace chunks
 
-constinit CudaTactic const kChunks{"layer_norm_any_chunks_cuda", 2, generate, supports, configs};
+constinit CudaTactic const kChunks{"layer_norm_any_chunks_cuda", 2, chunks::generate, chunks::supports,
+                                   chunks::configs};
 
 } // namespace tw::ops::layer_norm

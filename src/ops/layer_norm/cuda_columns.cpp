@@ -7,6 +7,7 @@
 
 namespace tw::ops::layer_norm {
 
+namespace columns {
 namespace {
 
 constexpr int64_t kLeastLanes = 2, kMostLanes = 32, kMostThreads = 512;
@@ -131,7 +132,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 }
 
 } // namespace
+} // namespace columns
 
-constinit CudaTactic const kColumns{"layer_norm_any_columns_cuda", 1, generate, supports, configs};
+constinit CudaTactic const kColumns{"layer_norm_any_columns_cuda", 1, columns::generate, columns::supports,
+                                    columns::configs};
 
 } // namespace tw::ops::layer_norm

@@ -7,6 +7,7 @@
 
 namespace tw::ops::layer_norm {
 
+namespace pixels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -169,7 +170,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 }
 
 } // namespace
+} // namespace pixels
 
-constinit CudaTactic const kPixels{"layer_norm_any_nhwc_cuda", 1, generate, supports, configs, withPixels};
+constinit CudaTactic const kPixels{
+    "layer_norm_any_nhwc_cuda", 1, pixels::generate, pixels::supports, pixels::configs, withPixels};
 
 } // namespace tw::ops::layer_norm

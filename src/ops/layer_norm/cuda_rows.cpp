@@ -6,16 +6,13 @@
 
 namespace tw::ops::layer_norm {
 
+namespace rows {
 namespace {
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 constexpr int64_t kRowThreads[] = {8, 16, 32, 128, 512};
 constexpr int64_t kShortPacks = 2; // of a thread, where a set has less than a warp
 
-int64_t widthOf(Problem const& problem)
-{
-    return 16 / sizeOf(problem.inputs[0].type);
-}
 int64_t longestRow(Problem const& problem)
 {
     return layoutOf(problem).sizes(problem.inputs[0].maxDims).setSize();
@@ -25,7 +22,7 @@ Support supports(Problem const& problem)
 {
     if (!layoutOf(problem).isRows())
         return Support::no("takes sets that are contiguous");
-    int64_t const most = 512 * kMostPacks * widthOf(problem), n = longestRow(problem);
+    int64_t const most = 512 * kMostPacks * packWidth(problem), n = longestRow(problem);
     if (n > most)
         return Support::no("takes sets of at most " + std::to_string(most) + " elements, this one has " +
                            std::to_string(n));
@@ -37,7 +34,7 @@ Support supports(Problem const& problem)
 std::vector<Config> configs(Problem const& problem)
 {
     constexpr int64_t kBlock = 128;
-    int64_t const width = widthOf(problem), n = longestRow(problem);
+    int64_t const width = packWidth(problem), n = longestRow(problem);
     int64_t const rows = layoutOf(problem).sizes(problem.inputs[0].dims).sets();
     bool const few = problem.cuda && rows <= int64_t(problem.cuda->multiprocessors) * 8;
     std::vector<Config> list;
@@ -60,7 +57,7 @@ class RowKernels final : public CudaKernels
 public:
     RowKernels(Problem const& problem, int64_t row, int64_t threads)
         : CudaKernels(sourceOf(problem, row, threads)), attrs_(problem.node->attrsAs<Attrs>()),
-          layout_(layoutOf(problem)), width_(widthOf(problem)), row_(row), threads_(threads)
+          layout_(layoutOf(problem)), width_(packWidth(problem)), row_(row), threads_(threads)
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -83,7 +80,7 @@ private:
 
 CudaSource RowKernels::sourceOf(Problem const& problem, int64_t row, int64_t threads)
 {
-    int64_t const width = widthOf(problem), n = longestRow(problem),
+    int64_t const width = packWidth(problem), n = longestRow(problem),
                   packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
     bool early = true;
     for (size_t i = 1; i < problem.inputs.size(); ++i)
@@ -106,7 +103,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 }
 
 } // namespace
+} // namespace rows
 
-constinit CudaTactic const kRows{"layer_norm_any_rows_cuda", 5, generate, supports, configs, withPixels};
+constinit CudaTactic const kRows{
+    "layer_norm_any_rows_cuda", 5, rows::generate, rows::supports, rows::configs, withPixels};
 
 } // namespace tw::ops::layer_norm

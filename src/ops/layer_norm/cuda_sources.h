@@ -10,6 +10,11 @@ namespace tw::ops::layer_norm {
 
 extern CudaTactic const kRows, kChunks, kColumns, kPixels;
 
+// Elements of 16 bytes.
+inline int64_t packWidth(Problem const& problem)
+{
+    return 16 / sizeOf(problem.inputs[0].type);
+}
 // The constants before layer_norm.cuh.
 std::string constantsOf(Problem const& problem);
 // Those that row_weights.cuh wants as well.

@@ -270,18 +270,18 @@ private:
     kernels::jit::Isa isa_;
 };
 
-constexpr ColumnsTactic kAvx512{"layer_norm_f32_columns_jit_avx512", kernels::jit::Isa::kAvx512};
-constexpr ColumnsTactic kAvx2{"layer_norm_f32_columns_jit_avx2", kernels::jit::Isa::kAvx2};
+constexpr ColumnsTactic kColumnsAvx512{"layer_norm_f32_columns_jit_avx512", kernels::jit::Isa::kAvx512};
+constexpr ColumnsTactic kColumnsAvx2{"layer_norm_f32_columns_jit_avx2", kernels::jit::Isa::kAvx2};
 
 } // namespace
 
 Tactic const& columnsAvx512()
 {
-    return kAvx512;
+    return kColumnsAvx512;
 }
 Tactic const& columnsAvx2()
 {
-    return kAvx2;
+    return kColumnsAvx2;
 }
 
 } // namespace tw::ops::layer_norm

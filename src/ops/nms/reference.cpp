@@ -9,13 +9,13 @@ namespace tw::ops::nms {
 
 namespace {
 
-struct Box
+struct Rectangle
 {
     float left, low, right, high;
     float area() const { return (right - left) * (high - low); }
 };
 
-Box boxAt(TensorRef const& boxes, int64_t element, BoxFormat format)
+Rectangle boxAt(TensorRef const& boxes, int64_t element, BoxFormat format)
 {
     float v[4];
     for (int i = 0; i < 4; ++i)
@@ -25,7 +25,7 @@ Box boxAt(TensorRef const& boxes, int64_t element, BoxFormat format)
     return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
 }
 
-float overlapOf(Box const& a, Box const& b)
+float overlapOf(Rectangle const& a, Rectangle const& b)
 {
     float const width = std::min(a.right, b.right) - std::max(a.left, b.left);
     float const height = std::min(a.high, b.high) - std::max(a.low, b.low);
@@ -35,7 +35,7 @@ float overlapOf(Box const& a, Box const& b)
     return shared / (a.area() + b.area() - shared);
 }
 
-struct Row
+struct Candidate
 {
     double score;
     int64_t item, kind, box;
@@ -51,29 +51,30 @@ Result<void> reference(RefContext& ctx)
     int64_t const boxClasses = boxes.dims.rank == 4 ? boxes.dims[2] : 1, most = ctx.in(kMost).getInt(0);
     float const overlap = ctx.has(kOverlap) ? float(ctx.in(kOverlap).get(0)) : 0;
     double const least = ctx.has(kLeast) ? ctx.in(kLeast).get(0) : 0;
-    std::vector<Row> rows;
+    std::vector<Candidate> rows;
     for (int64_t n = 0; n < scores.dims[0]; ++n) {
-        std::vector<Row> kept;
+        std::vector<Candidate> kept;
         for (int64_t c = 0; c < classes; ++c) {
-            std::vector<Row> candidates;
+            std::vector<Candidate> candidates;
             for (int64_t b = 0; b < count; ++b)
                 if (double const score = scores.get((n * count + b) * classes + c); score > least)
                     candidates.push_back({score, n, c, b});
             std::stable_sort(candidates.begin(), candidates.end(),
-                             [](Row const& p, Row const& q) { return p.score > q.score; });
+                             [](Candidate const& p, Candidate const& q) { return p.score > q.score; });
             candidates.resize(std::min(candidates.size(), size_t(a.limit)));
-            std::vector<Box> stay;
-            for (Row const& r : candidates) {
+            std::vector<Rectangle> stay;
+            for (Candidate const& r : candidates) {
                 int64_t const at = (n * count + r.box) * boxClasses + (boxClasses > 1 ? c : 0);
-                Box const box = boxAt(boxes, 4 * at, a.format);
-                auto covers = [&](Box const& other) { return overlapOf(other, box) > overlap; };
+                Rectangle const box = boxAt(boxes, 4 * at, a.format);
+                auto covers = [&](Rectangle const& other) { return overlapOf(other, box) > overlap; };
                 if (int64_t(stay.size()) >= most || std::any_of(stay.begin(), stay.end(), covers))
                     continue;
                 stay.push_back(box);
                 kept.push_back(r);
             }
         }
-        std::stable_sort(kept.begin(), kept.end(), [](Row const& p, Row const& q) { return p.score > q.score; });
+        std::stable_sort(kept.begin(), kept.end(),
+                         [](Candidate const& p, Candidate const& q) { return p.score > q.score; });
         rows.insert(rows.end(), kept.begin(), kept.end());
     }
     ctx.setOutputDims(0, {int64_t(rows.size()), 3});

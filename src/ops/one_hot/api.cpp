@@ -23,7 +23,7 @@ struct OneHotLayer final : LayerObject<nvinfer1::IOneHotLayer>
     }
 };
 
-Result<void> checkAxis(int32_t axis)
+Result<void> checkOneHotAxis(int32_t axis)
 {
     if (axis < -nvinfer1::Dims::MAX_DIMS || axis >= nvinfer1::Dims::MAX_DIMS)
         return invalidArgument("one-hot axis " + std::to_string(axis) +
@@ -40,7 +40,7 @@ IOneHotLayer* INetworkDefinition::addOneHot(ITensor& indices, ITensor& values, I
 {
     return addLayer<OneHotLayer>(*this, LayerType::kONE_HOT, "OneHot", {&indices, &values, &depth},
                                  [&](OneHotLayer& l) -> Result<void> {
-                                     TW_TRY(checkAxis(axis));
+                                     TW_TRY(checkOneHotAxis(axis));
                                      l.axis = axis;
                                      return {};
                                  });
@@ -50,7 +50,7 @@ void IOneHotLayer::setAxis(int32_t axis) noexcept
 {
     auto& l = static_cast<OneHotLayer&>(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(checkAxis(axis));
+        TW_TRY(checkOneHotAxis(axis));
         l.axis = axis;
         l.changed();
         return {};

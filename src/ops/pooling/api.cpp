@@ -56,11 +56,7 @@ PoolingLayer const& self(nvinfer1::IPoolingLayer const* l)
 {
     return static_cast<PoolingLayer const&>(*l);
 }
-nvinfer1::DimsHW toHW(nvinfer1::Dims const& d)
-{
-    return d.nbDims == 2 ? nvinfer1::DimsHW(d.d[0], d.d[1]) : nvinfer1::DimsHW();
-}
-std::string checkKind(nvinfer1::PoolingType type)
+std::string checkPoolingType(nvinfer1::PoolingType type)
 {
     return checkEnum(type, "pooling type");
 }
@@ -73,7 +69,7 @@ IPoolingLayer* INetworkDefinition::addPoolingNd(ITensor& input, PoolingType type
 {
     return addLayer<PoolingLayer>(
         *this, LayerType::kPOOLING, "Pooling", {&input}, [&](PoolingLayer& l) -> Result<void> {
-            if (std::string why = checkKind(type); !why.empty())
+            if (std::string why = checkPoolingType(type); !why.empty())
                 return invalidArgument("addPoolingNd: " + why);
             TW_TRY(checkDims(windowSize, 1, "addPoolingNd: window size"));
             if (windowSize.nbDims != 2 && windowSize.nbDims != 3)
@@ -92,7 +88,7 @@ IPoolingLayer* INetworkDefinition::addPooling(ITensor& input, PoolingType type, 
 
 void IPoolingLayer::setPoolingType(PoolingType type) noexcept
 {
-    setField(self(this), self(this).kind, type, checkKind);
+    setField(self(this), self(this).kind, type, checkPoolingType);
 }
 PoolingType IPoolingLayer::getPoolingType() const noexcept
 {

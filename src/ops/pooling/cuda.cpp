@@ -70,13 +70,12 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, generateNhwc, supportsNhwcOnCuda, configsOfNhwc, formatsOfNhwc};
+constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs, nhwc::formats};
 constexpr CudaTactic kNhwcF32{
-    "pooling_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32OnCuda, configsOfNhwc, formatsOfNhwc};
-constexpr CudaTactic kNhwcI8{"pooling_i8_nhwc_cuda", 1, generateNhwc, supportsNhwcI8OnCuda, configsOfNhwc,
-                             formatsOfNhwc};
-constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, generateNchw, supportsNchwOnCuda, configsOfNchw};
-constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, generateBands, supportsBandsOnCuda, configsOfBands};
+    "pooling_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs, nhwc::formats};
+constexpr CudaTactic kNhwcI8{"pooling_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nhwc::configs, nhwc::formats};
+constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, nchw::generate, nchw::supports, nchw::configs};
+constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, bands::generate, bands::supports, bands::configs};
 constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

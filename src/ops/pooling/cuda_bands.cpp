@@ -7,7 +7,7 @@
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_bands_params.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::bands {
 
 namespace {
 
@@ -146,7 +146,7 @@ Result<void> BandKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsBandsOnCuda(Problem const& p)
+Support supports(Problem const& p)
 {
     if (!isFloating(p.inputs[0].type))
         return Support::no("takes f16 and f32 only");
@@ -157,10 +157,10 @@ Support supportsBandsOnCuda(Problem const& p)
         return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " rows and columns");
     if (!p.node->inputs[0]->shape.back().isConst())
         return Support::no("needs to know the width");
-    return configsOfBands(p).empty() ? Support::no("no band fits") : Support::yes();
+    return configs(p).empty() ? Support::no("no band fits") : Support::yes();
 }
 
-std::vector<Config> configsOfBands(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
@@ -199,7 +199,7 @@ std::vector<Config> configsOfBands(Problem const& p)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
@@ -207,4 +207,4 @@ std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& confi
     return std::make_unique<BandKernels>(p, bands);
 }
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::bands

@@ -5,10 +5,10 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::bands {
 
-Support supportsBandsOnCuda(Problem const& p);
-std::vector<Config> configsOfBands(Problem const& p);
-std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& config);
+Support supports(Problem const& p);
+std::vector<Config> configs(Problem const& p);
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config);
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::bands

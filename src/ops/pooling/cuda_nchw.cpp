@@ -8,7 +8,7 @@
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_planes_params.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::nchw {
 
 namespace {
 
@@ -119,7 +119,7 @@ Result<void> PlaneKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsNchwOnCuda(Problem const& p)
+Support supports(Problem const& p)
 {
     if (!isFloating(p.inputs[0].type))
         return Support::no("takes f16 and f32 only");
@@ -127,10 +127,10 @@ Support supportsNchwOnCuda(Problem const& p)
         return s;
     if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())
         return Support::no("needs to know the padding");
-    return configsOfNchw(p).empty() ? Support::no("the window is too large") : Support::yes();
+    return configs(p).empty() ? Support::no("the window is too large") : Support::yes();
 }
 
-std::vector<Config> configsOfNchw(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
@@ -167,11 +167,11 @@ std::vector<Config> configsOfNchw(Problem const& p)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateNchw(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     if (char const* const why = misfit(p, config))
         return noKernels(unsupported(why));
     return std::make_unique<PlaneKernels>(p, config);
 }
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::nchw

@@ -5,10 +5,10 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::nchw {
 
-std::unique_ptr<CudaKernels> generateNchw(Problem const& problem, Config const& config);
-Support supportsNchwOnCuda(Problem const& problem);
-std::vector<Config> configsOfNchw(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::nchw

@@ -9,7 +9,7 @@
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_pixels_params.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::nhwc {
 
 namespace {
 
@@ -127,20 +127,20 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsNhwcOnCuda(Problem const& p)
+Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsNhwcI8OnCuda(Problem const& p)
+Support supportsI8(Problem const& p)
 {
     return supports(p, DataType::kInt8);
 }
-Support supportsNhwcF32OnCuda(Problem const& p)
+Support supportsF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
-std::vector<Config> configsOfNhwc(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     std::vector<Config> list;
@@ -169,16 +169,16 @@ std::vector<Config> configsOfNhwc(Problem const& p)
     return list;
 }
 
-std::vector<Formats> formatsOfNhwc(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
     return {channelsLastFormats(p, pixelVectorsOf(p.inputs[0].type))};
 }
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     return std::make_unique<PixelKernels>(p, Choice(p.node->attrsAs<Attrs>(), config));
 }
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::nhwc

@@ -4,13 +4,13 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::pooling {
+namespace tw::ops::pooling::nhwc {
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
-Support supportsNhwcOnCuda(Problem const& problem);    // FP16
-Support supportsNhwcF32OnCuda(Problem const& problem); // FP32
-Support supportsNhwcI8OnCuda(Problem const& problem);  // i8
-std::vector<Config> configsOfNhwc(Problem const& problem);
-std::vector<Formats> formatsOfNhwc(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supportsF16(Problem const& problem); // FP16
+Support supportsF32(Problem const& problem); // FP32
+Support supportsI8(Problem const& problem);  // i8
+std::vector<Config> configs(Problem const& problem);
+std::vector<Formats> formats(Problem const& problem);
 
-} // namespace tw::ops::pooling
+} // namespace tw::ops::pooling::nhwc

@@ -16,11 +16,6 @@ using kernels::GemmShape;
 
 constexpr int64_t kLeastRows = 64; // of a product of x; w is read once for so many
 
-Blob const* blobOf(Problem const& p, int i)
-{
-    return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
-}
-
 bool isKnown(Problem const& p, int i)
 {
     return int(p.inputs.size()) <= i || !p.inputs[size_t(i)].present || p.inputs[size_t(i)].constant;
@@ -97,6 +92,11 @@ Result<void> pack(Layer const& l, Units& u, Problem const& p)
 }
 
 } // namespace
+
+Blob const* blobOf(Problem const& p, int i)
+{
+    return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
+}
 
 GemmJitOptions Layer::optionsOf(int64_t rowStride, bool bias) const
 {

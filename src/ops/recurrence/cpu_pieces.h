@@ -46,6 +46,8 @@ struct Layer
     int splits() const; // of each direction
     kernels::GemmJitOptions optionsOf(int64_t rowStride, bool bias) const;
 };
+// Input i where it is known; null where it is not, or absent.
+Blob const* blobOf(Problem const& p, int i);
 // Whether the fast tactics' kernels compute such cells, of known weights.
 Support supportsKnownFloats(Problem const& p);
 // Microseconds at `share` of what the instructions can do.

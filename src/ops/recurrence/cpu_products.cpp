@@ -16,10 +16,10 @@ using kernels::GemmJit;
 constexpr int64_t kLeastBatch = 4; // below, a product has too few rows to read weights for
 
 // One run of a layer.
-class Run
+class ProductsRun
 {
 public:
-    Run(Layer const& layer, Pieces const& pieces, RunArgs& args)
+    ProductsRun(Layer const& layer, Pieces const& pieces, RunArgs& args)
         : l_(layer), pieces_(pieces), args_(args), s_(sizesOf(layer.attrs, args.inputs[kX].dims)),
           floats_(static_cast<float*>(args.workspace)),
           lengths_(input(kLengths) ? input(kLengths)->as<int32_t>() : nullptr)
@@ -194,7 +194,7 @@ public:
     }
     Result<void> run(RunArgs& args) const override
     {
-        Run(layer_, *static_cast<Pieces const*>(args.prepared), args).run();
+        ProductsRun(layer_, *static_cast<Pieces const*>(args.prepared), args).run();
         return {};
     }
 

@@ -153,10 +153,10 @@ struct StepsPrepared final : Prepared
 };
 
 // One run of a layer.
-class Run
+class StepsRun
 {
 public:
-    Run(Plan const& plan, Packed const& packed, RunArgs& args)
+    StepsRun(Plan const& plan, Packed const& packed, RunArgs& args)
         : p_(plan), packed_(packed), args_(args), s_(sizesOf(plan.attrs, args.inputs[kX].dims)),
           layout_(layoutOf(plan, s_)), floats_(static_cast<float*>(args.workspace))
     {}
@@ -328,7 +328,7 @@ public:
     }
     Result<void> run(RunArgs& args) const override
     {
-        Run(plan_, packed_, args).run();
+        StepsRun(plan_, packed_, args).run();
         return {};
     }
 
@@ -336,11 +336,6 @@ private:
     Plan plan_;
     Packed packed_;
 };
-
-Blob const* blobOf(Problem const& p, int i)
-{
-    return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
-}
 
 Plan planOf(Problem const& p, Isa isa, int vectors)
 {

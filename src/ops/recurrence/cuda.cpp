@@ -6,7 +6,7 @@ namespace tw::ops::recurrence {
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRegistersF16, &kPersistentF16, &kPersistentF32, &kPlainCuda};
+    static constexpr Tactic const* kList[] = {&registers::kF16, &persistent::kF16, &persistent::kF32, &kPlainCuda};
     return kList;
 }
 

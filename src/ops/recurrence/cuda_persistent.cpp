@@ -8,7 +8,7 @@
 #include "ops/recurrence/cuda_products.h"
 #include "ops/recurrence/cuda_registers.h"
 
-namespace tw::ops::recurrence {
+namespace tw::ops::recurrence::persistent {
 
 namespace {
 
@@ -107,7 +107,7 @@ std::vector<Config> configs(Problem const& p)
                 }
             }
     };
-    bool const isSecond = kRegistersF16.supports(p).ok; // little is left to win
+    bool const isSecond = registers::kF16.supports(p).ok; // little is left to win
     size_t const most = a.hidden < kSmall || isSecond ? 1 : kMostConfigs;
     for (int64_t size = 8; size <= kMostBatch && list.size() < most; size *= 2)
         add(true, size, std::min(most - list.size(), most / 2 + 1));
@@ -259,9 +259,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kPersistentF16{
+constinit CudaTactic const kF16{
     "recurrence_f16_persistent_sm80", 3, generate, supports<DataType::kHalf>, configs, nullptr, estimate};
-constinit CudaTactic const kPersistentF32{
+constinit CudaTactic const kF32{
     "recurrence_f32_persistent_sm80", 3, generate, supports<DataType::kFloat>, configs, nullptr, estimate};
 
-} // namespace tw::ops::recurrence
+} // namespace tw::ops::recurrence::persistent

@@ -5,8 +5,8 @@
 
 #include "ops/recurrence/cuda_plain.h"
 
-namespace tw::ops::recurrence {
+namespace tw::ops::recurrence::persistent {
 
-extern CudaTactic const kPersistentF16, kPersistentF32;
+extern CudaTactic const kF16, kF32;
 
-} // namespace tw::ops::recurrence
+} // namespace tw::ops::recurrence::persistent

@@ -7,7 +7,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "ops/recurrence/cuda_products.h"
 
-namespace tw::ops::recurrence {
+namespace tw::ops::recurrence::registers {
 
 namespace {
 
@@ -271,7 +271,6 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kRegistersF16{
-    "recurrence_f16_registers_sm90", 1, generate, supports, configs, nullptr, estimate};
+constinit CudaTactic const kF16{"recurrence_f16_registers_sm90", 1, generate, supports, configs, nullptr, estimate};
 
-} // namespace tw::ops::recurrence
+} // namespace tw::ops::recurrence::registers

@@ -7,8 +7,8 @@
 
 #include "ops/recurrence/cuda_plain.h"
 
-namespace tw::ops::recurrence {
+namespace tw::ops::recurrence::registers {
 
-extern CudaTactic const kRegistersF16;
+extern CudaTactic const kF16;
 
-} // namespace tw::ops::recurrence
+} // namespace tw::ops::recurrence::registers

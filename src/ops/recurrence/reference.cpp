@@ -57,10 +57,10 @@ double dot(std::vector<double> const& v, TensorRef const& matrix, int64_t at)
 }
 
 // One sequence in one direction.
-class Sequence
+class ReferenceSequence
 {
 public:
-    Sequence(RefContext& ctx, int d, int64_t n)
+    ReferenceSequence(RefContext& ctx, int d, int64_t n)
         : ctx_(ctx), a_(ctx.attrs<Attrs>()), s_(sizesOf(a_, ctx.in(kX).dims)), d_(d), n_(n), x_(size_t(s_.inputs)),
           h_(state(kH0)), c_(state(kC0))
     {}
@@ -170,7 +170,7 @@ Result<void> reference(RefContext& ctx)
     Sizes const s = sizesOf(ctx.attrs<Attrs>(), ctx.in(kX).dims);
     for (int d = 0; d < s.directions; ++d)
         for (int64_t n = 0; n < s.batch; ++n)
-            Sequence(ctx, d, n).run();
+            ReferenceSequence(ctx, d, n).run();
     return {};
 }
 

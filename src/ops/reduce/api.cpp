@@ -33,7 +33,7 @@ ReduceLayer const& self(nvinfer1::IReduceLayer const* l)
 {
     return static_cast<ReduceLayer const&>(*l);
 }
-std::string checkOperation(nvinfer1::ReduceOperation op)
+std::string checkReduceOperation(nvinfer1::ReduceOperation op)
 {
     return checkEnum(op, "reduce operation");
 }
@@ -46,7 +46,7 @@ IReduceLayer* INetworkDefinition::addReduce(ITensor& input, ReduceOperation oper
                                             bool keepDimensions) noexcept
 {
     return addLayer<ReduceLayer>(*this, LayerType::kREDUCE, "Reduce", {&input}, [&](ReduceLayer& l) -> Result<void> {
-        if (std::string why = checkOperation(operation); !why.empty())
+        if (std::string why = checkReduceOperation(operation); !why.empty())
             return invalidArgument("addReduce: " + why);
         l.operation = operation;
         l.axes = reduceAxes;
@@ -57,7 +57,7 @@ IReduceLayer* INetworkDefinition::addReduce(ITensor& input, ReduceOperation oper
 
 void IReduceLayer::setOperation(ReduceOperation op) noexcept
 {
-    setField(self(this), self(this).operation, op, checkOperation);
+    setField(self(this), self(this).operation, op, checkReduceOperation);
 }
 ReduceOperation IReduceLayer::getOperation() const noexcept
 {

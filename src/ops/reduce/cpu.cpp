@@ -14,8 +14,6 @@ namespace {
 
 constexpr PlainTactic kPlain{"reduce_any_plain_cpu", 1, runPlain};
 
-constexpr int64_t kPiece = 4096; // floats that are summed in float
-
 // ---- Sums and averages of f32 in vectors: rows of linear tensors, and all pixels of channels-last ones.
 
 bool isSum(Attrs const& a)

@@ -14,7 +14,6 @@ using kernels::Join;
 using kernels::RowKernels;
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-constexpr int64_t kPiece = 4096; // floats that are summed in float
 
 float finished(float most, double sum)
 {

@@ -108,7 +108,7 @@ struct LogSumExp
     static double real(Acc a, int64_t) { return double(a.most) + std::log(a.sum); }
 };
 
-double leaving(After after, double v)
+double applied(After after, double v)
 {
     return after == After::kSqrt ? std::sqrt(v) : after == After::kLog ? std::log(v) : v;
 }
@@ -116,7 +116,7 @@ template <class Op, class T>
 void finish(T& to, typename Op::Acc acc, int64_t count, After after)
 {
     if constexpr (kReal<T>)
-        storeElement(to, leaving(after, Op::real(acc, count)));
+        storeElement(to, applied(after, Op::real(acc, count)));
     else
         Op::finish(to, acc, count);
 }

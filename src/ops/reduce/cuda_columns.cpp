@@ -8,7 +8,7 @@
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_columns_params.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::columns {
 
 namespace {
 
@@ -190,7 +190,7 @@ Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsColumns(Problem const& problem)
+Support supports(Problem const& problem)
 {
     Axes axes;
     if (!axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes))
@@ -201,7 +201,7 @@ Support supportsColumns(Problem const& problem)
 }
 
 // {lanes along the columns, packs ahead, blocks that share rows, whether a block has whole matrices}
-std::vector<Config> configsOfColumns(Problem const& problem)
+std::vector<Config> configs(Problem const& problem)
 {
     Axes axes;
     axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes);
@@ -238,9 +238,9 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     return std::make_unique<ColumnKernels>(problem, Plan(problem, config));
 }
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::columns

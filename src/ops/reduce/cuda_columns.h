@@ -4,10 +4,10 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::columns {
 
-std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config);
-Support supportsColumns(Problem const& problem);
-std::vector<Config> configsOfColumns(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::columns

@@ -6,7 +6,7 @@
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_pixels_params.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::nhwc {
 
 namespace {
 
@@ -94,17 +94,17 @@ Support supports(Problem const& p, DataType type)
 
 } // namespace
 
-Support supportsNhwc(Problem const& p)
+Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsNhwcF32(Problem const& p)
+Support supportsF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
 // {threads of a block, blocks that share an image}
-std::vector<Config> configsOfNhwc(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
     if (x.rank < 3)
@@ -119,7 +119,7 @@ std::vector<Config> configsOfNhwc(Problem const& p)
     return list;
 }
 
-std::vector<Formats> formatsOfNhwc(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
@@ -128,9 +128,9 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     return std::make_unique<PixelKernels>(problem, choiceOf(config));
 }
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::nhwc

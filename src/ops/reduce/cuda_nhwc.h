@@ -4,12 +4,12 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::nhwc {
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
-Support supportsNhwc(Problem const& problem);    // FP16
-Support supportsNhwcF32(Problem const& problem); // FP32
-std::vector<Config> configsOfNhwc(Problem const& problem);
-std::vector<Formats> formatsOfNhwc(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supportsF16(Problem const& problem); // FP16
+Support supportsF32(Problem const& problem); // FP32
+std::vector<Config> configs(Problem const& problem);
+std::vector<Formats> formats(Problem const& problem);
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::nhwc

@@ -6,7 +6,7 @@
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_rows_params.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::rows {
 
 namespace {
 
@@ -79,7 +79,7 @@ Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsRows(Problem const& problem)
+Support supports(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     Extents const& x = problem.inputs[0].maxDims;
@@ -96,7 +96,7 @@ Support supportsRows(Problem const& problem)
 }
 
 // {blocks that share a row, packs that a lane loads ahead}
-std::vector<Config> configsOfRows(Problem const& problem)
+std::vector<Config> configs(Problem const& problem)
 {
     TensorSpec const &x = problem.inputs[0], &y = problem.outputs[0];
     int64_t const rows = std::max<int64_t>(y.dims.volume(), 1), bytes = x.dims.volume() / rows * sizeOf(x.type),
@@ -110,9 +110,9 @@ std::vector<Config> configsOfRows(Problem const& problem)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     return std::make_unique<RowKernels>(problem, choiceOf(config));
 }
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::rows

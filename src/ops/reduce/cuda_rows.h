@@ -4,15 +4,19 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::rows {
 
-std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config);
-Support supportsRows(Problem const& problem);
-std::vector<Config> configsOfRows(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
+
+} // namespace tw::ops::reduce::rows
 
 // Short ones, whatever their length: 7x7 pixels of a channel, 64 elements of a head.
-std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config);
-Support supportsShortRows(Problem const& problem);
-std::vector<Config> configsOfShortRows(Problem const& problem);
+namespace tw::ops::reduce::short_rows {
 
-} // namespace tw::ops::reduce
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
+
+} // namespace tw::ops::reduce::short_rows

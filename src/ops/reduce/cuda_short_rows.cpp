@@ -7,7 +7,7 @@
 #include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/reduce_short_rows_params.h"
 
-namespace tw::ops::reduce {
+namespace tw::ops::reduce::short_rows {
 
 namespace {
 
@@ -56,16 +56,16 @@ private:
 
 } // namespace
 
-Support supportsShortRows(Problem const& problem)
+Support supports(Problem const& problem)
 {
     int64_t const n = lengthOf(problem), bytes = n * sizeOf(problem.inputs[0].type);
     if (n < 2 || bytes > kMostRowBytes)
         return Support::no("takes rows of two elements to " + std::to_string(kMostRowBytes) + " bytes");
-    return supportsRows(problem);
+    return rows::supports(problem);
 }
 
 // {rows of a block}: of about 8 KiB, of twice as much
-std::vector<Config> configsOfShortRows(Problem const& problem)
+std::vector<Config> configs(Problem const& problem)
 {
     int64_t const row = lengthOf(problem) * sizeOf(problem.inputs[0].type);
     std::vector<Config> list;
@@ -78,11 +78,11 @@ std::vector<Config> configsOfShortRows(Problem const& problem)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, 1, kLeastRows, kMostRows) && std::has_single_bit(uint64_t(config[0])) &&
                          config[0] * lengthOf(problem) * sizeOf(problem.inputs[0].type) <= kMostBlockBytes;
     return std::make_unique<ShortRowKernels>(problem, isKnown ? config[0] : kLeastRows);
 }
 
-} // namespace tw::ops::reduce
+} // namespace tw::ops::reduce::short_rows

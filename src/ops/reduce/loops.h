@@ -6,6 +6,8 @@
 
 namespace tw::ops::reduce {
 
+inline constexpr int64_t kPiece = 4096; // floats that are summed in float
+
 // x with neighbouring axes of the same kind joined and axes of size 1 left out, split into loops.
 struct Loops
 {

@@ -9,7 +9,7 @@ namespace tw::ops::reformat {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kPixelThreads = 256;
 constexpr int64_t kTileBytes = 32 << 10;   // of a block that goes by squares
 constexpr int64_t kMostBytes = 48 << 10;   // of one that holds whole planes
 constexpr int64_t kMostGroups = 8;         // of 8 channels, in a block that goes by squares: 128 bytes of a pixel
@@ -77,7 +77,8 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
         p.groupShift = shift;
         int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
         p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
-        return launch(kPlanesKernel + (toNhwc ? 0 : 1), images * blocks, kThreads, p, (p.pixels + 1) * 16 << shift);
+        return launch(kPlanesKernel + (toNhwc ? 0 : 1), images * blocks, kPixelThreads, p,
+                      (p.pixels + 1) * 16 << shift);
     }
     while ((int64_t(1) << p.groupShift) < std::min(groups, kMostGroups))
         ++p.groupShift;
@@ -88,7 +89,7 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
     int step = kSteps - 1;
     while (p.pixels % (int64_t(1) << step) != 0)
         --step;
-    return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kThreads, p, kTileBytes);
+    return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
 }
 
 } // namespace

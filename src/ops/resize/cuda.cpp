@@ -61,15 +61,16 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, generateNhwc, supportsNhwc, nullptr, formatsOfNhwc};
-constexpr CudaTactic kNhwcF32{"resize_f32_nhwc_cuda", 1, generateNhwc, supportsNhwcF32, nullptr, formatsOfNhwc};
-constexpr CudaTactic kNhwcI8{"resize_i8_nhwc_cuda", 1, generateNhwc, supportsNhwcI8, nullptr, formatsOfNhwc};
-constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
-constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes,
-                             formatsOfPlanes};
-constexpr CudaTactic kLanes{"resize_any_lanes_sm80", 1, generateLanes, supportsLanes, configsOfLanes, formatsOfLanes};
-constexpr CudaTactic kStrips{"resize_any_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips,
-                             formatsOfStrips};
+constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF16, nullptr, nhwc::formats};
+constexpr CudaTactic kNhwcF32{"resize_f32_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF32, nullptr, nhwc::formats};
+constexpr CudaTactic kNhwcI8{"resize_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nullptr, nhwc::formats};
+constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, rows::generate, rows::supports, rows::configs, rows::formats};
+constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, planes::generate, planes::supports, planes::configs,
+                             planes::formats};
+constexpr CudaTactic kLanes{"resize_any_lanes_sm80", 1, lanes::generate, lanes::supports, lanes::configs,
+                            lanes::formats};
+constexpr CudaTactic kStrips{"resize_any_strips_cuda", 1, strips::generate, strips::supports, strips::configs,
+                             strips::formats};
 constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

@@ -8,7 +8,7 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_lanes_params.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::lanes {
 
 namespace {
 
@@ -101,7 +101,7 @@ private:
 
 } // namespace
 
-Support supportsLanes(Problem const& p)
+Support supports(Problem const& p)
 {
     Support const known = supportsKnown(p);
     if (!known.ok)
@@ -122,12 +122,12 @@ Support supportsLanes(Problem const& p)
     return Support::yes();
 }
 
-std::vector<Formats> formatsOfLanes(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     return {linearFormats(p)};
 }
 
-std::vector<Config> configsOfLanes(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     std::vector<Config> list;
     for (Config const& c : kShapes)
@@ -136,10 +136,10 @@ std::vector<Config> configsOfLanes(Problem const& p)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateLanes(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isShape(config) && Plan(problem, config).bytes <= kMostShared;
     return std::make_unique<LaneKernels>(problem, Plan(problem, isKnown ? config : kShapes[3]));
 }
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::lanes

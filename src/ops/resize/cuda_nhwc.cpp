@@ -8,7 +8,7 @@
 #include "ops/resize/op.h"
 #include "ops/resize/resize_pixels_params.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::nhwc {
 
 namespace {
 
@@ -93,20 +93,20 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsNhwc(Problem const& p)
+Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsNhwcI8(Problem const& p)
+Support supportsI8(Problem const& p)
 {
     return supports(p, DataType::kInt8);
 }
-Support supportsNhwcF32(Problem const& p)
+Support supportsF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
-std::vector<Formats> formatsOfNhwc(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
         return {};
@@ -115,9 +115,9 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
     return std::make_unique<PixelKernels>(problem);
 }
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::nhwc

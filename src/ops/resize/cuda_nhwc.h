@@ -6,12 +6,12 @@
 #include "ops/resize/op.h"
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::nhwc {
 
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
-Support supportsNhwc(Problem const& problem);    // FP16
-Support supportsNhwcF32(Problem const& problem); // FP32
-Support supportsNhwcI8(Problem const& problem);  // i8
-std::vector<Formats> formatsOfNhwc(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supportsF16(Problem const& problem); // FP16
+Support supportsF32(Problem const& problem); // FP32
+Support supportsI8(Problem const& problem);  // i8
+std::vector<Formats> formats(Problem const& problem);
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::nhwc

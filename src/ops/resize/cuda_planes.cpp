@@ -8,7 +8,7 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_planes_params.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::planes {
 
 namespace {
 
@@ -117,7 +117,7 @@ CudaSource PlaneKernels::sourceOf(Problem const& problem, Plan const& plan)
 
 } // namespace
 
-Support supportsPlanes(Problem const& p)
+Support supports(Problem const& p)
 {
     Support const known = supportsKnown(p);
     if (!known.ok)
@@ -133,21 +133,21 @@ Support supportsPlanes(Problem const& p)
     return Support::yes();
 }
 
-std::vector<Formats> formatsOfPlanes(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     return {linearFormats(p)};
 }
 
-std::vector<Config> configsOfPlanes(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
-    if (supportsLanes(p).ok) // which is faster
+    if (lanes::supports(p).ok) // which is faster
         return {{128, 1, 32}};
     if (p.outputs[0].dims[p.outputs[0].dims.rank - 1] % 2 != 0)
         return {{128, 1, 32}, {128, 1, 16}, {256, 1, 16}};
     return {{256, 1, 32}, {256, 1, 16}, {128, 1, 16}};
 }
 
-std::unique_ptr<CudaKernels> generatePlanes(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, kConfigFields, 1, 1024) &&
                          (config[kThreads] == 128 || config[kThreads] == 256) && config[kPairs] <= 4 &&
@@ -155,4 +155,4 @@ std::unique_ptr<CudaKernels> generatePlanes(Problem const& problem, Config const
     return std::make_unique<PlaneKernels>(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
 }
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::planes

@@ -5,11 +5,11 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::planes {
 
-std::unique_ptr<CudaKernels> generatePlanes(Problem const& problem, Config const& config);
-Support supportsPlanes(Problem const& problem);
-std::vector<Formats> formatsOfPlanes(Problem const& problem);
-std::vector<Config> configsOfPlanes(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Formats> formats(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::planes

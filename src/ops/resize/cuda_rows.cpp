@@ -6,7 +6,7 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_rows_params.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::rows {
 
 namespace {
 
@@ -98,7 +98,7 @@ Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsRows(Problem const& p)
+Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const& x = p.inputs[0];
@@ -111,7 +111,7 @@ Support supportsRows(Problem const& p)
     return supportsLastAxes(p);
 }
 
-std::vector<Formats> formatsOfRows(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     std::vector<Formats> list{linearFormats(p)};
     if (p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant && isFloating(p.outputs[0].type)) {
@@ -122,7 +122,7 @@ std::vector<Formats> formatsOfRows(Problem const& p)
 }
 
 // Rows of y for a thread, and columns of planes.
-std::vector<Config> configsOfRows(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     int const rank = p.outputs[0].dims.rank;
@@ -140,9 +140,9 @@ std::vector<Config> configsOfRows(Problem const& p)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     return std::make_unique<RowKernels>(problem, shapeOf(problem, config));
 }
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::rows

@@ -5,11 +5,11 @@
 
 #include "tactic/cuda_tactic.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::rows {
 
-std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config);
-std::vector<Config> configsOfRows(Problem const& problem);
-Support supportsRows(Problem const& problem);
-std::vector<Formats> formatsOfRows(Problem const& problem);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
+std::vector<Config> configs(Problem const& problem);
+Support supports(Problem const& problem);
+std::vector<Formats> formats(Problem const& problem);
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::rows

@@ -5,7 +5,7 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_strips_params.h"
 
-namespace tw::ops::resize {
+namespace tw::ops::resize::strips {
 
 namespace {
 
@@ -99,7 +99,7 @@ CudaSource StripKernels::sourceOf(Problem const& problem, Plan const& plan)
 
 } // namespace
 
-Support supportsStrips(Problem const& p)
+Support supports(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
     if (rank < 3 || !p.node->outputs[0]->shape[size_t(rank - 3)].isConst())
@@ -107,7 +107,7 @@ Support supportsStrips(Problem const& p)
     return supportsKnown(p);
 }
 
-std::vector<Formats> formatsOfStrips(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
         return {};
@@ -116,15 +116,15 @@ std::vector<Formats> formatsOfStrips(Problem const& p)
     return {f};
 }
 
-std::vector<Config> configsOfStrips(Problem const&)
+std::vector<Config> configs(Problem const&)
 {
     return {{1, 4, 4}, {2, 8, 4}, {1, 8, 4}};
 }
 
-std::unique_ptr<CudaKernels> generateStrips(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8;
     return std::make_unique<StripKernels>(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
 }
 
-} // namespace tw::ops::resize
+} // namespace tw::ops::resize::strips

@@ -13,7 +13,7 @@ using nvinfer1::ResizeCoordinateTransformation;
 using nvinfer1::ResizeRoundMode;
 using nvinfer1::ResizeSelector;
 
-InterpolationMode modeOf(ImportContext& ctx)
+InterpolationMode resizeModeOf(ImportContext& ctx)
 {
     std::string const mode = ctx.attrString("mode", "nearest");
     if (mode == "nearest")
@@ -147,7 +147,7 @@ void importByScales(ImportContext& ctx)
     if (!computed)
         scales = attribute ? ctx.attrFloats("scales") : ctx.constantFloats(1, "scales");
     auto& layer = ctx.added(ctx.network().addResize(x));
-    layer.setResizeMode(modeOf(ctx));
+    layer.setResizeMode(resizeModeOf(ctx));
     layer.setCoordinateTransformation(ResizeCoordinateTransformation::kASYMMETRIC);
     layer.setNearestRounding(ResizeRoundMode::kFLOOR);
     if (computed)
@@ -170,7 +170,7 @@ void importResize(ImportContext& ctx)
     bool const scaled = given(2), sized = given(3);
     if (scaled == sized)
         ctx.invalid("needs exactly one of 'scales' and 'sizes'");
-    InterpolationMode const mode = modeOf(ctx);
+    InterpolationMode const mode = resizeModeOf(ctx);
     bool const computed = scaled && isComputed(ctx, 2);
     std::vector<float> scales;
     if (scaled && !computed)

@@ -29,7 +29,7 @@ struct Taps
 };
 
 // The coordinate of output o as an exact fraction.
-Fraction coordinateOf(Attrs const& a, Axis const& axis, int64_t o)
+Fraction exactCoordinate(Attrs const& a, Axis const& axis, int64_t o)
 {
     if (axis.out == 1 && (a.selector == Selector::kUpper || a.coordinates == Coordinates::kAlignCorners))
         return Fraction{0, 1};
@@ -71,7 +71,7 @@ double cubicWeight(double distance, double a)
 Taps tapsOf(Attrs const& a, Axis const& axis, int64_t o)
 {
     Taps taps;
-    Fraction const c = coordinateOf(a, axis, o);
+    Fraction const c = exactCoordinate(a, axis, o);
     auto clamped = [&](int64_t i) { return std::clamp<int64_t>(i, 0, axis.in - 1); };
     if (a.mode == Mode::kNearest) {
         taps.add(clamped(roundOf(a.rounding, c)), 1);

@@ -69,7 +69,7 @@ Result<void> checkMode(nvinfer1::ScaleMode mode)
         return invalidArgument("Invalid scale mode: " + std::to_string(number) + " does not exist");
     return {};
 }
-Result<void> checkAxis(int32_t axis)
+Result<void> checkChannelAxis(int32_t axis)
 {
     if (axis < 0 || axis >= nvinfer1::Dims::MAX_DIMS)
         return invalidArgument("channel axis " + std::to_string(axis) + " is out of range (allowed: 0.." +
@@ -97,7 +97,7 @@ nvinfer1::IScaleLayer* makeScale(nvinfer1::INetworkDefinition& network, nvinfer1
                                     TW_TRY(checkWeights(scale, where + "scale"));
                                     TW_TRY(checkWeights(power, where + "power"));
                                     if (axis)
-                                        TW_TRY(checkAxis(*axis));
+                                        TW_TRY(checkChannelAxis(*axis));
                                     l.mode = mode;
                                     l.shift = shift;
                                     l.scale = scale;
@@ -166,7 +166,7 @@ int32_t IScaleLayer::getChannelAxis() const noexcept
 void IScaleLayer::setChannelAxis(int32_t channelAxis) noexcept
 {
     guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkAxis(channelAxis));
+        TW_TRY(checkChannelAxis(channelAxis));
         self(this).channelAxis = channelAxis;
         self(this).changed();
         return {};

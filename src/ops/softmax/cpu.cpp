@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
 
 #include "kernels/cpu/jit/pointwise.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
@@ -14,8 +13,6 @@
 namespace tw::ops::softmax {
 
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // Slices that are contiguous rows of n.
 template <class T>

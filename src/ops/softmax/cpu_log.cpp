@@ -14,7 +14,7 @@ namespace {
 using kernels::Join;
 using kernels::RowKernels;
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t kPiece = 4096; // floats that are summed in float
 
 void ofRows(RowKernels const& k, int64_t rows, int64_t n, TensorRef const& x, float* y, Workers& workers)

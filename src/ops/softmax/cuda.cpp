@@ -49,14 +49,14 @@ private:
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 
 // How a row of n elements is distributed: threads for each row, packs for each thread.
-struct Shares
+struct RowShares
 {
     int64_t row = 1, packs = 1;
 };
-Shares sharesOf(int64_t n, int64_t width)
+RowShares rowSharesOf(int64_t n, int64_t width)
 {
     // Threads of a warp: two packs each, so that loads overlap; then 128 or 512.
-    Shares s;
+    RowShares s;
     for (; s.row < 32 && s.row * width * 2 < n; s.row *= 2)
         ;
     for (; s.row >= 32 && s.row < 512 && s.row * width * kMostPacks < n; s.row *= 4)
@@ -76,7 +76,7 @@ Support supportsRows(Problem const& problem)
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
     if (x.maxDims.volume(axis + 1, x.maxDims.rank) > 1)
         return Support::no("takes the innermost axis only");
-    if (sharesOf(x.maxDims[axis], widthOf(x.type)).packs > kMostPacks)
+    if (rowSharesOf(x.maxDims[axis], widthOf(x.type)).packs > kMostPacks)
         return Support::no("takes rows of at most " + std::to_string(512 * kMostPacks * widthOf(x.type)) +
                            " elements, this one has " + std::to_string(x.maxDims[axis]));
     return Support::yes();
@@ -86,8 +86,8 @@ class RowKernels final : public CudaKernels
 {
 public:
     explicit RowKernels(Problem const& problem)
-        : RowKernels(problem, sharesOf(problem.inputs[0].maxDims[int(problem.node->attrsAs<Attrs>().axis)],
-                                       widthOf(problem.inputs[0].type)))
+        : RowKernels(problem, rowSharesOf(problem.inputs[0].maxDims[int(problem.node->attrsAs<Attrs>().axis)],
+                                          widthOf(problem.inputs[0].type)))
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -104,7 +104,7 @@ public:
     }
 
 private:
-    RowKernels(Problem const& problem, Shares const& s)
+    RowKernels(Problem const& problem, RowShares const& s)
         : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
                                cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
                                cuda::constant("THREADS", threadsOf(s.row)) + cuda::constant("ROW", s.row) +

@@ -17,19 +17,19 @@ using cuda::ceilDiv;
 constexpr int64_t kMostWords = 26;        // of 4 bytes, of a lane
 constexpr int64_t kMostBytes = 40 * 1024; // of a block's rows
 
-int64_t lengthOf(Problem const& p)
+int64_t rowLengthOf(Problem const& p)
 {
     return p.inputs[0].maxDims[int(p.node->attrsAs<Attrs>().axis)];
 }
 
 int64_t wordsOf(Problem const& p)
 {
-    return std::max<int64_t>(ceilDiv(lengthOf(p) * sizeOf(p.inputs[0].type), 4), 1);
+    return std::max<int64_t>(ceilDiv(rowLengthOf(p) * sizeOf(p.inputs[0].type), 4), 1);
 }
 
 bool fits(Problem const& p, int64_t lanes, int64_t threads)
 {
-    int64_t const bytes = threads / std::max<int64_t>(lanes, 1) * lengthOf(p) * sizeOf(p.inputs[0].type);
+    int64_t const bytes = threads / std::max<int64_t>(lanes, 1) * rowLengthOf(p) * sizeOf(p.inputs[0].type);
     return (threads == 128 || threads == 256) && lanes >= 1 && lanes <= 32 && std::has_single_bit(uint64_t(lanes)) &&
            ceilDiv(wordsOf(p), lanes) <= kMostWords && bytes <= kMostBytes && bytes % 16 == 0;
 }
@@ -39,13 +39,13 @@ class ShortRowKernels final : public CudaKernels
 public:
     ShortRowKernels(Problem const& problem, int64_t lanes, int64_t threads)
         : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                               cuda::constant("N", lengthOf(problem)) + cuda::constant("LANES", lanes) +
+                               cuda::constant("N", rowLengthOf(problem)) + cuda::constant("LANES", lanes) +
                                cuda::constant("THREADS", threads) + cuda::include("ops/softmax/softmax_short_rows.cuh"),
                        .names = {"softmax_short_rows"},
                        .wide = isWide(problem),
                        .isDependent = true,
                        .alignment = 16}),
-          length_(lengthOf(problem)), lanes_(lanes), threads_(threads)
+          length_(rowLengthOf(problem)), lanes_(lanes), threads_(threads)
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -73,7 +73,7 @@ Support supportsShortRows(Problem const& problem)
         return Support::no("takes the innermost axis only");
     if (!problem.node->inputs[0]->shape[size_t(axis)].isConst())
         return Support::no("needs to know the length of a row");
-    if (lengthOf(problem) * sizeOf(x.type) % 16 == 0)
+    if (rowLengthOf(problem) * sizeOf(x.type) % 16 == 0)
         return Support::no("leaves rows of whole packs to others");
     if (problem.cuda && problem.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");

@@ -39,11 +39,11 @@ TopKLayer const& self(nvinfer1::ITopKLayer const* l)
 {
     return static_cast<TopKLayer const&>(*l);
 }
-std::string checkOperation(nvinfer1::TopKOperation op)
+std::string checkTopKOperation(nvinfer1::TopKOperation op)
 {
     return checkEnum(op, "top-k operation");
 }
-std::string checkK(int32_t k)
+std::string checkTopK(int32_t k)
 {
     if (k >= 1 && k <= ops::topk::kMaxK)
         return {};
@@ -57,7 +57,7 @@ namespace nvinfer1 {
 ITopKLayer* INetworkDefinition::addTopK(ITensor& input, TopKOperation op, int32_t k, uint32_t reduceAxes) noexcept
 {
     return addLayer<TopKLayer>(*this, LayerType::kTOPK, "TopK", {&input}, [&](TopKLayer& l) -> Result<void> {
-        for (std::string const& why : {checkOperation(op), checkK(k), checkOneAxis(reduceAxes)})
+        for (std::string const& why : {checkTopKOperation(op), checkTopK(k), checkOneAxis(reduceAxes)})
             if (!why.empty())
                 return invalidArgument("addTopK: " + why);
         l.operation = op;
@@ -69,7 +69,7 @@ ITopKLayer* INetworkDefinition::addTopK(ITensor& input, TopKOperation op, int32_
 
 void ITopKLayer::setOperation(TopKOperation op) noexcept
 {
-    setField(self(this), self(this).operation, op, checkOperation);
+    setField(self(this), self(this).operation, op, checkTopKOperation);
 }
 TopKOperation ITopKLayer::getOperation() const noexcept
 {
@@ -77,7 +77,7 @@ TopKOperation ITopKLayer::getOperation() const noexcept
 }
 void ITopKLayer::setK(int32_t k) noexcept
 {
-    setField(self(this), self(this).k, k, checkK);
+    setField(self(this), self(this).k, k, checkTopK);
 }
 int32_t ITopKLayer::getK() const noexcept
 {

@@ -43,10 +43,10 @@ std::vector<Run> runsOf(Isa isa, Int8DepthwiseSpec const& s)
     return depthwiseRuns(std::max(tileWidth(isa), 1), s);
 }
 
-class Emitter
+class Int8DepthwiseEmitter
 {
 public:
-    Emitter(VectorCode& code, Dots dots, Int8DepthwiseSpec const& spec) : c(code), dots_(dots), s(spec) {}
+    Int8DepthwiseEmitter(VectorCode& code, Dots dots, Int8DepthwiseSpec const& spec) : c(code), dots_(dots), s(spec) {}
 
     void emit()
     {
@@ -439,7 +439,7 @@ Result<Int8DepthwiseKernel> Int8DepthwiseKernel::emit(Isa isa, Dots dots, Int8De
     if (char const* why = int8DepthwiseMisfit(isa, spec))
         return internalError(std::string("a depthwise kernel cannot be made: ") + why);
     Int8DepthwiseKernel kernel;
-    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { Emitter(c, dots, spec).emit(); }));
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { Int8DepthwiseEmitter(c, dots, spec).emit(); }));
     return kernel;
 }
 

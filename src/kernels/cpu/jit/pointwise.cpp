@@ -27,10 +27,10 @@ std::vector<int> lastUses(PointwiseProgram const& p)
     return last;
 }
 
-class Emitter
+class PointwiseEmitter
 {
 public:
-    Emitter(VectorCode& c, PointwiseProgram const& p, std::vector<bool> const& spread, bool stream)
+    PointwiseEmitter(VectorCode& c, PointwiseProgram const& p, std::vector<bool> const& spread, bool stream)
         : c_(c), p_(p), spread_(spread), stream_(stream), last_(lastUses(p)),
           values_(c.vectorCount() - kMathTemps - (c.avx512() ? 0 : 1)), temp_(values_), mask_(c.vectorCount() - 1)
     {}
@@ -420,7 +420,7 @@ Result<Code> emitPointwise(Isa isa, PointwiseProgram const& program, std::vector
         return internalError(why);
     if (spread.size() != size_t(program.inputs))
         return internalError("an expression needs to know the shape of each input");
-    return emit(isa, [&](VectorCode& c) { Emitter(c, program, spread, stream).run(); });
+    return emit(isa, [&](VectorCode& c) { PointwiseEmitter(c, program, spread, stream).run(); });
 }
 
 } // namespace tw::kernels::jit

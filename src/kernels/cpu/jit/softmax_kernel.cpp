@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/jit/byte_table_code.h"
 #include "kernels/cpu/jit/row_code.h"
+#include "kernels/cpu/jit/vector_math.h"
 
 namespace tw::kernels::jit {
 
@@ -14,14 +15,13 @@ namespace {
 using Xbyak::Reg64;
 using namespace Xbyak::util;
 
-constexpr float kLog2e = 1.44269504f;
 // 2^f = 1 + f P(f), lowest coefficient first, relative error below 1e-7: for 0 <= f <= 1 and for |f| <= 1/2.
 constexpr float kPowerFloor[] = {0.6931512951850891f, 0.24016444385051727f, 0.05579991266131401f, 0.009017029777169228f,
                                  0.0018671301659196615f};
 constexpr float kPowerNearest[] = {0.6931470036506653f, 0.24022242426872253f, 0.05550733581185341f,
                                    0.009671512991189957f, 0.001326472614891827f};
-constexpr float kWhole = 12582912.f + 127; // a sum with it has n + 127, the exponent of 2^n, in its lowest bits
-constexpr float kLowest = -88.02969f;      // -127 ln 2: exponent 0, the factor is 0 from here on
+constexpr float kBiasedWhole = 12582912.f + 127; // a sum with it has n + 127, the exponent of 2^n, in its lowest bits
+constexpr float kLowest = -88.02969f;            // -127 ln 2: exponent 0, the factor is 0 from here on
 
 // A group of rows goes through the passes together: the steps within a row depend on each other, rows do not, and there
 // is always another row to work on.
@@ -318,9 +318,9 @@ private:
         };
         c.loadConstant(kTemp, kLowest);
         each([&](Vec x, Vec, Vec) { c.vmaxps(x, c.vec(kTemp), x); }); // NaN goes through
-        each([&](Vec, Vec p, Vec) { c.loadConstant(p.getIdx(), kWhole); });
+        each([&](Vec, Vec p, Vec) { c.loadConstant(p.getIdx(), kBiasedWhole); });
         each([&](Vec x, Vec p, Vec) { c.vfmadd231ps(p, x, c.constant(kLog2e)); });
-        each([&](Vec, Vec p, Vec f) { c.vsubps(f, p, c.constant(kWhole)); });
+        each([&](Vec, Vec p, Vec f) { c.vsubps(f, p, c.constant(kBiasedWhole)); });
         each([&](Vec x, Vec, Vec f) { c.vfmsub132ps(x, f, c.constant(kLog2e)); });
         each([&](Vec, Vec p, Vec) { c.vpslld(p, p, 23); });
         each([&](Vec, Vec, Vec f) { c.loadConstant(f.getIdx(), kPowerNearest[kTerms - 1]); });

@@ -11,7 +11,6 @@ namespace tw::kernels::jit {
 
 namespace {
 
-constexpr float kLog2e = 1.44269504f;
 // ln 2 in two parts: n * kLn2High is exact for |n| < 2^9. Both positive, or an infinite n would make NaN of log.
 constexpr float kLn2High = 0.693145751953125f, kLn2Low = 1.42860682e-6f;
 constexpr uint32_t kAbsMask = 0x7fffffffu, kSignMask = 0x80000000u;

@@ -11,6 +11,7 @@
 namespace tw::kernels::jit {
 
 inline constexpr int kMathTemps = 6;
+inline constexpr float kLog2e = 1.44269504f;
 
 void emitExp(VectorCode& c, int x, int temp);
 void emitExpm1(VectorCode& c, int x, int temp);   // exp(x) - 1, x <= 88 (larger x count as 88)

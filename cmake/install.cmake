@@ -27,7 +27,6 @@ foreach(library nvinfer nvonnxparser nvinfer_plugin nvparsers)
     endif()
 endforeach()
 if(TARGET trtexec)
-    set_target_properties(trtexec PROPERTIES INSTALL_RPATH "$ORIGIN/../${TW_INSTALL_LIB}")
     install(TARGETS trtexec RUNTIME DESTINATION ${TW_INSTALL_BIN})
 endif()
 # The stand-in installs itself: src/hostcuda/CMakeLists.txt.

@@ -3,6 +3,7 @@
 (bundle.py)."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -58,6 +59,33 @@ def missing_packages():
     return [line.split()[1] for line in run.stdout.splitlines() if line.startswith("missing ")] + missing
 
 
+def prebuilt():
+    """The folder of what `make` built of this tree by the compiler and the settings of a wheel, brought up to date; empty without one."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "build", "release")
+    try:
+        with open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8") as file:
+            cache = dict(re.findall(r"^([A-Za-z_]+):\w+=(.*)$", file.read(), re.M))
+    except OSError:
+        return ""
+    compiler = shutil.which(shlex.split(os.environ.get("CXX", "c++"))[0])
+    same = (
+        os.path.realpath(cache.get("CMAKE_HOME_DIRECTORY", "")) == os.path.realpath(os.path.dirname(os.path.dirname(folder)))
+        and cache.get("CMAKE_BUILD_TYPE") == "Release"
+        and not cache.get("TW_SANITIZE")
+        and cache.get("CMAKE_CXX_FLAGS", "").split() == os.environ.get("CXXFLAGS", "").split()
+        and compiler is not None
+        and os.path.realpath(cache.get("CMAKE_CXX_COMPILER", "")) == os.path.realpath(compiler)
+        and os.path.exists(os.path.join(folder, "lib", "libnvinfer.so.8"))
+        and not os.environ.get("CMAKE_ARGS")
+    )
+    if not same:
+        return ""
+    print(f"tensorwright: libraries and programs come from {folder}", flush=True)
+    targets = ["trtexec", *(f"hostcuda_cudart{major}" for major in (11, 12, 13))]
+    subprocess.run([cache["CMAKE_COMMAND"], "--build", folder, "--target", *targets], check=True)
+    return folder
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     missing = missing_packages()
     if missing:
@@ -66,5 +94,10 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             + " ".join(missing)
             + f"\nAs root: apt-get install -y --no-install-recommends {' '.join(missing)}"
         )
-    name = backend.build_wheel(wheel_directory, config_settings, metadata_directory)
+    settings = dict(config_settings or {})
+    folder = prebuilt()
+    settings["cmake.define.TW_PREBUILT"] = folder
+    if folder:
+        settings["build.targets"] = "tensorrt_stub"
+    name = backend.build_wheel(wheel_directory, settings, metadata_directory)
     return bundle.finish(os.path.join(wheel_directory, name))

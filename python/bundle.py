@@ -121,6 +121,9 @@ def finish(wheel):
     with tempfile.TemporaryDirectory() as folder:
         said_by(sys.executable, "-m", "wheel", "unpack", "-d", folder, wheel, folder=folder)
         (root,) = pathlib.Path(folder).iterdir()
+        for path in root.rglob("*"):
+            if is_elf(path):
+                said_by("strip", "--strip-unneeded", path)
         names = bundle(root, root / "tensorwright" / "lib")
         print(f"tensorwright: inside the wheel: {', '.join(names) or 'nothing of others'}")
         limits = too_new(root)

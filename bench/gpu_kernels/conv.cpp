@@ -14,11 +14,6 @@ namespace {
 
 namespace conv = cuda::conv_f16;
 
-double relu(double v)
-{
-    return v > 0 ? v : 0;
-}
-
 Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool timed, Kernel const& kernel)
 {
     Row row;
@@ -77,7 +72,7 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool
                 }
         if (spec.residual)
             sum += halfToFloat(residual[at]);
-        expected.push_back({at, relu(sum)});
+        expected.push_back({at, std::max(0.0, sum)});
     }
     compare(row, y, expected);
     if (timed && !row.failed) {
@@ -88,8 +83,8 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool
     return row;
 }
 
-cuda::ConvShape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad, int64_t groups = 1,
-                      int dilation = 1)
+cuda::ConvShape convShape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad,
+                          int64_t groups = 1, int dilation = 1)
 {
     cuda::ConvShape g;
     g.n = n;
@@ -123,18 +118,18 @@ void convCases(std::vector<Case>& cases)
     };
     conv::Spec s, nchw;
     nchw.nchw = true;
-    add("check mma 8 channels at once", s, shape(2, 72, 19, 96, 3, 1, 1), false);
-    add("check mma 4", s, shape(2, 20, 19, 96, 3, 2, 1), false);
-    add("check mma 2", s, shape(2, 6, 19, 40, 3, 1, 1), false);
-    add("check mma 1", s, shape(2, 3, 19, 40, 5, 2, 2), false);
-    add("check mma dilation", s, shape(2, 8, 19, 40, 3, 1, 2, 1, 2), false);
-    add("check mma groups", s, shape(2, 64, 19, 128, 3, 1, 1, 4), false);
-    add("check mma depthwise", s, shape(2, 24, 19, 24, 3, 1, 1, 24), false);
-    add("check mma NCHW 7x7", nchw, shape(2, 3, 45, 64, 7, 2, 3), false);
-    add("check mma NCHW patches", nchw, shape(2, 3, 64, 96, 16, 16, 0), false);
+    add("check mma 8 channels at once", s, convShape(2, 72, 19, 96, 3, 1, 1), false);
+    add("check mma 4", s, convShape(2, 20, 19, 96, 3, 2, 1), false);
+    add("check mma 2", s, convShape(2, 6, 19, 40, 3, 1, 1), false);
+    add("check mma 1", s, convShape(2, 3, 19, 40, 5, 2, 2), false);
+    add("check mma dilation", s, convShape(2, 8, 19, 40, 3, 1, 2, 1, 2), false);
+    add("check mma groups", s, convShape(2, 64, 19, 128, 3, 1, 1, 4), false);
+    add("check mma depthwise", s, convShape(2, 24, 19, 24, 3, 1, 1, 24), false);
+    add("check mma NCHW 7x7", nchw, convShape(2, 3, 45, 64, 7, 2, 3), false);
+    add("check mma NCHW patches", nchw, convShape(2, 3, 64, 96, 16, 16, 0), false);
     s.residual = true;
     s.tileN = 128;
-    add("check mma residual", s, shape(2, 72, 19, 100, 1, 2, 0), false);
+    add("check mma residual", s, convShape(2, 72, 19, 100, 1, 2, 0), false);
     s.residual = false;
     struct Layer
     {
@@ -142,14 +137,14 @@ void convCases(std::vector<Case>& cases)
         cuda::ConvShape g;
         bool nchw;
     };
-    for (Layer const& l : {Layer{"stem batch 1", shape(1, 3, 224, 64, 7, 2, 3), true},
-                           Layer{"stem batch 32", shape(32, 3, 224, 64, 7, 2, 3), true},
-                           Layer{"stem batch 256", shape(256, 3, 224, 64, 7, 2, 3), true},
-                           Layer{"ViT patches batch 1", shape(1, 3, 224, 768, 16, 16, 0), true},
-                           Layer{"ViT patches batch 64", shape(64, 3, 224, 768, 16, 16, 0), true},
-                           Layer{"56x56 64->64 3x3 batch 1", shape(1, 64, 56, 64, 3, 1, 1), false},
-                           Layer{"56x56 64->64 3x3 batch 32", shape(32, 64, 56, 64, 3, 1, 1), false},
-                           Layer{"14x14 256->256 3x3 batch 32", shape(32, 256, 14, 256, 3, 1, 1), false}})
+    for (Layer const& l : {Layer{"stem batch 1", convShape(1, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"stem batch 32", convShape(32, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"stem batch 256", convShape(256, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"ViT patches batch 1", convShape(1, 3, 224, 768, 16, 16, 0), true},
+                           Layer{"ViT patches batch 64", convShape(64, 3, 224, 768, 16, 16, 0), true},
+                           Layer{"56x56 64->64 3x3 batch 1", convShape(1, 64, 56, 64, 3, 1, 1), false},
+                           Layer{"56x56 64->64 3x3 batch 32", convShape(32, 64, 56, 64, 3, 1, 1), false},
+                           Layer{"14x14 256->256 3x3 batch 32", convShape(32, 256, 14, 256, 3, 1, 1), false}})
         for (int tileN : {64, 128})
             for (int tileM : {64, 128}) {
                 conv::Spec t;

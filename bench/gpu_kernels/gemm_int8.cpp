@@ -13,7 +13,7 @@
 
 namespace bench {
 
-namespace {
+namespace int8 {
 
 namespace gemm = cuda::gemm_f16;
 
@@ -396,12 +396,12 @@ void choices(std::vector<Case>& cases)
         }
 }
 
-} // namespace
+} // namespace int8
 
 void gemmInt8Cases(std::vector<Case>& cases)
 {
-    checks(cases);
-    choices(cases);
+    int8::checks(cases);
+    int8::choices(cases);
 }
 
 } // namespace bench

@@ -7,18 +7,13 @@
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
 #include "support/graph_maker.h"
+#include "support/messages.h"
 #include "tactic/cpu_isa.h"
 #include "tune/timing_cache.h"
 
 namespace tw::test {
 
 namespace {
-
-struct Messages final : Log
-{
-    std::string text;
-    void write(Severity, std::string const& m) override { text += m + "\n"; }
-};
 
 // z takes `times` L2.
 plan::Contents expansion(int64_t times)

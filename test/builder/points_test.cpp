@@ -8,17 +8,12 @@
 #include "ops/activation/op.h"
 #include "ops/slice/op.h"
 #include "support/graph_maker.h"
+#include "support/messages.h"
 #include "tune/timing_cache.h"
 
 namespace tw::test {
 
 namespace {
-
-struct Messages final : Log
-{
-    std::string text;
-    void write(Severity, std::string const& m) override { text += m + "\n"; }
-};
 
 constexpr int64_t kColumns = 65;
 
@@ -59,7 +54,7 @@ public:
     }
 };
 
-struct Built
+struct Outcome
 {
     bool ok = false;
     std::string log, chosen; // by the one layer
@@ -72,7 +67,7 @@ struct Built
     }
 };
 
-Built build(plan::Contents c, tune::TimingCache* cache = nullptr)
+Outcome build(plan::Contents c, tune::TimingCache* cache = nullptr)
 {
     Planted const planted;
     ops::TacticProvider const* const providers[] = {&planted};
@@ -85,7 +80,7 @@ Built build(plan::Contents c, tune::TimingCache* cache = nullptr)
     options.log = &log;
     auto const built = builder::build(c, options);
     EXPECT_TRUE(built.ok()) << built.error().message;
-    Built out{built.ok(), log.text, {}};
+    Outcome out{built.ok(), log.text, {}};
     for (size_t i = 0; built.ok() && i < c.graph->nodes.size(); ++i)
         if (!c.graph->nodes[i]->outputs[0]->host)
             out.chosen = c.targets[0].root.steps[i].choice.name;
@@ -94,7 +89,7 @@ Built build(plan::Contents c, tune::TimingCache* cache = nullptr)
 
 using Range = std::array<int64_t, 3>; // minimum, optimum, maximum
 
-Built buildRelu(std::vector<Range> const& profiles, tune::TimingCache* cache = nullptr)
+Outcome buildRelu(std::vector<Range> const& profiles, tune::TimingCache* cache = nullptr)
 {
     GraphMaker m;
     ir::Value* x = m.input("x", {ir::Dim::symbol("N"), ir::Dim(kColumns)});
@@ -119,7 +114,7 @@ Built buildRelu(std::vector<Range> const& profiles, tune::TimingCache* cache = n
 }
 
 // x [100], size [1] an input; starts and strides are numbers.
-Built buildSlice(Range const& sizes)
+Outcome buildSlice(Range const& sizes)
 {
     GraphMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({100}));

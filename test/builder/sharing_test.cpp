@@ -32,7 +32,7 @@ public:
     }
 };
 
-class Provider final : public ops::TacticProvider
+class AddOneProvider final : public ops::TacticProvider
 {
 public:
     void tactics(ir::Node const& node, ops::Backend, std::vector<ops::Tactic const*>& out) const override
@@ -63,7 +63,7 @@ TEST(Sharing, ElementsOfConstantsThatAKernelLooksAt)
         c.io.push_back(plan::IoTensor{v->name, true, false, true, false, {}});
     for (ir::Value const* v : c.graph->outputs)
         c.io.push_back(plan::IoTensor{v->name, false, false, true, false, {}});
-    Provider const provider;
+    AddOneProvider const provider;
     ops::TacticProvider const* const providers[] = {&provider};
     builder::Options options;
     options.fingerprint = "test";

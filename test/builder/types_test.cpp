@@ -17,6 +17,7 @@
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "runtime/engine_run.h"
+#include "support/messages.h"
 
 namespace tw::test {
 
@@ -25,12 +26,6 @@ namespace {
 using ops::activation::Kind;
 using passes::PrecisionConstraints;
 using Operation = ops::elementwise::Operation;
-
-struct KeepingLog final : Log
-{
-    void write(Severity, std::string const& m) override { lines.push_back(m); }
-    std::vector<std::string> lines;
-};
 
 class Maker : public GraphMaker
 {
@@ -96,7 +91,7 @@ struct Assigned
     std::unique_ptr<ir::Graph> graph;
     builder::TypeSummary summary;
     passes::HalfWeights weights;
-    KeepingLog log;
+    Messages log;
 
     DataType typeOf(std::string const& name) const { return nodeOf(name).outputs[0]->type; }
     ir::Node const& nodeOf(std::string const& name) const
@@ -369,10 +364,10 @@ private:
     double half_, single_;
 };
 
-class Provider final : public ops::TacticProvider
+class EstimatedProvider final : public ops::TacticProvider
 {
 public:
-    Provider(double half, double single) : tactic_(half, single) {}
+    EstimatedProvider(double half, double single) : tactic_(half, single) {}
     void tactics(ir::Node const&, ops::Backend, std::vector<ops::Tactic const*>& out) const override
     {
         out.push_back(&tactic_);
@@ -390,7 +385,7 @@ TEST(Types, FloatIsTimedWithinTwiceTheEstimate)
     for (double ratio : {0.5, 1.9, 2.1}) {
         Maker m;
         m.chain({"a"});
-        Provider const provider(kTiny, ratio * kTiny);
+        EstimatedProvider const provider(kTiny, ratio * kTiny);
         ops::TacticProvider const* const providers[] = {&provider};
         builder::Options options = optionsOf();
         options.tune.providers = providers;

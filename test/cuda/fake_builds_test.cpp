@@ -19,10 +19,10 @@ namespace tw::test {
 namespace {
 
 // Computes where nobody has written yet, which is so in checks alone: it takes no time when it is timed.
-class ReferenceKernel final : public ops::Kernel
+class UntimedReference final : public ops::Kernel
 {
 public:
-    explicit ReferenceKernel(ir::Node const& node) : node_(node) {}
+    explicit UntimedReference(ir::Node const& node) : node_(node) {}
     Result<void> run(ops::RunArgs& args) const override
     {
         auto const* const first = args.outputs[0].as<unsigned char>();
@@ -61,7 +61,7 @@ public:
     Result<std::unique_ptr<ops::Kernel>> load(ops::Problem const& problem, ops::Config const&,
                                               std::string const&) const override
     {
-        return std::unique_ptr<ops::Kernel>(std::make_unique<ReferenceKernel>(*problem.node));
+        return std::unique_ptr<ops::Kernel>(std::make_unique<UntimedReference>(*problem.node));
     }
 };
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code of an instruction set stays in the files that are named after it.
 
-Of every compiled file: only avx2*.cpp, avx512*.cpp and their like carry ISA flags, and only flags of their own set. What
+Of every compiled file: only avx2*.cpp, avx512*.cpp and their like carry ISA flags, and only flags of their own set; a unit of several files
+has one set, that of each of its files. What
 such an object file defines for others lies in tw::avx2, tw::avx512, ...; it defines no weak symbol, because the linker
 may keep the AVX copy of a shared inline function and hand it to code that must run on any machine.
 """
@@ -34,6 +35,13 @@ def isa_of(name):
     return next((isa for isa in SETS if re.match(rf"{isa}(?:[_.]|$)", name)), None)
 
 
+def sources_of(path):
+    """The files that a compiled one stands for: itself, or those that a unit of CMake includes."""
+    if not path.name.startswith("unity_"):
+        return [path]
+    return [pathlib.Path(name) for name in re.findall(r'^#include "(.*)"$', house.text(path), re.M)]
+
+
 def check_symbols(source, isa, built):
     result = subprocess.run(["nm", "--defined-only", "--extern-only", "--demangle", str(built)], capture_output=True, text=True)
     if result.returncode != 0:
@@ -57,16 +65,21 @@ def check(root, options):
     counted = 0
     # CMake writes no list for a project that compiles nothing.
     for entry in json.loads(house.text(commands)) if commands.is_file() else []:
-        source = pathlib.Path(entry["directory"], entry["file"])
-        name = os.path.relpath(source, root)
+        compiled = pathlib.Path(entry["directory"], entry["file"])
+        sources = sources_of(compiled)
+        name = " ".join(os.path.relpath(source, root) for source in sources)
         arguments = entry.get("arguments") or shlex.split(entry["command"])
         flags = {argument for argument in arguments if ISA_FLAG.match(argument)}
-        isa = isa_of(source.name)
+        sets = {isa_of(source.name) for source in sources}
+        if len(sets) != 1:
+            findings.append(f"{name}: one unit of several instruction sets")
+            continue
+        isa = sets.pop()
         for flag in sorted(flags - SETS.get(isa, set())):
             findings.append(f"{name}: is compiled with {flag}; " + (f"'{isa}' does not have that" if isa else "only ISA files (avx2*.cpp, avx512*.cpp) carry ISA flags"))
         if isa is None:
             continue
-        counted += 1
+        counted += len(sources)
         built = pathlib.Path(entry["directory"], arguments[arguments.index("-o") + 1])
         if not built.is_file():
             findings.append(f"{name}: {built} is not built, so it cannot be checked")
@@ -102,6 +115,9 @@ def self_test(root, options):
     compiled("src/kernels/cpu/avx2_wide.cpp", "namespace tw::avx2 { int wide() { return 1; } }\n", "-mavx512f")
     compiled("src/kernels/cpu/avx2_outside.cpp", "namespace tw { int outside() { return 1; } }\n", "-mavx2")
     compiled("src/kernels/cpu/avx2_inline.cpp", "namespace tw::avx2 { inline int shared(int x) { return x; } int use(int x) { return shared(x); } }\n", "-mavx2")
+    unit = "".join(f'#include "{root / file}"\n' for file in ("src/kernels/cpu/avx2_gemm.cpp", "src/plain.cpp"))
+    compiled("build/unity_mixed_cxx.cxx", unit, "-mavx2", "-mfma")
+    compiled("build/unity_avx512_cxx.cxx", f'#include "{root / "src/kernels/cpu/avx512.cpp"}"\n', "-mavx512f", "-march=native")
     house.plant(root, "src/pragma.cpp", '#pragma GCC target("avx2")\n')
     house.expect(
         check(root, options),
@@ -110,6 +126,8 @@ def self_test(root, options):
         "src/kernels/cpu/avx2_wide.cpp: is compiled with -mavx512f",
         "src/kernels/cpu/avx2_outside.cpp: defines 'tw::outside()' outside tw::avx2",
         "src/kernels/cpu/avx2_inline.cpp: defines 'tw::avx2::shared(int)' as a weak symbol",
+        "src/kernels/cpu/avx2_gemm.cpp src/plain.cpp: one unit of several instruction sets",
+        "src/kernels/cpu/avx512.cpp: is compiled with -march=native",
         "src/pragma.cpp: chooses an instruction set",
     )
 

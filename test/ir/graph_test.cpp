@@ -12,8 +12,6 @@ namespace tw::ir {
 
 namespace {
 
-Dim const kN = Dim::symbol("N");
-
 std::unique_ptr<AttrsBase> attrsOf(char const* op)
 {
     return ops::find(op)->makeAttrs();
@@ -29,7 +27,7 @@ struct Small
     {
         g.name = "small";
         g.symbols["N"] = Symbol{{1, 8}, false};
-        x = g.addInput("x", DataType::kFloat, {kN, 3});
+        x = g.addInput("x", DataType::kFloat, {Dim::symbol("N"), 3});
         shape = *g.addNode(*ops::find("shape"), attrsOf("shape"), {x}, "shape");
         nonZero = *g.addNode(*ops::find("non_zero"), attrsOf("non_zero"), {x}, "non_zero");
         g.outputs = {shape->outputs[0], nonZero->outputs[0]};
@@ -43,7 +41,7 @@ TEST(Graph, AddNodeInfers)
     Small s;
     EXPECT_EQ(str(s.shape->outputs[0]->shape), "[2]");
     ASSERT_TRUE(s.shape->outputs[0]->content);
-    EXPECT_EQ((*s.shape->outputs[0]->content)[0], kN);
+    EXPECT_EQ((*s.shape->outputs[0]->content)[0], Dim::symbol("N"));
     // The node binds a symbol, up to the input's largest volume.
     Dim const n = s.nonZero->outputs[0]->shape[1];
     ASSERT_TRUE(s.g.symbols.contains(n.str()));

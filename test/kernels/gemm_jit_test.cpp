@@ -8,16 +8,17 @@
 #include <cmath>
 #include <limits>
 #include <random>
-#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "backward_workers.h"
 #include "device/cpu.h"
 #include "kernels/cpu/bf16.h"
 
 namespace {
 
 using namespace tw;
+using kernels::BackwardWorkers;
 using kernels::GemmJit;
 using kernels::GemmJitOptions;
 using kernels::GemmOffsets;
@@ -25,38 +26,15 @@ using kernels::GemmShape;
 using kernels::jit::Factors;
 using kernels::jit::Isa;
 
-// Parts backwards and dealt out to `count` workers, each in a thread of its own.
-class BackwardWorkers final : public Workers
-{
-public:
-    explicit BackwardWorkers(int count) : count_(count) {}
-    int count() const override { return count_; }
-    void run(int64_t parts, FunctionRef<void(int64_t, int)> body) override
-    {
-        std::vector<std::thread> threads;
-        for (int w = 0; w < count_; ++w)
-            threads.emplace_back([&, w] {
-                for (int64_t p = parts - 1; p >= 0; --p)
-                    if (p % count_ == w)
-                        body(p, w);
-            });
-        for (auto& t : threads)
-            t.join();
-    }
-
-private:
-    int count_;
-};
-
 constexpr float kGuard = -12345.5f;
 constexpr int64_t kGuards = 64;
 
-struct Guarded
+struct GuardedFloats
 {
     std::vector<float> storage;
     float* data;
     int64_t count;
-    Guarded(int64_t n, int64_t shift)
+    GuardedFloats(int64_t n, int64_t shift)
         : storage(size_t(n + 2 * kGuards + 32), kGuard), data(storage.data() + kGuards), count(n)
     {
         while (reinterpret_cast<uintptr_t>(data) % 64)
@@ -104,7 +82,7 @@ void runProduct(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
     random(residual);
     GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
     std::vector<GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
-    Guarded packed(kProducts * GemmJit::packedFloats(o, n, k), 0);
+    GuardedFloats packed(kProducts * GemmJit::packedFloats(o, n, k), 0);
     float const* from = b.data();
     if (o.b == GemmJitOptions::kPackedBefore) {
         for (int64_t i = 0; i < kProducts; ++i)
@@ -115,7 +93,7 @@ void runProduct(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
     }
     auto gemm = GemmJit::make(o, s, offsets);
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
-    Guarded c(kProducts * m * n, 1), scratch(GemmJit::workspaceBytes(o, m, n, k) / 4, 0);
+    GuardedFloats c(kProducts * m * n, 1), scratch(GemmJit::workspaceBytes(o, m, n, k) / 4, 0);
     BackwardWorkers workers(o.threads);
     gemm->run(a.data(), from, o.bias ? bias.data() : nullptr, o.residual ? residual.data() : nullptr, c.data,
               scratch.data, workers);

@@ -12,26 +12,16 @@
 
 #include <gtest/gtest.h>
 
-#include "device/cpu.h"
 #include "families/elementwise/activate.h"
 #include "kernels/cpu/jit/vector_math.h"
+#include "ways.h"
 
 namespace {
 
 using namespace tw::kernels::jit;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kGuard = -12345.5f;
-
-std::vector<Isa> isas()
-{
-    std::vector<Isa> list;
-    tw::device::CpuInfo const cpu = tw::device::probeCpu();
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        if (isaOf(cpu, isa) == isa)
-            list.push_back(isa);
-    return list;
-}
+constexpr float kUntouched = -12345.5f;
 
 double activationOf(Activation const& a, double x)
 {
@@ -71,7 +61,7 @@ struct Buffer
     }
 };
 
-struct Trial
+struct GemmTrial
 {
     Isa isa;
     GemmKernelSpec spec;
@@ -79,7 +69,7 @@ struct Trial
     int lda, ldc, ldr;                           // floats
 };
 
-void runTrial(Trial const& t, std::mt19937& rng)
+void runTrial(GemmTrial const& t, std::mt19937& rng)
 {
     auto random = [&] { return std::uniform_real_distribution<float>(-1, 1)(rng); };
     int const width = vectorWidth(t.isa), panel = t.spec.vectors * width, m = t.spec.rows;
@@ -124,7 +114,7 @@ void runTrial(Trial const& t, std::mt19937& rng)
     }
 
     int const stored = t.spec.masked ? t.columns : panel; // columns of a row that are read and written
-    Buffer c(size_t(m) * t.ldc + 64, kGuard), residual(size_t(m) * t.ldr + 64, kNan);
+    Buffer c(size_t(m) * t.ldc + 64, kUntouched), residual(size_t(m) * t.ldr + 64, kNan);
     Buffer bias(panel, kNan), scale(panel, kNan);
     std::vector<float> rowScale(static_cast<size_t>(m));
     for (float& x : rowScale)
@@ -186,7 +176,7 @@ void runTrial(Trial const& t, std::mt19937& rng)
         ptrdiff_t const at = c.storage.data() + i - c.data;
         int const r = at < 0 ? m : int(at / t.ldc), j = at < 0 ? 0 : int(at % t.ldc);
         if (r >= m || j >= stored)
-            ASSERT_EQ(c.storage[i], kGuard) << "written outside: row " << r << " column " << j;
+            ASSERT_EQ(c.storage[i], kUntouched) << "written outside: row " << r << " column " << j;
         else
             ASSERT_NEAR(c.data[at], want[r * panel + j], 2e-5 + 1e-6 * std::fabs(want[r * panel + j]))
                 << "row " << r << " column " << j;
@@ -208,7 +198,7 @@ TEST_P(GemmKernelTest, everyTile)
             for (int trial = 0; trial < 6; ++trial) {
                 SCOPED_TRACE("seed " + std::to_string(seed) + ", " + isaName(isa) + ", tile " + std::to_string(rows) +
                              "x" + std::to_string(vectors * width) + ", trial " + std::to_string(trial));
-                Trial t{isa, {}, pick(0, 3), pick(0, 4), pick(0, 3), 0, 0, 0, 0};
+                GemmTrial t{isa, {}, pick(0, 3), pick(0, 4), pick(0, 3), 0, 0, 0, 0};
                 t.spec.rows = rows;
                 t.spec.vectors = vectors;
                 t.spec.masked = trial % 2;

@@ -12,33 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "base/types.h"
-#include "device/cpu.h"
+#include "ways.h"
 
 namespace {
 
 using namespace tw::kernels::jit;
-
-struct Way
-{
-    Isa isa;
-    Dots dots;
-};
-
-std::vector<Way> ways()
-{
-    std::vector<Way> list;
-    tw::device::CpuInfo const cpu = tw::device::probeCpu();
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-        if (isaOf(cpu, isa) != isa)
-            continue;
-        list.push_back({isa, Dots::kWords});
-        if (dotsOf(cpu, isa) == Dots::kVnni)
-            list.push_back({isa, Dots::kVnni});
-    }
-    if (isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
-        list.push_back({Isa::kAvx2, Dots::kVnniWide});
-    return list;
-}
 
 constexpr int kLine = 64;
 

@@ -7,53 +7,33 @@
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <thread>
 
 #include <gtest/gtest.h>
 
-#include "device/cpu.h"
+#include "backward_workers.h"
+#include "ways.h"
 
 namespace {
 
 using namespace tw;
+using kernels::BackwardWorkers;
 using kernels::GemmShape;
 using kernels::Int8Gemm;
 using kernels::Int8GemmOptions;
 using kernels::jit::Dots;
 using kernels::jit::Int8Type;
 using kernels::jit::Isa;
-
-// Parts backwards and dealt out to `count` workers, each in a thread of its own.
-class BackwardWorkers final : public Workers
-{
-public:
-    explicit BackwardWorkers(int count) : count_(count) {}
-    int count() const override { return count_; }
-    void run(int64_t parts, FunctionRef<void(int64_t, int)> body) override
-    {
-        std::vector<std::thread> threads;
-        for (int w = 0; w < count_; ++w)
-            threads.emplace_back([&, w] {
-                for (int64_t p = parts - 1; p >= 0; --p)
-                    if (p % count_ == w)
-                        body(p, w);
-            });
-        for (auto& t : threads)
-            t.join();
-    }
-
-private:
-    int count_;
-};
+using kernels::jit::Way;
+using kernels::jit::ways;
 
 // 64-byte aligned bytes between others that nobody may write.
-struct Guarded
+struct GuardedBytes
 {
     static constexpr int64_t kGuards = 64;
     std::vector<uint8_t> storage;
     int8_t* data;
     int64_t count;
-    Guarded(int64_t bytes, int64_t shift) : storage(size_t(bytes + 2 * kGuards + 128), 0xa5), count(bytes)
+    GuardedBytes(int64_t bytes, int64_t shift) : storage(size_t(bytes + 2 * kGuards + 128), 0xa5), count(bytes)
     {
         data = reinterpret_cast<int8_t*>(storage.data()) + kGuards;
         while (reinterpret_cast<uintptr_t>(data) % 64)
@@ -95,7 +75,7 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
     GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
     std::vector<kernels::Int8Offsets> offsets{{0, 0}, {m * k, k * n}};
     int64_t const each = Int8Gemm::packedBytes(o, n, k);
-    Guarded packed(kProducts * each, 0);
+    GuardedBytes packed(kProducts * each, 0);
     if (o.packedBefore) {
         for (int64_t i = 0; i < kProducts; ++i)
             Int8Gemm::packB(o, s, b.data() + i * k * n, packed.data + i * each);
@@ -105,7 +85,7 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
     auto gemm = Int8Gemm::make(o, s, offsets);
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
     int64_t const cBytes = bytesOf(o.epilogue.store);
-    Guarded c(kProducts * m * n * cBytes, 1), scratch(Int8Gemm::workspaceBytes(o, m, n, k), 0);
+    GuardedBytes c(kProducts * m * n * cBytes, 1), scratch(Int8Gemm::workspaceBytes(o, m, n, k), 0);
     kernels::jit::Int8Output out;
     out.c = c.data;
     out.scale = scale.data();
@@ -141,28 +121,6 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
                     ASSERT_EQ(got, t) << "product " << p << " row " << i << " column " << j;
                 }
             }
-}
-
-struct Way
-{
-    Isa isa;
-    Dots dots;
-};
-
-std::vector<Way> ways()
-{
-    std::vector<Way> list;
-    tw::device::CpuInfo const cpu = tw::device::probeCpu();
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-        if (isaOf(cpu, isa) != isa)
-            continue;
-        list.push_back({isa, Dots::kWords});
-        if (dotsOf(cpu, isa) == Dots::kVnni)
-            list.push_back({isa, Dots::kVnni});
-    }
-    if (kernels::jit::isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
-        list.push_back({Isa::kAvx2, Dots::kVnniWide});
-    return list;
 }
 
 TEST(Int8Gemm, shapesAndStrides)

@@ -15,38 +15,16 @@
 #include <unistd.h>
 
 #include "base/types.h"
-#include "device/cpu.h"
+#include "ways.h"
 
 namespace {
 
 using namespace tw::kernels::jit;
 
-struct Way
-{
-    Isa isa;
-    Dots dots;
-};
-
 std::string nameOf(Way const& w)
 {
     char const* const kDots[] = {"words", "vnni", "vnni_wide"};
     return std::string(isaName(w.isa)) + "_" + kDots[int(w.dots)];
-}
-
-std::vector<Way> ways()
-{
-    std::vector<Way> list;
-    tw::device::CpuInfo const cpu = tw::device::probeCpu();
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-        if (isaOf(cpu, isa) != isa)
-            continue;
-        list.push_back({isa, Dots::kWords});
-        if (dotsOf(cpu, isa) == Dots::kVnni)
-            list.push_back({isa, Dots::kVnni});
-    }
-    if (isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
-        list.push_back({Isa::kAvx2, Dots::kVnniWide});
-    return list;
 }
 
 // Bytes that end where a page without access begins, and begin 64-byte aligned where the size allows.
@@ -126,7 +104,7 @@ float activate(Activation const& a, float x)
     return std::tanh(x); // not bit for bit
 }
 
-struct Trial
+struct Int8Trial
 {
     Way way;
     Int8KernelSpec spec;
@@ -136,7 +114,7 @@ struct Trial
     float scale = 1;                                             // of the sums, about
 };
 
-void runTrial(Trial const& t, std::mt19937& rng)
+void runTrial(Int8Trial const& t, std::mt19937& rng)
 {
     auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
     auto integer = [&] { return int8_t(t.extreme ? -128 : pick(-128, 127)); };
@@ -310,7 +288,7 @@ TEST_P(Int8KernelTest, everyTile)
             for (int trial = 0; trial < 16; ++trial) {
                 SCOPED_TRACE("seed " + std::to_string(seed) + ", " + nameOf(way) + ", tile " + std::to_string(rows) +
                              "x" + std::to_string(vectors * width) + ", trial " + std::to_string(trial));
-                Trial t;
+                Int8Trial t;
                 t.way = way;
                 t.spec.rows = rows;
                 t.spec.vectors = vectors;

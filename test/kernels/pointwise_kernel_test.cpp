@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "device/cpu.h"
 #include "kernels/cpu/jit/pointwise.h"
+#include "ways.h"
 
 namespace tw::test {
 
@@ -58,15 +58,6 @@ void checkRows(Isa isa, int64_t rows, int64_t n, int64_t step, bool stream)
         }
     for (int64_t i = 0; i < 16; ++i)
         ASSERT_EQ(y.get()[rows * step + i], kGuard);
-}
-
-std::vector<Isa> isas()
-{
-    std::vector<Isa> list;
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        if (isaOf(device::probeCpu(), isa) == isa)
-            list.push_back(isa);
-    return list;
 }
 
 } // namespace

@@ -4,22 +4,15 @@
 
 #include <random>
 
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/concatenation/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
-#include "ops/matrix_multiply/op.h"
 #include "ops/recurrence/op.h"
 #include "ops/select/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
-using ops::activation::Kind;
-using ops::elementwise::Operation;
 using ops::recurrence::Cell;
 
 // How a cell is written down.

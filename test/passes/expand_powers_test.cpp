@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/op.h"
-#include "ops/elementwise/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
+#include "nodes.h"
 
 namespace tw::test {
 
 namespace {
-
-using Operation = ops::elementwise::Operation;
-using Unary = ops::unary::Operation;
 
 ir::Value* unary(GraphMaker& m, Unary u, ir::Value* x)
 {

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise/op.h"
+#include "nodes.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
-#include "ops/shuffle/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
-
-namespace {
-
-using Operation = ops::elementwise::Operation;
-
-ir::Value* binary(GraphMaker& m, Operation o, ir::Value* a, ir::Value* b, char const* name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(o), {a, b}, name);
-}
-
-} // namespace
 
 TEST(FoldConstants, ChainOfConstants)
 {

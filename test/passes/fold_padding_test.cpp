@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nodes.h"
 #include "ops/convolution/op.h"
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
 #include "ops/slice/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using ops::pooling::Kind;
-
-ir::Value* image(GraphMaker& m)
-{
-    return m.input("x", {ir::Dim::symbol("N"), 3, 6, 5});
-}
+using Pooling = ops::pooling::Kind;
 
 ir::Value* pad(GraphMaker& m, ir::Value* x, std::vector<int64_t> pre, std::vector<int64_t> post)
 {
@@ -44,7 +39,8 @@ ir::Value* convolution(GraphMaker& m, ir::Value* x)
     return m.add(ops::convolution::def(), a, {x, m.constant("w", {4, x->shape[1].value(), 3, 3})}, "conv");
 }
 
-ir::Value* pooling(GraphMaker& m, ir::Value* x, Kind kind = Kind::kAverage, int64_t padding = 0, bool exclude = true)
+ir::Value* pooling(GraphMaker& m, ir::Value* x, Pooling kind = Pooling::kAverage, int64_t padding = 0,
+                   bool exclude = true)
 {
     auto a = ops::pooling::Attrs::plain(kind, {3, 3});
     a.prePadding = a.postPadding = {padding, padding};
@@ -76,12 +72,12 @@ TEST(FoldPadding, IntoAveragePooling)
         for (bool exclude : {false, true}) {
             GraphMaker m;
             ir::Value* padded = slice ? fillSlice(m, two(m)) : pad(m, image(m), {1, 0}, {1, 2});
-            m.output(pooling(m, padded, Kind::kAverage, 0, exclude), "y");
+            m.output(pooling(m, padded, Pooling::kAverage, 0, exclude), "y");
             checkPass(m.g, passes::foldPadding, true);
             EXPECT_EQ(nodesOf(m.g), "pad + pool:pooling");
         }
     GraphMaker m; // its own padding counts too
-    m.output(pooling(m, pad(m, image(m), {1, 1}, {0, 1}), Kind::kAverage, 1, false), "y");
+    m.output(pooling(m, pad(m, image(m), {1, 1}, {0, 1}), Pooling::kAverage, 1, false), "y");
     checkPass(m.g, passes::foldPadding, true);
 }
 
@@ -92,8 +88,8 @@ TEST(FoldPadding, ReasonsNotTo)
         change(m);
         checkPass(m.g, passes::foldPadding, false);
     };
-    with([](GraphMaker& m) { m.output(pooling(m, pad(m, image(m), {1, 1}, {1, 1}), Kind::kMax), "y"); });
-    with([](GraphMaker& m) { m.output(pooling(m, pad(m, image(m), {1, 1}, {1, 1}), Kind::kAverage, 1), "y"); });
+    with([](GraphMaker& m) { m.output(pooling(m, pad(m, image(m), {1, 1}, {1, 1}), Pooling::kMax), "y"); });
+    with([](GraphMaker& m) { m.output(pooling(m, pad(m, image(m), {1, 1}, {1, 1}), Pooling::kAverage, 1), "y"); });
     with([](GraphMaker& m) { m.output(convolution(m, pad(m, image(m), {-1, 0}, {1, 0})), "y"); }); // crops
     with([](GraphMaker& m) { m.output(convolution(m, fillSlice(m, two(m), 0.5f)), "y"); });
     with([](GraphMaker& m) { m.output(convolution(m, fillSlice(m, two(m), 0, 5)), "y"); }); // channels too

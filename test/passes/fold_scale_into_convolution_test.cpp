@@ -44,13 +44,13 @@ ir::Value* connected(GraphMaker& m, bool bias)
 }
 
 using Make = ir::Value* (*)(GraphMaker&, bool bias);
-constexpr Make kHeads[] = {convolution, deconvolution, connected};
+constexpr Make kLayers[] = {convolution, deconvolution, connected};
 
 } // namespace
 
 TEST(FoldScaleIntoConvolution, ScaleLayers)
 {
-    for (Make make : kHeads)
+    for (Make make : kLayers)
         for (bool bias : {false, true})
             for (Mode mode : {Mode::kUniform, Mode::kChannel})
                 for (int given = 1; given < 4; ++given) { // scale, shift, both
@@ -69,7 +69,7 @@ TEST(FoldScaleIntoConvolution, ScaleLayers)
 
 TEST(FoldScaleIntoConvolution, ElementwiseWithConstants)
 {
-    for (Make make : kHeads)
+    for (Make make : kLayers)
         for (Operation o : {Operation::kSum, Operation::kSub, Operation::kProd, Operation::kDiv})
             for (bool first : {false, true})
                 for (Extents const& dims : {Extents{1, 6, 1, 1}, Extents{1, 1, 1, 1}}) {

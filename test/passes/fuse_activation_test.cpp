@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/convolution/op.h"
-#include "ops/elementwise/op.h"
-#include "ops/matrix_multiply/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
-
-using ops::activation::Kind;
-using Operation = ops::elementwise::Operation;
 
 ir::Value* convolution(GraphMaker& m, ir::Value* x, std::string const& name, bool bias = true)
 {
@@ -21,21 +14,6 @@ ir::Value* convolution(GraphMaker& m, ir::Value* x, std::string const& name, boo
     if (bias)
         in.push_back(m.constant(name + ".b", {3}));
     return m.add(ops::convolution::def(), a, in, name);
-}
-
-ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name, Kind kind = Kind::kRelu)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind, 0.3f, 1.25f), {x}, name);
-}
-
-ir::Value* sum(GraphMaker& m, ir::Value* a, ir::Value* b, std::string const& name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {a, b}, name);
-}
-
-ir::Value* image(GraphMaker& m)
-{
-    return m.input("x", {ir::Dim::symbol("N"), 3, 6, 5});
 }
 
 } // namespace
@@ -55,16 +33,6 @@ TEST(FuseActivation, EveryKindBehindAConvolution)
 
 namespace {
 
-ir::Value* twoOf(GraphMaker& m, Operation operation, ir::Value* a, ir::Value* b, std::string const& name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(operation), {a, b}, name);
-}
-
-ir::Value* number(GraphMaker& m, std::string const& name, float value)
-{
-    return m.g.addConstant(name, DataType::kFloat, {1, 1, 1, 1}, &value);
-}
-
 ir::Value* clip(GraphMaker& m, ir::Value* x, float low, float high)
 {
     return m.add(ops::activation::def(), ops::activation::Attrs(Kind::kClip, low, high), {x}, "clip");
@@ -80,26 +48,26 @@ struct Written
 Written const kProducts[] = {
     {ops::FusedKind::kSwish,
      [](GraphMaker& m, ir::Value* x) {
-         return twoOf(m, Operation::kProd, x, activation(m, x, "gate", Kind::kSigmoid), "mul");
+         return binary(m, Operation::kProd, x, activation(m, x, "gate", Kind::kSigmoid), "mul");
      }},
     {ops::FusedKind::kSwish,
      [](GraphMaker& m, ir::Value* x) {
-         return twoOf(m, Operation::kProd, activation(m, x, "gate", Kind::kSigmoid), x, "mul");
+         return binary(m, Operation::kProd, activation(m, x, "gate", Kind::kSigmoid), x, "mul");
      }},
     {ops::FusedKind::kHardSwish,
      [](GraphMaker& m, ir::Value* x) {
-         return twoOf(m, Operation::kProd, x, activation(m, x, "gate", Kind::kHardSigmoid), "mul");
+         return binary(m, Operation::kProd, x, activation(m, x, "gate", Kind::kHardSigmoid), "mul");
      }},
     {ops::FusedKind::kHardSwish,
      [](GraphMaker& m, ir::Value* x) {
          ir::Value* gate = clip(m, sum(m, x, number(m, "three", 3), "add"), 0, 6);
-         return twoOf(m, Operation::kProd, x, twoOf(m, Operation::kDiv, gate, number(m, "six", 6), "div"), "mul");
+         return binary(m, Operation::kProd, x, binary(m, Operation::kDiv, gate, number(m, "six", 6), "div"), "mul");
      }},
     {ops::FusedKind::kHardSwish,
      [](GraphMaker& m, ir::Value* x) {
          ir::Value* gate = clip(m, sum(m, number(m, "three", 3), x, "add"), 0, 6);
-         ir::Value* product = twoOf(m, Operation::kProd, gate, x, "mul");
-         return twoOf(m, Operation::kProd, number(m, "sixth", 1.0f / 6), product, "scale");
+         ir::Value* product = binary(m, Operation::kProd, gate, x, "mul");
+         return binary(m, Operation::kProd, number(m, "sixth", 1.0f / 6), product, "scale");
      }},
 };
 
@@ -129,21 +97,21 @@ TEST(FuseActivation, ProductsThatAreNone)
     };
     with("conv1:convolution, gate:activation, mul:elementwise", [](GraphMaker& m, ir::Value* y) { // the gate is read
         ir::Value* gate = activation(m, y, "gate", Kind::kSigmoid);
-        m.output(twoOf(m, Operation::kProd, y, gate, "mul"), "y");
+        m.output(binary(m, Operation::kProd, y, gate, "mul"), "y");
         m.output(gate, "z");
     });
     with("conv1:convolution, gate:activation, mul:elementwise", [](GraphMaker& m, ir::Value* y) { // no gate
-        m.output(twoOf(m, Operation::kProd, y, activation(m, y, "gate", Kind::kTanh), "mul"), "y");
+        m.output(binary(m, Operation::kProd, y, activation(m, y, "gate", Kind::kTanh), "mul"), "y");
     });
     with("conv1:convolution, gate:activation, mul:elementwise, relu:activation", [](GraphMaker& m, ir::Value* y) {
-        m.output(twoOf(m, Operation::kProd, y, activation(m, y, "gate", Kind::kSigmoid), "mul"), "y");
+        m.output(binary(m, Operation::kProd, y, activation(m, y, "gate", Kind::kSigmoid), "mul"), "y");
         m.output(activation(m, y, "relu"), "z"); // a third reader
     });
     with("conv1:convolution, add:elementwise, clip:activation, mul:elementwise, scale:elementwise",
          [](GraphMaker& m, ir::Value* y) { // 5 is not 6
              ir::Value* gate = clip(m, sum(m, y, number(m, "three", 3), "add"), 0, 6);
-             ir::Value* product = twoOf(m, Operation::kProd, gate, y, "mul");
-             m.output(twoOf(m, Operation::kDiv, product, number(m, "five", 5), "scale"), "y");
+             ir::Value* product = binary(m, Operation::kProd, gate, y, "mul");
+             m.output(binary(m, Operation::kDiv, product, number(m, "five", 5), "scale"), "y");
          });
 }
 

@@ -1,36 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "nodes.h"
 #include "ops/attention/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
-#include "ops/matrix_multiply/op.h"
 #include "ops/select/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/softmax/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using Operation = ops::elementwise::Operation;
 using ops::matrix_multiply::MatrixOperation;
 using Permutation = std::vector<int64_t>;
 
 constexpr int64_t kHeads = 3, kSize = 4, kWidth = kHeads * kSize;
 
-class Maker : public GraphMaker
+class AttentionMaker : public NodeMaker
 {
 public:
     ir::Dim const batch = ir::Dim::symbol("N"), length = ir::Dim::symbol("S");
 
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
     ir::Value* number(std::string const& name, double v) { return constant(name, {1, 1, 1, 1}, {v}); }
     ir::Value* shuffle(ir::Value* x, std::vector<int64_t> dims, Permutation const& second, std::string const& name,
                        Permutation const& first = {})
@@ -67,8 +58,6 @@ public:
     }
 };
 
-PassCheck const kCheck{{{"N", 2}, {"S", 5}}, false, 1e-5};
-
 // One attention node, and perhaps reshapes.
 ops::attention::Attrs const* only(ir::Graph const& g)
 {
@@ -88,7 +77,7 @@ TEST(FuseAttention, ThreeTensorsFactorAndMask)
 {
     for (bool divide : {false, true})
         for (bool transposed : {false, true}) {
-            Maker m;
+            AttentionMaker m;
             ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
             ir::Value* k = m.split(m.tokens("k"), transposed ? Permutation{0, 2, 1, 3} : Permutation{0, 2, 3, 1}, "k1");
             ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
@@ -115,7 +104,7 @@ TEST(FuseAttention, HeadsOfKeysThatQueriesShare)
 {
     for (int64_t keys : {1, 2})
         for (bool wraps : {false, true}) {
-            Maker m;
+            AttentionMaker m;
             int64_t const heads = kHeads * keys;
             auto operand = [&](std::string const& name, int64_t own) {
                 return m.shuffle(m.input(name, ir::shapeOf({2, 5, own * kSize})), {2, 5, own, kSize}, {0, 2, 1, 3},
@@ -148,7 +137,7 @@ TEST(FuseAttention, HeadsOfKeysThatQueriesShare)
 TEST(FuseAttention, SplitOfOneTensorWithACondition)
 {
     for (bool inverted : {false, true}) {
-        Maker m;
+        AttentionMaker m;
         ir::Value* x = m.input("x", ir::shapeOf({2, 5, 3 * kWidth}));
         ir::Value* part[3];
         for (int i = 0; i < 3; ++i) {
@@ -186,7 +175,7 @@ TEST(FuseAttention, SplitOfOneTensorWithACondition)
 
 TEST(FuseAttention, GathersOfOneTransposedTensor)
 {
-    Maker m;
+    AttentionMaker m;
     ir::Value* x = m.tokens("x", 3 * kWidth);
     ir::Value* all = m.shuffle(x, {0, 0, 3, kHeads, kSize}, {2, 0, 3, 1, 4}, "all");
     ir::Value* part[3];
@@ -208,7 +197,7 @@ TEST(FuseAttention, GathersOfOneTransposedTensor)
 
 TEST(FuseAttention, RowsOfAllBatchesAndHeadsFirst)
 {
-    Maker m;
+    AttentionMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({10, kWidth})); // 2 batches of 5
     ir::Value* q = m.shuffle(x, {2, 5, kHeads, kSize}, {0, 2, 1, 3}, "q");
     ir::Value* k = m.input("k", ir::shapeOf({2, kHeads, 7, kSize}));
@@ -227,7 +216,7 @@ TEST(FuseAttention, RowsOfAllBatchesAndHeadsFirst)
 TEST(FuseAttention, BatchesAndHeadsAsOne)
 {
     for (bool masked : {false, true}) {
-        Maker m;
+        AttentionMaker m;
         auto heads = [&](std::string const& name) {
             ir::Value* x = m.split(m.input(name, {m.batch, 5, kWidth}), {0, 2, 1, 3}, name + ".heads");
             return m.shuffle(x, {-1, 5, kSize}, {}, name + ".joined");
@@ -258,7 +247,7 @@ TEST(FuseAttention, SequenceFirst)
 {
     for (int64_t batch : {1, 2})
         for (bool merged : {true, false}) {
-            Maker m;
+            AttentionMaker m;
             int64_t const all = batch * kHeads;
             auto heads = [&](std::string const& name, Permutation const& p) {
                 return m.shuffle(m.input(name, ir::shapeOf({5, batch, kWidth})), {5, all, kSize}, p, name + ".heads");
@@ -285,7 +274,7 @@ TEST(FuseAttention, SequenceFirst)
 TEST(FuseAttention, NothingMerges)
 {
     for (Permutation const& p : {Permutation{2, 0, 1, 3}, Permutation{}}) {
-        Maker m;
+        AttentionMaker m;
         ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
         ir::Value* k = m.split(m.tokens("k"), {0, 2, 3, 1}, "k1");
         ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
@@ -304,7 +293,7 @@ TEST(FuseAttention, GuardAgainstRowsWithoutColumns)
     for (bool packed : {false, true})
         for (bool inverted : {false, true})
             for (bool finite : {true, false}) {
-                Maker m;
+                AttentionMaker m;
                 ir::Value* x = m.input("x", ir::shapeOf({1, 3, packed ? 3 * kWidth : kWidth}));
                 ir::Value* part[3] = {x, x, x};
                 for (int i = 0; i < 3; ++i) {
@@ -341,7 +330,7 @@ TEST(FuseAttention, GuardAgainstRowsWithoutColumns)
 
 TEST(FuseAttention, OthersReadKeys)
 {
-    Maker m;
+    AttentionMaker m;
     ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
     ir::Value* k = m.split(m.tokens("k"), {0, 2, 1, 3}, "k1");
     ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
@@ -355,24 +344,24 @@ TEST(FuseAttention, OthersReadKeys)
 TEST(FuseAttention, ReasonsNotTo)
 {
     auto with = [](auto change) {
-        Maker m;
+        AttentionMaker m;
         ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
         ir::Value* k = m.split(m.tokens("k"), {0, 2, 3, 1}, "k1");
         ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
         change(m, m.multiply(q, k, "scores"), v);
         checkPass(m.g, passes::fuseAttention, false, kCheck);
     };
-    with([](Maker& m, ir::Value* s, ir::Value* v) { // others read the scores
+    with([](AttentionMaker& m, ir::Value* s, ir::Value* v) { // others read the scores
         m.output(m.attend(s, v), "y");
         m.output(s, "s");
     });
-    with([](Maker& m, ir::Value* s, ir::Value* v) { // a mask for each query
+    with([](AttentionMaker& m, ir::Value* s, ir::Value* v) { // a mask for each query
         m.output(m.attend(m.apply(Operation::kSum, s, m.input("mask", {1, 1, m.length, 1}), "masked"), v), "y");
     });
-    with([](Maker& m, ir::Value* s, ir::Value* v) { // factors of each head
+    with([](AttentionMaker& m, ir::Value* s, ir::Value* v) { // factors of each head
         m.output(m.attend(m.apply(Operation::kProd, s, m.constant("f", {1, kHeads, 1, 1}), "factor"), v), "y");
     });
-    with([](Maker& m, ir::Value* s, ir::Value* v) { // along another axis
+    with([](AttentionMaker& m, ir::Value* s, ir::Value* v) { // along another axis
         ops::softmax::Attrs a;
         a.axis = 2;
         ir::Value* y = m.multiply(m.add(ops::softmax::def(), a, {s}, "softmax"), v, "result");

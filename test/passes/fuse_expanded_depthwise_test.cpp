@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kChannels = 3, kExpanded = 6, kRows = 5, kColumns = 4;
 constexpr int64_t kExpandedBytes = kExpanded * kRows * kColumns * 4;
 
-struct Options
+struct Expansion
 {
     int64_t window = 1, groups = 1; // of the first convolution
     bool bias = true;
@@ -18,7 +18,7 @@ struct Options
 };
 
 // The graph after fuse_activation: conv1 + relu1, dw.
-void make(GraphMaker& m, Options const& o = {})
+void makeExpansion(GraphMaker& m, Expansion const& o = {})
 {
     ir::Value* x = m.input("x", {ir::Dim::symbol("N"), kChannels, kRows, kColumns});
     auto first = ops::convolution::Attrs::plain(2), second = first;
@@ -55,7 +55,7 @@ PassCheck const kSmall = onCpu(kExpandedBytes / 2 - 1);
 TEST(FuseExpandedDepthwise, OneNodeWithBothActivations)
 {
     GraphMaker m;
-    make(m);
+    makeExpansion(m);
     checkPass(m.g, passes::fuseExpandedDepthwise, true, kSmall);
     EXPECT_EQ(nodesOf(m.g), "conv1 + relu1 + dw:expanded_depthwise");
     EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"conv1", "relu1", "dw"}));
@@ -65,10 +65,10 @@ TEST(FuseExpandedDepthwise, OneNodeWithBothActivations)
 
 TEST(FuseExpandedDepthwise, LeavesOthersAlone)
 {
-    for (Options const& o :
-         {Options{.window = 3}, Options{.groups = 3}, Options{.bias = false}, Options{.shared = true}}) {
+    for (Expansion const& o :
+         {Expansion{.window = 3}, Expansion{.groups = 3}, Expansion{.bias = false}, Expansion{.shared = true}}) {
         GraphMaker m;
-        make(m, o);
+        makeExpansion(m, o);
         checkPass(m.g, passes::fuseExpandedDepthwise, false, kSmall);
     }
 }
@@ -80,7 +80,7 @@ TEST(FuseExpandedDepthwise, OnlyWhatDoesNotFitAndWhereKernelsAreEmitted)
     for (PassCheck const& check :
          {onCpu(kExpandedBytes / 2), onCpu(kExpandedBytes / 2 - 1, passes::TargetInfo::Isa::kBaseline), gpu}) {
         GraphMaker m;
-        make(m);
+        makeExpansion(m);
         checkPass(m.g, passes::fuseExpandedDepthwise, false, check);
     }
 }

@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise/op.h"
+#include "nodes.h"
 #include "ops/layer_norm/op.h"
-#include "ops/reduce/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using Operation = ops::elementwise::Operation;
-
-class Maker : public GraphMaker
+class LayerNormMaker : public NodeMaker
 {
 public:
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
-    ir::Value* mean(ir::Value* x, std::string const& name, int64_t axes = 4)
-    {
-        ops::reduce::Attrs a;
-        a.kind = ops::reduce::Kind::kAvg;
-        a.axes = axes;
-        a.keepDims = true;
-        return add(ops::reduce::def(), a, {x}, name);
-    }
     ir::Value* number(std::string const& name, double v) { return constant(name, {1, 1, 1}, {v}); }
-    ir::Value* unary(ops::unary::Operation op, ir::Value* x, std::string const& name)
-    {
-        return add(ops::unary::def(), ops::unary::Attrs(op), {x}, name);
-    }
     ir::Value* image() { return input("x", {ir::Dim::symbol("N"), 3, 10}); }
     // sqrt(mean((x - mean)^2) + e), and the difference.
     ir::Value* root(ir::Value* x, ir::Value*& difference, bool power)
@@ -38,8 +17,8 @@ public:
         difference = apply(Operation::kSub, x, mean(x, "mean"), "difference");
         ir::Value* square = power ? apply(Operation::kPow, difference, number("two", 2), "square")
                                   : apply(Operation::kProd, difference, difference, "square");
-        return unary(ops::unary::Operation::kSqrt,
-                     apply(Operation::kSum, mean(square, "variance"), number("epsilon", 0.01), "sum"), "root");
+        return unary(Unary::kSqrt, apply(Operation::kSum, mean(square, "variance"), number("epsilon", 0.01), "sum"),
+                     "root");
     }
 };
 
@@ -50,13 +29,13 @@ TEST(FuseLayerNorm, FormsOfPyTorch)
     for (bool power : {false, true})
         for (int turned = 0; turned < 3; ++turned)
             for (int parts = 0; parts < 4; ++parts) { // gamma, beta
-                Maker m;
+                LayerNormMaker m;
                 ir::Value* difference = nullptr;
                 ir::Value* y = m.root(m.image(), difference, power);
                 if (turned == 0)
                     y = m.apply(Operation::kDiv, difference, y, "quotient");
                 else if (turned == 1)
-                    y = m.apply(Operation::kProd, m.unary(ops::unary::Operation::kRecip, y, "r"), difference, "p");
+                    y = m.apply(Operation::kProd, m.unary(Unary::kRecip, y, "r"), difference, "p");
                 else
                     y = m.apply(Operation::kProd, difference, m.apply(Operation::kDiv, m.number("one", 1), y, "r"),
                                 "p");
@@ -78,11 +57,11 @@ TEST(FuseLayerNorm, FormsOfPyTorch)
 TEST(FuseLayerNorm, NoEpsilon)
 {
     for (DataType type : {DataType::kFloat, DataType::kHalf}) {
-        Maker m;
+        LayerNormMaker m;
         ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3, 10}, type);
         ir::Value* difference = m.apply(Operation::kSub, x, m.mean(x, "mean"), "difference");
         ir::Value* square = m.apply(Operation::kProd, difference, difference, "square");
-        ir::Value* root = m.unary(ops::unary::Operation::kSqrt, m.mean(square, "variance"), "root");
+        ir::Value* root = m.unary(Unary::kSqrt, m.mean(square, "variance"), "root");
         ir::Value* y = m.apply(Operation::kDiv, difference, root, "quotient");
         m.output(m.apply(Operation::kProd, y, m.constant("gamma", {1, 1, 10}, {}, type), "scale"), "y");
         PassCheck check;
@@ -95,15 +74,14 @@ TEST(FuseLayerNorm, NoEpsilon)
 
 TEST(FuseLayerNorm, FormOfTensorFlow)
 {
-    Maker m;
+    LayerNormMaker m;
     ir::Value* x = m.image();
     ir::Value* mean = m.mean(x, "mean");
     ir::Value* d = m.apply(Operation::kSub, x, mean, "difference");
     ir::Value* v = m.mean(m.apply(Operation::kProd, d, d, "square"), "variance");
-    ir::Value* root =
-        m.unary(ops::unary::Operation::kSqrt, m.apply(Operation::kSum, v, m.number("epsilon", 0.1), "sum"), "root");
-    ir::Value* r = m.apply(Operation::kProd, m.unary(ops::unary::Operation::kRecip, root, "recip"),
-                           m.constant("gamma", {1, 1, 10}), "factor");
+    ir::Value* root = m.unary(Unary::kSqrt, m.apply(Operation::kSum, v, m.number("epsilon", 0.1), "sum"), "root");
+    ir::Value* r =
+        m.apply(Operation::kProd, m.unary(Unary::kRecip, root, "recip"), m.constant("gamma", {1, 1, 10}), "factor");
     ir::Value* shift = m.apply(Operation::kSub, m.constant("beta", {1, 1, 10}),
                                m.apply(Operation::kProd, r, mean, "shifted"), "shift");
     m.output(m.apply(Operation::kSum, m.apply(Operation::kProd, x, r, "scaled"), shift, "result"), "y");
@@ -115,13 +93,12 @@ TEST(FuseLayerNorm, FormOfTensorFlow)
 
 TEST(FuseLayerNorm, DifferenceComputedTwiceAndTwoAxes)
 {
-    Maker m;
+    LayerNormMaker m;
     ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3, 10});
     ir::Value* d = m.apply(Operation::kSub, x, m.mean(x, "mean", 6), "difference");
     ir::Value* again = m.apply(Operation::kSub, x, m.mean(x, "mean2", 6), "difference2");
     ir::Value* v = m.mean(m.apply(Operation::kProd, d, d, "square"), "variance", 6);
-    ir::Value* root =
-        m.unary(ops::unary::Operation::kSqrt, m.apply(Operation::kSum, m.number("epsilon", 0.1), v, "sum"), "root");
+    ir::Value* root = m.unary(Unary::kSqrt, m.apply(Operation::kSum, m.number("epsilon", 0.1), v, "sum"), "root");
     ir::Value* y = m.apply(Operation::kDiv, again, root, "quotient");
     m.output(m.apply(Operation::kProd, y, m.constant("gamma", {1, 3, 10}), "scale"), "y");
     checkPass(m.g, passes::fuseLayerNorm, true);
@@ -132,20 +109,20 @@ TEST(FuseLayerNorm, DifferenceComputedTwiceAndTwoAxes)
 TEST(FuseLayerNorm, ReasonsNotTo)
 {
     auto with = [](auto change) {
-        Maker m;
+        LayerNormMaker m;
         ir::Value* difference = nullptr;
         ir::Value* root = m.root(m.image(), difference, true);
         change(m, difference, root);
         checkPass(m.g, passes::fuseLayerNorm, false);
     };
-    with([](Maker& m, ir::Value* d, ir::Value* root) { // others read the difference
+    with([](LayerNormMaker& m, ir::Value* d, ir::Value* root) { // others read the difference
         m.output(m.apply(Operation::kDiv, d, root, "quotient"), "y");
         m.output(d, "z");
     });
-    with([](Maker& m, ir::Value* d, ir::Value* root) { // turned over
+    with([](LayerNormMaker& m, ir::Value* d, ir::Value* root) { // turned over
         m.output(m.apply(Operation::kDiv, root, d, "quotient"), "y");
     });
-    with([](Maker& m, ir::Value* d, ir::Value* root) { // wishes differ
+    with([](LayerNormMaker& m, ir::Value* d, ir::Value* root) { // wishes differ
         m.output(m.apply(Operation::kDiv, d, root, "quotient"), "y");
         d->producer->precision = {DataType::kHalf, true};
         root->producer->precision = {DataType::kFloat, true};

@@ -10,9 +10,9 @@ namespace tw::test {
 namespace {
 
 // Of FP16 one row more than 12 MiB.
-constexpr int64_t kColumns = 256, kInner = 2, kMostRows = (12 << 20) / (kColumns * 2);
+constexpr int64_t kNormColumns = 256, kInner = 2, kMostRows = (12 << 20) / (kNormColumns * 2);
 
-struct Options
+struct NormedProduct
 {
     bool shared = false;   // others read what lies between
     bool symbolic = false; // rows are not known
@@ -23,20 +23,20 @@ struct Options
     std::optional<DataType> asked; // for the norm, by the user
 };
 
-void make(GraphMaker& m, Options const& o = {})
+void makeProduct(GraphMaker& m, NormedProduct const& o = {})
 {
     ir::Dim const rows = o.symbolic ? ir::Dim::symbol("N") : ir::Dim(o.rows);
-    ir::Value *x = m.input("x", {rows, kInner}, o.type), *r = m.input("r", {rows, kColumns}, o.type);
+    ir::Value *x = m.input("x", {rows, kInner}, o.type), *r = m.input("r", {rows, kNormColumns}, o.type);
     auto constant = [&](char const* name, Extents const& dims) { return m.constant(name, dims, {}, o.type); };
     ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
-    ir::Value* y =
-        m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {x, constant("w", {kInner, kColumns})}, "mm");
-    y = m.add(ops::elementwise::def(), sum, {y, constant("b", {1, kColumns})}, "bias");
+    ir::Value* y = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(),
+                         {x, constant("w", {kInner, kNormColumns})}, "mm");
+    y = m.add(ops::elementwise::def(), sum, {y, constant("b", {1, kNormColumns})}, "bias");
     y = m.add(ops::elementwise::def(), sum, {y, r}, "residual");
     ops::layer_norm::Attrs a;
     a.axis = o.axis;
     a.hasBeta = o.beta;
-    int64_t const n = o.axis == 1 ? kColumns : o.rows * kColumns;
+    int64_t const n = o.axis == 1 ? kNormColumns : o.rows * kNormColumns;
     std::vector<ir::Value*> in{y, constant("gamma", {n})};
     if (o.beta)
         in.push_back(constant("beta", {n}));
@@ -51,10 +51,10 @@ void make(GraphMaker& m, Options const& o = {})
 }
 
 // The graph is large: it is computed once only, where the pass does something.
-void checkUnchanged(Options const& o, passes::TargetInfo const& target = kGpu)
+void checkUnchanged(NormedProduct const& o, passes::TargetInfo const& target = kGpu)
 {
     GraphMaker m;
-    make(m, o);
+    makeProduct(m, o);
     std::string const before = ir::print(m.g);
     NullLog log;
     auto changed = passes::fuseMatmulNorm(m.g, {.log = log, .target = target, .half = true});
@@ -68,7 +68,7 @@ void checkUnchanged(Options const& o, passes::TargetInfo const& target = kGpu)
 TEST(FuseMatmulNorm, OneNode)
 {
     GraphMaker m;
-    make(m);
+    makeProduct(m);
     PassCheck check;
     check.target = kGpu;
     check.tolerance = 4e-3;
@@ -86,8 +86,9 @@ TEST(FuseMatmulNorm, OneNode)
 
 TEST(FuseMatmulNorm, LeavesOthersAlone)
 {
-    for (Options const& o : {Options{.shared = true}, Options{.symbolic = true}, Options{.axis = 0},
-                             Options{.beta = false}, Options{.asked = DataType::kFloat}})
+    for (NormedProduct const& o :
+         {NormedProduct{.shared = true}, NormedProduct{.symbolic = true}, NormedProduct{.axis = 0},
+          NormedProduct{.beta = false}, NormedProduct{.asked = DataType::kFloat}})
         checkUnchanged(o);
 }
 

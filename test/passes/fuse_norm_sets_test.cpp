@@ -1,51 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms over other sets than the last dimensions, as exporters write them: group, instance, RMS, channels first.
-#include "ops/activation/op.h"
-#include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
+#include "nodes.h"
 #include "ops/layer_norm/op.h"
-#include "ops/reduce/op.h"
-#include "ops/shuffle/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using Operation = ops::elementwise::Operation;
-using Unary = ops::unary::Operation;
-
-class Maker : public GraphMaker
+class NormMaker : public NodeMaker
 {
 public:
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
-    ir::Value* mean(ir::Value* x, int64_t axes, std::string const& name)
-    {
-        ops::reduce::Attrs a;
-        a.kind = ops::reduce::Kind::kAvg;
-        a.axes = axes;
-        a.keepDims = true;
-        return add(ops::reduce::def(), a, {x}, name);
-    }
-    ir::Value* unary(Unary op, ir::Value* x, std::string const& name)
-    {
-        return add(ops::unary::def(), ops::unary::Attrs(op), {x}, name);
-    }
-    ir::Value* reshape(ir::Value* x, std::vector<int64_t> dims, std::string const& name)
-    {
-        ops::shuffle::Attrs a;
-        a.hasReshape = true;
-        a.reshape = std::move(dims);
-        return add(ops::shuffle::def(), a, {x}, name);
-    }
-    ir::Value* convert(ir::Value* x, DataType to, std::string const& name)
-    {
-        return add(ops::identity::def(), ops::identity::Attrs(to), {x}, name);
-    }
     ir::Value* number(double v, int rank, std::string const& name)
     {
         Extents ones;
@@ -63,8 +27,8 @@ public:
     // (x - mean) / sqrt(variance + 0.01), as PyTorch and the importer of InstanceNormalization write it.
     ir::Value* normal(ir::Value* x, int64_t axes)
     {
-        ir::Value* d = apply(Operation::kSub, x, mean(x, axes, "mean"), "centred");
-        return apply(Operation::kDiv, d, root(mean(apply(Operation::kProd, d, d, "square"), axes, "variance")),
+        ir::Value* d = apply(Operation::kSub, x, mean(x, "mean", axes), "centred");
+        return apply(Operation::kDiv, d, root(mean(apply(Operation::kProd, d, d, "square"), "variance", axes)),
                      "normal");
     }
     ir::Value* scaled(ir::Value* y, Extents const& weights)
@@ -81,7 +45,7 @@ public:
 };
 
 // The graph becomes one node with these attributes.
-void expectNorm(Maker& m, ir::Value* y, ops::layer_norm::Attrs wanted, PassCheck const& check = {})
+void expectNorm(NormMaker& m, ir::Value* y, ops::layer_norm::Attrs wanted, PassCheck const& check = {})
 {
     m.output(y, "y");
     checkPass(m.g, passes::fuseLayerNorm, true, check);
@@ -114,7 +78,7 @@ TEST(FuseNormSets, GroupNormOfPyTorch)
 {
     for (bool activation : {false, true})
         for (int parts = 0; parts < 4; ++parts) {
-            Maker m;
+            NormMaker m;
             ir::Value* y = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 3, -1}, "in");
             y = m.reshape(m.normal(y, 4), {0, 6, 4, 5}, "out");
             auto wanted = group(3);
@@ -136,17 +100,17 @@ TEST(FuseNormSets, GroupNormOfPyTorch)
 TEST(FuseNormSets, GroupNormsOfOtherForms)
 {
     {
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 2, 3, 4, 5}, "in");
         expectNorm(m, m.scaled(m.reshape(m.normal(y, 0b11100), {0, 6, 4, 5}, "out"), {1, 6, 1, 1}), group(2));
     }
     {
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 1, -1}, "in");
         expectNorm(m, m.scaled(m.reshape(m.normal(y, 4), {0, 6, 4, 5}, "out"), {1, 6, 1, 1}), group(1));
     }
     {
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 6, -1}, "in");
         auto wanted = group(1);
         wanted.axis = 2;
@@ -157,11 +121,11 @@ TEST(FuseNormSets, GroupNormsOfOtherForms)
 // Keras cuts the channels into two dimensions, gamma and beta too, and multiplies the factor with gamma.
 TEST(FuseNormSets, GroupNormOfKeras)
 {
-    Maker m;
+    NormMaker m;
     ir::Value* x = m.reshape(m.input("x", {kN, 4, 5, 6}), {0, 4, 5, 2, 3}, "in");
-    ir::Value* mean = m.mean(x, 0b10110, "mean");
+    ir::Value* mean = m.mean(x, "mean", 0b10110);
     ir::Value* d = m.apply(Operation::kSub, x, mean, "difference");
-    ir::Value* root = m.root(m.mean(m.apply(Operation::kProd, d, d, "square"), 0b10110, "variance"));
+    ir::Value* root = m.root(m.mean(m.apply(Operation::kProd, d, d, "square"), "variance", 0b10110));
     ir::Value* r = m.apply(Operation::kProd, m.unary(Unary::kRecip, root, "recip"),
                            m.constant("gamma", {1, 1, 1, 2, 3}), "factor");
     ir::Value* shift = m.apply(Operation::kSub, m.constant("beta", {1, 1, 1, 2, 3}),
@@ -174,10 +138,10 @@ TEST(FuseNormSets, GroupNormOfKeras)
 TEST(FuseNormSets, VarianceOfSquares)
 {
     for (int kind = 0; kind < 3; ++kind) {
-        Maker m;
+        NormMaker m;
         ir::Value* x = m.input("x", {kN, 5, 12});
-        ir::Value* mean = m.mean(x, 4, "mean");
-        ir::Value* v = m.apply(Operation::kSub, m.mean(m.apply(Operation::kProd, x, x, "square"), 4, "squares"),
+        ir::Value* mean = m.mean(x, "mean");
+        ir::Value* v = m.apply(Operation::kSub, m.mean(m.apply(Operation::kProd, x, x, "square"), "squares"),
                                m.apply(Operation::kProd, mean, mean, "mean2"), "variance");
         if (kind == 1)
             v = m.apply(Operation::kMax, m.number(0, 3, "zero"), v, "positive");
@@ -195,7 +159,7 @@ TEST(FuseNormSets, VarianceOfSquares)
 TEST(FuseNormSets, InstanceNorm)
 {
     for (int rank : {3, 4, 5}) {
-        Maker m;
+        NormMaker m;
         ir::Shape const shape{kN, 6, 4, 5, 3};
         Extents weights{1, 6};
         while (weights.rank < rank)
@@ -205,11 +169,11 @@ TEST(FuseNormSets, InstanceNorm)
         ir::Value* x = m.input("x", ir::Shape(shape.begin(), shape.begin() + rank));
         expectNorm(m, m.scaled(m.normal(x, ((1 << rank) - 1) & ~3), weights), wanted);
     }
-    Maker m; // of NHWC
+    NormMaker m; // of NHWC
     auto wanted = group(1, 3);
     wanted.kept = 8;
     expectNorm(m, m.scaled(m.normal(m.input("x", {kN, 4, 5, 6}), 6), {1, 1, 1, 6}), wanted);
-    Maker one; // of the only channel
+    NormMaker one; // of the only channel
     auto single = group(1);
     single.axis = 2;
     expectNorm(one, one.scaled(one.normal(one.input("x", {kN, 1, 5, 6}), 12), {1, 1, 1, 1}), single);
@@ -217,7 +181,7 @@ TEST(FuseNormSets, InstanceNorm)
 
 TEST(FuseNormSets, ChannelsFirst)
 {
-    Maker m;
+    NormMaker m;
     ops::layer_norm::Attrs wanted;
     wanted.axis = 1;
     wanted.kept = 12;
@@ -229,13 +193,13 @@ TEST(FuseNormSets, ChannelsFirst)
 TEST(FuseNormSets, RmsNorm)
 {
     for (int form = 0; form < 5; ++form) {
-        Maker m;
+        NormMaker m;
         bool const half = form == 4;
         ir::Value* in = m.input("x", {kN, 3, 16}, half ? DataType::kHalf : DataType::kFloat);
-        ir::Value* x = half ? m.convert(in, DataType::kFloat, "up") : in;
+        ir::Value* x = half ? m.cast(in, DataType::kFloat, "up") : in;
         ir::Value* square = form == 1 ? m.apply(Operation::kPow, x, m.number(2, 3, "two"), "square")
                                       : m.apply(Operation::kProd, x, x, "square");
-        ir::Value* root = m.root(m.mean(square, 4, "mean"));
+        ir::Value* root = m.root(m.mean(square, "mean"));
         ir::Value* gamma = m.constant("gamma", {1, 1, 16}, {}, half ? DataType::kHalf : DataType::kFloat);
         ir::Value* y = nullptr;
         if (form == 0) {
@@ -247,7 +211,7 @@ TEST(FuseNormSets, RmsNorm)
             y = m.apply(Operation::kProd, x, m.unary(Unary::kRecip, root, "recip"), "normal");
         }
         if (half)
-            y = m.convert(y, DataType::kHalf, "down");
+            y = m.cast(y, DataType::kHalf, "down");
         if (form != 2)
             y = form == 3 ? m.apply(Operation::kProd, gamma, y, "scale") : m.apply(Operation::kProd, y, gamma, "scale");
         ops::layer_norm::Attrs wanted;
@@ -264,7 +228,7 @@ TEST(FuseNormSets, ActivationsBehind)
 {
     using ops::activation::Kind;
     for (Kind kind : {Kind::kRelu, Kind::kLeakyRelu, Kind::kTanh}) {
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.scaled(m.normal(m.input("x", {kN, 6, 4, 5}), 12), {1, 6, 1, 1});
         auto wanted = group(1);
         wanted.axis = 2;
@@ -277,7 +241,7 @@ TEST(FuseNormSets, ActivationsBehind)
 TEST(FuseNormSets, OnlyWhatBelongsToIt)
 {
     { // the reshaped x is read by others: the norm is one of the reshaped x
-        Maker m;
+        NormMaker m;
         ir::Value* in = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 3, -1}, "in");
         m.output(m.scaled(m.reshape(m.normal(in, 4), {0, 6, 4, 5}, "out"), {1, 6, 1, 1}), "y");
         m.output(in, "z");
@@ -285,20 +249,20 @@ TEST(FuseNormSets, OnlyWhatBelongsToIt)
         EXPECT_EQ(m.g.nodes.size(), 5u) << nodesOf(m.g);
     }
     { // back to another shape
-        Maker m;
+        NormMaker m;
         ir::Value* in = m.reshape(m.input("x", {kN, 6, 4, 5}), {0, 3, -1}, "in");
         m.output(m.reshape(m.normal(in, 4), {0, 6, 5, 4}, "out"), "y");
         checkPass(m.g, passes::fuseLayerNorm, true);
         EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
     }
     { // gamma with numbers for channels and columns
-        Maker m;
+        NormMaker m;
         m.output(m.scaled(m.normal(m.input("x", {kN, 6, 4, 5}), 12), {1, 6, 1, 5}), "y");
         checkPass(m.g, passes::fuseLayerNorm, true);
         EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
     }
     { // beta of other dimensions than gamma
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.apply(Operation::kProd, m.normal(m.input("x", {kN, 6, 4, 5}), 12),
                                m.constant("gamma", {1, 6, 1, 1}), "scale");
         m.output(m.apply(Operation::kSum, y, m.constant("beta", {1, 1, 4, 5}), "shift"), "y");
@@ -306,7 +270,7 @@ TEST(FuseNormSets, OnlyWhatBelongsToIt)
         EXPECT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
     }
     { // an activation of which others read the argument
-        Maker m;
+        NormMaker m;
         ir::Value* y = m.scaled(m.normal(m.input("x", {kN, 6, 4, 5}), 12), {1, 6, 1, 1});
         m.output(m.swish(y), "y");
         m.output(y, "z");
@@ -314,10 +278,10 @@ TEST(FuseNormSets, OnlyWhatBelongsToIt)
         EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
     }
     { // means over different dimensions
-        Maker m;
+        NormMaker m;
         ir::Value* x = m.input("x", {kN, 6, 4});
-        ir::Value* d = m.apply(Operation::kSub, x, m.mean(x, 4, "mean"), "centred");
-        ir::Value* v = m.mean(m.apply(Operation::kProd, d, d, "square"), 2, "variance");
+        ir::Value* d = m.apply(Operation::kSub, x, m.mean(x, "mean"), "centred");
+        ir::Value* v = m.mean(m.apply(Operation::kProd, d, d, "square"), "variance", 2);
         m.output(m.apply(Operation::kDiv, x, m.root(v), "y"), "y");
         checkPass(m.g, passes::fuseLayerNorm, false);
     }

@@ -1,44 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/dequantize/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/parametric_relu/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/scale/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using ops::activation::Kind;
-using Operation = ops::elementwise::Operation;
-using Unary = ops::unary::Operation;
-
-ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name, Kind kind = Kind::kRelu)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind, 0.3f, 1.25f), {x}, name);
-}
-
-ir::Value* two(GraphMaker& m, Operation operation, ir::Value* a, ir::Value* b, std::string const& name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(operation), {a, b}, name);
-}
-
 ir::Value* unary(GraphMaker& m, Unary operation, ir::Value* x, std::string const& name)
 {
     return m.add(ops::unary::def(), ops::unary::Attrs(operation), {x}, name);
-}
-
-ir::Value* number(GraphMaker& m, std::string const& name, float value)
-{
-    return m.g.addConstant(name, DataType::kFloat, {1, 1, 1, 1}, &value);
-}
-
-ir::Value* image(GraphMaker& m, std::string const& name = "x", DataType type = DataType::kFloat)
-{
-    return m.input(name, {ir::Dim::symbol("N"), 3, 6, 5}, type);
 }
 
 } // namespace
@@ -64,10 +37,10 @@ TEST(FusePointwise, Diamond)
     GraphMaker m;
     ir::Value *x = image(m), *gate = m.input("gate", {ir::Dim::symbol("N"), 3, 1, 1});
     ir::Value* s = activation(m, x, "sigmoid", Kind::kSigmoid);
-    ir::Value* swish = two(m, Operation::kProd, x, s, "swish");
-    ir::Value* shifted = two(m, Operation::kSum, number(m, "two", 2), unary(m, Unary::kExp, swish, "exp"), "shift");
-    ir::Value* y = two(m, Operation::kMax, two(m, Operation::kProd, shifted, gate, "gated"), swish, "max");
-    m.output(two(m, Operation::kPow, y, number(m, "square", 2), "pow"), "y");
+    ir::Value* swish = binary(m, Operation::kProd, x, s, "swish");
+    ir::Value* shifted = binary(m, Operation::kSum, number(m, "two", 2), unary(m, Unary::kExp, swish, "exp"), "shift");
+    ir::Value* y = binary(m, Operation::kMax, binary(m, Operation::kProd, shifted, gate, "gated"), swish, "max");
+    m.output(binary(m, Operation::kPow, y, number(m, "square", 2), "pow"), "y");
     checkPass(m.g, passes::fusePointwise, true);
     EXPECT_EQ(nodesOf(m.g), "sigmoid + swish + exp + shift + gated + max + pow:pointwise");
     EXPECT_EQ(m.g.nodes[0]->inputs.size(), 2u);
@@ -81,7 +54,7 @@ TEST(FusePointwise, ParametricRelu)
                          {image(m), m.constant("s", {3}), m.constant("b", {3})}, "bn");
     y = m.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {y, m.constant("slope", {1, 3, 1, 1})},
               "prelu");
-    m.output(two(m, Operation::kSum, y, image(m, "skip"), "sum"), "y");
+    m.output(binary(m, Operation::kSum, y, image(m, "skip"), "sum"), "y");
     checkPass(m.g, passes::fusePointwise, true);
     EXPECT_EQ(nodesOf(m.g), "bn + prelu + sum:pointwise");
     checkBody(*m.g.nodes[0]);
@@ -91,8 +64,8 @@ TEST(FusePointwise, Halves)
 {
     GraphMaker m;
     ir::Value* x = image(m, "x", DataType::kHalf);
-    ir::Value* y = two(m, Operation::kProd, x, m.constant("half", {1, 1, 1, 1}, {0.5}, DataType::kHalf), "scaled");
-    m.output(two(m, Operation::kSum, unary(m, Unary::kAbs, y, "abs"), x, "sum"), "y");
+    ir::Value* y = binary(m, Operation::kProd, x, m.constant("half", {1, 1, 1, 1}, {0.5}, DataType::kHalf), "scaled");
+    m.output(binary(m, Operation::kSum, unary(m, Unary::kAbs, y, "abs"), x, "sum"), "y");
     PassCheck check;
     check.tolerance = 2e-3;
     checkPass(m.g, passes::fusePointwise, true, check);
@@ -108,7 +81,7 @@ TEST(FusePointwise, IntegersBecomeHalves)
     ir::Value* x = image(m, "x", DataType::kInt8);
     ir::Value* f = m.add(ops::dequantize::def(), ops::dequantize::Attrs(-1, DataType::kHalf), {x, scale}, "dq");
     ir::Value* y = m.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {f, slope}, "prelu");
-    m.output(two(m, Operation::kSum, y, image(m, "skip", DataType::kHalf), "sum"), "y");
+    m.output(binary(m, Operation::kSum, y, image(m, "skip", DataType::kHalf), "sum"), "y");
     PassCheck check;
     check.tolerance = 2e-3;
     checkPass(m.g, passes::fusePointwise, true, check);
@@ -131,7 +104,7 @@ TEST(FusePointwise, TooManyInputsMakeTwo)
     GraphMaker m;
     ir::Value* y = image(m, "x0");
     for (int i = 1; i < 12; ++i)
-        y = two(m, Operation::kSum, y, image(m, "x" + std::to_string(i)), "add" + std::to_string(i));
+        y = binary(m, Operation::kSum, y, image(m, "x" + std::to_string(i)), "add" + std::to_string(i));
     m.output(y, "y");
     checkPass(m.g, passes::fusePointwise, true);
     ASSERT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
@@ -165,7 +138,7 @@ TEST(FusePointwise, ReasonsNotTo)
     with([](GraphMaker& m, ir::Value* y) { m.output(unary(m, Unary::kSin, y, "sin"), "y"); }); // has no code
     with([](GraphMaker& m, ir::Value*) { // broadcast by the second
         ir::Value* gate = activation(m, m.input("gate", {ir::Dim::symbol("N"), 3, 1, 1}), "relu");
-        m.output(two(m, Operation::kProd, image(m, "wide"), gate, "mul"), "y");
+        m.output(binary(m, Operation::kProd, image(m, "wide"), gate, "mul"), "y");
     });
 }
 

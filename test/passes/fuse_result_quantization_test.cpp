@@ -10,9 +10,9 @@ namespace tw::test {
 namespace {
 
 // x [N, 5, 24] -> norm -> as many readers as wanted.
-struct Maker : GraphMaker
+struct ResultMaker : GraphMaker
 {
-    explicit Maker(DataType type = DataType::kHalf, int64_t width = 24)
+    explicit ResultMaker(DataType type = DataType::kHalf, int64_t width = 24)
     {
         ops::layer_norm::Attrs a;
         a.axis = 2;
@@ -26,21 +26,14 @@ struct Maker : GraphMaker
     ir::Value *x, *norm;
 };
 
-PassCheck onGpu()
-{
-    PassCheck check{{{"N", 2}}};
-    check.target = kGpu;
-    return check;
-}
-
 } // namespace
 
 TEST(FuseResultQuantization, InPlaceOfTheResult)
 {
-    Maker m;
+    ResultMaker m;
     for (std::string const name : {"p", "q"}) // one integer tensor for both
         m.output(dequantized(m, quantized(m, m.norm, 0.125, name), 0.125, "d" + name), "y" + name);
-    checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
+    checkPass(m.g, passes::fuseResultQuantization, true, kCheckOnGpu);
     EXPECT_EQ(nodesOf(m.g), "norm + p + q:layer_norm, dp:dequantize, dq:dequantize");
     EXPECT_EQ(m.g.nodes[0]->outputs.size(), 1u);
 }
@@ -48,13 +41,13 @@ TEST(FuseResultQuantization, InPlaceOfTheResult)
 TEST(FuseResultQuantization, BesideTheResult)
 {
     for (bool isOutput : {false, true}) {
-        Maker m;
+        ResultMaker m;
         m.output(dequantized(m, quantized(m, m.norm, 0.125, "q"), 0.125, "d"), "y");
         if (isOutput)
             m.output(m.norm, "floats");
         else
             m.output(m.add(ops::softmax::def(), ops::softmax::Attrs(), {m.norm}, "softmax"), "z");
-        checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
+        checkPass(m.g, passes::fuseResultQuantization, true, kCheckOnGpu);
         EXPECT_EQ(nodesOf(m.g),
                   std::string("norm + q:layer_norm, d:dequantize") + (isOutput ? "" : ", softmax:softmax"));
         ASSERT_EQ(m.g.nodes[0]->outputs.size(), 2u);
@@ -86,7 +79,7 @@ TEST(FuseResultQuantization, Attention)
     Attention m;
     for (std::string const name : {"p", "q"}) // one integer tensor for both
         m.output(dequantized(m, quantized(m, m.y, 0.125, name), 0.125, "d" + name), "y" + name);
-    checkPass(m.g, passes::fuseResultQuantization, true, onGpu());
+    checkPass(m.g, passes::fuseResultQuantization, true, kCheckOnGpu);
     EXPECT_EQ(nodesOf(m.g), "attention + p + q:attention, dp:dequantize, dq:dequantize");
     ASSERT_EQ(m.g.nodes[0]->outputs.size(), 1u);
     EXPECT_EQ(m.g.nodes[0]->outputs[0]->type, DataType::kInt8);
@@ -102,31 +95,31 @@ TEST(FuseResultQuantization, LeavesAttentionAlone)
         checkPass(m.g, passes::fuseResultQuantization, false, check);
     };
     Attention floats(DataType::kFloat), large(DataType::kHalf, 300), read, cpu;
-    unchanged(floats, onGpu());
-    unchanged(large, onGpu());
-    unchanged(read, onGpu(), true);
-    PassCheck onCpu = onGpu();
+    unchanged(floats, kCheckOnGpu);
+    unchanged(large, kCheckOnGpu);
+    unchanged(read, kCheckOnGpu, true);
+    PassCheck onCpu = kCheckOnGpu;
     onCpu.target = {};
     unchanged(cpu, onCpu);
 }
 
 TEST(FuseResultQuantization, LeavesAlone)
 {
-    auto unchanged = [](Maker& m, double other = 0.125, PassCheck const& check = onGpu()) {
+    auto unchanged = [](ResultMaker& m, double other = 0.125, PassCheck const& check = kCheckOnGpu) {
         m.output(dequantized(m, quantized(m, m.norm, 0.125, "q"), 0.125, "d"), "y");
         if (other != 0.125)
             m.output(dequantized(m, quantized(m, m.norm, other, "p"), other, "e"), "z");
         checkPass(m.g, passes::fuseResultQuantization, false, check);
     };
-    Maker floats(DataType::kFloat), scales, cpu, wide(DataType::kHalf, 16392), integers;
+    ResultMaker floats(DataType::kFloat), scales, cpu, wide(DataType::kHalf, 16392), integers;
     unchanged(floats);
     unchanged(scales, 0.25);
-    PassCheck onCpu = onGpu();
+    PassCheck onCpu = kCheckOnGpu;
     onCpu.target = {};
     unchanged(cpu, 0.125, onCpu);
     unchanged(wide);
     integers.output(quantized(integers, integers.norm, 0.125, "q"), "y"); // a network output of integers
-    checkPass(integers.g, passes::fuseResultQuantization, false, onGpu());
+    checkPass(integers.g, passes::fuseResultQuantization, false, kCheckOnGpu);
 }
 
 } // namespace tw::test

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nodes.h"
 #include "ops/concatenation/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/rotary/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
 
-using Operation = ops::elementwise::Operation;
-
 ir::Dim const kB = ir::Dim::symbol("B");
 
-class Maker : public GraphMaker
+class RotaryMaker : public NodeMaker
 {
 public:
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
     // Of x [7, .., n] or with B in front: every `step`-th of `count` elements of the last dimension from `start` on. The
     // other dimensions are numbers.
     ir::Value* part(ir::Value* x, int64_t start, int64_t count, int64_t step, std::string const& name)
@@ -40,13 +31,6 @@ public:
     ir::Value* join(ir::Value* a, ir::Value* b, std::string const& name)
     {
         return add(ops::concatenation::def(), ops::concatenation::Attrs(int32_t(a->rank() - 1)), {a, b}, name);
-    }
-    ir::Value* reshape(ir::Value* x, std::vector<int64_t> dims, std::string const& name)
-    {
-        ops::shuffle::Attrs a;
-        a.hasReshape = true;
-        a.reshape = std::move(dims);
-        return add(ops::shuffle::def(), a, {x}, name);
     }
     // One behind the other, element by element.
     ir::Value* interleave(ir::Value* a, ir::Value* b, std::string const& name)
@@ -89,7 +73,7 @@ public:
     }
 };
 
-void expectRotary(Maker& m, ir::Value* y, int64_t size, bool interleaved)
+void expectRotary(RotaryMaker& m, ir::Value* y, int64_t size, bool interleaved)
 {
     m.output(y, "y");
     checkPass(m.g, passes::fuseRotary, true);
@@ -107,7 +91,7 @@ TEST(FuseRotary, OfWholeTables)
 {
     for (bool interleaved : {false, true})
         for (bool constant : {false, true}) {
-            Maker m;
+            RotaryMaker m;
             ir::Value* x = m.input("x", {2, 3, 5, 8});
             ir::Value* c = constant ? m.constant("c", {1, 1, 5, 8}) : m.input("c", {2, 1, 5, 8});
             ir::Value* s = constant ? m.constant("s", {1, 1, 5, 8}) : m.input("s", {2, 1, 5, 8});
@@ -118,7 +102,7 @@ TEST(FuseRotary, OfWholeTables)
 TEST(FuseRotary, OfTablesByPair)
 {
     for (bool interleaved : {false, true}) {
-        Maker m;
+        RotaryMaker m;
         ir::Value* x = m.input("x", {2, 5, 3, 8});
         expectRotary(m, m.pairs(x, m.constant("c", {1, 5, 1, 4}), m.constant("s", {1, 5, 1, 4}), interleaved), 8,
                      interleaved);
@@ -127,7 +111,7 @@ TEST(FuseRotary, OfTablesByPair)
 
 TEST(FuseRotary, OfAPart)
 {
-    Maker m;
+    RotaryMaker m;
     ir::Value* z = m.input("x", {2, 3, 5, 12});
     ir::Value* y =
         m.whole(m.part(z, 0, 8, 1, "head"), m.constant("c", {1, 1, 5, 8}), m.constant("s", {1, 1, 5, 8}), false);
@@ -138,7 +122,7 @@ TEST(FuseRotary, OfAPart)
 TEST(FuseRotary, BehindATranspose)
 {
     for (bool constant : {false, true}) {
-        Maker m;
+        RotaryMaker m;
         ops::shuffle::Attrs heads;
         heads.hasReshape = true;
         heads.reshape = {2, 5, 3, 8};
@@ -158,23 +142,23 @@ TEST(FuseRotary, BehindATranspose)
 TEST(FuseRotary, ReasonsNotTo)
 {
     auto with = [](auto make) {
-        Maker m;
+        RotaryMaker m;
         ir::Value* x = m.input("x", {2, 3, 5, 8});
         m.output(make(m, x, m.constant("c", {1, 1, 5, 8}), m.constant("s", {1, 1, 5, 8})), "y");
         checkPass(m.g, passes::fuseRotary, false);
     };
-    with([](Maker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // others read what is turned
+    with([](RotaryMaker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // others read what is turned
         ir::Value* y = m.whole(x, c, s, false);
         m.output(y->producer->inputs[1], "taken_out");
         return y;
     });
-    with([](Maker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // the other half is negative
+    with([](RotaryMaker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // the other half is negative
         ir::Value* turned =
             m.join(m.part(x, 4, 4, 1, "high"), m.negative(m.part(x, 0, 4, 1, "low"), "negative"), "turned");
         return m.apply(Operation::kSum, m.apply(Operation::kProd, x, c, "kept"),
                        m.apply(Operation::kProd, turned, s, "taken"), "sum");
     });
-    with([](Maker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // not the halves
+    with([](RotaryMaker& m, ir::Value* x, ir::Value* c, ir::Value* s) { // not the halves
         ir::Value* turned =
             m.join(m.negative(m.part(x, 3, 4, 1, "high"), "negative"), m.part(x, 0, 4, 1, "low"), "turned");
         return m.apply(Operation::kSum, m.apply(Operation::kProd, x, c, "kept"),

@@ -184,7 +184,7 @@ private:
     ir::Value *zeros_ = nullptr, *gate_ = nullptr;
 };
 
-Result<bool> fuseAll(ir::Graph& g, passes::PassContext const& ctx)
+Result<bool> fuseUnrolled(ir::Graph& g, passes::PassContext const& ctx)
 {
     bool changed = false;
     for (bool again = true; again; changed = changed || again) {
@@ -197,12 +197,12 @@ Result<bool> fuseAll(ir::Graph& g, passes::PassContext const& ctx)
     return changed;
 }
 
-std::string fused(Spelling const& s, Unrolling const& u = {}, PassCheck check = {})
+std::string unrolled(Spelling const& s, Unrolling const& u = {}, PassCheck check = {})
 {
     GraphMaker m = NetMaker(s).make();
     Unroller(m.g, u).run();
     check.tolerance = 2e-5;
-    checkPass(m.g, fuseAll, true, check);
+    checkPass(m.g, fuseUnrolled, true, check);
     for (auto const& n : m.g.nodes)
         EXPECT_TRUE(u.apart || n->op != &ops::activation::def()) << nodesOf(m.g);
     return recurrencesOf(m.g);
@@ -225,38 +225,38 @@ Unrolling randomUnrolling(std::mt19937& rng)
 
 TEST(FuseUnrolledRecurrence, Cells)
 {
-    EXPECT_EQ(fused({.cell = Cell::kRnn}), "rnn");
-    EXPECT_EQ(fused({.cell = Cell::kLstm}), "lstm");
-    EXPECT_EQ(fused({.cell = Cell::kGru}), "gru");
-    EXPECT_EQ(fused({.cell = Cell::kGru, .resetAfter = true}), "gru after");
-    EXPECT_EQ(fused({.cell = Cell::kLstm, .oneProduct = true, .joined = true, .transposed = true}), "lstm");
-    EXPECT_EQ(fused({.cell = Cell::kGru, .oneProduct = true, .twoBiases = true, .resetAfter = true}), "gru after");
-    EXPECT_EQ(fused({.steps = 2}), "lstm");
-    EXPECT_EQ(fused({.peepholes = true}), "lstm peepholes");
-    EXPECT_EQ(fused({.coupled = true, .clipped = true}), "lstm coupled clipped");
+    EXPECT_EQ(unrolled({.cell = Cell::kRnn}), "rnn");
+    EXPECT_EQ(unrolled({.cell = Cell::kLstm}), "lstm");
+    EXPECT_EQ(unrolled({.cell = Cell::kGru}), "gru");
+    EXPECT_EQ(unrolled({.cell = Cell::kGru, .resetAfter = true}), "gru after");
+    EXPECT_EQ(unrolled({.cell = Cell::kLstm, .oneProduct = true, .joined = true, .transposed = true}), "lstm");
+    EXPECT_EQ(unrolled({.cell = Cell::kGru, .oneProduct = true, .twoBiases = true, .resetAfter = true}), "gru after");
+    EXPECT_EQ(unrolled({.steps = 2}), "lstm");
+    EXPECT_EQ(unrolled({.peepholes = true}), "lstm peepholes");
+    EXPECT_EQ(unrolled({.coupled = true, .clipped = true}), "lstm coupled clipped");
 }
 
 TEST(FuseUnrolledRecurrence, WaysToUnroll)
 {
-    EXPECT_EQ(fused({}, {.gathered = true}), "lstm");
-    EXPECT_EQ(fused({}, {.ownWeights = true}), "lstm");
-    EXPECT_EQ(fused({}, {.zeros = true}), "lstm");
-    EXPECT_EQ(fused({}, {.zeros = true, .shared = true}), "lstm");
-    EXPECT_EQ(fused({}, {.shared = true, .noStack = true}), "lstm");
-    EXPECT_EQ(fused({.reverse = true, .stackReverse = true}), "lstm reverse");
-    EXPECT_EQ(fused({.axis = 1, .stackAxis = 1}, {.gathered = true}), "lstm");
+    EXPECT_EQ(unrolled({}, {.gathered = true}), "lstm");
+    EXPECT_EQ(unrolled({}, {.ownWeights = true}), "lstm");
+    EXPECT_EQ(unrolled({}, {.zeros = true}), "lstm");
+    EXPECT_EQ(unrolled({}, {.zeros = true, .shared = true}), "lstm");
+    EXPECT_EQ(unrolled({}, {.shared = true, .noStack = true}), "lstm");
+    EXPECT_EQ(unrolled({.reverse = true, .stackReverse = true}), "lstm reverse");
+    EXPECT_EQ(unrolled({.axis = 1, .stackAxis = 1}, {.gathered = true}), "lstm");
 }
 
 TEST(FuseUnrolledRecurrence, FirstStepsOfZeros)
 {
-    EXPECT_EQ(fused({.cell = Cell::kRnn}, {.dropped = true}), "rnn");
-    EXPECT_EQ(fused({.cell = Cell::kRnn, .inFront = true}, {.dropped = true}), "rnn");
-    EXPECT_EQ(fused({.cell = Cell::kLstm}, {.gathered = true, .dropped = true}), "lstm");
-    EXPECT_EQ(fused({.cell = Cell::kLstm, .oneProduct = true, .twoBiases = true}, {.dropped = true}), "lstm");
-    EXPECT_EQ(fused({.coupled = true}, {.noStack = true, .dropped = true}), "lstm coupled");
-    EXPECT_EQ(fused({.cell = Cell::kGru}, {.dropped = true}), "gru");
-    EXPECT_EQ(fused({.cell = Cell::kGru, .twoBiases = true, .resetAfter = true}, {.dropped = true}), "gru after");
-    EXPECT_EQ(fused({.reverse = true, .stackReverse = true}, {.dropped = true}), "lstm reverse");
+    EXPECT_EQ(unrolled({.cell = Cell::kRnn}, {.dropped = true}), "rnn");
+    EXPECT_EQ(unrolled({.cell = Cell::kRnn, .inFront = true}, {.dropped = true}), "rnn");
+    EXPECT_EQ(unrolled({.cell = Cell::kLstm}, {.gathered = true, .dropped = true}), "lstm");
+    EXPECT_EQ(unrolled({.cell = Cell::kLstm, .oneProduct = true, .twoBiases = true}, {.dropped = true}), "lstm");
+    EXPECT_EQ(unrolled({.coupled = true}, {.noStack = true, .dropped = true}), "lstm coupled");
+    EXPECT_EQ(unrolled({.cell = Cell::kGru}, {.dropped = true}), "gru");
+    EXPECT_EQ(unrolled({.cell = Cell::kGru, .twoBiases = true, .resetAfter = true}, {.dropped = true}), "gru after");
+    EXPECT_EQ(unrolled({.reverse = true, .stackReverse = true}, {.dropped = true}), "lstm reverse");
 }
 
 // All nodes but the cell's own inputs are gone.
@@ -264,7 +264,7 @@ TEST(FuseUnrolledRecurrence, StacksAreStates)
 {
     GraphMaker m = NetMaker({.cell = Cell::kRnn, .inFront = true}).make();
     Unroller(m.g, {}).run();
-    checkPass(m.g, fuseAll, true, {.tolerance = 2e-5});
+    checkPass(m.g, fuseUnrolled, true, {.tolerance = 2e-5});
     for (auto const& n : m.g.nodes) {
         EXPECT_TRUE(n->op != &ops::concatenation::def()) << nodesOf(m.g);
         EXPECT_TRUE(n->op != &ops::recurrence::def() || n->inputs[0]->name == "x") << nodesOf(m.g);
@@ -303,7 +303,7 @@ TEST(FuseUnrolledRecurrence, RandomSpellings)
         s.limit = Spelling::kNone;
         s.steps += 1;
         Unrolling const u = randomUnrolling(rng);
-        EXPECT_NE(fused(s, u), "");
+        EXPECT_NE(unrolled(s, u), "");
         if (HasFailure())
             break;
     }

@@ -10,13 +10,6 @@ namespace tw::test {
 
 namespace {
 
-Result<bool> wholePipeline(ir::Graph& g, passes::PassContext const& ctx)
-{
-    std::string const before = nodesOf(g);
-    TW_TRY(passes::run(g, ctx));
-    return nodesOf(g) != before;
-}
-
 // Without what only GPUs do to products that read the same.
 Result<bool> unmerged(ir::Graph& g, passes::PassContext const& ctx)
 {

@@ -3,47 +3,29 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/convolution/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/grid_sample/op.h"
-#include "ops/identity/op.h"
 #include "ops/layer_norm/op.h"
-#include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/pooling/op.h"
-#include "ops/reduce/op.h"
 #include "ops/resize/op.h"
 #include "ops/select/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 #include "transformer_block.h"
 
 namespace tw::test {
 
 namespace {
 
-using ops::activation::Kind;
 using ops::matrix_multiply::MatrixOperation;
-using Operation = ops::elementwise::Operation;
-using Unary = ops::unary::Operation;
 
 PassCheck const kHalf{{}, false, 4e-3, true, passes::PrecisionConstraints::kIgnore, kGpu};
 
-class Maker : public GraphMaker
+class PrecisionMaker : public NodeMaker
 {
 public:
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
-    ir::Value* unary(Unary op, ir::Value* x, std::string const& name)
-    {
-        return add(ops::unary::def(), ops::unary::Attrs(op), {x}, name);
-    }
     ir::Value* relu(ir::Value* x, std::string const& name)
     {
         return add(ops::activation::def(), ops::activation::Attrs(Kind::kRelu), {x}, name);
@@ -56,10 +38,6 @@ public:
         return add(ops::convolution::def(), a,
                    {x, constant(name + ".w", {k, c, window, window}), constant(name + ".b", {k})}, name);
     }
-    ir::Value* product(ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {a, b}, name);
-    }
     ir::Value* reduced(ir::Value* x, ops::reduce::Kind kind, int64_t axes, std::string const& name)
     {
         ops::reduce::Attrs a;
@@ -67,10 +45,6 @@ public:
         a.axes = axes;
         a.keepDims = true;
         return add(ops::reduce::def(), a, {x}, name);
-    }
-    ir::Value* cast(ir::Value* x, DataType t, std::string const& name)
-    {
-        return add(ops::identity::def(), ops::identity::Attrs(t), {x}, name);
     }
     ir::Value* softmax(ir::Value* x, int64_t axis, std::string const& name)
     {
@@ -112,18 +86,11 @@ void checkBodies(ir::Graph const& g)
     }
 }
 
-Result<bool> wholePipeline(ir::Graph& g, passes::PassContext const& ctx)
-{
-    std::string const before = nodesOf(g);
-    TW_TRY(passes::run(g, ctx));
-    return nodesOf(g) != before;
-}
-
 } // namespace
 
 TEST(LowerPrecision, NothingWithoutPermission)
 {
-    Maker m;
+    PrecisionMaker m;
     m.output(m.conv(m.image(), 4, 3, "conv"), "y");
     checkPass(m.g, passes::lowerPrecision, false);
     EXPECT_EQ(m.g.nodes[0]->inputs[1]->type, DataType::kFloat);
@@ -131,7 +98,7 @@ TEST(LowerPrecision, NothingWithoutPermission)
 
 TEST(LowerPrecision, ConversionsStandAtTheEndsOnly)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* y = m.relu(m.conv(m.relu(m.conv(m.image(), 4, 3, "a"), "b"), 5, 1, "c"), "d");
     m.output(y, "y");
     checkPass(m.g, passes::lowerPrecision, true, kHalf);
@@ -145,7 +112,7 @@ TEST(LowerPrecision, ConversionsStandAtTheEndsOnly)
 
 TEST(LowerPrecision, ConvolutionNetwork)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* stem = m.relu(m.conv(m.image(), 8, 3, "stem"), "stem.relu");
     ir::Value* y = m.relu(m.conv(stem, 8, 3, "one"), "one.relu");
     y = m.relu(m.apply(Operation::kSum, m.conv(y, 8, 3, "two"), stem, "sum"), "out");
@@ -179,7 +146,7 @@ TEST(LowerPrecision, TransformerBlock)
 
 TEST(LowerPrecision, ShortChainsThatLeaveTheRangeStayTogether)
 {
-    Maker m; // x / sqrt(mean(x^2) + 1e-6) * g, with x large
+    PrecisionMaker m; // x / sqrt(mean(x^2) + 1e-6) * g, with x large
     ir::Value* x = m.conv(m.image(), 4, 1, "conv");
     ir::Value* big = m.apply(Operation::kProd, x, m.constant("1000", {1, 1, 1, 1}, {1000}), "big");
     ir::Value* square = m.apply(Operation::kProd, big, big, "square");
@@ -197,7 +164,7 @@ TEST(LowerPrecision, ShortChainsThatLeaveTheRangeStayTogether)
 TEST(LowerPrecision, WhatKeepsFloat)
 {
     auto stays = [](auto make) {
-        Maker m;
+        PrecisionMaker m;
         ir::Value* y = make(m, m.conv(m.image(), 4, 1, "conv"));
         std::string const name = y->producer->name;
         m.output(m.relu(y, "relu"), "y");
@@ -206,23 +173,23 @@ TEST(LowerPrecision, WhatKeepsFloat)
         EXPECT_EQ(typeOf(m.g, "conv"), DataType::kHalf) << name;
         EXPECT_EQ(typeOf(m.g, "relu"), DataType::kHalf) << name;
     };
-    stays([](Maker& m, ir::Value* x) { return m.unary(Unary::kExp, x, "exp"); });
-    stays([](Maker& m, ir::Value* x) { return m.reduced(x, ops::reduce::Kind::kProd, 8, "prod"); });
-    stays([](Maker& m, ir::Value* x) { return m.reduced(x, ops::reduce::Kind::kSum, 14, "long_sum"); });
-    stays([](Maker& m, ir::Value* x) {
+    stays([](PrecisionMaker& m, ir::Value* x) { return m.unary(Unary::kExp, x, "exp"); });
+    stays([](PrecisionMaker& m, ir::Value* x) { return m.reduced(x, ops::reduce::Kind::kProd, 8, "prod"); });
+    stays([](PrecisionMaker& m, ir::Value* x) { return m.reduced(x, ops::reduce::Kind::kSum, 14, "long_sum"); });
+    stays([](PrecisionMaker& m, ir::Value* x) {
         return m.apply(Operation::kSum, x, m.constant("tiny", {1, 1, 1, 1}, {1e-7}), "plus_tiny");
     });
-    stays([](Maker& m, ir::Value* x) { // the user's wish
+    stays([](PrecisionMaker& m, ir::Value* x) { // the user's wish
         ir::Value* y = m.conv(x, 3, 1, "pinned");
         y->producer->precision = {DataType::kFloat, true};
         return y;
     });
-    stays([](Maker& m, ir::Value* x) {
+    stays([](PrecisionMaker& m, ir::Value* x) {
         ir::Value* y = m.conv(x, 3, 1, "typed");
         y->producer->outputTypes[0] = {DataType::kFloat, true};
         return y;
     });
-    Maker m; // a wish for FP16 wins over the range
+    PrecisionMaker m; // a wish for FP16 wins over the range
     ir::Value* y = m.unary(Unary::kExp, m.conv(m.image(), 4, 1, "conv"), "exp");
     y->producer->precision = {DataType::kHalf, true};
     m.output(m.relu(y, "relu"), "y");
@@ -232,7 +199,7 @@ TEST(LowerPrecision, WhatKeepsFloat)
 
 TEST(LowerPrecision, AnglesAndIndicesStayExact)
 {
-    Maker m; // sin(position / 10): positions up to 3000
+    PrecisionMaker m; // sin(position / 10): positions up to 3000
     ops::fill::Attrs ramp;
     ramp.dims = {3000};
     ir::Value* at = m.add(ops::fill::def(), ramp, {}, "positions");
@@ -242,7 +209,7 @@ TEST(LowerPrecision, AnglesAndIndicesStayExact)
     checkPass(m.g, passes::lowerPrecision, true, kHalf);
     EXPECT_EQ(typeOf(m.g, "angles"), DataType::kFloat);
 
-    Maker n; // equal numbers beyond 2048
+    PrecisionMaker n; // equal numbers beyond 2048
     ir::Value* ids = n.cast(n.input("ids", {7}, DataType::kInt32), DataType::kFloat, "floats");
     ids = n.apply(Operation::kSum, ids, n.constant("many", {1}, {4097}), "more");
     ir::Value* same =
@@ -257,7 +224,7 @@ TEST(LowerPrecision, AnglesAndIndicesStayExact)
 // A grid in FP16 would move pixels of large images by more than half of one.
 TEST(LowerPrecision, CoordinatesOfGridsStayInFloat)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* x = m.relu(m.conv(m.image(), 4, 3, "conv"), "relu");
     ir::Value* base = m.input("base", {ir::Dim::symbol("N"), 5, 6, 2});
     ir::Value* grid = m.apply(Operation::kSum, base, m.constant("shift", {1, 1, 1, 2}), "grid");
@@ -269,7 +236,7 @@ TEST(LowerPrecision, CoordinatesOfGridsStayInFloat)
 
 TEST(LowerPrecision, SharedWeightsAreConvertedOnceAndKeepTheirOrigin)
 {
-    Maker m;
+    PrecisionMaker m;
     auto c = std::make_shared<ir::Constant>();
     float const w[] = {1, 70000, -1e30f, 1e-6f, -std::numeric_limits<float>::infinity(), 0, 0.1f, 65504, 65519.996f};
     c->data = Blob::copy(w, sizeof w);
@@ -302,7 +269,7 @@ TEST(LowerPrecision, SharedWeightsAreConvertedOnceAndKeepTheirOrigin)
 
 TEST(LowerPrecision, HalfInputsAndOutputsNeedNoConversion)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* x = m.input("x", {2, 3, 8, 8}, DataType::kHalf);
     ir::Value* y = m.conv(m.cast(x, DataType::kFloat, "x [input]"), 4, 3, "conv");
     m.output(m.cast(y, DataType::kHalf, "y [output]"), "y");
@@ -314,7 +281,7 @@ TEST(LowerPrecision, HalfInputsAndOutputsNeedNoConversion)
 
 TEST(LowerPrecision, OutputsThatOthersReadKeepNameAndType)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* y = m.conv(m.image(), 4, 3, "conv");
     m.output(y, "first");
     m.output(m.relu(y, "relu"), "second");
@@ -326,7 +293,7 @@ TEST(LowerPrecision, OutputsThatOthersReadKeepNameAndType)
 
 TEST(LowerPrecision, ShapeTensorsStayAsTheyAre)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* x = m.image();
     ir::Value* sizes = m.input("sizes", {4});
     sizes->host = true;
@@ -349,7 +316,7 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
     using passes::PrecisionConstraints;
     for (auto constraints :
          {PrecisionConstraints::kIgnore, PrecisionConstraints::kPrefer, PrecisionConstraints::kObey}) {
-        Maker m;
+        PrecisionMaker m;
         ops::fill::Attrs ramp;
         ramp.dims = {7};
         ir::Value* at = m.add(ops::fill::def(), ramp, {}, "ramp");
@@ -367,7 +334,7 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
 
 TEST(LowerPrecision, WeightsThatLayersShareAreConvertedOnce)
 {
-    Maker m;
+    PrecisionMaker m;
     ir::Value* first = m.constant("w", {8, 8});
     first->constant = [&] { // too large for FP16 in one place
         Tensor t(DataType::kFloat, {8, 8});

@@ -11,12 +11,11 @@ namespace {
 
 using ops::matrix_multiply::MatrixOperation;
 
-constexpr int64_t kHeads = 2, kSize = 4, kWidth = kHeads * kSize, kInner = 6;
-
 // x [N, S, 6] -> projections -> attention -> y.
-class Maker : public GraphMaker
+class ProjectionMaker : public GraphMaker
 {
 public:
+    static constexpr int64_t kHeads = 2, kSize = 4, kWidth = kHeads * kSize, kInner = 6;
     ir::Value* const x = input("x", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), kInner});
 
     ir::Value* project(ir::Value* from, std::string const& name, bool transposed, bool bias, bool biasFirst = false)
@@ -61,21 +60,13 @@ public:
     }
 };
 
-PassCheck onGpu()
-{
-    PassCheck check{{{"N", 2}, {"S", 5}}};
-    check.target = kGpu;
-    return check;
-}
-PassCheck const kCheck = onGpu();
-
 } // namespace
 
 TEST(MergeMatmuls, Quantized)
 {
     for (bool transposed : {false, true})
         for (bool isShared : {false, true}) {
-            Maker m;
+            ProjectionMaker m;
             int const axis = transposed ? 1 : 2;
             ir::Value* const q = quantized(m, m.x, 0.25, "q");
             ir::Value* const x = isShared ? dequantized(m, q, 0.25, "dq") : q;
@@ -84,17 +75,17 @@ TEST(MergeMatmuls, Quantized)
             ir::Value* const values = m.projectIntegers(x, "v", transposed, -1, scale);
             ir::Node* const n = m.attend(m.projectIntegers(x, "q", transposed, axis, scale),
                                          m.projectIntegers(x, "k", transposed, axis, scale), values);
-            checkPass(m.g, passes::mergeMatmuls, true, kCheck);
+            checkPass(m.g, passes::mergeMatmuls, true, kCheckOnGpu);
             EXPECT_EQ(n->inputs[0], n->inputs[2]);
-            checkPass(m.g, passes::fuseQuantization, true, kCheck);
+            checkPass(m.g, passes::fuseQuantization, true, kCheckOnGpu);
             EXPECT_EQ(nodesOf(m.g), "q:quantize, q + k + v:matrix_multiply, attention:attention");
         }
-    Maker other; // another scale
+    ProjectionMaker other; // another scale
     ir::Value* const q = quantized(other, other.x, 0.25, "q");
     ir::Value* const k = quantized(other, other.x, 0.5, "p");
     other.attend(other.projectIntegers(q, "q", false, 2), other.projectIntegers(k, "k", false, 2, 0.5),
                  other.projectIntegers(q, "v", false, 2));
-    checkPass(other.g, passes::mergeMatmuls, true, kCheck);
+    checkPass(other.g, passes::mergeMatmuls, true, kCheckOnGpu);
     EXPECT_EQ(nodesOf(other.g),
               "q:quantize, p:quantize, v.x:dequantize, q.w.dq + v.w.dq:dequantize, q + v:matrix_multiply, "
               "k.x:dequantize, k.w.dq:dequantize, k:matrix_multiply, attention:attention");
@@ -104,20 +95,20 @@ TEST(MergeMatmuls, QueriesKeysAndValues)
 {
     for (bool transposed : {false, true})
         for (int biases = 0; biases < 8; ++biases) {
-            Maker m;
+            ProjectionMaker m;
             ir::Value* q = m.project(m.x, "q", transposed, biases & 1);
             ir::Value* k = m.project(m.x, "k", transposed, biases & 2, true);
             ir::Value* v = m.project(m.x, "v", transposed, biases & 4);
             ir::Node* n = m.attend(q, k, v);
-            checkPass(m.g, passes::mergeMatmuls, true, kCheck);
+            checkPass(m.g, passes::mergeMatmuls, true, kCheckOnGpu);
             EXPECT_EQ(m.g.nodes.size(), biases ? 3u : 2u) << nodesOf(m.g);
             EXPECT_EQ(n->inputs[0], n->inputs[1]);
             EXPECT_EQ(n->inputs[0], n->inputs[2]);
-            EXPECT_EQ(n->inputs[0]->shape.back(), ir::Dim(3 * kWidth));
+            EXPECT_EQ(n->inputs[0]->shape.back(), ir::Dim(3 * ProjectionMaker::kWidth));
             auto const& a = n->attrsAs<ops::attention::Attrs>();
             EXPECT_EQ(a.q.offset, 0);
-            EXPECT_EQ(a.k.offset, kWidth);
-            EXPECT_EQ(a.v.offset, 2 * kWidth);
+            EXPECT_EQ(a.k.offset, ProjectionMaker::kWidth);
+            EXPECT_EQ(a.v.offset, 2 * ProjectionMaker::kWidth);
             EXPECT_EQ(m.g.nodes[0]->name, "q + k + v");
             EXPECT_EQ(m.g.nodes[0]->layers.size(), 3u);
             ASSERT_TRUE(n->body);
@@ -127,31 +118,31 @@ TEST(MergeMatmuls, QueriesKeysAndValues)
 
 TEST(MergeMatmuls, KeysAndValuesOfAnotherTensor)
 {
-    Maker m;
+    ProjectionMaker m;
     ir::Value* other = m.input("other", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), 10});
     ir::Value* q = m.project(m.x, "q", false, true);
     ir::Node* n = m.attend(q, m.project(other, "k", false, true), m.project(other, "v", false, true));
-    checkPass(m.g, passes::mergeMatmuls, true, kCheck);
+    checkPass(m.g, passes::mergeMatmuls, true, kCheckOnGpu);
     EXPECT_EQ(m.g.nodes.size(), 5u) << nodesOf(m.g);
     EXPECT_EQ(n->inputs[1], n->inputs[2]);
     EXPECT_NE(n->inputs[0], n->inputs[1]);
-    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, ProjectionMaker::kWidth);
 }
 
 TEST(MergeMatmuls, OneProductReadTwice)
 {
-    Maker m;
+    ProjectionMaker m;
     ir::Value* k = m.project(m.x, "k", false, true);
     ir::Node* n = m.attend(m.project(m.x, "q", false, true), k, k);
-    checkPass(m.g, passes::mergeMatmuls, true, kCheck);
+    checkPass(m.g, passes::mergeMatmuls, true, kCheckOnGpu);
     EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
-    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().k.offset, kWidth);
-    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().k.offset, ProjectionMaker::kWidth);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, ProjectionMaker::kWidth);
 }
 
 TEST(MergeMatmuls, RefitFollows)
 {
-    Maker m;
+    ProjectionMaker m;
     ir::Value* q = m.project(m.x, "q", false, true);
     ir::Value* k = m.project(m.x, "k", false, true);
     m.attend(q, k, m.project(m.x, "v", false, true));
@@ -161,7 +152,7 @@ TEST(MergeMatmuls, RefitFollows)
             named->layer = named->weightsName = v->name + std::to_string(v->id);
             v->constant = named;
         }
-    PassCheck refit = kCheck;
+    PassCheck refit = kCheckOnGpu;
     refit.refittable = true;
     checkPass(m.g, passes::mergeMatmuls, true, refit);
 }
@@ -169,7 +160,7 @@ TEST(MergeMatmuls, RefitFollows)
 TEST(MergeMatmuls, LeavesAlone)
 {
     auto unchanged = [](PassCheck const& check, auto change) {
-        Maker m;
+        ProjectionMaker m;
         ir::Value* q = m.project(m.x, "q", false, true);
         ir::Value* k = m.project(m.x, "k", false, true);
         ir::Value* v = m.project(m.x, "v", false, true);
@@ -177,16 +168,16 @@ TEST(MergeMatmuls, LeavesAlone)
         change(m, q, k, v);
         checkPass(m.g, passes::mergeMatmuls, false, check);
     };
-    PassCheck cpu = kCheck;
+    PassCheck cpu = kCheckOnGpu;
     cpu.target = {};
-    auto nothing = [](Maker&, ir::Value*, ir::Value*, ir::Value*) {};
+    auto nothing = [](ProjectionMaker&, ir::Value*, ir::Value*, ir::Value*) {};
     unchanged(cpu, nothing);
     // Results that others read: two of them, so that no pair is left.
-    unchanged(kCheck, [](Maker& m, ir::Value* q, ir::Value* k, ir::Value*) {
+    unchanged(kCheckOnGpu, [](ProjectionMaker& m, ir::Value* q, ir::Value* k, ir::Value*) {
         m.output(q, "q.out");
         m.output(k, "k.out");
     });
-    unchanged(kCheck, [](Maker&, ir::Value* q, ir::Value* k, ir::Value* v) {
+    unchanged(kCheckOnGpu, [](ProjectionMaker&, ir::Value* q, ir::Value* k, ir::Value* v) {
         q->producer->inputs[0]->producer->precision = {DataType::kHalf, true};
         k->producer->inputs[0]->producer->precision = {DataType::kFloat, true};
         v->producer->inputs[0]->producer->precision = {DataType::kInt8, true};

@@ -46,6 +46,16 @@ struct PassCheck
     passes::TargetInfo target = {};
     passes::Ranges ranges; // INT8 is permitted where there are some
 };
+inline PassCheck const kCheck{{{"N", 2}, {"S", 5}}};
+inline PassCheck const kCheckOnGpu{.sizes = kCheck.sizes, .target = kGpu};
+
+// All passes; whether other nodes are there then.
+inline Result<bool> wholePipeline(ir::Graph& g, passes::PassContext const& ctx)
+{
+    std::string const before = nodesOf(g);
+    TW_TRY(passes::run(g, ctx));
+    return nodesOf(g) != before;
+}
 
 inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
 {

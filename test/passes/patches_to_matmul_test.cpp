@@ -9,7 +9,7 @@ namespace tw::test {
 namespace {
 
 // x [N, 3, 6, 8] -> patches of 2 x 4 -> [N, 5, 3, 2] -> tokens [N, 6, 5].
-struct Maker : GraphMaker
+struct PatchMaker : GraphMaker
 {
     ops::convolution::Attrs window = ops::convolution::Attrs::plain(2);
     ops::shuffle::Attrs tokens;
@@ -17,7 +17,7 @@ struct Maker : GraphMaker
     bool bias = true;
     ir::Value* image = nullptr;
 
-    Maker()
+    PatchMaker()
     {
         window.strides = {2, 4};
         tokens.hasReshape = true;
@@ -34,22 +34,15 @@ struct Maker : GraphMaker
     }
 };
 
-PassCheck onGpu()
-{
-    PassCheck check{{{"N", 2}}};
-    check.target = kGpu;
-    return check;
-}
-
 } // namespace
 
 TEST(PatchesToMatmul, WithAndWithoutBias)
 {
     for (bool bias : {false, true}) {
-        Maker m;
+        PatchMaker m;
         m.bias = bias;
         m.make();
-        checkPass(m.g, passes::patchesToMatmul, true, onGpu());
+        checkPass(m.g, passes::patchesToMatmul, true, kCheckOnGpu);
         EXPECT_EQ(nodesOf(m.g), bias
                                     ? "conv.patches:shuffle, conv.patches.rows:shuffle, conv:matrix_multiply, "
                                       "conv.bias + tokens:elementwise"
@@ -62,14 +55,14 @@ TEST(PatchesToMatmul, Quantized)
 {
     for (int axis : {-1, 0}) {
         GraphMaker m;
-        Maker const attrs;
+        PatchMaker const attrs;
         ir::Value* x = faked(m, m.input("x", {ir::Dim::symbol("N"), 3, 6, 8}), 0.125, "a");
         std::vector<ir::Value*> const in{x, weights(m, {5, 3, 2, 4}, axis, "w"), m.constant("b", {5})};
         ir::Value* const image = m.add(ops::convolution::def(), attrs.window, in, "conv");
         m.output(m.add(ops::shuffle::def(), attrs.tokens, {image}, "tokens"), "y");
-        checkPass(m.g, passes::patchesToMatmul, true, onGpu());
-        checkPass(m.g, passes::fuseActivation, true, onGpu());
-        checkPass(m.g, passes::fuseQuantization, true, onGpu());
+        checkPass(m.g, passes::patchesToMatmul, true, kCheckOnGpu);
+        checkPass(m.g, passes::fuseActivation, true, kCheckOnGpu);
+        checkPass(m.g, passes::fuseQuantization, true, kCheckOnGpu);
         EXPECT_EQ(nodesOf(m.g), "a.q:quantize, conv.patches:shuffle, conv.patches.rows:shuffle, "
                                 "conv + conv.bias + tokens:matrix_multiply");
         EXPECT_EQ(m.g.nodes.back()->inputs[0]->type, DataType::kInt8);
@@ -78,23 +71,23 @@ TEST(PatchesToMatmul, Quantized)
 
 TEST(PatchesToMatmul, LeavesAlone)
 {
-    auto unchanged = [](auto change, PassCheck const& check = onGpu()) {
-        Maker m;
+    auto unchanged = [](auto change, PassCheck const& check = kCheckOnGpu) {
+        PatchMaker m;
         change(m);
         m.make();
         checkPass(m.g, passes::patchesToMatmul, false, check);
     };
-    PassCheck cpu = onGpu();
+    PassCheck cpu = kCheckOnGpu;
     cpu.target = {};
-    unchanged([](Maker&) {}, cpu);
-    unchanged([](Maker& m) { m.window.strides = {2, 2}; });                                   // overlap
-    unchanged([](Maker& m) { m.height = 7; });                                                // a row is left out
-    unchanged([](Maker& m) { m.height = 5, m.window.prePadding[0] = 1; });                    // padding
-    unchanged([](Maker& m) { m.tokens.reshape = {0, 6, 5}, m.tokens.secondTranspose = {}; }); // other elements
-    Maker shared;
+    unchanged([](PatchMaker&) {}, cpu);
+    unchanged([](PatchMaker& m) { m.window.strides = {2, 2}; });                                   // overlap
+    unchanged([](PatchMaker& m) { m.height = 7; });                                                // a row is left out
+    unchanged([](PatchMaker& m) { m.height = 5, m.window.prePadding[0] = 1; });                    // padding
+    unchanged([](PatchMaker& m) { m.tokens.reshape = {0, 6, 5}, m.tokens.secondTranspose = {}; }); // other elements
+    PatchMaker shared;
     shared.make();
     shared.output(shared.image, "image");
-    checkPass(shared.g, passes::patchesToMatmul, false, onGpu());
+    checkPass(shared.g, passes::patchesToMatmul, false, kCheckOnGpu);
 }
 
 } // namespace tw::test

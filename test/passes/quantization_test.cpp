@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // move_quantization, fuse_quantization and quantize_ranges. Scales are powers of two and numbers few, so that sums in
 // floats and in integers are the same to the last bit.
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/concatenation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
-#include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
-#include "ops/matrix_multiply/op.h"
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
 #include "ops/quantize/op.h"
 #include "ops/scale/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/softmax/op.h"
-#include "pass_test.h"
 #include "quantized.h"
 
 namespace tw::test {
@@ -23,7 +19,6 @@ namespace tw::test {
 namespace {
 
 using ops::Epilogue;
-using Operation = ops::elementwise::Operation;
 
 ir::Node const* find(ir::Graph const& g, ir::OpDef const& op)
 {

@@ -10,13 +10,13 @@ namespace tw::test {
 namespace {
 
 // x -> a -> maximum pool -> b -> c -> softmax, and a -> d -> e. Both sides of the pool are read as integers.
-struct Ranged
+struct RangedNetwork
 {
     GraphMaker m;
     passes::Ranges ranges;
     recipe::Recipes recipes;
 
-    explicit Ranged(std::map<std::string, float> const& of)
+    explicit RangedNetwork(std::map<std::string, float> const& of)
     {
         for (auto const& [name, range] : of)
             ranges[name] = range / 127;
@@ -87,7 +87,7 @@ bool allHold(ir::Graph const& recipes, std::vector<BlobPtr> const& made)
 TEST(RefitOfRanges, IsABuildWithThem)
 {
     std::map<std::string, float> const other{{"x", 3}, {"a", 2}, {"pool", 2}, {"b", 7}, {"d", 7}};
-    Ranged first({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}}), next(other);
+    RangedNetwork first({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}}), next(other);
     EXPECT_EQ(nodesOf(first.m.g), nodesOf(next.m.g));
     auto finished = first.recipes.finish(first.m.g);
     ASSERT_TRUE(finished.ok()) << finished.error().message;
@@ -111,7 +111,7 @@ TEST(RefitOfRanges, IsABuildWithThem)
 
 TEST(RefitOfRanges, ThatParts)
 {
-    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
+    RangedNetwork r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
     auto finished = r.recipes.finish(r.m.g);
     ASSERT_TRUE(finished.ok()) << finished.error().message;
     auto made = recipe::evaluate(*finished->recipes, {});
@@ -126,7 +126,7 @@ TEST(RefitOfRanges, ThatParts)
 // The graph without INT8 was chosen: nobody asks about ranges.
 TEST(RefitOfRanges, LeaveNothingBehindInFloats)
 {
-    Ranged r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
+    RangedNetwork r({{"x", 1}, {"a", 4}, {"pool", 4}, {"b", 5}, {"d", 5}});
     GraphMaker floats;
     floats.output(floats.add(ops::softmax::def(), ops::softmax::Attrs(), {floats.input("x", ir::shapeOf({2, 4}))}, "s"),
                   "y");

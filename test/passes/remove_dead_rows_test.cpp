@@ -7,10 +7,6 @@ namespace tw::test {
 
 namespace {
 
-using Operation = ops::elementwise::Operation;
-
-PassCheck const kCheck{{{"N", 2}, {"S", 5}}, false, 1e-5};
-
 ir::Value* row(GraphMaker& m, ir::Value* x, int64_t axis, double index)
 {
     ops::gather::Attrs a;
@@ -31,11 +27,6 @@ ir::Value* product(GraphMaker& m, ir::Value* x, std::string const& name, int64_t
 {
     return m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs{}, {x, m.constant(name + ".w", {1, k, n})},
                  name);
-}
-
-ir::Value* sum(GraphMaker& m, ir::Value* a, ir::Value* b, std::string const& name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {a, b}, name);
 }
 
 // Dimension 1 of the first output of the node.

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/loop/op.h"
 #include "ops/topk/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
-
-using ops::activation::Kind;
-
-ir::Value* activation(GraphMaker& m, ir::Value* x, char const* name, Kind kind = Kind::kRelu)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind), {x}, name);
-}
 
 std::vector<std::unique_ptr<ir::Graph>> regions(GraphMaker& a, GraphMaker& b)
 {

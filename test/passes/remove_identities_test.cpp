@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/activation/op.h"
+#include "nodes.h"
 #include "ops/concatenation/op.h"
-#include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
-#include "ops/reduce/op.h"
 #include "ops/resize/op.h"
 #include "ops/scale/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
 namespace {
-
-using Operation = ops::elementwise::Operation;
 
 ops::shuffle::Attrs transpose(std::vector<int64_t> p)
 {
@@ -33,11 +26,6 @@ ops::shuffle::Attrs reshape(std::vector<int64_t> dims)
     return a;
 }
 
-ir::Value* relu(GraphMaker& m, ir::Value* x, char const* name)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(ops::activation::Kind::kRelu), {x}, name);
-}
-
 ir::Value* shuffle(GraphMaker& m, ir::Value* x, ops::shuffle::Attrs a, char const* name)
 {
     return m.add(ops::shuffle::def(), std::move(a), {x}, name);
@@ -48,7 +36,7 @@ ir::Value* shuffle(GraphMaker& m, ir::Value* x, ops::shuffle::Attrs a, char cons
 TEST(RemoveIdentities, EveryKind)
 {
     GraphMaker m;
-    ir::Value* x = relu(m, m.input("x", ir::shapeOf({1, 2, 3, 4})), "first");
+    ir::Value* x = activation(m, m.input("x", ir::shapeOf({1, 2, 3, 4})), "first");
     ops::slice::Attrs all;
     all.start = {0, 0, 0, 0};
     all.size = {1, 2, 3, 4};
@@ -70,7 +58,7 @@ TEST(RemoveIdentities, EveryKind)
     ir::Value* one = m.constant("one", {1, 1, 1, 1}, {1});
     x = m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {zero, x}, "sum");
     x = m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kDiv), {x, one}, "div");
-    x = relu(m, x, "second");
+    x = activation(m, x, "second");
     m.output(x, "y");
     checkPass(m.g, passes::removeIdentities, true);
     EXPECT_EQ(nodesOf(m.g), "first + second:activation");
@@ -99,7 +87,7 @@ TEST(RemoveIdentities, OutputsOfInputsAndConstantsKeepTheirs)
     GraphMaker m;
     m.output(m.add(ops::identity::def(), ops::identity::Attrs(), {m.input("x", ir::shapeOf({2}))}, "a"), "y");
     m.output(m.add(ops::identity::def(), ops::identity::Attrs(), {m.constant("c", {2})}, "b"), "z");
-    ir::Value* r = relu(m, m.g.inputs[0], "r");
+    ir::Value* r = activation(m, m.g.inputs[0], "r");
     m.output(r, "w");
     m.output(m.add(ops::identity::def(), ops::identity::Attrs(), {r}, "d"), "w2"); // two names need two values
     checkPass(m.g, passes::removeIdentities, false);
@@ -126,7 +114,7 @@ TEST(RemoveIdentities, ShufflesJoin)
     for (auto const& c : cases) {
         SCOPED_TRACE(c.name);
         GraphMaker m;
-        ir::Value* x = relu(m, m.input("x", ir::shapeOf({2, 3, 4})), "r");
+        ir::Value* x = activation(m, m.input("x", ir::shapeOf({2, 3, 4})), "r");
         m.output(shuffle(m, shuffle(m, x, c.first, "s1"), c.second, "s2"), "y");
         checkPass(m.g, passes::removeIdentities, c.nodes < 3);
         EXPECT_EQ(m.g.nodes.size(), c.nodes);

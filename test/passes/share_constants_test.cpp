@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise/op.h"
-#include "pass_test.h"
+#include "nodes.h"
 
 namespace tw::test {
 
 namespace {
-
-using Operation = ops::elementwise::Operation;
-
-ir::Value* sum(GraphMaker& m, ir::Value* a, ir::Value* b, char const* name)
-{
-    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {a, b}, name);
-}
 
 void const* bytesOf(ir::Value const* v)
 {

@@ -142,10 +142,10 @@ passes::Run passNamed(std::string const& name)
     return nullptr;
 }
 
+} // namespace
+
 class PassText : public testing::TestWithParam<std::string>
 {};
-
-} // namespace
 
 TEST_P(PassText, Gives)
 {

@@ -6,22 +6,14 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/op.h"
-#include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
-#include "ops/matrix_multiply/op.h"
-#include "ops/reduce/op.h"
-#include "ops/shuffle/op.h"
+#include "nodes.h"
 #include "ops/softmax/op.h"
-#include "ops/unary/op.h"
-#include "pass_test.h"
 
 namespace tw::test {
 
-class TransformerBlock : public GraphMaker
+class TransformerBlock : public NodeMaker
 {
 public:
-    using Operation = ops::elementwise::Operation;
     static constexpr int64_t kWidth = 12, kHeads = 3;
 
     DataType type = DataType::kFloat;
@@ -63,26 +55,6 @@ private:
         for (int i = 0; i < rank; ++i)
             ones.push(1);
         return constant(name, ones, {v}, inFloat ? DataType::kFloat : type);
-    }
-    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
-    }
-    ir::Value* cast(ir::Value* x, DataType t, std::string const& name)
-    {
-        return add(ops::identity::def(), ops::identity::Attrs(t), {x}, name);
-    }
-    ir::Value* product(ir::Value* a, ir::Value* b, std::string const& name)
-    {
-        return add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {a, b}, name);
-    }
-    ir::Value* mean(ir::Value* x, std::string const& name)
-    {
-        ops::reduce::Attrs a;
-        a.kind = ops::reduce::Kind::kAvg;
-        a.axes = 4;
-        a.keepDims = true;
-        return add(ops::reduce::def(), a, {x}, name);
     }
     ir::Value* dense(ir::Value* v, int64_t from, int64_t to, std::string const& name)
     {

@@ -7,6 +7,7 @@
 #include "families/convolution/winograd.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
+#include "plan/bytes.h"
 #include "plan/network.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/panel_order.h"
@@ -134,25 +135,6 @@ Tensor image()
     return t;
 }
 
-// Memory of a plan as the runtime has it: aligned, and kept by those who use it.
-struct Held
-{
-    explicit Held(std::string const& b) : memory(DataType::kInt8, {int64_t(b.size())})
-    {
-        std::memcpy(memory.data(), b.data(), b.size());
-    }
-    Tensor memory;
-};
-
-Result<plan::Contents> readKept(std::string const& bytes)
-{
-    auto held = std::make_shared<Held>(bytes);
-    plan::ReadOptions options;
-    options.owner = held;
-    options.keepPanels = true;
-    return plan::read(held->memory.data(), bytes.size(), options);
-}
-
 std::vector<float> outputOf(plan::Contents contents, bool& borrows)
 {
     auto engine = loadEngine(std::move(contents));
@@ -169,13 +151,6 @@ std::vector<float> outputOf(plan::Contents contents, bool& borrows)
     }
     auto const* y = static_cast<float const*>((*got)[0].data());
     return {y, y + (*got)[0].count()};
-}
-
-std::string planOf(plan::Contents const& c)
-{
-    auto bytes = plan::write(c);
-    EXPECT_TRUE(bytes.ok()) << bytes.error().message;
-    return bytes.ok() ? *bytes : std::string();
 }
 
 TEST(PlanPanels, KernelsUseThemWhereTheyLie)

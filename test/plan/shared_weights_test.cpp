@@ -12,6 +12,7 @@
 #include "ops/convolution/op.h"
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
+#include "plan/bytes.h"
 #include "plan/network.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/packed_constants.h"
@@ -98,24 +99,6 @@ Tensor inputOf(ir::Graph const& g)
     for (int64_t i = 0; i < t.count(); ++i)
         t.ref().set(i, t.type() == DataType::kInt32 ? double(i * 5 % 7) : double((i * 29 + 7) % 50 - 25) / 32);
     return t;
-}
-
-std::string planOf(plan::Contents const& c)
-{
-    auto bytes = plan::write(c);
-    EXPECT_TRUE(bytes.ok()) << bytes.error().message;
-    return bytes.ok() ? *bytes : std::string();
-}
-
-// As the runtime reads it: in memory that stays, panels as they lie.
-Result<plan::Contents> readKept(std::string const& bytes)
-{
-    auto const held = std::make_shared<Tensor>(DataType::kInt8, Extents{int64_t(bytes.size())});
-    std::memcpy(held->data(), bytes.data(), bytes.size());
-    plan::ReadOptions options;
-    options.owner = held;
-    options.keepPanels = true;
-    return plan::read(held->data(), bytes.size(), options);
 }
 
 Result<Tensor> outputOf(plan::Contents contents)

@@ -329,7 +329,7 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
     return fb::CreateGraph(b, b.CreateString("g"), s.form, symbolList, valueList, graphIn, graphOut, nodeList);
 }
 
-std::string planOf(Spec const& s)
+std::string planOfSpec(Spec const& s)
 {
     FlatBufferBuilder b;
     b.Finish(graphOf(b, s, s.depth));
@@ -342,7 +342,7 @@ TEST(PlanUntrusted, Graphs)
         Spec s;
         change(s);
         SCOPED_TRACE(part);
-        expectError(planOf(s), part);
+        expectError(planOfSpec(s), part);
     };
     // The profile of the plan belongs to another network: what is wrong stands after the graph.
     bad([](Spec&) {}, "optimization profile 0: input 'x' has rank 4, the graph has [2]");

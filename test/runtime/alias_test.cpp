@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenations, slices and reshapes that need no work, and the memory plan.
 #include "engine_run.h"
-#include "ops/activation/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/shuffle/op.h"
@@ -12,11 +11,6 @@ namespace tw::test {
 namespace {
 
 using ops::activation::Kind;
-
-ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name, Kind kind = Kind::kTanh)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind), {x}, name);
-}
 
 ir::Value* sum(GraphMaker& m, ir::Value* a, ir::Value* b, std::string const& name)
 {

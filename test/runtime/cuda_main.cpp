@@ -5,6 +5,8 @@
 
 #include "cuda_run.h"
 
+bool const tw::test::kOnGpu = true;
+
 int main(int argc, char** argv)
 {
     testing::InitGoogleTest(&argc, argv);

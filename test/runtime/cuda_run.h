@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of this folder on a GPU: test_runtime_cuda is made of the same files with TW_TEST_CUDA.
+// The tests of this folder on a GPU: test_runtime and test_runtime_cuda are made of the same objects, and differ in their main.
 #pragma once
 
 #include <cstdlib>
@@ -14,16 +14,13 @@
 
 namespace tw::test {
 
-#ifdef TW_TEST_CUDA
-constexpr bool kOnGpu = true;
-#else
-constexpr bool kOnGpu = false;
-#endif
+extern bool const kOnGpu; // main.cpp, cuda_main.cpp
 
 // Null: the CPU.
 inline Result<std::shared_ptr<cuda::Target const>> testGpu()
 {
-#ifdef TW_TEST_CUDA
+    if (!kOnGpu)
+        return std::shared_ptr<cuda::Target const>();
     static Result<std::shared_ptr<cuda::Target const>> const target =
         []() -> Result<std::shared_ptr<cuda::Target const>> {
         TW_ASSIGN(auto driver, cuda::Driver::open());
@@ -32,9 +29,6 @@ inline Result<std::shared_ptr<cuda::Target const>> testGpu()
             cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(testSearchPath()), testLibraries())));
     }();
     return target;
-#else
-    return std::shared_ptr<cuda::Target const>();
-#endif
 }
 
 // execute() on copies in GPU memory; the results come back to `storage`, and `outputs` refer to it.

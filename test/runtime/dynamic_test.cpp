@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes that change from run to run, shapes that only the data decides, and plans that are the same every time.
 #include "engine_run.h"
-#include "ops/activation/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
@@ -20,11 +19,6 @@ namespace {
 using ops::activation::Kind;
 using Operation = ops::elementwise::Operation;
 
-ir::Value* activation(GraphMaker& m, ir::Value* x, char const* name, Kind kind = Kind::kRelu)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind), {x}, name);
-}
-
 // conv + scale + relu, residual, flatten by shape arithmetic, fully connected by a matrix product.
 void smallNetwork(GraphMaker& m, ir::Dim const& batch)
 {
@@ -34,10 +28,10 @@ void smallNetwork(GraphMaker& m, ir::Dim const& batch)
     ir::Value* y = m.add(ops::convolution::def(), padded, {x, m.constant("w1", {3, 3, 3, 3})}, "conv1");
     y = m.add(ops::scale::def(), ops::scale::Attrs(ops::scale::Mode::kChannel),
               {y, m.constant("s", {3}), m.constant("t", {3})}, "bn1");
-    y = activation(m, y, "relu1");
+    y = activation(m, y, "relu1", Kind::kRelu);
     y = m.add(ops::convolution::def(), padded, {y, m.constant("w2", {3, 3, 3, 3}), m.constant("b2", {3})}, "conv2");
     y = m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {y, x}, "add2");
-    y = activation(m, y, "relu2");
+    y = activation(m, y, "relu2", Kind::kRelu);
     ir::Value* shape = m.add(ops::shape::def(), {y}, "shape");
     ir::Value* n = m.add(ops::gather::def(), ops::gather::Attrs{}, {shape, m.i32("zero", {0})}, "n");
     ir::Value* dims = m.add(ops::concatenation::def(), ops::concatenation::Attrs(0), {n, m.i32("rest", {-1})}, "dims");
@@ -124,7 +118,7 @@ TEST(Dynamic, SizesThatTheDataDecides)
 {
     GraphMaker m;
     ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3});
-    ir::Value* relu = activation(m, x, "relu");
+    ir::Value* relu = activation(m, x, "relu", Kind::kRelu);
     ir::Value* where = m.add(ops::non_zero::def(), {relu}, "where"); // [2, count]
     ir::Value* twice =
         m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {where, where}, "twice");
@@ -158,7 +152,7 @@ TEST(Dynamic, ShapeTensorInput)
     dims->host = true;
     dims->content = std::vector<ir::Dim>{2, ir::Dim::symbol("height"), ir::Dim::symbol("width")};
     ir::Value* y = m.add(ops::resize::def(), ops::resize::Attrs{}, {x, dims}, "resize");
-    m.output(activation(m, y, "relu"), "y");
+    m.output(activation(m, y, "relu", Kind::kRelu), "y");
     std::unique_ptr<ir::Graph> imported = m.take();
     plan::Contents c;
     c.graph = imported->clone();

@@ -6,11 +6,18 @@
 
 #include "builder/build.h"
 #include "cuda_run.h"
+#include "ops/activation/op.h"
 #include "runtime/capture_cuda.h"
 #include "runtime/context.h"
 #include "support/graph_maker.h"
 
 namespace tw::test {
+
+inline ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name,
+                             ops::activation::Kind kind = ops::activation::Kind::kTanh)
+{
+    return m.add(ops::activation::def(), ops::activation::Attrs(kind), {x}, name);
+}
 
 struct EngineUnderTest
 {
@@ -130,6 +137,16 @@ inline void checkRun(EngineUnderTest const& e, runtime::Context& context, std::v
     auto got = runEngine(context, refsOf(inputs));
     ASSERT_TRUE(got.ok()) << got.error().message;
     expectSame(got->outputs, *want, tolerance);
+}
+
+// Twice in the same context.
+inline void checkTwice(EngineUnderTest const& e, std::vector<Tensor> const& inputs)
+{
+    ASSERT_NE(e.engine, nullptr);
+    runtime::Context context(e.engine);
+    context.setProfile(0);
+    checkRun(e, context, inputs);
+    checkRun(e, context, inputs);
 }
 
 // Why a run on these inputs cannot be captured in a CUDA graph; what decides is the same on every device.

@@ -20,12 +20,12 @@ namespace {
 using Binary = ops::elementwise::Operation;
 using Unary = ops::unary::Operation;
 
-class Network
+class RandomNetwork
 {
 public:
     GraphMaker m;
 
-    explicit Network(uint64_t seed) : random_(seed)
+    explicit RandomNetwork(uint64_t seed) : random_(seed)
     {
         columns_ = pick({1, 5, 16, 33, 65});
         ir::Value* x = m.input("x", {ir::Dim::symbol("N"), ir::Dim(columns_)});
@@ -162,7 +162,7 @@ bool isNearOverflow(ir::Graph const& g, std::vector<TensorRef> const& inputs)
 void check(uint64_t seed, int64_t& compared)
 {
     SCOPED_TRACE("TW_SEED=" + std::to_string(seed));
-    Network network(seed);
+    RandomNetwork network(seed);
     auto e = makeEngine(network.m, {{{"N", {1, 4, 9}}}});
     ASSERT_TRUE(e.ok()) << e.error().message;
     runtime::Context context(e->engine);

@@ -2,7 +2,6 @@
 // Conditionals and loops through plan and executor.
 #include "engine_run.h"
 #include "ir/text.h"
-#include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
 
@@ -12,11 +11,6 @@ namespace {
 
 using ops::activation::Kind;
 using Operation = ops::elementwise::Operation;
-
-ir::Value* activation(GraphMaker& m, ir::Value* x, char const* name, Kind kind = Kind::kTanh)
-{
-    return m.add(ops::activation::def(), ops::activation::Attrs(kind), {x}, name);
-}
 
 ir::Value* binary(GraphMaker& m, Operation o, ir::Value* a, ir::Value* b, char const* name)
 {
@@ -65,14 +59,6 @@ Tensor number(DataType type, double v)
     return t;
 }
 
-void run(EngineUnderTest const& e, std::vector<Tensor> const& inputs)
-{
-    runtime::Context context(e.engine);
-    context.setProfile(0);
-    checkRun(e, context, inputs);
-    checkRun(e, context, inputs); // again in the same context
-}
-
 } // namespace
 
 TEST(Region, Conditional)
@@ -91,7 +77,7 @@ TEST(Region, Conditional)
     for (double taken : {0.0, 1.0}) {
         auto inputs = randomInputs(*e->imported);
         inputs[0].ref().set(0, taken);
-        run(*e, inputs);
+        checkTwice(*e, inputs);
         EXPECT_EQ(whyNotCaptured(*e, inputs), "layer 'if' is a loop or a conditional, whose way the host decides");
     }
 }
@@ -114,7 +100,7 @@ TEST(Region, TheOtherBranchDoesNotRun)
     std::vector<Tensor> inputs;
     inputs.push_back(number(DataType::kBool, 1));
     inputs.push_back(number(DataType::kBool, 1));
-    run(*e, inputs);
+    checkTwice(*e, inputs);
     inputs[0].ref().set(0, 0);
     runtime::Context context(e->engine);
     context.setProfile(0);
@@ -137,7 +123,7 @@ TEST(Region, LoopWithCapturesAndZeroTrips)
     for (double trips : {0.0, 1.0, 2.0, 17.0}) {
         auto inputs = randomInputs(*e->imported);
         inputs[1].ref().set(0, trips);
-        run(*e, inputs);
+        checkTwice(*e, inputs);
         EXPECT_EQ(whyNotCaptured(*e, inputs), "layer 'loop' is a loop or a conditional, whose way the host decides");
     }
 }
@@ -195,7 +181,7 @@ TEST(Region, LoopInLoopInConditional)
             auto inputs = randomInputs(*e->imported);
             inputs[0].ref().set(0, taken);
             inputs[2].ref().set(0, trips);
-            run(*e, inputs);
+            checkTwice(*e, inputs);
         }
 }
 
@@ -212,7 +198,7 @@ TEST(Region, DynamicShapes)
     for (int64_t n : {1, 4, 5, 9}) {
         auto inputs = randomInputs(*e->imported, {{"N", n}});
         inputs[1].ref().set(0, 3);
-        run(*e, inputs);
+        checkTwice(*e, inputs);
     }
 }
 
@@ -237,7 +223,7 @@ TEST(Region, LayersInALoopAreFusedAndTuned)
     m.g = std::move(**g);
     auto e = makeEngine(m);
     ASSERT_TRUE(e.ok()) << e.error().message;
-    run(*e, randomInputs(*e->imported));
+    checkTwice(*e, randomInputs(*e->imported));
     auto const& steps = e->engine->block().steps;
     ASSERT_EQ(steps.size(), 2u) << "tanh stands in front of the loop";
     std::string names;

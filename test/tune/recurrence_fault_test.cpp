@@ -16,7 +16,7 @@ namespace {
 using namespace ops::recurrence;
 
 // What the op's best kernel makes, with inputs changed in front of it or outputs behind it.
-struct Fault
+struct CellFault
 {
     std::string name;
     std::function<void(std::vector<Tensor>& inputs)> before;
@@ -26,7 +26,7 @@ struct Fault
 class Faulty final : public ops::Kernel
 {
 public:
-    Faulty(ops::Kernel const& right, Fault const& fault) : right_(right), fault_(fault) {}
+    Faulty(ops::Kernel const& right, CellFault const& fault) : right_(right), fault_(fault) {}
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
         return right_.workspaceBytes(in, out);
@@ -58,7 +58,7 @@ public:
 
 private:
     ops::Kernel const& right_;
-    Fault const& fault_;
+    CellFault const& fault_;
 };
 
 constexpr int64_t kSteps = 20, kRows = 13;
@@ -87,9 +87,9 @@ ops::CaseList layerOf(Cell cell, Size const& size)
 }
 
 // Every row and every step once, and each of the outputs.
-std::vector<Fault> faultsOf(int64_t h)
+std::vector<CellFault> faultsOf(int64_t h)
 {
-    std::vector<Fault> out;
+    std::vector<CellFault> out;
     for (int64_t n = 0; n < kRows; ++n) {
         out.push_back({"row " + std::to_string(n) + " begins with its neighbour's state",
                        [=](std::vector<Tensor>& in) {
@@ -141,7 +141,7 @@ void plant(Cell cell, Size const& size)
         tune::AlikeRows::of(*(*g)->node, (*g)->nodeInputs, outputs, std::vector<bool>(size_t(kInputs)), 1).has_value(),
         size.isAlike);
     tune::Checker checker(*problem);
-    auto check = [&](Fault const& f) {
+    auto check = [&](CellFault const& f) {
         return checker.check(*problem, Faulty(*kernel, f), "test_faulty", serialWorkers());
     };
     auto const right = check({"none", {}, {}});
@@ -149,7 +149,7 @@ void plant(Cell cell, Size const& size)
     ASSERT_TRUE(right->isRight()) << right->incomparable << right->differs;
     auto const faults = faultsOf(size.hidden);
     EXPECT_EQ(faults.size(), size_t(3 * kRows + kSteps));
-    for (Fault const& f : faults)
+    for (CellFault const& f : faults)
         EXPECT_FALSE(check(f).ok()) << f.name;
 }
 

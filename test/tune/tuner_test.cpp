@@ -9,6 +9,7 @@
 
 #include "families/convolution/winograd.h"
 #include "ops/activation/op.h"
+#include "support/messages.h"
 #include "tactic/registry.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
@@ -18,17 +19,7 @@ namespace tw::tune {
 
 namespace {
 
-class Messages final : public Log
-{
-public:
-    void write(Severity severity, std::string const& message) override
-    {
-        text += message + "\n";
-        if (severity == Severity::kWarning)
-            warnings += message + "\n";
-    }
-    std::string text, warnings;
-};
+using test::Messages;
 
 // ReLU of n floats.
 struct Relu

@@ -19,6 +19,10 @@ namespace {
 using ir::Dim;
 using Op = elementwise::Operation;
 
+Dim const kN = Dim::symbol("N"), kZ = Dim::symbol("Z");
+
+} // namespace
+
 struct ShapeArithmetic : testing::Test
 {
     ir::Graph g;
@@ -59,10 +63,6 @@ struct ShapeArithmetic : testing::Test
     }
     ir::Value* plain(DataType type, ir::Shape shape) { return g.addInput("p" + std::to_string(count++), type, shape); }
 };
-
-Dim const kN = Dim::symbol("N"), kZ = Dim::symbol("Z");
-
-} // namespace
 
 TEST_F(ShapeArithmetic, ElementWise)
 {

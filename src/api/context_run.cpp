@@ -109,6 +109,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
     args.stream = r.stream;
     if (gpu) {
         args.device = &gpu->device;
+        args.late = c.late;
         if (profile)
             observers.add(gpuTimes.emplace(*gpu->device, r.stream));
         if (c.profiler && r.isCaptured && GpuLayerTimes::canCapture(*gpu->device)) {
@@ -320,17 +321,17 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     return {};
 }
 
-Result<void> ContextObject::finish()
+Result<bool> ContextObject::finish()
 {
     if (cuda::Target const* gpu = state->core->cuda()) {
         cuda::Current const current(*gpu->device);
         TW_CUDA(gpu->device->driver(), cuStreamSynchronize(nullptr));
-        return {};
+        return !hadLateError.exchange(false);
     }
     if (TwHostCudaTable const* cuda = hostCudaOf(nullptr))
         if (int const status = cuda->synchronize(nullptr))
             return cudaFailed("the null stream did not finish", status);
-    return {};
+    return true;
 }
 
 Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) const
@@ -370,10 +371,10 @@ bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexce
 {
     ContextObject& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        c.hadLateError = false;
         if (!enqueue(batchSize, bindings, nullptr, nullptr))
             return false;
-        TW_TRY(c.finish());
-        return true;
+        return c.finish();
     });
 }
 
@@ -409,9 +410,9 @@ bool IExecutionContext::executeV2(void* const* bindings) noexcept
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use execute()");
         TW_ASSIGN(auto addresses, c.fromBindings(bindings));
+        c.hadLateError = false;
         TW_TRY(c.submit(addresses, nullptr, nullptr, false));
-        TW_TRY(c.finish());
-        return true;
+        return c.finish();
     });
 }
 

@@ -11,6 +11,13 @@ ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, 
       nvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(state->core->contents().profilingVerbosity)),
       alive(std::make_shared<ContextObject*>(this))
 {
+    late = std::make_shared<std::function<void(Error const&)> const>(
+        [weak = std::weak_ptr(alive)](Error const& e) noexcept {
+            if (auto const context = weak.lock()) {
+                guardedVoid((*context)->reporter, [&]() -> Result<void> { return e; });
+                (*context)->hadLateError = true;
+            }
+        });
     // The first context, or one that has no other beside it, has profile 0 without asking; with static shapes every
     // context does.
     std::lock_guard lock(state->mutex);

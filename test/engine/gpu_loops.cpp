@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops on a GPU as a client sees them: stacks with lengths of loops that make no trip, and loops that want to go on where
+// a tensor ends, in runs that the host leads, that are replayed, and that a client has captured.
+#include "gpu_loops.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace {
+
+using namespace nvinfer1;
+
+class Recorder final : public IErrorRecorder
+{
+public:
+    int32_t getNbErrors() const noexcept override
+    {
+        std::lock_guard const lock(mutex_);
+        return int32_t(errors_.size());
+    }
+    ErrorCode getErrorCode(int32_t) const noexcept override { return ErrorCode::kFAILED_EXECUTION; }
+    ErrorDesc getErrorDesc(int32_t i) const noexcept override
+    {
+        std::lock_guard const lock(mutex_);
+        return errors_[size_t(i)].c_str();
+    }
+    bool hasOverflowed() const noexcept override { return false; }
+    void clear() noexcept override
+    {
+        std::lock_guard const lock(mutex_);
+        errors_.clear();
+    }
+    bool reportError(ErrorCode, ErrorDesc what) noexcept override
+    {
+        std::lock_guard const lock(mutex_);
+        errors_.emplace_back(what);
+        return true;
+    }
+    RefCount incRefCount() noexcept override { return ++uses_; }
+    RefCount decRefCount() noexcept override { return --uses_; }
+    // Whether there is one error, of these words; it is gone then.
+    bool takes(std::string const& a, std::string const& b)
+    {
+        std::lock_guard const lock(mutex_);
+        bool const good =
+            errors_.size() == 1 && errors_[0].find(a) != std::string::npos && errors_[0].find(b) != std::string::npos;
+        for (std::string const& e : errors_)
+            std::printf("  recorded: %s\n", e.c_str());
+        errors_.clear();
+        return good;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> errors_;
+    std::atomic<int> uses_{0};
+};
+
+class Silent final : public ILogger
+{
+public:
+    void log(Severity, char const*) noexcept override {}
+};
+
+constexpr int kRows = 5, kColumns = 4, kLength = 7;
+constexpr size_t kAll = size_t(kLength) * kColumns;
+
+// While s < limit: s + 1, x + row, with all x in a stack of 7, in order and from its end; there are five rows.
+class Sums
+{
+public:
+    explicit Sums(ILogger& logger)
+    {
+        std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
+        std::unique_ptr<INetworkDefinition> n(builder->createNetworkV2(1U));
+        ITensor* rows = n->addInput("rows", DataType::kFLOAT, Dims2{kRows, kColumns});
+        ITensor* x0 = n->addInput("x", DataType::kFLOAT, dims({kColumns}));
+        ITensor* limit = n->addInput("limit", DataType::kFLOAT, dims({}));
+        float const zero = 0, one = 1;
+        int32_t const length = kLength;
+        auto constant = [&](DataType type, void const* v) {
+            return n->addConstant(dims({}), Weights{type, v, 1})->getOutput(0);
+        };
+        auto binary = [&](ITensor* a, ITensor* b, ElementWiseOperation o) {
+            return n->addElementWise(*a, *b, o)->getOutput(0);
+        };
+        ILoop* loop = n->addLoop();
+        loop->setName("sums");
+        IRecurrenceLayer* s = loop->addRecurrence(*constant(DataType::kFLOAT, &zero));
+        IRecurrenceLayer* x = loop->addRecurrence(*x0);
+        ITensor* row = loop->addIterator(*rows)->getOutput(0);
+        loop->addTripLimit(*binary(s->getOutput(0), limit, ElementWiseOperation::kLESS), TripLimit::kWHILE);
+        ITensor* sum = binary(x->getOutput(0), row, ElementWiseOperation::kSUM);
+        s->setInput(1, *binary(s->getOutput(0), constant(DataType::kFLOAT, &one), ElementWiseOperation::kSUM));
+        x->setInput(1, *sum);
+        char const* const names[] = {"last", "all", "reversed"};
+        for (auto const kind : {LoopOutput::kLAST_VALUE, LoopOutput::kCONCATENATE, LoopOutput::kREVERSE}) {
+            bool const isLast = kind == LoopOutput::kLAST_VALUE;
+            ILoopOutputLayer* out = loop->addLoopOutput(isLast ? *x->getOutput(0) : *sum, kind);
+            if (!isLast)
+                out->setInput(1, *constant(DataType::kINT32, &length));
+            out->getOutput(0)->setName(names[int(kind)]);
+            n->markOutput(*out->getOutput(0));
+        }
+        std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+        engine_.reset(builder->buildEngineWithConfig(*n, *config));
+        context_.reset(engine_ ? engine_->createExecutionContext() : nullptr);
+        if (!context_)
+            return;
+        context_->setErrorRecorder(&recorder);
+        std::vector<float> first(kColumns, 100), each;
+        for (int i = 0; i < kRows * kColumns; ++i)
+            each.push_back(float(i / kColumns + 1));
+        give("rows", each);
+        give("x", first);
+        limit_ = give("limit", {0});
+        outputs_ = {give("last", first), give("all", std::vector<float>(kAll)),
+                    give("reversed", std::vector<float>(kAll))};
+        cudaStreamCreate(&stream);
+    }
+    ~Sums()
+    {
+        context_.reset();
+        for (void* p : memory_)
+            cudaFree(p);
+        if (stream)
+            cudaStreamDestroy(stream);
+    }
+    Sums(Sums const&) = delete;
+    Sums& operator=(Sums const&) = delete;
+
+    bool isThere() const { return context_ != nullptr; }
+    void prepare(float trips) const
+    {
+        cudaMemcpyAsync(limit_, &trips, sizeof(float), cudaMemcpyHostToDevice, stream);
+        for (float* out : outputs_)
+            cudaMemsetAsync(out, 0x7f, sizeof(float) * (out == outputs_[0] ? size_t(kColumns) : kAll), stream);
+    }
+    bool wait() const { return cudaStreamSynchronize(stream) == cudaSuccess; }
+    bool enqueue(float trips)
+    {
+        prepare(trips);
+        return context_->enqueueV3(stream) && wait();
+    }
+    bool execute(float trips)
+    {
+        prepare(trips);
+        std::vector<void*> bindings(memory_);
+        return wait() && context_->executeV2(bindings.data());
+    }
+    IExecutionContext& context() { return *context_; }
+    // What comes out is right for so many trips.
+    bool isFor(int trips) const
+    {
+        std::vector<float> got(kAll);
+        bool good = true;
+        auto sumOf = [](int n) { return 100 + float(n * (n + 1)) / 2; };
+        for (size_t o = 0; o < outputs_.size(); ++o) {
+            cudaMemcpy(got.data(), outputs_[o], sizeof(float) * (o == 0 ? size_t(kColumns) : kAll),
+                       cudaMemcpyDeviceToHost);
+            for (int i = 0; i < (o == 0 ? 1 : kLength); ++i) {
+                int const trip = o == 0 ? trips : o == 1 ? i + 1 : kLength - i;
+                float const want = trip <= trips ? sumOf(trip) : 0;
+                for (int c = 0; c < kColumns; ++c)
+                    good = good && got[size_t(i * kColumns + c)] == want;
+            }
+        }
+        return good;
+    }
+
+    Recorder recorder;
+    cudaStream_t stream = nullptr;
+
+private:
+    static Dims dims(std::vector<int> const& list)
+    {
+        Dims d{};
+        for (int v : list)
+            d.d[d.nbDims++] = v;
+        return d;
+    }
+    float* give(char const* name, std::vector<float> const& values)
+    {
+        void* p = nullptr;
+        cudaMalloc(&p, values.size() * sizeof(float));
+        cudaMemcpy(p, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice);
+        context_->setTensorAddress(name, p);
+        memory_.push_back(p); // in the order of bindings: inputs, then outputs, as they were added
+        return static_cast<float*>(p);
+    }
+    std::unique_ptr<ICudaEngine> engine_;
+    std::unique_ptr<IExecutionContext> context_;
+    std::vector<void*> memory_;
+    std::vector<float*> outputs_;
+    float* limit_ = nullptr;
+};
+
+char const *const kLayer = "layer 'sums'", *const kPast = "iteration 5 is past the extent 5";
+
+} // namespace
+
+void checkLoops(ILogger& logger, std::function<void(bool, char const*)> const& expect)
+{
+    for (int first : {0, 2, 5}) { // led by the host, captured, replayed
+        Sums sums(logger);
+        expect(sums.isThere(), "a loop is built");
+        if (!sums.isThere())
+            return;
+        bool good = true;
+        for (int trips : {first, first, first, 0, 1, 5, 0})
+            good = sums.enqueue(float(trips)) && sums.isFor(trips) && good;
+        expect(good && sums.recorder.getNbErrors() == 0,
+               "stacks are zero behind the last trip, also where there is none");
+    }
+    Silent silent;
+    Sums sums(silent);
+    expect(!sums.enqueue(6) && sums.recorder.takes(kLayer, kPast),
+           "a loop past its tensor: the run by the host says so");
+    bool good = true;
+    for (int trips : {3, 5, 4})
+        good = sums.enqueue(float(trips)) && sums.isFor(trips) && good;
+    expect(good, "and the context goes on");
+    // The graph ends the loop; whoever has waited for the stream knows.
+    expect(sums.enqueue(6) && sums.isFor(5) && sums.recorder.takes(kLayer, kPast),
+           "a replayed run past the tensor is recorded when the stream is waited for");
+    expect(sums.enqueue(9) && sums.isFor(5) && sums.recorder.takes(kLayer, kPast), "and the next one like it");
+    expect(sums.enqueue(2) && sums.isFor(2) && sums.recorder.getNbErrors() == 0, "and a good one behind it is good");
+    // The same addresses as bindings.
+    expect(sums.execute(4) && sums.isFor(4), "executeV2");
+    expect(!sums.execute(6) && sums.recorder.takes(kLayer, kPast), "executeV2 past the tensor is false");
+    expect(sums.execute(0) && sums.isFor(0) && sums.recorder.getNbErrors() == 0, "and good again");
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    good = cudaStreamBeginCapture(sums.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    good = sums.context().enqueueV3(sums.stream) && good;
+    good = cudaStreamEndCapture(sums.stream, &graph) == cudaSuccess && good;
+    good = good && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
+    expect(good, "a client captures the loop");
+    auto launch = [&](float trips) {
+        sums.prepare(trips);
+        return cudaGraphLaunch(exec, sums.stream) == cudaSuccess && sums.wait();
+    };
+    expect(good && launch(3) && sums.isFor(3) && sums.recorder.getNbErrors() == 0, "its graph makes three trips");
+    expect(good && launch(6) && sums.isFor(5) && sums.recorder.takes(kLayer, kPast), "its graph past the tensor");
+    expect(good && launch(0) && sums.isFor(0) && sums.recorder.getNbErrors() == 0, "its graph makes none");
+    if (exec)
+        cudaGraphExecDestroy(exec);
+    if (graph)
+        cudaGraphDestroy(graph);
+}

@@ -87,6 +87,8 @@ Result<void> ContextObject::readContents(int index)
     void* const address = io[size_t(index)].address;
     if (in < 0 || !address || !context.needsContents(in) || !context.hasInputShape(in))
         return {};
+    if (cuda::Target const* const gpu = state->core->cuda())
+        TW_TRY(checkOnHost(*gpu->device, address, state->core->ioValue(index).name));
     return context.setInputContents(in, TensorRef{state->core->ioValue(index).type, context.inputShape(in), address});
 }
 

@@ -13,7 +13,7 @@ namespace tw::builder {
 
 namespace {
 
-// Shape tensors among the outputs, and all that decides shapes, stand on the host.
+// Shape tensors among the outputs, and all that decides shapes, stand on the host. Inputs lie where the client was told.
 Result<void> schedule(ir::Graph& graph, plan::Contents const& contents)
 {
     for (ir::Value* v : graph.outputs)
@@ -21,7 +21,8 @@ Result<void> schedule(ir::Graph& graph, plan::Contents const& contents)
                       return !t.isInput && t.isShapeTensor && t.name == v->name;
                   });
     for (ir::Value const* v : ir::hostValues(graph))
-        const_cast<ir::Value*>(v)->host = true;
+        if (v->producer || v->isConstant())
+            const_cast<ir::Value*>(v)->host = true;
     graph.form = ir::Form::kScheduled;
     return ir::verify(graph);
 }

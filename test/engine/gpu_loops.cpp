@@ -72,33 +72,36 @@ public:
 constexpr int kRows = 5, kColumns = 4, kLength = 7;
 constexpr size_t kAll = size_t(kLength) * kColumns;
 
-// While s < limit: s + 1, x + row, with all x in a stack of 7, in order and from its end; there are five rows.
+// While s < limit: s + 1, x + row, with all x in a stack of 7, in order and from its end; there are five rows. The builder
+// makes a count of s and limit when they are INT32.
 class Sums
 {
 public:
-    explicit Sums(ILogger& logger)
+    Sums(ILogger& logger, DataType type) : type_(type)
     {
         std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
         std::unique_ptr<INetworkDefinition> n(builder->createNetworkV2(1U));
         ITensor* rows = n->addInput("rows", DataType::kFLOAT, Dims2{kRows, kColumns});
         ITensor* x0 = n->addInput("x", DataType::kFLOAT, dims({kColumns}));
-        ITensor* limit = n->addInput("limit", DataType::kFLOAT, dims({}));
-        float const zero = 0, one = 1;
-        int32_t const length = kLength;
-        auto constant = [&](DataType type, void const* v) {
-            return n->addConstant(dims({}), Weights{type, v, 1})->getOutput(0);
+        ITensor* limit = n->addInput("limit", type, dims({}));
+        float const one = 1;
+        int32_t const zero = 0, oneInteger = 1, length = kLength;
+        auto constant = [&](DataType of, void const* v) {
+            return n->addConstant(dims({}), Weights{of, v, 1})->getOutput(0);
         };
         auto binary = [&](ITensor* a, ITensor* b, ElementWiseOperation o) {
             return n->addElementWise(*a, *b, o)->getOutput(0);
         };
         ILoop* loop = n->addLoop();
         loop->setName("sums");
-        IRecurrenceLayer* s = loop->addRecurrence(*constant(DataType::kFLOAT, &zero));
+        IRecurrenceLayer* s = loop->addRecurrence(*constant(type, &zero)); // the same bits
         IRecurrenceLayer* x = loop->addRecurrence(*x0);
         ITensor* row = loop->addIterator(*rows)->getOutput(0);
         loop->addTripLimit(*binary(s->getOutput(0), limit, ElementWiseOperation::kLESS), TripLimit::kWHILE);
         ITensor* sum = binary(x->getOutput(0), row, ElementWiseOperation::kSUM);
-        s->setInput(1, *binary(s->getOutput(0), constant(DataType::kFLOAT, &one), ElementWiseOperation::kSUM));
+        s->setInput(1,
+                    *binary(s->getOutput(0), constant(type, isInteger() ? static_cast<void const*>(&oneInteger) : &one),
+                            ElementWiseOperation::kSUM));
         x->setInput(1, *sum);
         char const* const names[] = {"last", "all", "reversed"};
         for (auto const kind : {LoopOutput::kLAST_VALUE, LoopOutput::kCONCATENATE, LoopOutput::kREVERSE}) {
@@ -137,9 +140,13 @@ public:
     Sums& operator=(Sums const&) = delete;
 
     bool isThere() const { return context_ != nullptr; }
+    bool isInteger() const { return type_ == DataType::kINT32; }
+    bool hasLimitOnGpu() const { return engine_->getTensorLocation("limit") == TensorLocation::kDEVICE; }
     void prepare(float trips) const
     {
-        cudaMemcpyAsync(limit_, &trips, sizeof(float), cudaMemcpyHostToDevice, stream);
+        int32_t const integer = int32_t(trips);
+        cudaMemcpyAsync(limit_, isInteger() ? static_cast<void const*>(&integer) : &trips, sizeof(float),
+                        cudaMemcpyHostToDevice, stream);
         for (float* out : outputs_)
             cudaMemsetAsync(out, 0x7f, sizeof(float) * (out == outputs_[0] ? size_t(kColumns) : kAll), stream);
     }
@@ -200,17 +207,18 @@ private:
     std::vector<void*> memory_;
     std::vector<float*> outputs_;
     float* limit_ = nullptr;
+    DataType type_;
 };
 
 char const *const kLayer = "layer 'sums'", *const kPast = "iteration 5 is past the extent 5";
 
-} // namespace
+using Expect = std::function<void(bool, char const*)>;
 
-void checkLoops(ILogger& logger, std::function<void(bool, char const*)> const& expect)
+void checkStacks(ILogger& logger, DataType type, Expect const& expect)
 {
     for (int first : {0, 2, 5}) { // led by the host, captured, replayed
-        Sums sums(logger);
-        expect(sums.isThere(), "a loop is built");
+        Sums sums(logger, type);
+        expect(sums.isThere() && sums.hasLimitOnGpu(), "a loop is built, and what ends it is data");
         if (!sums.isThere())
             return;
         bool good = true;
@@ -219,8 +227,12 @@ void checkLoops(ILogger& logger, std::function<void(bool, char const*)> const& e
         expect(good && sums.recorder.getNbErrors() == 0,
                "stacks are zero behind the last trip, also where there is none");
     }
+}
+
+void checkPastTheEnd(DataType type, Expect const& expect)
+{
     Silent silent;
-    Sums sums(silent);
+    Sums sums(silent, type);
     expect(!sums.enqueue(6) && sums.recorder.takes(kLayer, kPast),
            "a loop past its tensor: the run by the host says so");
     bool good = true;
@@ -255,4 +267,57 @@ void checkLoops(ILogger& logger, std::function<void(bool, char const*)> const& e
         cudaGraphExecDestroy(exec);
     if (graph)
         cudaGraphDestroy(graph);
+}
+
+// Its elements decide a shape, so the host reads them.
+void checkShapeTensor(Expect const& expect)
+{
+    Silent silent;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(silent));
+    std::unique_ptr<INetworkDefinition> n(builder->createNetworkV2(1U));
+    Dims one{};
+    one.nbDims = 1;
+    one.d[0] = 1;
+    ITensor* x = n->addInput("x", DataType::kFLOAT, Dims2{2, 2});
+    ITensor* shape = n->addInput("shape", DataType::kINT32, one);
+    IShuffleLayer* flat = n->addShuffle(*x);
+    flat->setInput(1, *shape);
+    flat->getOutput(0)->setName("y");
+    n->markOutput(*flat->getOutput(0));
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    IOptimizationProfile* profile = builder->createOptimizationProfile();
+    int32_t const four = 4;
+    for (auto const select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX})
+        profile->setShapeValues("shape", select, &four, 1);
+    config->addOptimizationProfile(profile);
+    std::unique_ptr<ICudaEngine> engine(builder->buildEngineWithConfig(*n, *config));
+    std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
+    expect(context != nullptr, "a network with a shape tensor is built");
+    if (!context)
+        return;
+    Recorder recorder;
+    context->setErrorRecorder(&recorder);
+    void* memory = nullptr;
+    cudaMalloc(&memory, 64);
+    cudaMemcpy(memory, &four, sizeof(four), cudaMemcpyHostToDevice);
+    context->setTensorAddress("x", memory);
+    context->setTensorAddress("y", memory);
+    context->setTensorAddress("shape", memory);
+    expect(!context->enqueueV3(nullptr) && recorder.takes("shape tensor 'shape'", "GPU memory"),
+           "a shape tensor in GPU memory is refused by name");
+    context->setTensorAddress("shape", const_cast<int32_t*>(&four));
+    expect(context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess, "and taken from the host's");
+    context.reset();
+    cudaFree(memory);
+}
+
+} // namespace
+
+void checkLoops(ILogger& logger, Expect const& expect)
+{
+    for (auto const type : {DataType::kFLOAT, DataType::kINT32}) {
+        checkStacks(logger, type, expect);
+        checkPastTheEnd(type, expect);
+    }
+    checkShapeTensor(expect);
 }

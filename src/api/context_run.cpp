@@ -238,6 +238,8 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         for (int i = 0; i < state->ioCount(); ++i)
             if (addresses[size_t(i)] && !core.ioValue(i).host)
                 TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], "tensor", core.ioValue(i).name));
+            else if (addresses[size_t(i)] && inputPosition(i) < 0)
+                TW_TRY(checkOnHost(*gpu->device, addresses[size_t(i)], core.ioValue(i).name));
     }
     auto request = std::make_shared<Request>();
     TW_ASSIGN(request->instance, prepare());

@@ -175,8 +175,8 @@ Result<void> checkOnHost(cuda::Device const& device, void const* address, std::s
         (driver.cuPointerGetAttribute(&managed, cuda::kPointerIsManaged, at) == cuda::kSuccess && managed))
         return {};
     return invalidArgument("shape tensor '" + name +
-                           "' lies in GPU memory, and the host reads it: give it host, pinned or managed memory, as "
-                           "getTensorLocation() says");
+                           "' lies in GPU memory, and it belongs to the host: give it host, pinned or managed memory, "
+                           "as getTensorLocation() says");
 }
 
 std::string fingerprintOf(cuda::Target const* gpu)

@@ -269,7 +269,7 @@ void checkPastTheEnd(DataType type, Expect const& expect)
         cudaGraphDestroy(graph);
 }
 
-// Its elements decide a shape, so the host reads them.
+// Its elements decide a shape, so the host reads them; the shape is an output, too, which the host writes.
 void checkShapeTensor(Expect const& expect)
 {
     Silent silent;
@@ -284,6 +284,9 @@ void checkShapeTensor(Expect const& expect)
     flat->setInput(1, *shape);
     flat->getOutput(0)->setName("y");
     n->markOutput(*flat->getOutput(0));
+    ITensor* result = n->addShape(*flat->getOutput(0))->getOutput(0);
+    result->setName("result");
+    n->markOutputForShapes(*result);
     std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
     IOptimizationProfile* profile = builder->createOptimizationProfile();
     int32_t const four = 4;
@@ -303,10 +306,17 @@ void checkShapeTensor(Expect const& expect)
     context->setTensorAddress("x", memory);
     context->setTensorAddress("y", memory);
     context->setTensorAddress("shape", memory);
+    int32_t size = 0;
+    context->setTensorAddress("result", &size);
     expect(!context->enqueueV3(nullptr) && recorder.takes("shape tensor 'shape'", "GPU memory"),
            "a shape tensor in GPU memory is refused by name");
     context->setTensorAddress("shape", const_cast<int32_t*>(&four));
-    expect(context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess, "and taken from the host's");
+    context->setTensorAddress("result", memory);
+    expect(!context->enqueueV3(nullptr) && recorder.takes("shape tensor 'result'", "GPU memory"),
+           "and so is one that the host writes");
+    context->setTensorAddress("result", &size);
+    expect(context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess && size == 4,
+           "both go in host memory");
     context.reset();
     cudaFree(memory);
 }

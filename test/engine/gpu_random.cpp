@@ -37,10 +37,10 @@ std::vector<Kind> const& kinds()
 {
     static std::vector<Kind> const list{
         {"flow", defineFlow, 150, 2e-4, 0, 2e-4},
-        {"recurrence", defineRecurrence, 60, 2e-4, 0, 2e-4},
+        {"recurrence", defineRecurrence, 40, 2e-4, 0, 2e-4},
         // A value between two steps may be rounded to either.
-        {"quantized", defineQuantized, 60, 1e-3, 0.03, 0.06},
-        {"refit", nullptr, 60, 2e-4, 0, 2e-4, defineRefitted},
+        {"quantized", defineQuantized, 40, 1e-3, 0.03, 0.06},
+        {"refit", nullptr, 40, 2e-4, 0, 2e-4, defineRefitted},
     };
     return list;
 }

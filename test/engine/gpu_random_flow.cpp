@@ -142,7 +142,7 @@ private:
         std::vector<ITensor*> body(scope);
         body.push_back(x->getOutput(0));
         for (size_t i = 0; i < iterated.size(); ++i)
-            body.push_back(l->addIterator(*iterated[i], axes[i], d_.chance(30))->getOutput(0));
+            body.push_back(l->addIterator(*iterated[i], axes[i], end.count && d_.chance(30))->getOutput(0));
         limit(*l, end, numbers);
         for (int i = d_.from(1, 3); i > 0; --i)
             body.push_back(inner(body, depth));

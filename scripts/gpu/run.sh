@@ -69,7 +69,7 @@ check_engines() {
 }
 # Seeds that failed stand in the log: SEED=N run.sh check random, or test_engine_gpu_random KIND --seed N --count 1, repeats them.
 check_random() {
-    step random 580 "$here/bin/test_engine_gpu_random" ${SEED:+--seed "$SEED"}
+    step random 580 "$here/bin/test_engine_gpu_random" --seconds 440 ${SEED:+--seed "$SEED"}
     grep -E "seeds from|^FAILED" "$out/random.log"
 }
 check_networks() {

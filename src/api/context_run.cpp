@@ -11,6 +11,7 @@
 #include "api/tensor_records.h"
 #include "device/thread_pool.h"
 #include "runtime/capture_cuda.h"
+#include "runtime/loop_guards.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -300,6 +301,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         allowed.reset(); // what ends the client's capture shall end it
         TW_TRY(checkCapture(*gpu->device, *this, *request, stream));
         allowed.emplace(gpu->device->driver());
+        last = request->instance;
         TW_TRY(runRequest(*request, *this));
         if (consumed)
             TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));
@@ -328,6 +330,8 @@ Result<bool> ContextObject::finish()
     if (cuda::Target const* gpu = state->core->cuda()) {
         cuda::Current const current(*gpu->device);
         TW_CUDA(gpu->device->driver(), cuStreamSynchronize(nullptr));
+        if (auto const instance = last.lock(); instance && instance->guards)
+            TW_TRY(instance->guards->check());
         return !hadLateError.exchange(false);
     }
     if (TwHostCudaTable const* cuda = hostCudaOf(nullptr))

@@ -159,6 +159,7 @@ struct ContextObject final : nvinfer1::IExecutionContext
     // runtime::ExecuteArgs::late of all runs: a report, as of any other error.
     std::shared_ptr<std::function<void(Error const&)> const> late;
     std::atomic<bool> hadLateError{false};
+    std::weak_ptr<runtime::Instance> last; // that ran
 
     int ioIndex(char const* tensor, char const* method) const;
     Result<void> chooseProfile(int profile);

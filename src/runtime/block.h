@@ -151,8 +151,8 @@ struct ExecuteArgs
     std::shared_ptr<cuda::Device const> const* device = nullptr;
     void* stream = nullptr;       // on the CPU the stand-in's, for kernels of the user
     int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
-    // Is told of errors that show when the run is through, before whoever waits for it goes on (loop_guards.h); null: the
-    // next run is that error.
+    // Is told of loops that end where a tensor does, before whoever waits for the run goes on (loop_guards.h); null: the next
+    // run is that error.
     std::shared_ptr<std::function<void(Error const&)> const> late;
     LoopGuards* guards = nullptr; // of the instance, where its run is captured
 };

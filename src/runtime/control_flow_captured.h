@@ -4,7 +4,7 @@
 //
 // The machine is that of control_flow.h, and has
 //   nodes(), stream()                of the device, of the run
-//   guard(error)                     what becomes other than 0 when the run is this error (loop_guards.h); null: nobody asks
+//   guard(error, isWatched)          what becomes other than 0 when the run is this error (loop_guards.h); null: nobody asks
 //   onStream(stream)                 what regions and copies do from now on goes there
 //   isKnown(place)                   the host has its elements
 //   condition(inputs, output)        runs it, for a bool at `output`
@@ -129,11 +129,12 @@ private:
         }
         for (size_t k = 0; k < stacks_.size(); ++k)
             take(stacks_[k].length, [&] { return this->tooShort(k, stacks_[k].length + 1); });
+        int64_t const ofTensors = most;
         if (!this->hasCount_ && !trips.count)
             take(interp::Options().maxTrips, [&] { return this->endless(interp::Options().maxTrips); });
         trips.limit = int32_t(std::min(most, this->limit_));
         if (most < std::min<int64_t>(this->limit_, INT32_MAX)) // no count is above that
-            trips.broken = cuda::addressOf(m_.guard(std::move(error)));
+            trips.broken = cuda::addressOf(m_.guard(std::move(error), most == ofTensors));
     }
     // Where the first bool lies, 0: there is none.
     Result<uint64_t> begin(CUstream_st* stream)

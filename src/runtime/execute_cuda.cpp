@@ -238,9 +238,9 @@ public:
     }
     cuda::ConditionalNodes const& nodes() const { return *p_.device_->conditionalNodes(); }
     CUstream_st* stream() const { return static_cast<CUstream_st*>(args_.stream); }
-    int32_t* guard(Error error) const
+    int32_t* guard(Error error, bool isWatched) const
     {
-        return args_.guards ? args_.guards->guard(node(), std::move(error)) : nullptr;
+        return args_.guards ? args_.guards->guard(node(), std::move(error), isWatched) : nullptr;
     }
     bool isKnown(Place const& p) const { return p.host.data != nullptr; }
     void onStream(CUstream_st* stream)
@@ -465,7 +465,8 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
             instance.replay = std::make_shared<CudaReplay>(*args.device);
     }
     if (instance.guards)
-        TW_TRY(instance.guards->check());
+        if (auto before = instance.guards->check(); !before.ok())
+            return std::move(before).error().in("in a run before this one");
     if (!instance.replay || args.observer || !hasPlaces || !isAligned(g, args))
         return runOn(args.stream);
     TW_TRY(instance.replay->execute(args, runOn));

@@ -36,6 +36,7 @@ struct LoopGuards::State
     {
         ir::Node const* node;
         Error error;
+        bool isWatched;
     };
     std::mutex mutex;
     std::vector<Loop> loops;  // word i is that of loop i
@@ -44,12 +45,12 @@ struct LoopGuards::State
     std::shared_ptr<Report const> report;
     uintptr_t number = 0; // in the list of all; 0: nobody watches
 
-    // Of loops that went on; their words are as before then.
-    std::vector<Error> take()
+    // Of loops that went on, watched ones or the others; their words are as before then.
+    std::vector<Error> take(bool watched)
     {
         std::vector<Error> errors;
         for (size_t i = 0; words && i < loops.size(); ++i)
-            if (std::atomic_ref(words[i]).exchange(0) != 0)
+            if ((loops[i].isWatched && report) == watched && std::atomic_ref(words[i]).exchange(0) != 0)
                 errors.push_back(loops[i].error);
         return errors;
     }
@@ -105,7 +106,7 @@ LoopGuards::~LoopGuards()
     }
 }
 
-int32_t* LoopGuards::guard(ir::Node const& loop, Error error)
+int32_t* LoopGuards::guard(ir::Node const& loop, Error error, bool isWatched)
 {
     std::lock_guard const lock(state_->mutex);
     auto& loops = state_->loops;
@@ -113,8 +114,9 @@ int32_t* LoopGuards::guard(ir::Node const& loop, Error error)
     if (it == loops.end()) {
         if (!state_->words || loops.size() == state_->capacity)
             return nullptr;
-        it = loops.insert(loops.end(), State::Loop{&loop, {}});
+        it = loops.insert(loops.end(), State::Loop{&loop, {}, false});
     }
+    it->isWatched = it->isWatched || isWatched;
     it->error = std::move(error).in("layer '" + loop.name + "'");
     return state_->words + (it - loops.begin());
 }
@@ -128,7 +130,8 @@ Result<void> LoopGuards::watch(CUstream_st* stream, std::shared_ptr<Report const
         return {};
     {
         std::lock_guard const lock(state_->mutex);
-        if (state_->loops.empty() || !report || !driver.cuLaunchHostFunc)
+        if (std::none_of(state_->loops.begin(), state_->loops.end(), [](auto const& l) { return l.isWatched; }) ||
+            !report || !driver.cuLaunchHostFunc)
             return {};
         state_->report = std::move(report);
         if (state_->number == 0) {
@@ -158,7 +161,7 @@ void LoopGuards::tell(void* number)
     std::shared_ptr<Report const> report;
     {
         std::lock_guard const lock(state->mutex);
-        errors = state->take();
+        errors = state->take(true);
         report = state->report;
     }
     for (Error const& e : errors)
@@ -168,12 +171,8 @@ void LoopGuards::tell(void* number)
 Result<void> LoopGuards::check()
 {
     std::lock_guard const lock(state_->mutex);
-    if (state_->report) // a function of the host asks
-        return {};
-    std::vector<Error> errors = state_->take();
-    if (errors.empty())
-        return {};
-    return std::move(errors.front()).in("in a run before this one");
+    std::vector<Error> errors = state_->take(false);
+    return errors.empty() ? Result<void>() : Result<void>(std::move(errors.front()));
 }
 
 } // namespace tw::runtime

@@ -269,6 +269,59 @@ void checkPastTheEnd(DataType type, Expect const& expect)
         cudaGraphDestroy(graph);
 }
 
+// A loop with nothing but numbers: the next call knows that the GPU has given up.
+void checkEndless(Expect const& expect)
+{
+    Silent silent;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(silent));
+    std::unique_ptr<INetworkDefinition> n(builder->createNetworkV2(1U));
+    Dims const scalar{};
+    ITensor* limit = n->addInput("limit", DataType::kFLOAT, scalar);
+    float const zero = 0, one = 1;
+    auto constant = [&](float const& v) {
+        return n->addConstant(scalar, Weights{DataType::kFLOAT, &v, 1})->getOutput(0);
+    };
+    ILoop* loop = n->addLoop();
+    loop->setName("endless");
+    IRecurrenceLayer* s = loop->addRecurrence(*constant(zero));
+    loop->addTripLimit(*n->addElementWise(*s->getOutput(0), *limit, ElementWiseOperation::kLESS)->getOutput(0),
+                       TripLimit::kWHILE);
+    s->setInput(1, *n->addElementWise(*s->getOutput(0), *constant(one), ElementWiseOperation::kSUM)->getOutput(0));
+    ITensor* y = loop->addLoopOutput(*s->getOutput(0), LoopOutput::kLAST_VALUE)->getOutput(0);
+    y->setName("y");
+    n->markOutput(*y);
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    std::unique_ptr<ICudaEngine> engine(builder->buildEngineWithConfig(*n, *config));
+    std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
+    expect(context != nullptr, "a loop of numbers is built");
+    if (!context)
+        return;
+    Recorder recorder;
+    context->setErrorRecorder(&recorder);
+    float* memory = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&memory), 1024);
+    void* bindings[] = {memory, memory + 128};
+    auto run = [&](float trips) {
+        float got = -1;
+        cudaMemcpy(memory, &trips, sizeof(trips), cudaMemcpyHostToDevice);
+        bool const good = context->executeV2(bindings);
+        cudaMemcpy(&got, memory + 128, sizeof(got), cudaMemcpyDeviceToHost);
+        return good && got == trips;
+    };
+    char const* const given = "did not end after 1000000 iterations";
+    expect(run(3) && run(7) && run(2), "a loop of numbers");
+    expect(!run(1e30F) && recorder.takes("layer 'endless'", given), "executeV2 of an endless loop is false");
+    context->setTensorAddress("limit", memory);
+    context->setTensorAddress("y", memory + 128);
+    float const forever = 1e30F;
+    cudaMemcpy(memory, &forever, sizeof(forever), cudaMemcpyHostToDevice);
+    expect(context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess, "enqueueV3 of one is not yet");
+    expect(!run(5) && recorder.takes("layer 'endless'", given), "but the next call is");
+    expect(run(5) && recorder.getNbErrors() == 0, "and the context goes on");
+    context.reset();
+    cudaFree(memory);
+}
+
 // Its elements decide a shape, so the host reads them; the shape is an output, too, which the host writes.
 void checkShapeTensor(Expect const& expect)
 {
@@ -329,5 +382,6 @@ void checkLoops(ILogger& logger, Expect const& expect)
         checkStacks(logger, type, expect);
         checkPastTheEnd(type, expect);
     }
+    checkEndless(expect);
     checkShapeTensor(expect);
 }

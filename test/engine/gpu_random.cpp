@@ -2,8 +2,8 @@
 // Random networks on the GPU beside the same on the CPU: loops and conditionals, recurrent layers, Q/DQ, refit. Each runs
 // with several inputs, three times each at the same addresses, so that the runs are led by the host, captured and
 // replayed; where the CPU's run is an error, the GPU's is one, too.
-// usage: test_engine_gpu_random [KIND...] [--seed FIRST] [--count N] [--jobs N]     kinds: flow recurrence quantized refit;
-// jobs 0: in this process, for a debugger
+// usage: test_engine_gpu_random [KIND...] [--seed FIRST] [--count N] [--seconds N] [--jobs N]
+// kinds: flow recurrence quantized refit; --jobs 0: in this process, for a debugger; --seconds: nothing is begun after them
 // Seeds begin with the day's when none is given. A process each for several seeds: one that crashes or hangs is a failure
 // by its seed. Exit status 77, with the reason: there is no GPU.
 #include "gpu_random.h"
@@ -325,10 +325,10 @@ struct Told
     std::atomic<int> passed[4], failed[4], refused[4];
 };
 
-// Every `jobs`th of the list, from `told.next` on.
-void runAll(std::vector<Work> const& list, size_t jobs, Told& told)
+// Every `jobs`th of the list, from `told.next` on; none is begun after `end`.
+void runAll(std::vector<Work> const& list, size_t jobs, std::time_t end, Told& told)
 {
-    for (; told.next < list.size(); told.next += jobs) {
+    for (; told.next < list.size() && std::time(nullptr) < end; told.next += jobs) {
         Work const& w = list[told.next];
         alarm(kSecondsForOne);
         std::string const why = runSeed(*w.kind, w.seed);
@@ -347,27 +347,35 @@ struct Options
     std::vector<std::string> names;
     uint64_t seed = uint64_t(std::time(nullptr) / (24 * 60 * 60));
     int count = 0; // 0: each kind's own
+    std::time_t seconds = 24 * 60 * 60;
     size_t jobs = size_t(std::max<long>(1, std::min<long>(sysconf(_SC_NPROCESSORS_ONLN), 12)));
 };
 
 int run(Options const& options)
 {
+    // Kinds in turns, so that what has no time is of all of them.
+    std::time_t const end = std::time(nullptr) + options.seconds;
     std::vector<Work> list;
-    for (Kind const& kind : kinds())
-        if (options.names.empty() || std::count(options.names.begin(), options.names.end(), kind.name))
-            for (int i = 0; i < (options.count > 0 ? options.count : kind.count); ++i)
+    for (int i = 0, most = 1; i < most; ++i)
+        for (Kind const& kind : kinds()) {
+            int const count = options.count > 0 ? options.count : kind.count;
+            if (!options.names.empty() && !std::count(options.names.begin(), options.names.end(), kind.name))
+                continue;
+            most = std::max(most, count);
+            if (i < count)
                 list.push_back({&kind, options.seed + uint64_t(i)});
+        }
     auto* const told = static_cast<Told*>(
         mmap(nullptr, (options.jobs + 1) * sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (options.jobs == 0) {
-        runAll(list, 1, *told);
+        runAll(list, 1, end, *told);
         return 0;
     }
     std::map<pid_t, size_t> running;
     auto start = [&](size_t job) {
         pid_t const pid = fork();
         if (pid == 0) {
-            runAll(list, options.jobs, told[job]);
+            runAll(list, options.jobs, end, told[job]);
             std::fflush(stdout);
             _exit(0);
         }
@@ -385,7 +393,7 @@ int run(Options const& options)
             continue;
         size_t const job = it->second;
         running.erase(it);
-        if (told[job].next >= list.size() && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
             continue;
         if (told[job].next < list.size()) {
             Work const& w = list[told[job].next];
@@ -441,14 +449,17 @@ int main(int argc, char** argv)
             options.seed = value;
         } else if (arg == "--count") {
             options.count = int(value);
+        } else if (arg == "--seconds") {
+            options.seconds = std::time_t(value);
         } else if (arg == "--jobs") {
             options.jobs = size_t(value);
         } else if (std::any_of(kinds().begin(), kinds().end(), [&](Kind const& k) { return arg == k.name; })) {
             options.names.push_back(arg);
         } else {
-            std::fprintf(stderr,
-                         "usage: %s [flow|recurrence|quantized|refit]... [--seed FIRST] [--count N] [--jobs N]\n",
-                         argv[0]);
+            std::fprintf(
+                stderr,
+                "usage: %s [flow|recurrence|quantized|refit]... [--seed FIRST] [--count N] [--seconds N] [--jobs N]\n",
+                argv[0]);
             return 2;
         }
     }

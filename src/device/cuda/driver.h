@@ -64,7 +64,6 @@ enum : int
     kEventDisableTiming = 2,
     kRecordExternal = 1,    // cuEventRecordWithFlags: in a capture, each launch of the graph records it
     kPointerMemoryType = 2, // cuPointerGetAttribute
-    kPointerIsManaged = 8,
     kMemoryTypeHost = 1,
     kMemoryTypeDevice = 2,
 };

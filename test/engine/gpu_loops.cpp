@@ -374,6 +374,55 @@ void checkShapeTensor(Expect const& expect)
     cudaFree(memory);
 }
 
+// A shape that is data to the client: it lies on the GPU, as getTensorLocation() says.
+void checkShapeAsData(Expect const& expect)
+{
+    Silent silent;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(silent));
+    std::unique_ptr<INetworkDefinition> n(builder->createNetworkV2(1U));
+    ITensor* x = n->addInput("x", DataType::kFLOAT, Dims2{-1, 4});
+    Dims two{};
+    two.nbDims = 1;
+    two.d[0] = 2;
+    int32_t const oneLess[] = {0, 1};
+    ITensor* less = n->addConstant(two, Weights{DataType::kINT32, oneLess, 2})->getOutput(0);
+    ITensor* size = n->addElementWise(*n->addShape(*x)->getOutput(0), *less, ElementWiseOperation::kSUB)->getOutput(0);
+    ISliceLayer* slice = n->addSlice(*x, Dims2{0, 0}, Dims2{1, 1}, Dims2{1, 1});
+    slice->setInput(2, *size);
+    size->setName("size");
+    n->markOutput(*size);
+    slice->getOutput(0)->setName("y");
+    n->markOutput(*slice->getOutput(0));
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    IOptimizationProfile* profile = builder->createOptimizationProfile();
+    profile->setDimensions("x", OptProfileSelector::kMIN, Dims2{1, 4});
+    profile->setDimensions("x", OptProfileSelector::kOPT, Dims2{4, 4});
+    profile->setDimensions("x", OptProfileSelector::kMAX, Dims2{8, 4});
+    config->addOptimizationProfile(profile);
+    std::unique_ptr<ICudaEngine> engine(builder->buildEngineWithConfig(*n, *config));
+    std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
+    expect(context && engine->getTensorLocation("size") == TensorLocation::kDEVICE, "a shape that is data is built");
+    if (!context)
+        return;
+    int32_t* memory = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&memory), 4096);
+    context->setTensorAddress("x", memory);
+    context->setTensorAddress("y", memory + 256);
+    context->setTensorAddress("size", memory + 512);
+    bool good = true;
+    for (int32_t const rows : {3, 3, 3, 8, 1}) {
+        int32_t got[2] = {};
+        cudaMemset(memory + 512, 0xff, 8);
+        context->setInputShape("x", Dims2{rows, 4});
+        good = context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess && good;
+        cudaMemcpy(got, memory + 512, 8, cudaMemcpyDeviceToHost);
+        good = got[0] == rows && got[1] == 3 && good;
+    }
+    expect(good, "and comes out on the GPU");
+    context.reset();
+    cudaFree(memory);
+}
+
 } // namespace
 
 void checkLoops(ILogger& logger, Expect const& expect)
@@ -384,4 +433,5 @@ void checkLoops(ILogger& logger, Expect const& expect)
     }
     checkEndless(expect);
     checkShapeTensor(expect);
+    checkShapeAsData(expect);
 }

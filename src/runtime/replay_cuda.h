@@ -37,7 +37,7 @@ private:
     };
     Result<void> capture(Entry& entry, FunctionRef<Result<void>(void* stream)> run);
     std::shared_ptr<cuda::Device const> device_;
-    void* stream_ = nullptr; // of captures
+    void* stream_ = nullptr;   // of captures
     std::list<Entry> entries_; // most recent first
     std::string whyNot_;
 };

@@ -4,8 +4,10 @@
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
 #   check     every op case by every CUDA tactic against the reference, graphs and an engine, the trained models, large
 #             networks in FP32, TF32 and FP16 against ONNX Runtime (where Python has it), a sample of the cases under
-#             compute-sanitizer, for memory and for races; takes names of parts (cases engines memory networks), all when there are
-#             none, and for `cases` a share such as 0/3 behind them: what a machine lends for minutes only is checked bit by bit
+#             compute-sanitizer, for memory and for races, random networks (loops, conditionals, recurrent layers, Q/DQ, refit) on
+#             the GPU beside the CPU, whose seeds SEED and the numbers behind it give (the day's when unset); takes names of parts
+#             (cases engines random memory networks), all when there are none, and for `cases` a share such as 0/3 behind them:
+#             what a machine lends for minutes only is checked bit by bit
 #   bench     every CUDA tactic on large problems, kernels outside of engines, then times of the trained models
 #   profile   whole networks layer by layer (profile_networks.py says how, and takes the OPTIONS: names or ONNX files)
 #   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
@@ -65,6 +67,11 @@ check_engines() {
         step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only
     fi
 }
+# Seeds that failed stand in the log: SEED=N run.sh check random, or test_engine_gpu_random KIND --seed N --count 1, repeats them.
+check_random() {
+    step random 580 "$here/bin/test_engine_gpu_random" --seconds 440 ${SEED:+--seed "$SEED"}
+    grep -E "seeds from|^FAILED" "$out/random.log"
+}
 check_networks() {
     if python3 -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
         step networks 590 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json" \
@@ -97,13 +104,13 @@ case ${1:-check} in
 check)
     shift
     parts=" $* "
-    [ $# -gt 0 ] || parts=" cases engines memory networks "
+    [ $# -gt 0 ] || parts=" cases engines random memory networks "
     share=$(grep -oE '[0-9]+/[0-9]+' <<<"$parts" | head -1)
     for part in $parts; do
         case $part in
-        cases | engines | memory | networks | "$share") ;;
+        cases | engines | random | memory | networks | "$share") ;;
         *)
-            echo "check: there is no part '$part'; parts are cases (with a share such as 0/2), engines, memory and networks" >&2
+            echo "check: there is no part '$part'; parts are cases (with a share such as 0/2), engines, random, memory and networks" >&2
             exit 2
             ;;
         esac
@@ -119,6 +126,7 @@ check)
     [[ $parts != *" engines "* ]] || lane 2 check_engines
     [[ $parts != *" memory "* ]] || lane 3 check_memory
     wait
+    [[ $parts != *" random "* ]] || lane=5 check_random # a process for each of the CPUs
     # Alone, for it times, and by itself on all GPUs.
     [[ $parts != *" networks "* ]] || lane=4 check_networks
     ;;

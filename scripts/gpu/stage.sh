@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 . scripts/gpu/libraries.sh
 folder=${1:-build/gpu}
 build=build/release
-programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda test_cuda13compat test_engine_nvtx_gpu bench_cuda_tactics
+programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_gpu_random test_engine_real_cuda test_cuda13compat test_engine_nvtx_gpu bench_cuda_tactics
     bench_gpu_kernels trtexec)
 cmake --preset release >/dev/null
 ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}" tensorwright_gpu_engine nvtx_profiler

@@ -11,6 +11,7 @@
 #include "api/tensor_records.h"
 #include "device/thread_pool.h"
 #include "runtime/capture_cuda.h"
+#include "runtime/loop_guards.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -109,6 +110,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
     args.stream = r.stream;
     if (gpu) {
         args.device = &gpu->device;
+        args.late = c.late;
         if (profile)
             observers.add(gpuTimes.emplace(*gpu->device, r.stream));
         if (c.profiler && r.isCaptured && GpuLayerTimes::canCapture(*gpu->device)) {
@@ -237,6 +239,8 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         for (int i = 0; i < state->ioCount(); ++i)
             if (addresses[size_t(i)] && !core.ioValue(i).host)
                 TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], "tensor", core.ioValue(i).name));
+            else if (addresses[size_t(i)] && inputPosition(i) < 0)
+                TW_TRY(checkOnHost(*gpu->device, addresses[size_t(i)], core.ioValue(i).name));
     }
     auto request = std::make_shared<Request>();
     TW_ASSIGN(request->instance, prepare());
@@ -297,6 +301,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         allowed.reset(); // what ends the client's capture shall end it
         TW_TRY(checkCapture(*gpu->device, *this, *request, stream));
         allowed.emplace(gpu->device->driver());
+        last = request->instance;
         TW_TRY(runRequest(*request, *this));
         if (consumed)
             TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));
@@ -320,17 +325,19 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     return {};
 }
 
-Result<void> ContextObject::finish()
+Result<bool> ContextObject::finish()
 {
     if (cuda::Target const* gpu = state->core->cuda()) {
         cuda::Current const current(*gpu->device);
         TW_CUDA(gpu->device->driver(), cuStreamSynchronize(nullptr));
-        return {};
+        if (auto const instance = last.lock(); instance && instance->guards)
+            TW_TRY(instance->guards->check());
+        return !hadLateError.exchange(false);
     }
     if (TwHostCudaTable const* cuda = hostCudaOf(nullptr))
         if (int const status = cuda->synchronize(nullptr))
             return cudaFailed("the null stream did not finish", status);
-    return {};
+    return true;
 }
 
 Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) const
@@ -367,10 +374,10 @@ bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexce
 {
     ContextObject& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        c.hadLateError = false;
         if (!enqueue(batchSize, bindings, nullptr, nullptr))
             return false;
-        TW_TRY(c.finish());
-        return true;
+        return c.finish();
     });
 }
 
@@ -406,9 +413,9 @@ bool IExecutionContext::executeV2(void* const* bindings) noexcept
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use execute()");
         TW_ASSIGN(auto addresses, c.fromBindings(bindings));
+        c.hadLateError = false;
         TW_TRY(c.submit(addresses, nullptr, nullptr, false));
-        TW_TRY(c.finish());
-        return true;
+        return c.finish();
     });
 }
 

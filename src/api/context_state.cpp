@@ -11,6 +11,13 @@ ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, 
       nvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(state->core->contents().profilingVerbosity)),
       alive(std::make_shared<ContextObject*>(this))
 {
+    late = std::make_shared<std::function<void(Error const&)> const>(
+        [weak = std::weak_ptr(alive)](Error const& e) noexcept {
+            if (auto const context = weak.lock()) {
+                guardedVoid((*context)->reporter, [&]() -> Result<void> { return e; });
+                (*context)->hadLateError = true;
+            }
+        });
     // The first context, or one that has no other beside it, has profile 0 without asking; with static shapes every
     // context does.
     std::lock_guard lock(state->mutex);
@@ -80,6 +87,8 @@ Result<void> ContextObject::readContents(int index)
     void* const address = io[size_t(index)].address;
     if (in < 0 || !address || !context.needsContents(in) || !context.hasInputShape(in))
         return {};
+    if (cuda::Target const* const gpu = state->core->cuda())
+        TW_TRY(checkOnHost(*gpu->device, address, state->core->ioValue(index).name));
     return context.setInputContents(in, TensorRef{state->core->ioValue(index).type, context.inputShape(in), address});
 }
 

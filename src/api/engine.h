@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -155,6 +156,10 @@ struct ContextObject final : nvinfer1::IExecutionContext
     bool isGraphMeant = false;
     // Runs that a CUDA graph keeps hold a weak reference: a launch after the context is gone does nothing.
     std::shared_ptr<ContextObject*> alive;
+    // runtime::ExecuteArgs::late of all runs: a report, as of any other error.
+    std::shared_ptr<std::function<void(Error const&)> const> late;
+    std::atomic<bool> hadLateError{false};
+    std::weak_ptr<runtime::Instance> last; // that ran
 
     int ioIndex(char const* tensor, char const* method) const;
     Result<void> chooseProfile(int profile);
@@ -169,8 +174,9 @@ struct ContextObject final : nvinfer1::IExecutionContext
     // contents().io.
     Result<void> submit(std::vector<void*> const& addresses, cudaStream_t stream, cudaEvent_t consumed,
                         bool useAllocators);
-    // After runs of the null stream: all of it is done.
-    Result<void> finish();
+    // After a run of the null stream: all of it is done. Whether it went well: what went wrong behind the call that
+    // submitted it has been reported.
+    Result<bool> finish();
     // Addresses from bindings of this context's profile.
     Result<std::vector<void*>> fromBindings(void* const* bindings) const;
 };

@@ -164,6 +164,22 @@ Result<void> checkOnGpu(cuda::Device const& device, void const* address, char co
                            ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
 }
 
+Result<void> checkOnHost(cuda::Device const& device, void const* address, std::string const& name)
+{
+    constexpr int kPointerIsManaged = 8; // cuPointerGetAttribute
+    unsigned type = 0, managed = 0;
+    cuda::Current const current(device);
+    cuda::Driver const& driver = device.driver();
+    uint64_t const at = cuda::addressOf(address);
+    if (driver.cuPointerGetAttribute(&type, cuda::kPointerMemoryType, at) != cuda::kSuccess ||
+        type != cuda::kMemoryTypeDevice ||
+        (driver.cuPointerGetAttribute(&managed, kPointerIsManaged, at) == cuda::kSuccess && managed))
+        return {};
+    return invalidArgument("shape tensor '" + name +
+                           "' lies in GPU memory, and it belongs to the host: give it host, pinned or managed memory, "
+                           "as getTensorLocation() says");
+}
+
 std::string fingerprintOf(cuda::Target const* gpu)
 {
     return gpu ? gpu->device->info().fingerprint() : device::probeCpu().fingerprint();

@@ -28,6 +28,9 @@ Result<std::shared_ptr<cuda::Target const>> currentGpu(std::shared_ptr<cuda::Tar
 Result<void> checkOnGpu(cuda::Device const& device, void const* address, char const* kind,
                         std::string const& name = {});
 
+// The contrary: an error for GPU memory that the host cannot read.
+Result<void> checkOnHost(cuda::Device const& device, void const* address, std::string const& name);
+
 // What identifies the device in plans and timing caches.
 std::string fingerprintOf(cuda::Target const* gpu);
 

@@ -487,6 +487,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
     else
         rollBack(nullptr);
     TW_TRY(std::move(status));
+    TW_TRY(ir::forgetContentsOfData(*copy));
     return copy;
 }
 

@@ -2,26 +2,50 @@
 #include "builder/lowering.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "builder/target_info.h"
 #include "builder/types.h"
 #include "device/cuda/target.h"
 #include "ir/shape_values.h"
+#include "ops/identity/op.h"
 #include "tactic/cpu_isa.h"
+#include "tactic/registry.h"
 
 namespace tw::builder {
 
 namespace {
 
-// Shape tensors among the outputs, and all that decides shapes, stand on the host.
-Result<void> schedule(ir::Graph& graph, plan::Contents const& contents)
+// Outputs lie where the client is told: a GPU gets a copy of those that decide shapes as well, or are computed as shapes
+// are, but are data to the client.
+Result<void> copyToDevice(ir::Graph& graph, std::set<ir::Value const*> const& onHost)
+{
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+        ir::Value* const v = graph.outputs[i];
+        if (v->host || !onHost.contains(v) || !(v->producer || v->isConstant()))
+            continue;
+        TW_ASSIGN(ir::Node * copy,
+                  graph.addNode(ops::identity::def(), ops::identity::Attrs().clone(), {v}, v->name + " [output]"));
+        copy->outputs[0]->name = std::exchange(v->name, v->name + " [host]");
+        graph.outputs[i] = copy->outputs[0];
+    }
+    return {};
+}
+
+// Shape tensors among the outputs, and all that decides shapes, stand on the host. Inputs lie where the client was told.
+Result<void> schedule(ir::Graph& graph, plan::Contents const& contents, bool isForGpu)
 {
     for (ir::Value* v : graph.outputs)
         v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
                       return !t.isInput && t.isShapeTensor && t.name == v->name;
                   });
-    for (ir::Value const* v : ir::hostValues(graph))
-        const_cast<ir::Value*>(v)->host = true;
+    auto const onHost = ir::hostValues(graph);
+    if (isForGpu)
+        TW_TRY(copyToDevice(graph, onHost));
+    for (ir::Value const* v : onHost)
+        if (v->producer || v->isConstant())
+            const_cast<ir::Value*>(v)->host = true;
     graph.form = ir::Form::kScheduled;
     return ir::verify(graph);
 }
@@ -46,9 +70,9 @@ Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options
     if (choosesTypes(options))
         list.disabled.push_back(kTypesPass);
     TW_ASSIGN(auto alternatives, passes::run(*contents.graph, passContext(options, log), list));
-    TW_TRY(schedule(*contents.graph, contents));
+    TW_TRY(schedule(*contents.graph, contents, options.cuda != nullptr));
     for (passes::Alternative const& a : alternatives)
-        TW_TRY(schedule(*a.graph, contents));
+        TW_TRY(schedule(*a.graph, contents, options.cuda != nullptr));
     return alternatives;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/infer.h"
 #include "ir/op_def.h"
 
 namespace tw::ir {
@@ -89,6 +90,38 @@ std::set<Value const*> hostValues(Graph const& g)
     std::set<Value const*> values = shapeValues(g, computing);
     std::erase_if(values, [&](Value const* v) { return v->producer && !computing.contains(v->producer); });
     return values;
+}
+
+namespace {
+
+// Contents of a region's captures are those of what is captured.
+Result<void> inferAnew(Graph& g)
+{
+    for (auto& node : g.nodes) {
+        size_t const firstCapture = node->op->firstCapture ? node->op->firstCapture(*node) : 0;
+        for (auto& region : node->regions) {
+            size_t const before = node->inputs.size() - std::min(node->inputs.size(), region->inputs.size());
+            for (size_t i = firstCapture; i < region->inputs.size() && before + i < node->inputs.size(); ++i)
+                if (Value const* const outer = node->inputs[before + i]; !outer || !infoOf(*outer).content)
+                    region->inputs[i]->content.reset();
+            TW_TRY(inferAnew(*region));
+        }
+        TW_TRY(g.inferNode(*node));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<void> forgetContentsOfData(Graph& g)
+{
+    bool changed = false;
+    for (Value* v : g.inputs) {
+        changed = changed || (v->content && !v->host);
+        if (!v->host)
+            v->content.reset();
+    }
+    return changed ? inferAnew(g) : Result<void>();
 }
 
 } // namespace tw::ir

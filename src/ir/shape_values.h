@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "base/result.h"
 #include "ir/graph.h"
 
 namespace tw::ir {
@@ -17,6 +18,10 @@ bool isShapeInput(Node const& node, size_t i);
 // All shape tensors, and those of them that stand on the host: no layer of the device makes them.
 std::set<Value const*> shapeValues(Graph const& g);
 std::set<Value const*> hostValues(Graph const& g);
+
+// Elements of inputs that are no shape tensors (Value::host) are known to nobody before the run: what is known of them by
+// symbols goes, and what follows from it, so that no pass makes shapes, or counts of loops that the host knows, of them.
+Result<void> forgetContentsOfData(Graph& g);
 
 // A node whose work is done there: it makes a host value, or nothing at all (an assertion about shape tensors).
 bool isOnHost(Node const& node);

@@ -87,7 +87,7 @@ private:
             // The caller's memory holds the view; what it is a view of is written there, if that is all of it.
             bool const whole =
                 isPixels(x) == isPixels(y) && inst_.shapeOf(x).sizeBytes() == inst_.shapeOf(y).sizeBytes();
-            if (!whole || !value(x).producer || s.external || s.root != x || g_.isOutput(&value(x)))
+            if (!whole || !value(x).producer || value(x).host || s.external || s.root != x || g_.isOutput(&value(x)))
                 return;
             s.root = y;
             s.rootOffset = 0;

@@ -27,6 +27,7 @@ namespace tw::runtime {
 
 struct LoadedBlock;
 class CudaReplay;
+class LoopGuards;
 
 // `offset` bytes into `memory`.
 inline std::byte* at(void* memory, int64_t offset)
@@ -102,6 +103,7 @@ struct Instance
     std::vector<TensorRef> hostRefs; // null data: not on the host
     std::vector<bool> stale;         // by dense index: only the host has it
     std::vector<std::shared_ptr<cuda::Buffer const>> deviceHeap;
+    std::shared_ptr<LoopGuards> guards; // of loops that the GPU decides; null: not asked for yet, or there are none
     std::shared_ptr<CudaReplay> replay; // null: not tried yet, or it does not fit
     bool replayTried = false;
 
@@ -149,9 +151,10 @@ struct ExecuteArgs
     std::shared_ptr<cuda::Device const> const* device = nullptr;
     void* stream = nullptr;       // on the CPU the stand-in's, for kernels of the user
     int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
-    // Host memory that the GPU sees: becomes the number of trips and one more when a loop that the GPU decides ends
-    // because its tensors do, while its condition still holds. Null: nobody asks.
-    int32_t* broken = nullptr;
+    // Is told of loops that end where a tensor does, before whoever waits for the run goes on (loop_guards.h); null: the next
+    // run is that error.
+    std::shared_ptr<std::function<void(Error const&)> const> late;
+    LoopGuards* guards = nullptr; // of the instance, where its run is captured
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);
 

@@ -308,10 +308,14 @@ protected:
         return {};
     }
 
+    static Error endless(int64_t trips)
+    {
+        return failedExecution("the loop did not end after " + std::to_string(trips) + " iterations");
+    }
     Result<void> step(int64_t trip)
     {
         if (!hasCount_ && trip >= interp::Options().maxTrips)
-            return failedExecution("the loop did not end after " + std::to_string(trip) + " iterations");
+            return endless(trip);
         for (size_t s = 0; s < at_.iterated; ++s)
             if (trip >= iterated_[s].extent)
                 return pastTheEnd(s, trip);

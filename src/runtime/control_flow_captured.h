@@ -3,7 +3,8 @@
 // down once, as conditional nodes. Shapes are exact, and stacks have a length: whyNotCaptured() has seen to that.
 //
 // The machine is that of control_flow.h, and has
-//   nodes(), stream(), broken()      of the device, of the run
+//   nodes(), stream()                of the device, of the run
+//   guard(error, isWatched)          what becomes other than 0 when the run is this error (loop_guards.h); null: nobody asks
 //   onStream(stream)                 what regions and copies do from now on goes there
 //   isKnown(place)                   the host has its elements
 //   condition(inputs, output)        runs it, for a bool at `output`
@@ -71,7 +72,7 @@ public:
         cuda::ConditionalTrips trips;
         TW_TRY(count(trips));
         TW_TRY(this->gather());
-        TW_TRY(settle(trips));
+        settle(trips);
         TW_TRY(this->open());
         CUstream_st* const stream = m_.stream();
         trips.trip = cuda::addressOf(m_.reserved(memory_.counter));
@@ -111,20 +112,29 @@ private:
         trips.count = cuda::addressOf(m_.ref(place).data);
         return {};
     }
-    // Where the loop has to end, whatever it says.
-    Result<void> settle(cuda::ConditionalTrips& trips)
+    // Where the loop has to end, whatever it says, and what the run is where it would go on.
+    void settle(cuda::ConditionalTrips& trips)
     {
-        int64_t most = this->hasCount_ || trips.count ? INT32_MAX : interp::Options().maxTrips;
-        for (auto& it : iterated_) {
-            it.isView = false;
-            most = std::min(most, it.extent);
+        int64_t most = INT32_MAX;
+        Error error;
+        auto take = [&](int64_t end, auto const& errorOf) {
+            if (end >= most)
+                return;
+            most = end;
+            error = errorOf();
+        };
+        for (size_t s = 0; s < iterated_.size(); ++s) {
+            iterated_[s].isView = false;
+            take(iterated_[s].extent, [&] { return this->pastTheEnd(s, iterated_[s].extent); });
         }
-        for (auto const& stack : stacks_)
-            most = std::min(most, stack.length);
+        for (size_t k = 0; k < stacks_.size(); ++k)
+            take(stacks_[k].length, [&] { return this->tooShort(k, stacks_[k].length + 1); });
+        int64_t const ofTensors = most;
+        if (!this->hasCount_ && !trips.count)
+            take(interp::Options().maxTrips, [&] { return this->endless(interp::Options().maxTrips); });
         trips.limit = int32_t(std::min(most, this->limit_));
-        if (most < this->limit_)
-            trips.broken = cuda::addressOf(m_.broken());
-        return {};
+        if (most < std::min<int64_t>(this->limit_, INT32_MAX)) // no count is above that
+            trips.broken = cuda::addressOf(m_.guard(std::move(error), most == ofTensors));
     }
     // Where the first bool lies, 0: there is none.
     Result<uint64_t> begin(CUstream_st* stream)

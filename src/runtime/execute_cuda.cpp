@@ -11,6 +11,7 @@
 #include "ir/shape_values.h"
 #include "runtime/capture_cuda.h"
 #include "runtime/control_flow_captured.h"
+#include "runtime/loop_guards.h"
 #include "runtime/replay_cuda.h"
 #include "runtime/values_cuda.h"
 
@@ -237,7 +238,10 @@ public:
     }
     cuda::ConditionalNodes const& nodes() const { return *p_.device_->conditionalNodes(); }
     CUstream_st* stream() const { return static_cast<CUstream_st*>(args_.stream); }
-    int32_t* broken() const { return args_.broken; }
+    int32_t* guard(Error error, bool isWatched) const
+    {
+        return args_.guards ? args_.guards->guard(node(), std::move(error), isWatched) : nullptr;
+    }
     bool isKnown(Place const& p) const { return p.host.data != nullptr; }
     void onStream(CUstream_st* stream)
     {
@@ -443,21 +447,26 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
     auto runOn = [&](void* stream) -> Result<void> {
         ExecuteArgs on = args;
         on.stream = stream;
-        on.broken = instance.replay ? instance.replay->broken() : nullptr;
+        on.guards = instance.guards.get();
         CudaRunner runner(instance, on);
         TW_TRY(runner.run(inputs, args.outputs));
-        return runner.values().deliver(args.outputs);
+        TW_TRY(runner.values().deliver(args.outputs));
+        return instance.guards ? instance.guards->watch(static_cast<CUstream_st*>(stream), args.late) : Result<void>();
     };
     bool const hasPlaces =
         std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.data != nullptr; });
     if (!instance.replayTried) {
         instance.replayTried = true;
         bool const hasNodes = hasDecisionsOnDevice(instance) && (*args.device)->conditionalNodes();
+        if (hasNodes) {
+            TW_ASSIGN(instance.guards, LoopGuards::create(*args.device, g));
+        }
         if (isWorthCapture(instance, hasNodes))
-            instance.replay = std::make_shared<CudaReplay>(*args.device, hasNodes);
+            instance.replay = std::make_shared<CudaReplay>(*args.device);
     }
-    if (instance.replay)
-        TW_TRY(instance.replay->checkLoops());
+    if (instance.guards)
+        if (auto before = instance.guards->check(); !before.ok())
+            return std::move(before).error().in("in a run before this one");
     if (!instance.replay || args.observer || !hasPlaces || !isAligned(g, args))
         return runOn(args.stream);
     TW_TRY(instance.replay->execute(args, runOn));

@@ -2,7 +2,6 @@
 #include "runtime/replay_cuda.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "device/cuda/device.h"
 
@@ -14,33 +13,9 @@ constexpr size_t kMostEntries = 4; // clients alternate between a few sets of bu
 
 } // namespace
 
-CudaReplay::CudaReplay(std::shared_ptr<cuda::Device const> device, bool hasLoops) : device_(std::move(device))
-{
-    cuda::Current const current(*device_);
-    void* memory = nullptr;
-    if (!hasLoops || !device_->conditionalNodes() ||
-        device_->driver().cuMemAllocHost(&memory, sizeof(int32_t)) != cuda::kSuccess)
-        return;
-    broken_ = static_cast<int32_t*>(memory);
-    *broken_ = 0;
-}
-
 size_t CudaReplay::graphs() const
 {
     return size_t(std::count_if(entries_.begin(), entries_.end(), [](Entry const& e) { return e.graph != nullptr; }));
-}
-
-Result<void> CudaReplay::checkLoops()
-{
-    if (!broken_)
-        return {};
-    int const trips = std::atomic_ref(*broken_).exchange(0) - 1;
-    if (trips < 0)
-        return {};
-    return Error{ErrorCode::kFailedExecution,
-                 "in a run before this one a loop ended after " + std::to_string(trips) +
-                     " iterations, where a tensor that it iterates over or an output that it stacks ends, while its "
-                     "condition still held"};
 }
 
 CudaReplay::~CudaReplay()
@@ -51,8 +26,6 @@ CudaReplay::~CudaReplay()
             device_->driver().cuGraphExecDestroy(e.graph);
     if (stream_)
         device_->driver().cuStreamDestroy(static_cast<CUstream_st*>(stream_));
-    if (broken_)
-        device_->driver().cuMemFreeHost(broken_);
 }
 
 Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run)

@@ -16,8 +16,7 @@ namespace tw::runtime {
 class CudaReplay
 {
 public:
-    // `hasLoops`: some that the GPU decides.
-    CudaReplay(std::shared_ptr<cuda::Device const> device, bool hasLoops);
+    explicit CudaReplay(std::shared_ptr<cuda::Device const> device) : device_(std::move(device)) {}
     ~CudaReplay();
     CudaReplay(CudaReplay const&) = delete;
     CudaReplay& operator=(CudaReplay const&) = delete;
@@ -25,10 +24,6 @@ public:
     // `run(stream)` gives the work of one run to a stream. The client's stream may itself be captured: then it is run
     // as it is.
     Result<void> execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run);
-    // ExecuteArgs::broken of all runs.
-    int32_t* broken() const { return broken_; }
-    // The error of a run that is through, if a loop of it went on where its tensors ended.
-    Result<void> checkLoops();
     // Graphs that there are, and why the last capture made none.
     size_t graphs() const;
     std::string const& whyNot() const { return whyNot_; }
@@ -42,8 +37,7 @@ private:
     };
     Result<void> capture(Entry& entry, FunctionRef<Result<void>(void* stream)> run);
     std::shared_ptr<cuda::Device const> device_;
-    void* stream_ = nullptr; // of captures
-    int32_t* broken_ = nullptr;
+    void* stream_ = nullptr;   // of captures
     std::list<Entry> entries_; // most recent first
     std::string whyNot_;
 };

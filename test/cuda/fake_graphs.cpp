@@ -219,6 +219,11 @@ extern "C" int cuGraphExecDestroy(void*)
 {
     return kSuccess;
 }
+extern "C" int cuLaunchHostFunc(CUstream_st* stream, void (*function)(void*), void* data)
+{
+    runOrCapture(stream, [=] { function(data); });
+    return kSuccess;
+}
 extern "C" int cuGraphLaunch(void* executable, CUstream_st*)
 {
     run(*static_cast<Graph*>(executable));

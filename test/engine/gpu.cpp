@@ -13,6 +13,8 @@
 #include <NvInfer.h>
 #include <cuda_runtime_api.h>
 
+#include "gpu_loops.h"
+
 namespace {
 
 using namespace nvinfer1;
@@ -476,6 +478,7 @@ int main()
     expect(runsInFormats(logger), "inputs and outputs in formats of their own");
     expect(runsDirectly(logger), "kDIRECT_IO: channels-last FP16 goes in and out without a copy");
     expect(!buildDirect(logger, TensorFormat::kCHW4, 21), "kDIRECT_IO: a format that needs a copy is refused");
+    checkLoops(logger, expect);
     expect(refits(logger), "a refit between runs that are replayed, with the context that was there");
     std::printf("%d failures\n", failures);
     return failures != 0;

@@ -171,6 +171,51 @@ void addIterators(Adder const& given)
         take.str(), {{10}, {1, 2, 3, 4}});
 }
 
+// Stacks with lengths of loops whose end no shape knows: the number that the condition compares is no counter.
+void addStacksOfWhiles(Adder const& given)
+{
+    Adder add = given;
+    std::string const one = "f32[]", row = "f32[2]";
+    Types const seen{one, row, row, one}; // s, x, the slice, the limit
+    RegionText body("body");
+    body.inputs(seen);
+    int const sum = body.apply(Operation::kSum, 1, 2, row);
+    body.output(body.apply(Operation::kSum, 0, body.constant(one, "[0.5]"), one));
+    body.output(sum).output(sum).output(2).output(0).output(1);
+    Attrs a = carrying(2, {1}, {0, 1, 0, 0});
+    a.stackReverse = {0, 1, 1, 0};
+    CaseInput const rows = f32({2, 4}, {1, 2, 3, 4, 10, 20, 30, 40}); // slices [1 10], [2 20], ...
+    auto stacks = [&](char const* name, double first, std::vector<double> const& lengths,
+                      std::vector<std::vector<double>> expected) {
+        std::vector<CaseInput> in{f32({}, {first}), f32({2}, {1, 2}), absent(), rows};
+        for (double length : lengths)
+            in.push_back(constant(DataType::kInt32, {}, {length}));
+        in.push_back(f32({}, {1}));
+        add(name, a, std::move(in), lessThan(seen, 0, 3), body.str(), std::move(expected));
+    };
+    std::vector<double> const none(6, 0), nothing;
+    stacks("while_stacks_of_no_trips", 1, {3, 3, 3, 3}, {{1}, {1, 2}, none, none, {0, 0, 0}, none});
+    stacks("while_stacks_of_no_trips_and_no_length", 2, {0, 0, 0, 0},
+           {{2}, {1, 2}, nothing, nothing, nothing, nothing});
+    stacks("while_stacks_of_one_trip", 0.5, {3, 1, 2, 3},
+           {{1}, {2, 12}, {2, 12, 0, 0, 0, 0}, {1, 10}, {0, 0.5}, {1, 2, 0, 0, 0, 0}});
+    stacks("while_stacks_longer_than_trips", 0, {3, 3, 4, 2},
+           {{1}, {4, 32}, {2, 12, 4, 32, 0, 0}, {0, 2, 1, 0, 20, 10}, {0, 0, 0.5, 0}, {1, 2, 2, 12}});
+    // Conditions that are bools as they come: a slice of a map, a carried value.
+    Types const seenByMap{"b[]", row};
+    RegionText goesOn("condition"), both("body");
+    goesOn.inputs(seenByMap);
+    goesOn.output(0);
+    both.inputs(seenByMap);
+    both.output(0).output(1);
+    CaseInput const two = constant(DataType::kInt32, {}, {2}), captured = f32({2}, {5, 6});
+    add("while_slice_of_bools", carrying(0, {0}, {0, 0}),
+        {absent(), input(DataType::kBool, {3}, {0, 1, 1}), constant(DataType::kInt32, {}, {3}), two, captured},
+        goesOn.str(), both.str(), {{0, 0, 0}, {0, 0, 0, 0}});
+    add("while_carried_bool", carrying(1, {}, {0}), {input(DataType::kBool, {}, {0}), number(2), two, captured},
+        goesOn.str(), both.str(), {{0}, {0, 0, 0, 0}});
+}
+
 void addNested(Adder const& given)
 {
     Adder add = given;
@@ -226,6 +271,7 @@ void cases(CaseList& list)
     addTrips(add);
     addCarried(add);
     addIterators(add);
+    addStacksOfWhiles(add);
     addNested(add);
 }
 

@@ -39,13 +39,16 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     int64_t const carried = d.from(0, 3), iterated = d.from(0, 2), stacked = d.from(carried == 0 ? 1 : 0, 3),
                   trips = d.chance(80) ? d.from(0, 6) : d.from(7, 13);
     bool const counts = d.chance(70), hasCondition = !counts || d.chance(30);
+    // One of i32 may become a count on the way to an engine, one of f32 stays a condition.
+    DataType const counter = hasCondition && d.chance(50) ? DataType::kFloat : DataType::kInt32;
+    std::string const counterType = std::string(nameOf(counter)) + "[]";
     std::string const partType = textOf(type, part);
 
     // The counter, and what the condition compares it with, are carried value 0 and the first capture.
     Attrs a;
     a.carried = carried + 1;
-    std::vector<CaseInput> inputs{input(DataType::kInt32, {}, {0})};
-    std::vector<std::string> types{"i32[]"};
+    std::vector<CaseInput> inputs{input(counter, {}, {0})};
+    std::vector<std::string> types{counterType};
     for (int64_t i = 0; i < carried; ++i) {
         inputs.push_back(input(type, part));
         types.push_back(partType);
@@ -62,8 +65,8 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         a.stackReverse.push_back(d.from(0, 1));
         inputs.push_back(d.chance(50) ? absent() : input(DataType::kInt32, {}, {double(trips + d.from(0, 2))}));
     }
-    inputs.push_back(input(DataType::kInt32, {}, {double(counts ? d.from(0, trips + 2) : trips)}));
-    types.push_back("i32[]");
+    inputs.push_back(input(counter, {}, {double(counts ? d.from(0, trips + 2) : trips)}));
+    types.push_back(counterType);
     int const limit = int(types.size()) - 1;
     inputs.push_back(input(type, part));
     types.push_back(partType);
@@ -75,7 +78,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         if (i != limit)
             tensors.push_back(i);
     auto any = [&] { return tensors[size_t(d.from(0, int64_t(tensors.size()) - 1))]; };
-    std::vector<int> results{body.apply(Operation::kSum, 0, body.constant("i32[]", "[1]"), "i32[]")};
+    std::vector<int> results{body.apply(Operation::kSum, 0, body.constant(counterType, "[1]"), counterType)};
     for (int64_t i = 0; i < carried + stacked; ++i) {
         constexpr Operation kOperations[] = {Operation::kSum, Operation::kSub, Operation::kMax, Operation::kMin};
         int v = any();

@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 export JOBS
+# What a build has done, what is left, and the seconds so far.
+export NINJA_STATUS = [%f of %t, %u left, %es] 
 
 # What these targets need, and no more.
 DEMO_TARGETS := trtexec digits

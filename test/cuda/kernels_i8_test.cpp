@@ -10,6 +10,7 @@
 #include "kernels/cuda/conv/stem_i8.h"
 #include "kernels/cuda/gemm/gemv_i8.h"
 #include "kernels/cuda/gemm/mma_i8.h"
+#include "support/share_of_the_day.h"
 
 namespace tw::test {
 
@@ -30,6 +31,7 @@ cuda::IntegerEnd endOf(DataType store, std::optional<DataType> residual = {})
 
 TEST(CudaGemmMmaI8, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_mma_i8::Spec s;
     auto set = [&](int tileM, int tileN, int warpsM, int warpsN, int stages) {
         s.tileM = tileM;
@@ -113,6 +115,7 @@ TEST(CudaGemmMmaI8, Candidates)
 
 TEST(CudaGemvI8, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemv_i8::Spec s;
     s.end = endOf(DataType::kInt8, DataType::kInt8);
     compiles(s.name(), source(s), "sm_80");
@@ -142,6 +145,7 @@ TEST(CudaGemvI8, Refuses)
 
 TEST(CudaConvolutionI8, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::conv_nd::Spec s;
     s.integers = true;
     s.vector = 16;
@@ -164,6 +168,7 @@ TEST(CudaConvolutionI8, Compiles)
 
 TEST(CudaStemI8, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::stem_i8::Spec s;
     s.end = endOf(DataType::kInt8);
     compiles(s.name(), source(s), "sm_80");

@@ -11,6 +11,7 @@
 #include "compiles.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
+#include "support/share_of_the_day.h"
 
 namespace tw::test {
 
@@ -139,6 +140,7 @@ TEST(SparseWeights, RefusesThreeOfFour)
 
 TEST(CudaGemmSparse, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     struct Tile
     {
         int p, q, stages, multicast;
@@ -162,6 +164,7 @@ TEST(CudaGemmSparse, Compiles)
 
 TEST(CudaGemmSparse, CompilesIntegers)
 {
+    TW_ONE_DAY_IN(3);
     for (bool residual : {false, true})
         for (int tileP : {128, 256}) {
             cuda::IntegerEnd end;

@@ -23,6 +23,7 @@
 #include "kernels/cuda/gemm/mma_f16.h"
 #include "kernels/cuda/gemm/mma_tf32.h"
 #include "kernels/cuda/gemm/wgmma.h"
+#include "support/share_of_the_day.h"
 
 namespace tw::test {
 
@@ -42,6 +43,7 @@ cuda::gemm_f16::Spec gemmSpec(int tileP, int tileQ, int stages, int groups)
 
 TEST(CudaGemm, CompilesLarge)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 256, 4, 2);
     s.activation = cuda::kGeluErf;
     s.multicast = 2;
@@ -50,6 +52,7 @@ TEST(CudaGemm, CompilesLarge)
 
 TEST(CudaGemm, CompilesPingPongWithResidual)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
     s.pingPong = s.residual = s.activateLast = true;
     s.activation = cuda::kRelu;
@@ -59,6 +62,7 @@ TEST(CudaGemm, CompilesPingPongWithResidual)
 
 TEST(CudaGemm, CompilesSplit)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(64, 64, 6, 1);
     s.split = 4;
     s.image = true;
@@ -67,6 +71,7 @@ TEST(CudaGemm, CompilesSplit)
 
 TEST(CudaGemm, CompilesCopies)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 256, 3, 2);
     s.residual = s.activateLast = s.copies = true;
     s.activation = cuda::kSwish;
@@ -94,6 +99,7 @@ cuda::gemm_f16::Spec integerSpec(int tileP, int tileQ, int stages, int groups, D
 // Sums of i8: whole tiles that leave by TMA, with residual, in halves and floats.
 TEST(CudaGemm, CompilesIntegers)
 {
+    TW_ONE_DAY_IN(3);
     for (DataType store : {DataType::kInt8, DataType::kHalf, DataType::kFloat})
         for (bool residual : {false, true}) {
             cuda::gemm_f16::Spec s = integerSpec(128, store == DataType::kFloat ? 128 : 256, 2, 2, store, residual);
@@ -119,6 +125,7 @@ TEST(CudaGemm, CompilesIntegers)
 // Steps of 64 bytes, and residuals that come a tile ahead.
 TEST(CudaGemm, CompilesIntegersOfFewChannels)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = integerSpec(128, 64, 12, 2);
     s.stepBytes = 64;
     s.pingPong = s.image = true;
@@ -155,6 +162,7 @@ TEST(CudaGemm, CompilesIntegersOfFewChannels)
 // Split, of images, swapped; a residual of another type than y.
 TEST(CudaGemm, CompilesIntegersOfFewTiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = integerSpec(64, 64, 6, 1);
     s.split = 4;
     s.image = true;
@@ -206,6 +214,7 @@ TEST(CudaGemm, IntegerShapes)
 
 TEST(CudaGemm, CompilesSwapped)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(64, 16, 6, 1);
     s.split = 2;
     s.swap = true;
@@ -216,6 +225,7 @@ TEST(CudaGemm, CompilesSwapped)
 // FP32 by TF32: whole tiles, split and swapped, and an image.
 TEST(CudaGemm, CompilesSingle)
 {
+    TW_ONE_DAY_IN(3);
     for (bool image : {false, true}) {
         cuda::gemm_f16::Spec s = gemmSpec(128, 128, 6, 2);
         s.single = s.residual = true;
@@ -233,6 +243,7 @@ TEST(CudaGemm, CompilesSingle)
 // FP32 as two TF32 numbers for each factor.
 TEST(CudaGemm, CompilesTf32x3)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
     s.single = s.tf32x3 = true;
     ASSERT_EQ(unsupported(s), nullptr);
@@ -281,6 +292,7 @@ TEST(CudaGemm, SingleShapes)
 
 TEST(CudaGemmF32, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     auto compile = [](cuda::gemm_f32::Spec s, char const* architecture) {
         s.activation = "TW_INLINE float activate(float v) { return v; }\n";
         ASSERT_EQ(unsupported(s), nullptr) << s.name();
@@ -299,6 +311,7 @@ TEST(CudaGemmF32, Compiles)
 
 TEST(CudaGemmMmaF16, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::gemm_mma_f16::Spec s;
     auto set = [&](int tileM, int tileN, int warpsM, int warpsN, int stages) {
         s.tileM = tileM;
@@ -363,6 +376,7 @@ TEST(CudaGemmMmaF16, Refuses)
 
 TEST(CudaGemmMmaF32, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     for (bool tf32x3 : {false, true}) {
         cuda::gemm_mma_f32::Spec s;
         s.activation = "TW_INLINE float activate(float v) { return v; }\n";
@@ -403,6 +417,7 @@ TEST(CudaGemmF32, Candidates)
 
 TEST(CudaConvolution, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::conv_f16::Spec s;
     s.residual = true;
     compiles(s.name(), cuda::conv_f16::source(s), "sm_80");
@@ -413,6 +428,7 @@ TEST(CudaConvolution, Compiles)
 
 TEST(CudaConvolution, CompilesSingle)
 {
+    TW_ONE_DAY_IN(3);
     for (bool tf32 : {true, false})
         for (auto const& [m, n, vector] : {std::array{128, 128, 4}, {64, 64, 4}, {128, 32, 2}, {128, 64, 1}}) {
             cuda::conv_f32::Spec s;
@@ -428,6 +444,7 @@ TEST(CudaConvolution, CompilesSingle)
 
 TEST(CudaConvolution, RoundsToTf32)
 {
+    TW_ONE_DAY_IN(3);
     EXPECT_EQ(roundToTf32(1.0f), 1.0f);
     EXPECT_EQ(roundToTf32(1.0f + 0x1p-11f), 1.0f + 0x1p-10f); // ties away from zero
     EXPECT_EQ(roundToTf32(-1.0f - 0x1p-11f), -1.0f - 0x1p-10f);
@@ -472,6 +489,7 @@ TEST(CudaConvolution, ChoosesTiles)
 
 TEST(CudaStem, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::stem_f16::Spec s;
     compiles(s.name(), cuda::stem_f16::source(s), "sm_80");
     s.single = true;
@@ -480,6 +498,7 @@ TEST(CudaStem, Compiles)
 
 TEST(CudaAttention, Compiles)
 {
+    TW_ONE_DAY_IN(3);
     cuda::attention_f16::Spec s;
     s.masks.mask = true;
     s.headDim = s.valueDim = 40;

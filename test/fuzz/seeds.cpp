@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: fuzz_seeds <folder> [every-nth]
 // Writes seeds of our own making below <folder>/<target>: plans and texts of the ops' cases, timing caches, and small
-// ONNX models. With every-nth only each n-th case is taken (the corpus in the repository: 48).
+// ONNX models. With every-nth only one case in n is taken, others each day (the corpus in the repository: 48).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "calibrate/calibrate.h"
 #include "ir/text.h"
 #include "plan/network.h"
+#include "support/share_of_the_day.h"
 #include "tw_onnx.pb.h"
 
 namespace {
@@ -192,21 +193,22 @@ int main(int argc, char** argv)
         return 1;
     }
     root = argv[1];
+    constexpr size_t kCorpus = 48; // what the repository keeps is small
     size_t const every = argc > 2 ? std::max(1, std::atoi(argv[2])) : 1;
     tune::TimingCache cache("device");
-    size_t index = 0;
+    size_t index = 0, caches = 0;
     for (test::NamedCase const& c : test::opCases()) {
-        if (index++ % every != 0)
+        if (!test::isInShare(index++, every))
             continue;
         plan::Contents imported = test::contentsOf(c.graph->graph), built = test::contentsOf(c.graph->graph);
         save("fuzz_text", c.name + ".graph", ir::print(c.graph->graph));
-        if (auto bytes = plan::write(imported); bytes.ok() && every == 1)
+        if (auto bytes = plan::write(imported); bytes.ok() && every < kCorpus)
             save("fuzz_plan", c.name + ".imported.plan", *bytes);
         if (test::buildContents(built).ok())
             if (auto bytes = plan::write(built); bytes.ok())
                 save("fuzz_plan", c.name + ".plan", *bytes);
         cache.insert(c.name, tune::CacheEntry{index, {1, 2, 3}, double(index)});
-        if (index < 4)
+        if (++caches < 4)
             save("fuzz_timing_cache", c.name + ".cache", cache.serialize());
     }
     for (Format f : {Format::kLinear, Format::kCHW32, Format::kHWC}) {
@@ -221,7 +223,7 @@ int main(int argc, char** argv)
             save("fuzz_plan", "refittable.plan", *bytes);
     writeCalibrationCaches();
     writeModels();
-    if (every == 1)
+    if (every < kCorpus)
         writeDecisions();
     return 0;
 }

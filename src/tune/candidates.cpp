@@ -36,6 +36,18 @@ int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kerne
     return kernel.workspaceBytes(in, out);
 }
 
+// A layer that is skipped at the optimum (a branch not taken, a loop of no trips) has tensors without sizes there.
+bool hasSizes(ops::Problem const& p)
+{
+    auto have = [](std::vector<ops::TensorSpec> const& specs, std::vector<ir::Value*> const& values) {
+        for (size_t i = 0; i < std::min(specs.size(), values.size()); ++i)
+            if (specs[i].present && values[i] && specs[i].dims.rank != values[i]->rank())
+                return false;
+        return true;
+    };
+    return have(p.inputs, p.node->inputs) && have(p.outputs, p.node->outputs);
+}
+
 bool isPermitted(ops::RoundedFactors factors, Options const& options)
 {
     switch (factors) {
@@ -78,7 +90,9 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
             c.tactic = t;
             c.group = int(g);
             c.isPlain = !own.empty() && t == own.back();
-            ops::Support const s = ops::supportsFormats(*t, problems[g]);
+            ops::Support const s = c.isPlain || hasSizes(problems[g])
+                                       ? ops::supportsFormats(*t, problems[g])
+                                       : ops::Support::no("needs sizes: the layer is skipped at the optimum");
             if (!s.ok) {
                 rivals.refuse(c, s.reason, true);
                 continue;

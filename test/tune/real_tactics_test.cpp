@@ -6,6 +6,8 @@
 #include "interp/interp.h"
 #include "support/case_problem.h"
 #include "tactic/registry.h"
+#include "tune/candidates.h"
+#include "tune/rivals.h"
 
 namespace tw::test {
 
@@ -43,6 +45,39 @@ TEST(RealTactics, NoneIsRefused)
         }
     }
     EXPECT_GT(checked, 500);
+}
+
+// Kernels plan by sizes. A layer in a branch that is not taken at the optimum has none: only the plain tactic is asked.
+TEST(RealTactics, WithoutSizesOnlyThePlainOne)
+{
+    int asked = 0, offered = 0;
+    for (ir::OpDef const* op : ops::all()) {
+        if (!op->cpuTactics || op->regionCount > 0)
+            continue;
+        for (ops::CaseList const list = ops::casesOf(op->name); ops::Case const& c : list.cases) {
+            auto g = makeCase(*op, c);
+            ASSERT_TRUE(g.ok()) << g.error().message;
+            auto made = caseProblem(**g);
+            ASSERT_TRUE(made.ok()) << made.error().message;
+            bool hadSizes = false;
+            for (std::vector<ops::TensorSpec>* specs : {&made->inputs, &made->outputs})
+                for (ops::TensorSpec& s : *specs) {
+                    hadSizes |= s.present && s.dims.rank > 0;
+                    s.dims = s.maxDims = {};
+                }
+            if (!hadSizes)
+                continue;
+            tune::Options const options;
+            tune::Rivals rivals({&*made, 1}, options);
+            for (tune::Candidate const& candidate : tune::collectCandidates({&*made, 1}, options, rivals)) {
+                EXPECT_TRUE(candidate.isPlain) << op->name << "." << c.name << ": " << candidate.tactic->name();
+                ++offered;
+            }
+            ++asked;
+        }
+    }
+    EXPECT_GT(asked, 1000);
+    EXPECT_GT(offered, asked / 2);
 }
 
 } // namespace tw::test

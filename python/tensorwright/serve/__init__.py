@@ -102,6 +102,9 @@ def _allow_files(connections):
 def main(options):
     """`tensorwright serve`."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    # Each wrong line of a client would be a traceback; failures of our own are logged by ourselves.
+    for library in ("aiohttp.server", "grpc._cython.cygrpc"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     served = Options(
         options.device, options.batch, options.batch_delay / 1000, options.instances, options.queue, options.timeout
     )

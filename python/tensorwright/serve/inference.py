@@ -2,7 +2,9 @@
 """What both protocols stand on, and a request's way through it."""
 
 import asyncio
+import concurrent.futures
 import math
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,8 @@ from .tensors import RequestError, shown
 INTERNAL = "an internal error; the server's log says more"
 # Bytes of a request that are checked and converted on the event loop, where all others wait for it: some tenths of a millisecond.
 _SMALL = 1 << 20
+# Bytes that are unpacked at a time.
+_PIECE = 1 << 18
 
 
 @dataclass
@@ -98,6 +102,26 @@ async def off_loop(count, function, *arguments):
     if count <= _SMALL:
         return function(*arguments)
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+# One thread: of a core that runs have to share with it, what clients compressed takes no more than a part.
+_unpacking = concurrent.futures.ThreadPoolExecutor(1, "unpacking")
+
+
+async def unpack(unpacker, data, add):
+    """Unpacks what a client compressed, by a zlib.decompressobj(), in pieces that others have turns between; add(piece) takes each."""
+    loop = asyncio.get_running_loop()
+    while data and not unpacker.eof:
+        try:
+            add(await loop.run_in_executor(_unpacking, unpacker.decompress, data, _PIECE))
+        except zlib.error as error:
+            raise RequestError(f"the request's compressed bytes cannot be read: {error}") from None
+        data = unpacker.unconsumed_tail
+
+
+def check_unpacked(unpacker):
+    if not unpacker.eof:
+        raise RequestError("the request's compressed bytes cannot be read: they end too early")
 
 
 async def infer(core, name, version, request):

@@ -15,7 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import describe, requests, tensors
 from .budget import Arrival, GivenUp
-from .inference import INTERNAL, from_region, infer
+from .inference import INTERNAL, check_unpacked, from_region, infer, unpack
 from .requests import Place, json_object, parameters_of
 from .tensors import RequestError, name_of, parameter, shown
 
@@ -23,7 +23,7 @@ log = logging.getLogger("tensorwright.serve")
 HEADER = "Inference-Header-Content-Length"
 # Bytes of a request that is no inference, whose JSON is read on the event loop.
 _SMALL_REQUEST = 65536
-# Bytes that are written, or unpacked, at a time; and of an answer that goes as a whole.
+# Bytes that are written at a time, and of an answer that goes as a whole.
 _PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
 # Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
 _KEPT, _LINGER = 75.0, 2.0
@@ -105,19 +105,19 @@ class _Body:
 
     async def read(self):
         request, connection = self.request, self.request.protocol
-        unpack = _unpacker(request.headers.get("Content-Encoding", ""))
-        if request.content_length is not None and not unpack:
+        unpacker = _unpacker(request.headers.get("Content-Encoding", ""))
+        if request.content_length is not None and not unpacker:
             self._check(request.content_length)
         self.arrival = connection.arrival = Arrival(self.core.budget, request.content.set_exception)
         try:
             while not request.content.at_eof():
                 chunk = await request.content.readany()
-                if unpack:
-                    await self._unpack(unpack, chunk)
+                if unpacker:
+                    await unpack(unpacker, chunk, self._add)
                 else:
                     self._add(chunk)
-            if unpack and not unpack.eof:
-                raise RequestError("the request's body cannot be read: its compressed bytes end too early")
+            if unpacker:
+                check_unpacked(unpacker)
             self.arrival.complete()
         finally:
             connection.arrival = None
@@ -131,16 +131,6 @@ class _Body:
         self._check(len(self.data) + len(chunk))
         self.arrival.add(len(chunk))
         self.data += chunk
-
-    async def _unpack(self, unpack, chunk):
-        loop = asyncio.get_running_loop()
-        while chunk and not unpack.eof:
-            try:
-                piece = await loop.run_in_executor(None, unpack.decompress, chunk, _PIECE)
-            except zlib.error as error:
-                raise RequestError(f"the request's body cannot be read: {error}") from None
-            self._add(piece)
-            chunk = unpack.unconsumed_tail
 
     def close(self):
         self.data = None

@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.message import DecodeError
 
 from . import describe, tensors
-from .inference import INTERNAL, from_region, infer, off_loop
+from .inference import INTERNAL, check_unpacked, from_region, infer, off_loop, unpack
 from .requests import Place, Request, check_count, input_name
 from .tensors import RequestError, name_of, shown
 from .wire import Wire
@@ -120,11 +120,22 @@ class Server:
 @contextlib.asynccontextmanager
 async def _read(core, kind, data):
     """The message of these bytes. What a client compressed is counted while the message is used."""
-    unpacked = None
-    if data[:1] in (b"\x1f", b"\x78"):  # what gzip and zlib begin with, and no message of ours
-        unpacked = data = await asyncio.get_running_loop().run_in_executor(None, _unpacked, core, data)
-        core.budget.take(len(unpacked))
+    held = 0
+
+    def add(piece):
+        nonlocal held
+        core.check_size(held + len(piece))
+        core.budget.take(len(piece))
+        held += len(piece)
+        unpacked.append(piece)
+
     try:
+        if data[:1] in (b"\x1f", b"\x78"):  # what gzip and zlib begin with, and no message of ours
+            unpacked, unpacker = [], zlib.decompressobj(zlib.MAX_WBITS + 32)
+            await unpack(unpacker, data, add)
+            check_unpacked(unpacker)
+            data = b"".join(unpacked)
+            unpacked.clear()
         core.check_size(len(data))
         if kind.DESCRIPTOR.name == "ModelInferRequest":
             core.check_json_size(_check_fields(data))
@@ -136,21 +147,7 @@ async def _read(core, kind, data):
     except DecodeError:
         raise RequestError(f"these bytes are no {kind.DESCRIPTOR.name}") from None
     finally:
-        if unpacked is not None:
-            core.release(len(unpacked))
-
-
-def _unpacked(core, data):
-    """A message that a client compressed."""
-    unpack = zlib.decompressobj(zlib.MAX_WBITS + 32)
-    try:
-        result = unpack.decompress(data, core.limits.request_bytes + 1)
-    except zlib.error as error:
-        raise RequestError(f"the compressed message cannot be read: {error}") from None
-    core.check_size(len(result))
-    if not unpack.eof:
-        raise RequestError("the compressed message cannot be read: it ends too early")
-    return result
+        core.release(held)
 
 
 def _varint(data, at):
@@ -196,6 +193,8 @@ def _check_fields(data):
                 elif kind in (1, 5):
                     at += 8 if kind == 1 else 4
                 else:  # groups, which no message of ours has
+                    raise DecodeError
+                if not number:
                     raise DecodeError
     except IndexError:
         raise DecodeError from None

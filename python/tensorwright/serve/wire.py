@@ -12,7 +12,7 @@ from .budget import Arrival
 from .tensors import RequestError
 
 log = logging.getLogger("tensorwright.serve")
-_PREFACE = 24  # bytes with which a client begins
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # with which a client begins
 _DATA, _HEADERS, _RESET, _CONTINUATION = 0, 1, 3, 9
 _END_STREAM, _END_HEADERS, _PADDED = 1, 4, 8
 # What clients make of a reset stream: UNAVAILABLE, CANCELLED.
@@ -132,13 +132,12 @@ class _Client(asyncio.Protocol):
     def __init__(self, wire):
         self.wire, self.budget, self.open = wire, wire.core.budget, wire.core.connections
         self.transport, self.server = None, _Server(self)
-        self.frames, self.streams, self._last = _Direction(self, _PREFACE), {}, 0
-        self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, None
+        self.frames, self.streams, self._last = _Direction(self, len(_PREFACE)), {}, 0
+        self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, b""
 
     def connection_made(self, transport):
         self.transport = self.server.frames.target = transport
         self.open.add(self)
-        self._connecting = asyncio.ensure_future(self._connect())
 
     async def _connect(self):
         try:
@@ -151,18 +150,23 @@ class _Client(asyncio.Protocol):
             self.server.transport.abort()
         else:
             self.frames.target = self.server.transport
-            if self._early is not None:
-                self.frames.feed(self._early)
-                self._early = None
-                self.transport.resume_reading()
+            self.frames.feed(self._early)
+            self._early = None
+            self.transport.resume_reading()
 
     def data_received(self, data):
         self._heard = time.monotonic()
-        if self.frames.target is None:  # the server's side is not there yet
-            self._early = data
-            self.transport.pause_reading()
-        else:
+        if self.frames.target is not None:
             self.frames.feed(data)
+            return
+        # Who does not speak HTTP/2 costs grpcio nothing.
+        self._early += data
+        begun = self._early[: len(_PREFACE)]
+        if not _PREFACE.startswith(begun):
+            self.abort()
+        elif begun == _PREFACE:
+            self.transport.pause_reading()
+            self._connecting = asyncio.ensure_future(self._connect())
 
     def frame(self, kind, flags, number):
         if kind == _HEADERS and number > self._last:

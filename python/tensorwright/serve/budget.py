@@ -10,6 +10,8 @@ from .tensors import RequestError
 
 # Bytes that are progress. A client that sends less in the time it has is as one that sends nothing.
 PROGRESS = 4096
+# Bytes of a connection that are read before others have their turn; asyncio's own 256 KiB of many connections would be felt.
+READ = 1 << 16
 
 
 class GivenUp(RequestError, asyncio.TimeoutError):

@@ -2,11 +2,15 @@
 """JSON off the event loop: a small one is read and written where it is, a large one by a process (json_worker.py)."""
 
 import asyncio
+import concurrent.futures
+import contextlib
+import fcntl
 import io
 import logging
 import os
 import pickle
 import struct
+import subprocess
 import sys
 
 from . import requests
@@ -17,6 +21,7 @@ _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "json_worker.
 _TASK, _LENGTH = struct.Struct("<cQ"), struct.Struct("<Q")
 # What takes about a millisecond here: bytes to read, numbers to write.
 _SMALL_TEXT, _SMALL_ARRAY = 16384, 2048
+_PIPE = 1 << 20  # bytes, the most that a user may ask for by default
 
 
 class _Answers(pickle.Unpickler):
@@ -28,10 +33,11 @@ class _Answers(pickle.Unpickler):
 
 
 class Json:
-    """Reads requests' JSON and writes outputs'. The process is started for the first large one; one task at a time, in their order."""
+    """Reads requests' JSON and writes outputs'. A thread speaks with the process, which is started for the first large one; one task at a
+    time, in their order."""
 
     def __init__(self):
-        self._process, self._turn = None, asyncio.Lock()
+        self._process, self._thread = None, concurrent.futures.ThreadPoolExecutor(1, "json")
 
     async def outline(self, text):
         """The Outline of the JSON of a request."""
@@ -44,46 +50,59 @@ class Json:
         return await self._ask(b"w", pickle.dumps(array, 5))
 
     async def _ask(self, kind, data):
-        async with self._turn:
-            try:
-                answer = await self._exchange(kind, data)
-            except (OSError, asyncio.IncompleteReadError) as error:
-                self._end()
-                log.error("the process of JSON ended: %s", error)
-                raise RequestError("the request's JSON could not be worked on; the server's log says more", 500) from None
-            except BaseException:  # a task that was given up leaves an answer behind
-                self._end()
-                raise
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, kind, data)
+
+    def _work(self, kind, data):
+        try:
+            answer = self._exchange(kind, data)
+        except (OSError, EOFError) as error:
+            self._end()
+            log.error("the process of JSON ended: %s", error)
+            raise RequestError("the request's JSON could not be worked on; the server's log says more", 500) from None
         result = _Answers(io.BytesIO(answer)).load()
         if isinstance(result, RequestError):
             raise result
         return result
 
-    async def _exchange(self, kind, data):
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                _WORKER,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=1 << 20,
+    def _exchange(self, kind, data):
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = subprocess.Popen(
+                [sys.executable, _WORKER],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
                 start_new_session=True,  # Ctrl-C is for the server, which answers what it took
             )
-        process = self._process
-        process.stdin.write(_TASK.pack(kind, len(data)))
-        process.stdin.write(data)
-        await process.stdin.drain()
-        (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
-        return await process.stdout.readexactly(length)
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+        for part in (_TASK.pack(kind, len(data)), data):
+            view = memoryview(part)
+            while view:
+                view = view[self._process.stdin.write(view) :]
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        return self._exactly(length)
+
+    def _exactly(self, count):
+        data = bytearray(count)
+        view = memoryview(data)
+        while view:
+            got = self._process.stdout.readinto(view)
+            if not got:
+                raise EOFError("its answer ends too early")
+            view = view[got:]
+        return data
 
     def _end(self):
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-        self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
 
     async def close(self):
-        process = self._process
-        self._end()
-        if process is not None:
-            await process.wait()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._end)
+        self._thread.shutdown()

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from . import describe, requests, tensors
-from .budget import Arrival, GivenUp
+from .budget import READ, Arrival, GivenUp
 from .inference import INTERNAL, check_unpacked, from_region, infer, unpack
 from .requests import Place, json_object, parameters_of
 from .tensors import RequestError, name_of, parameter, shown
@@ -26,7 +26,7 @@ _SMALL_REQUEST = 65536
 # Bytes that are written at a time, and of an answer that goes as a whole.
 _PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
 # Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
-_KEPT, _LINGER = 75.0, 2.0
+_KEPT, _LINGER = 75.0, 0.5
 
 
 class Connection(RequestHandler):
@@ -39,6 +39,7 @@ class Connection(RequestHandler):
         self._in_work, self.asked, self.arrival, self.wrote = False, False, None, None
 
     def connection_made(self, transport):
+        transport.max_size = READ
         super().connection_made(transport)
         self._open.add(self)
 

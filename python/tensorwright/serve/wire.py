@@ -8,7 +8,7 @@ import collections
 import logging
 import time
 
-from .budget import Arrival
+from .budget import READ, Arrival
 from .tensors import RequestError
 
 log = logging.getLogger("tensorwright.serve")
@@ -136,6 +136,7 @@ class _Client(asyncio.Protocol):
         self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, b""
 
     def connection_made(self, transport):
+        transport.max_size = READ
         self.transport = self.server.frames.target = transport
         self.open.add(self)
 

@@ -185,7 +185,7 @@ def test_large_json_stops_nobody(plan):
         nested = b'{"inputs": ' + b"[" * 1000000 + b"]" * 1000000 + b"}"
         assert infer(server, "scale", nested)[0] == 400 and right(server)
         # The process that reads may end; there is another one then.
-        server.core.json._process.kill()
+        server.core.json._processes[1]._process.kill()
         assert infer(server, "scale", data)[0] in (400, 500) and infer(server, "scale", data)[0] == 400
         until(lambda: server.core.held == 0)
 
@@ -357,6 +357,22 @@ def test_grpc_gives_up_what_stalls(plan):
         while answer not in data:
             data += both.recv(4096)
         assert not isinstance(called(server, message()), tuple)
+
+
+def test_a_stream_waits_for_its_own_answers(plan, monkeypatch):
+    """Messages that grpcio does not read yet, as those before wait for the engine, are no client's fault."""
+    grpc = pytest.importorskip("grpc", reason="SKIP: grpcio is not installed (tensorwright[serve])")
+    from tensorwright.serve import rpc, served as queue
+
+    run = queue._Instance.run
+    monkeypatch.setattr(queue._Instance, "run", lambda self, jobs: time.sleep(0.15) or run(self, jobs))
+    monkeypatch.setattr(rpc, "_STREAM_DEPTH", 4)
+    data = message(x=np.ones((16000, 5), np.float32))
+    with served(plan, limits=Limits(stall_seconds=0.4)) as server:
+        with grpc.insecure_channel(f"127.0.0.1:{server.grpc}", [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            stream = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
+            assert all(len(answer) > 320000 for answer in stream(iter([data] * 20), timeout=60))
+        until(lambda: server.core.held == 0)
 
 
 def test_grpc_messages_that_grow(plan):

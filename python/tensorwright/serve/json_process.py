@@ -19,8 +19,9 @@ from .tensors import RequestError
 log = logging.getLogger("tensorwright.serve")
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "json_worker.py")
 _TASK, _LENGTH = struct.Struct("<cQ"), struct.Struct("<Q")
-# What takes about a millisecond here: bytes to read, numbers to write.
-_SMALL_TEXT, _SMALL_ARRAY = 16384, 2048
+# What takes about a millisecond here: bytes to read, numbers to write. What takes less than twenty of them has a process of its own: it
+# would wait for seconds behind the largest.
+_SMALL_TEXT, _SMALL_ARRAY, _LARGE = 16384, 2048, 16
 _PIPE = 1 << 20  # bytes, the most that a user may ask for by default
 
 
@@ -33,23 +34,35 @@ class _Answers(pickle.Unpickler):
 
 
 class Json:
-    """Reads requests' JSON and writes outputs'. A thread speaks with the process, which is started for the first large one; one task at a
-    time, in their order."""
+    """Reads requests' JSON and writes outputs'."""
 
     def __init__(self):
-        self._process, self._thread = None, concurrent.futures.ThreadPoolExecutor(1, "json")
+        self._processes = _Process(), _Process()
 
     async def outline(self, text):
         """The Outline of the JSON of a request."""
-        return requests.outline(text) if len(text) <= _SMALL_TEXT else await self._ask(b"r", text)
+        if len(text) <= _SMALL_TEXT:
+            return requests.outline(text)
+        return await self._processes[len(text) > _LARGE * _SMALL_TEXT].ask(b"r", text)
 
     async def numbers(self, array):
         """The JSON of an output's numbers."""
         if array.size <= _SMALL_ARRAY:
             return requests.numbers(array)
-        return await self._ask(b"w", pickle.dumps(array, 5))
+        return await self._processes[array.size > _LARGE * _SMALL_ARRAY].ask(b"w", pickle.dumps(array, 5))
 
-    async def _ask(self, kind, data):
+    async def close(self):
+        for process in self._processes:
+            await process.close()
+
+
+class _Process:
+    """A process and the thread that speaks with it. It is started for the first task; one task at a time, in their order."""
+
+    def __init__(self):
+        self._process, self._thread = None, concurrent.futures.ThreadPoolExecutor(1, "json")
+
+    async def ask(self, kind, data):
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, kind, data)
 
     def _work(self, kind, data):

@@ -134,6 +134,7 @@ class _Client(asyncio.Protocol):
         self.transport, self.server = None, _Server(self)
         self.frames, self.streams, self._last = _Direction(self, len(_PREFACE)), {}, 0
         self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, b""
+        self._held_back = False
 
     def connection_made(self, transport):
         transport.max_size = READ
@@ -230,13 +231,16 @@ class _Client(asyncio.Protocol):
 
     def check(self, now):
         limit = self.open.stall_seconds
+        if self._held_back:  # by grpcio, not by the client
+            return
         begun = None if self.frames.between() else self._heard if self.frames.in_data() else self.frames.began
         for since in (begun, self._blocked):
             if since is not None and now - since > limit:
                 self.abort()
                 return
         for number, stream in list(self.streams.items()):
-            if stream.arrival and now - stream.arrival.heard > limit:
+            # Behind messages that wait for their answers grpcio reads the next one when it has room.
+            if stream.arrival and not stream.taken and now - max(stream.arrival.heard, stream.answering or 0.0) > limit:
                 self.reset(number, "its message did not come in time", _CANCEL)
             elif stream.taken and stream.answering is not None and now - stream.answering > _UNREAD * limit:
                 self.reset(number, "its client does not read the answer", _CANCEL)
@@ -256,6 +260,18 @@ class _Client(asyncio.Protocol):
 
     def abort(self):
         self.transport.abort()
+
+    def hold_back(self, held):
+        """Reads no more of the client while grpcio has not taken what there is."""
+        self._held_back = held
+        if held:
+            self.transport.pause_reading()
+            return
+        self._heard = time.monotonic()
+        for stream in self.streams.values():
+            if stream.arrival:
+                stream.arrival.heard = self._heard
+        self.transport.resume_reading()
 
     def eof_received(self):
         return False
@@ -301,10 +317,10 @@ class _Server(asyncio.Protocol):
         self.client.answer(number, view)
 
     def pause_writing(self):
-        self.client.transport.pause_reading()
+        self.client.hold_back(True)
 
     def resume_writing(self):
-        self.client.transport.resume_reading()
+        self.client.hold_back(False)
 
     def connection_lost(self, error):
         self.client.transport.close()

@@ -290,7 +290,7 @@ def message(model="scale", x=None, outputs=()):
         return bytes([number << 3 | 2]) + prefix + bytes([length]) + value
 
     x = np.ones((1, 5), np.float32) if x is None else x
-    shape = b"".join(bytes([3 << 3, n]) if n < 128 else bytes([3 << 3, n & 127 | 128, n >> 7]) for n in x.shape)
+    shape = b"".join(bytes([3 << 3, n & 127 | 128, n >> 7 & 127 | 128, n >> 14]) for n in x.shape)
     tensor = field(1, b"x") + field(2, b"FP32") + shape
     named = b"".join(field(6, field(1, name)) for name in outputs)
     return field(1, model.encode()) + field(5, tensor) + named + field(7, x.tobytes())
@@ -365,13 +365,17 @@ def test_a_stream_waits_for_its_own_answers(plan, monkeypatch):
     from tensorwright.serve import rpc, served as queue
 
     run = queue._Instance.run
-    monkeypatch.setattr(queue._Instance, "run", lambda self, jobs: time.sleep(0.15) or run(self, jobs))
-    monkeypatch.setattr(rpc, "_STREAM_DEPTH", 4)
-    data = message(x=np.ones((16000, 5), np.float32))
+    monkeypatch.setattr(queue._Instance, "run", lambda self, jobs: time.sleep(0.7) or run(self, jobs))
+    monkeypatch.setattr(rpc, "_STREAM_DEPTH", 1)
+    data = message(x=np.ones((100000, 5), np.float32))
     with served(plan, limits=Limits(stall_seconds=0.4)) as server:
-        with grpc.insecure_channel(f"127.0.0.1:{server.grpc}", [("grpc.use_local_subchannel_pool", 1)]) as channel:
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
+        with grpc.insecure_channel(f"127.0.0.1:{server.grpc}", options) as channel:
             stream = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
-            assert all(len(answer) > 320000 for answer in stream(iter([data] * 20), timeout=60))
+            answers = stream(iter([data] * 40), timeout=60)  # more than its windows take
+            assert all(len(next(answers)) > 2000000 for _ in range(4))
+            assert server.core.held > 4 * MIB
+            answers.cancel()
         until(lambda: server.core.held == 0)
 
 

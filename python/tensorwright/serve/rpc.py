@@ -90,6 +90,10 @@ class Server:
             ("grpc.max_receive_message_length", core.limits.request_bytes + (1 << 20)),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", _CALLS),
+            # Beyond a thousand calls that nobody has looked at yet grpcio drops some at random, of right clients, too; there are no more
+            # than all connections may have.
+            ("grpc.server.max_pending_requests", _CALLS * core.limits.connections),
+            ("grpc.server.max_pending_requests_hard_limit", _CALLS * core.limits.connections + 1),
             ("grpc.so_reuseport", 0),
             # grpcio would unpack a small message to gigabytes before anything of ours sees it; _read() does it.
             ("grpc.per_message_decompression", 0),

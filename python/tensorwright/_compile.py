@@ -136,7 +136,9 @@ def _open_axes(names, inputs, shapes):
             raise ValueError(f"shapes: no input is called {name!r} (inputs: {', '.join(names)})")
         example = tuple(getattr(examples[name], "shape", ()))
         if len(example) != len(three[0]):
-            raise ValueError(f"shapes[{name!r}]: {list(three[0])} is of rank {len(three[0])}, the example in inputs= of rank {len(example)}")
+            raise ValueError(
+                f"shapes[{name!r}]: {list(three[0])} is of rank {len(three[0])}, the example in inputs= of rank {len(example)}"
+            )
         found = {}
         for axis, extents in enumerate(zip(*three)):
             if set(extents) != {example[axis]}:

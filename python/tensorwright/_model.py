@@ -322,7 +322,9 @@ class Model:
         """Sets shapes and addresses of inputs, finds out those of outputs; gives what keeps the inputs' memory."""
         self._logger.errors.clear()
         context, held, taken.shapes, taken.known = taken.context, [], None, []
-        for name in self._shapes:  # which the computation of shapes would write to where the last run had them: in the caller's arrays
+        for (
+            name
+        ) in self._shapes:  # which the computation of shapes would write to where the last run had them: in the caller's arrays
             context.set_tensor_address(name, 0)
         for name, array in zip(self.inputs, arrays):
             if not context.set_input_shape(name, array.shape):

@@ -8,7 +8,8 @@ amounts that are bounded, and ends by itself.
 
 Fails when the server ends or answers wrongly, when its memory grows (the medians of the middle and the last third of the time), when it
 takes more than its limits say, or when it does not end at once at the end. With --judge also when the 99th percentile of the good
-clients' latency is beyond three times the median that they have alone: that needs two cores that nobody else uses (the load average is in the result)."""
+clients' latency is beyond three times the median that they have alone: that needs two cores that nobody else uses (the load average is in the result).
+"""
 
 import argparse
 import contextlib
@@ -182,7 +183,11 @@ class Attacks:
     def do_deep_json(self):
         for depth in (1000, 1000000):
             self.refused(b'{"inputs": ' + b"[" * depth + b"]" * depth + b"}")
-        self.refused(json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 5], "data": ["a" * MIB] + ["b"] * 100000}]}).encode())
+        self.refused(
+            json.dumps(
+                {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 5], "data": ["a" * MIB] + ["b"] * 100000}]}
+            ).encode()
+        )
 
     def do_shapes(self):
         most = 2**31 - 1
@@ -215,7 +220,9 @@ class Attacks:
     def do_noise(self):
         for port in (self.http, self.grpc):
             with self.connect(port) as connection:
-                connection.sendall((PREFACE if port == self.grpc and self.random.random() < 0.5 else b"") + self.random.randbytes(3000))
+                connection.sendall(
+                    (PREFACE if port == self.grpc and self.random.random() < 0.5 else b"") + self.random.randbytes(3000)
+                )
                 connection.settimeout(0.2)
                 connection.recv(100)
 
@@ -283,7 +290,17 @@ class Attacks:
 
 
 # What mostly waits: each of these has a thread of its own. The others take turns.
-WAITING = {"promises", "half_headers", "drips", "silence", "deaf", "half_messages", "calls_without_message", "crowd", "closed_windows"}
+WAITING = {
+    "promises",
+    "half_headers",
+    "drips",
+    "silence",
+    "deaf",
+    "half_messages",
+    "calls_without_message",
+    "crowd",
+    "closed_windows",
+}
 
 
 def attack(ports, seed, seconds, names):
@@ -381,7 +398,11 @@ def good(ports, seconds, by_grpc, rate=None):
     rows.sort()
     result = {"answered": len(rows), "failures": failures[:10], "failed": len(failures)}
     if rows:
-        result |= {"median_ms": round(statistics.median(rows), 3), "p99_ms": round(rows[int(0.99 * (len(rows) - 1))], 3), "most_ms": round(rows[-1], 3)}
+        result |= {
+            "median_ms": round(statistics.median(rows), 3),
+            "p99_ms": round(rows[int(0.99 * (len(rows) - 1))], 3),
+            "most_ms": round(rows[-1], 3),
+        }
     print(json.dumps(result))
 
 
@@ -439,7 +460,18 @@ def run(options):
     me = [sys.executable, os.path.abspath(__file__)]
     with tempfile.TemporaryDirectory() as folder:
         plans(folder)
-        command = [sys.executable, "-m", "tensorwright", "serve", folder, "--port=0", "--max-held", str(HELD), "--max-request", str(REQUEST)]
+        command = [
+            sys.executable,
+            "-m",
+            "tensorwright",
+            "serve",
+            folder,
+            "--port=0",
+            "--max-held",
+            str(HELD),
+            "--max-request",
+            str(REQUEST),
+        ]
         log = open(os.path.join(folder, "log"), "w+", encoding="utf-8")
         server = started([*command, "--grpc-port=0"] if by_grpc else [*command, "--no-grpc"], stderr=log)
         others = []
@@ -459,7 +491,9 @@ def run(options):
             most = json.loads(clients(quiet / 2, 0).communicate()[0])
             rate = most["answered"] / (quiet / 2) / 2
             alone = json.loads(clients(quiet, rate).communicate()[0])
-            attacker = started([*me, "--attack", str(options.seconds), "--ports", ",".join(ports), "--seed", str(options.seed), *only])
+            attacker = started(
+                [*me, "--attack", str(options.seconds), "--ports", ",".join(ports), "--seed", str(options.seed), *only]
+            )
             others.append(attacker)
             asking, samples, begin, used = clients(options.seconds, rate), [], time.monotonic(), cpu_seconds(server.pid)
             while time.monotonic() - begin < options.seconds and server.poll() is None:

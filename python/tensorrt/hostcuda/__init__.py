@@ -29,8 +29,7 @@ def _load():
             return ctypes.CDLL(path)
         tried.append(path)
     raise ImportError(
-        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at "
-        + ", ".join(tried)
+        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at " + ", ".join(tried)
     )
 
 

@@ -23,7 +23,9 @@ class Place:
     @classmethod
     def of(cls, parameters):
         region = parameter(parameters, "shared_memory_region", str)
-        return cls(region, parameter(parameters, "shared_memory_offset", int, 0), parameter(parameters, "shared_memory_byte_size", int))
+        return cls(
+            region, parameter(parameters, "shared_memory_offset", int, 0), parameter(parameters, "shared_memory_byte_size", int)
+        )
 
 
 @dataclass

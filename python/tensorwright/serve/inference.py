@@ -14,7 +14,7 @@ from .budget import Budget, Connections
 from .json_process import Json
 from .metrics import Metrics
 from .repository import Repository
-from .requests import Request, Wanted
+from .requests import Wanted
 from .shared_memory import Regions
 from .tensors import RequestError, shown
 

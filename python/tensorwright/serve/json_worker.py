@@ -33,7 +33,7 @@ def main():
     os.dup2(2, 1)  # what anything prints is no answer
     requests, tensors = _modules()
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
-    os.nice(5)  # large JSON waits for runs, not runs for it
+    os.nice(10)  # large JSON waits for runs, not runs for it
     while len(head := source.read(_TASK.size)) == _TASK.size:
         kind, length = _TASK.unpack(head)
         data = source.read(length)

@@ -116,9 +116,10 @@ void defBuilder(nb::module_& m)
         .def_prop_ro(
             "num_DLA_cores", [](Builder& self) { return self->getNbDLACores(); }, "Number of DLA cores.")
         .def_prop_rw(
-            "gpu_allocator", nullptr, [](Builder& self, IGpuAllocator* allocator) { self->setGpuAllocator(allocator); },
-            nb::for_setter(nb::arg("value").none()), nb::for_setter(nb::keep_alive<1, 2>()),
-            "Source of device memory while building. Write-only.")
+            "gpu_allocator", nullptr,
+            replacing<Builder, IGpuAllocator>(
+                "allocator", [](Builder& self, IGpuAllocator* allocator) { self->setGpuAllocator(allocator); }),
+            nb::for_setter(nb::arg("value").none()), "Source of device memory while building. Write-only.")
         .def(
             "create_optimization_profile", [](Builder& self) { return self->createOptimizationProfile(); },
             nb::rv_policy::reference_internal, "A new profile, owned by the builder.")
@@ -127,17 +128,23 @@ void defBuilder(nb::module_& m)
             "New settings.")
         .def(
             "build_engine",
-            [](Builder& self, INetworkDefinition& network, IBuilderConfig& config) {
+            [](nb::handle self, INetworkDefinition& network, IBuilderConfig& config) {
                 warnDeprecated("build_serialized_network");
-                nb::gil_scoped_release const release;
-                return self->buildEngineWithConfig(network, config);
+                Builder& builder = nb::cast<Builder&>(self);
+                ICudaEngine* engine = nullptr;
+                {
+                    GilReleased const release;
+                    engine = builder->buildEngineWithConfig(network, config);
+                }
+                return withAllocator(engine, self);
             },
             nb::arg("network"), nb::arg("config"), nb::keep_alive<0, 1>(),
-            "Replaced by build_serialized_network() and Runtime.deserialize_cuda_engine().")
+            "Replaced by build_serialized_network() and Runtime.deserialize_cuda_engine().",
+            nb::sig("def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine"))
         .def(
             "build_serialized_network",
             [](Builder& self, INetworkDefinition& network, IBuilderConfig& config) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->buildSerializedNetwork(network, config);
             },
             nb::arg("network"), nb::arg("config"),
@@ -145,7 +152,7 @@ void defBuilder(nb::module_& m)
         .def(
             "is_network_supported",
             [](Builder& self, INetworkDefinition& network, IBuilderConfig& config) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->isNetworkSupported(network, config);
             },
             nb::arg("network"), nb::arg("config"),

@@ -5,6 +5,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "gil.h"
+
 namespace tw::python {
 
 namespace nb = nanobind;
@@ -28,7 +30,7 @@ Result withPython(char const* method, Result fallback, Body body) noexcept
 {
     if (!isPythonAlive())
         return fallback;
-    nb::gil_scoped_acquire const gil;
+    GilAcquired const gil;
     // The library may run destructors while an exception is on its way.
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     PyErr_Fetch(&type, &value, &traceback);

@@ -20,9 +20,9 @@ void bindConfig(nb::module_& m)
                      "Replaced by avg_timing_iterations. Default 1.")
         .def_prop_rw("avg_timing_iterations", &C::getAvgTimingIterations, &C::setAvgTimingIterations,
                      "Runs over which a candidate's time is averaged. Default 1.")
-        .def_prop_rw("int8_calibrator", &C::getInt8Calibrator, &C::setInt8Calibrator,
+        .def_prop_rw("int8_calibrator", &C::getInt8Calibrator, replacing("calibrator", &C::setInt8Calibrator),
                      nb::for_getter(nb::rv_policy::reference), nb::for_setter(nb::arg("value").none()),
-                     nb::for_setter(nb::keep_alive<1, 2>()), "What feeds sample batches for INT8, or None.")
+                     "What feeds sample batches for INT8, or None.")
         .def_prop_rw("engine_capability", &C::getEngineCapability, &C::setEngineCapability,
                      "What kind of system the engine is for. Default STANDARD.")
         .def_prop_rw("max_workspace_size", deprecatedGetter(&C::getMaxWorkspaceSize, "get_memory_pool_limit"),
@@ -65,9 +65,9 @@ void bindConfig(nb::module_& m)
         .def("can_run_on_DLA", &C::canRunOnDLA, nb::arg("layer"), "Whether DLA can run this layer with these settings.")
         .def_prop_rw("profiling_verbosity", &C::getProfilingVerbosity, &C::setProfilingVerbosity,
                      "What the engine knows of its layers. Default LAYER_NAMES_ONLY.")
-        .def_prop_rw("algorithm_selector", &C::getAlgorithmSelector, &C::setAlgorithmSelector,
+        .def_prop_rw("algorithm_selector", &C::getAlgorithmSelector, replacing("selector", &C::setAlgorithmSelector),
                      nb::for_getter(nb::rv_policy::reference), nb::for_setter(nb::arg("value").none()),
-                     nb::for_setter(nb::keep_alive<1, 2>()), "What chooses the algorithm of each layer, or None.")
+                     "What chooses the algorithm of each layer, or None.")
         .def("set_tactic_sources", &C::setTacticSources, nb::arg("tactic_sources"),
              "Allowed sources: bit i is the TacticSource of value i. False for unknown bits.")
         .def("get_tactic_sources", &C::getTacticSources, "Allowed sources.")

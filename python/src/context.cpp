@@ -54,7 +54,7 @@ bool execute(X& self, int32_t batch, Addresses bindings)
 {
     warnDeprecated("execute_v2");
     void** const addresses = checked(self, bindings);
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.execute(batch, addresses);
 }
 
@@ -63,14 +63,14 @@ bool executeAsync(X& self, int32_t batch, Addresses bindings, Address stream, nb
     warnDeprecated("execute_async_v2");
     void** const addresses = checked(self, bindings);
     Consumed const event(consumed);
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.enqueue(batch, addresses, streamOf(stream), event.place);
 }
 
 bool executeV2(X& self, Addresses bindings)
 {
     void** const addresses = checked(self, bindings);
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.executeV2(addresses);
 }
 
@@ -78,22 +78,23 @@ bool executeAsyncV2(X& self, Addresses bindings, Address stream, nb::object cons
 {
     void** const addresses = checked(self, bindings);
     Consumed const event(consumed);
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.enqueueV2(addresses, streamOf(stream), event.place);
 }
 
 bool executeAsyncV3(X& self, Address stream)
 {
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.enqueueV3(streamOf(stream));
 }
 
 std::vector<std::string> inferShapes(X& self)
 {
     std::vector<char const*> names(size_t(std::max(0, self.getEngine().getNbIOTensors())));
+    Reason const reason(self);
     int32_t const missing = self.inferShapes(int32_t(names.size()), names.data());
     if (missing < 0)
-        throw std::runtime_error("infer_shapes() failed; the logger has the reason");
+        throw std::runtime_error("infer_shapes() failed: " + reason.text());
     return {names.begin(), names.begin() + std::min(ptrdiff_t(missing), ptrdiff_t(names.size()))};
 }
 
@@ -109,13 +110,14 @@ size_t elements(X const& self, int32_t binding)
     return size_t(count);
 }
 
-std::vector<int32_t> shapeValues(X const& self, int32_t binding)
+std::vector<int32_t> shapeValues(X& self, int32_t binding)
 {
     warnDeprecated("get_tensor_address");
     std::vector<int32_t> values(elements(self, binding));
+    Reason const reason(self);
     if (!self.getShapeBinding(binding, values.data()))
         throw std::runtime_error("binding " + std::to_string(binding) +
-                                 ": its values are not determined; the logger has the reason");
+                                 ": its values are not determined: " + reason.text());
     return values;
 }
 
@@ -133,9 +135,18 @@ bool setShapeValues(X& self, int32_t binding, std::vector<int32_t> const& values
 void setProfile(X& self, int32_t profile)
 {
     warnDeprecated("set_optimization_profile_async");
+    Reason const reason(self);
     if (!self.setOptimizationProfile(profile))
         throw std::runtime_error("optimization profile " + std::to_string(profile) +
-                                 " cannot be chosen; the logger has the reason");
+                                 " cannot be chosen: " + reason.text());
+}
+
+bool setOutputAllocator(nb::handle self, char const* name, IOutputAllocator* allocator)
+{
+    bool const isSet = nb::cast<X&>(self).setOutputAllocator(name, allocator);
+    if (isSet)
+        keepInstead(self, (std::string("output ") + name).c_str(), objectOf(allocator));
+    return isSet;
 }
 
 void defRuns(nb::class_<X>& type)
@@ -156,12 +167,12 @@ void defRuns(nb::class_<X>& type)
              "missing.")
         .def_prop_rw("debug_sync", &X::getDebugSync, &X::setDebugSync,
                      "Whether to wait for the stream after each layer.")
-        .def_prop_rw("profiler", &X::getProfiler, &X::setProfiler, nb::for_getter(nb::rv_policy::reference),
-                     nb::for_setter(nb::arg("value").none()), nb::for_setter(nb::keep_alive<1, 2>()),
+        .def_prop_rw("profiler", &X::getProfiler, replacing("profiler", &X::setProfiler),
+                     nb::for_getter(nb::rv_policy::reference), nb::for_setter(nb::arg("value").none()),
                      "Receives layer times, or None.")
         .def_prop_rw("enqueue_emits_profile", &X::getEnqueueEmitsProfile, &X::setEnqueueEmitsProfile,
                      "Whether each run reports to the profiler, which makes it wait. Default True.")
-        .def("report_to_profiler", &X::reportToProfiler, nb::call_guard<nb::gil_scoped_release>(),
+        .def("report_to_profiler", &X::reportToProfiler, nb::call_guard<GilReleased>(),
              "Waits for the last run and reports its layer times. False without a profiler or a run.")
         .def_prop_rw("nvtx_verbosity", &X::getNvtxVerbosity, &X::setNvtxVerbosity,
                      "Detail of the ranges shown to tracing tools.")
@@ -221,15 +232,16 @@ void defMemory(nb::class_<X>& type)
         .def(
             "get_input_consumed_event", [](X const& self) { return Address{self.getInputConsumedEvent()}; },
             "That event, or 0.")
-        .def("set_output_allocator", &X::setOutputAllocator, nb::arg("name"), nb::arg("output_allocator").none(),
-             nb::keep_alive<1, 3>(), "Allocator of one output, used instead of its address. False if not an output.")
+        .def("set_output_allocator", &setOutputAllocator, nb::arg("name"), nb::arg("output_allocator").none(),
+             "Allocator of one output, used instead of its address. False if not an output.",
+             nb::sig("def set_output_allocator(self, name: str, output_allocator: IOutputAllocator | None) -> bool"))
         .def("get_output_allocator", &X::getOutputAllocator, nb::arg("name"), nb::rv_policy::reference,
              "Allocator of one output, or None.")
         .def("get_max_output_size", &X::getMaxOutputSize, nb::arg("name"),
              "Upper bound in bytes of an output under the present input shapes; negative when unknown.")
-        .def_prop_rw("temporary_allocator", &X::getTemporaryStorageAllocator, &X::setTemporaryStorageAllocator,
-                     nb::for_getter(nb::rv_policy::reference), nb::for_setter(nb::arg("value").none()),
-                     nb::for_setter(nb::keep_alive<1, 2>()), "Source of scratch memory during a run, or None.");
+        .def_prop_rw("temporary_allocator", &X::getTemporaryStorageAllocator,
+                     replacing("temporary", &X::setTemporaryStorageAllocator), nb::for_getter(nb::rv_policy::reference),
+                     nb::for_setter(nb::arg("value").none()), "Source of scratch memory during a run, or None.");
 }
 
 } // namespace

@@ -155,7 +155,7 @@ void defTensors(nb::class_<E>& type)
 template <IExecutionContext* (E::*make)() noexcept>
 IExecutionContext* makeContext(E& self)
 {
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return (self.*make)();
 }
 
@@ -170,7 +170,7 @@ void bindEngine(nb::module_& m)
         .def_prop_ro("max_batch_size", deprecatedGetter(&E::getMaxBatchSize, "EXPLICIT_BATCH"),
                      "Largest batch of an implicit batch engine; 1 with explicit batch.")
         .def_prop_ro("num_layers", &E::getNbLayers, "Layers after optimization.")
-        .def("serialize", &E::serialize, nb::call_guard<nb::gil_scoped_release>(),
+        .def("serialize", &E::serialize, nb::call_guard<GilReleased>(),
              "The engine as bytes for Runtime.deserialize_cuda_engine().")
         .def("create_execution_context", &makeContext<&E::createExecutionContext>, nb::keep_alive<0, 1>(),
              "A context with its own device memory; None on failure.")

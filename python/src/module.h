@@ -3,6 +3,8 @@
 #pragma once
 
 #include "arguments.h"
+#include "gil.h"
+#include "kept.h"
 
 namespace tw::python {
 

@@ -105,10 +105,10 @@ void defCaffe(nb::module_& m)
         .def_prop_rw(
             "protobuf_buffer_size", nullptr, [](Caffe& self, size_t size) { self->setProtobufBufferSize(size); },
             "Largest message in bytes that is accepted. Write-only.")
-        .def_prop_rw(
-            "plugin_factory_v2", nullptr, [](Caffe& self, Factory* factory) { self->setPluginFactoryV2(factory); },
-            nb::for_setter(nb::arg("value").none()), nb::for_setter(nb::keep_alive<1, 2>()),
-            "What makes plugins. Write-only.")
+        .def_prop_rw("plugin_factory_v2", nullptr,
+                     replacing<Caffe, Factory>(
+                         "factory", [](Caffe& self, Factory* factory) { self->setPluginFactoryV2(factory); }),
+                     nb::for_setter(nb::arg("value").none()), "What makes plugins. Write-only.")
         .def_prop_rw(
             "plugin_namespace", nullptr, [](Caffe& self, char const* space) { self->setPluginNamespace(space); },
             "Namespace in which plugins are looked up. Write-only.")

@@ -109,7 +109,7 @@ void bindOnnxParser(nb::module_& m)
         .def(
             "parse",
             [](OnnxParser& self, Buffer model, std::optional<std::string> const& path) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->parse(model.data(), model.size(), path ? path->c_str() : nullptr);
             },
             nb::arg("model"), nb::arg("path") = nb::none(),
@@ -118,14 +118,14 @@ void bindOnnxParser(nb::module_& m)
         .def(
             "parse_with_weight_descriptors",
             [](OnnxParser& self, Buffer model) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->parseWithWeightDescriptors(model.data(), model.size());
             },
             nb::arg("model"), "As parse(), for a model whose weights stay in the caller's memory.")
         .def(
             "parse_from_file",
             [](OnnxParser& self, std::string const& file) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->parseFromFile(file.c_str(), int(nvinfer1::ILogger::Severity::kWARNING));
             },
             nb::arg("model"), "Imports a model file. False on error, see get_error().")
@@ -138,7 +138,7 @@ void bindOnnxParser(nb::module_& m)
                 SubGraphCollection_t parts;
                 bool isSupported = false;
                 {
-                    nb::gil_scoped_release const release;
+                    GilReleased const release;
                     isSupported =
                         self->supportsModel(model.data(), model.size(), parts, path ? path->c_str() : nullptr);
                 }

@@ -71,7 +71,7 @@ nb::object serialize(IPluginV2 const& self)
 int32_t execute(IPluginV2& self, int32_t batch, Addresses inputs, Addresses outputs, OptionalAddress workspace,
                 Address stream)
 {
-    nb::gil_scoped_release const release;
+    GilReleased const release;
     return self.enqueue(batch, inputs.pointers.data(), outputs.pointers.data(), workspace.pointer,
                         static_cast<cudaStream_t>(stream.pointer));
 }

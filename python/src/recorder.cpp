@@ -79,6 +79,58 @@ private:
 
 } // namespace
 
+class Reason::Listener final : public IErrorRecorder
+{
+public:
+    explicit Listener(IErrorRecorder* next) : next_(next) {}
+
+    int32_t getNbErrors() const noexcept override { return next_ ? next_->getNbErrors() : 0; }
+    ErrorCode getErrorCode(int32_t index) const noexcept override
+    {
+        return next_ ? next_->getErrorCode(index) : ErrorCode::kSUCCESS;
+    }
+    ErrorDesc getErrorDesc(int32_t index) const noexcept override { return next_ ? next_->getErrorDesc(index) : ""; }
+    bool hasOverflowed() const noexcept override { return next_ && next_->hasOverflowed(); }
+    void clear() noexcept override
+    {
+        if (next_)
+            next_->clear();
+    }
+    bool reportError(ErrorCode code, ErrorDesc description) noexcept override
+    {
+        text = description;
+        return next_ ? next_->reportError(code, description) : true;
+    }
+    RefCount incRefCount() noexcept override { return ++references_; }
+    RefCount decRefCount() noexcept override { return --references_; }
+
+    std::string text;
+
+private:
+    IErrorRecorder* const next_;
+    std::atomic<RefCount> references_{0};
+};
+
+Reason::Reason(IExecutionContext& context)
+    : context_(context), before_(context.getErrorRecorder()), listener_(std::make_unique<Listener>(before_))
+{
+    if (before_)
+        before_->incRefCount(); // the context's own reference goes meanwhile
+    context_.setErrorRecorder(listener_.get());
+}
+
+Reason::~Reason()
+{
+    context_.setErrorRecorder(before_);
+    if (before_)
+        before_->decRefCount();
+}
+
+std::string Reason::text() const
+{
+    return listener_->text.empty() ? "the library gave no reason" : listener_->text;
+}
+
 void bindRecorder(nb::module_& m)
 {
     using R = IErrorRecorder;

@@ -8,6 +8,26 @@
 
 namespace tw::python {
 
+/// Listens to what a context reports while this lives, in front of the recorder that it has.
+class Reason
+{
+public:
+    explicit Reason(nvinfer1::IExecutionContext& context);
+    ~Reason();
+    Reason(Reason const&) = delete;
+    Reason& operator=(Reason const&) = delete;
+
+    /// What was reported last.
+    std::string text() const;
+
+private:
+    class Listener;
+
+    nvinfer1::IExecutionContext& context_;
+    nvinfer1::IErrorRecorder* const before_;
+    std::unique_ptr<Listener> listener_;
+};
+
 /// The property error_recorder. The library counts references to a recorder, and those keep its Python object alive.
 template <class T, class... Extra>
 void defRecorder(nb::class_<T, Extra...>& type)

@@ -40,9 +40,9 @@ void defInspector(nb::module_& m)
 {
     using I = IEngineInspector;
     nb::class_<I> type(m, "EngineInspector", "Describes an engine's layers.");
-    type.def_prop_rw("execution_context", &I::getExecutionContext, &I::setExecutionContext,
+    type.def_prop_rw("execution_context", &I::getExecutionContext, replacing("context", &I::setExecutionContext),
                      nb::for_getter(nb::rv_policy::reference), nb::for_setter(nb::arg("value").none()),
-                     nb::for_setter(nb::keep_alive<1, 2>()), "Context whose actual shapes are described, or None.")
+                     "Context whose actual shapes are described, or None.")
         .def("get_layer_information", &I::getLayerInformation, nb::arg("layer_index"), nb::arg("format"),
              "Description of one layer, 0 to ICudaEngine.num_layers - 1.")
         .def("get_engine_information", &I::getEngineInformation, nb::arg("format"),
@@ -75,7 +75,7 @@ void bindRefitter(nb::module_& m)
         .def(
             "refit_cuda_engine",
             [](Refitter& self) {
-                nb::gil_scoped_release const release;
+                GilReleased const release;
                 return self->refitCudaEngine();
             },
             "Applies what was set. False while get_missing() is not empty.")

@@ -42,7 +42,8 @@ def compile(
 
     model: the name of an ONNX file, its bytes, an onnx.ModelProto, or a torch.nn.Module (then `inputs`, a tuple of example
         tensors, goes to torch's exporter).
-    shapes: of inputs that the model leaves open, by name: a shape, or (smallest, usual, largest) shapes.
+    shapes: of inputs that the model leaves open, by name: a shape, or (smallest, usual, largest) shapes. Of a torch module, those
+        extents become open that differ from the example's.
     precision: "fp32", "fp16", "int8" or "best", which may be either; Q/DQ models want "int8".
     calibration: for INT8 without Q/DQ: batches, each an array or a dict of arrays by input; or the name of a cache file.
     device: "cpu", "cuda" or "cuda:N"; None: TENSORWRIGHT_DEVICE, else a GPU where there is one.
@@ -56,12 +57,12 @@ def compile(
     if calibration is not None and precision not in ("int8", "best"):
         raise ValueError(f"calibration is for precision 'int8' or 'best', not {precision!r}")
     device = _memory.resolve(device)
-    source = _onnx_of(model, inputs)
+    shapes = {name: _three(name, given) for name, given in (shapes or {}).items()}
+    source = _onnx_of(model, inputs, shapes)
     if calibration is not None and not isinstance(calibration, (str, os.PathLike)):
         calibration = [b if isinstance(b, dict) else {None: b} for b in calibration]
         if not calibration:
             raise ValueError("calibration has no batch")
-    shapes = {name: _three(name, given) for name, given in (shapes or {}).items()}
     options = {
         "shapes": shapes,
         "precision": precision,
@@ -84,7 +85,7 @@ def compile(
     return Model(plan, device, source, options)
 
 
-def _onnx_of(model, inputs):
+def _onnx_of(model, inputs, shapes):
     """A file's absolute name, or the bytes of the model."""
     if isinstance(model, (str, os.PathLike)):
         path = os.path.abspath(os.fspath(model))
@@ -96,12 +97,13 @@ def _onnx_of(model, inputs):
     if hasattr(model, "SerializeToString"):
         return model.SerializeToString()
     if any(c.__module__.startswith("torch.nn.") and c.__name__ == "Module" for c in type(model).__mro__):
-        return _export(model, inputs)
+        return _export(model, inputs, shapes)
     raise TypeError(f"model: a file's name, bytes, an onnx.ModelProto or a torch.nn.Module is expected, not {type(model).__name__}")
 
 
-def _export(module, inputs):
-    """The ONNX bytes of a torch module; what its exporter raises is its own."""
+def _export(module, inputs, shapes):
+    """The ONNX bytes of a torch module, with those extents open that shapes leave open or that differ from the example's; what its
+    exporter raises is its own."""
     import inspect
     import io
 
@@ -112,7 +114,8 @@ def _export(module, inputs):
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     parameters = list(inspect.signature(module.forward).parameters)
     buffer, training = io.BytesIO(), module.training
-    options = {"input_names": parameters[: len(inputs)], "opset_version": 17}
+    names = parameters[: len(inputs)]
+    options = {"input_names": names, "opset_version": 17, "dynamic_axes": _open_axes(names, inputs, shapes)}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         options["dynamo"] = False  # the exporter that needs no further package
     module.eval()
@@ -121,6 +124,29 @@ def _export(module, inputs):
     finally:
         module.train(training)
     return buffer.getvalue()
+
+
+def _open_axes(names, inputs, shapes):
+    """{input: {axis: its name}} of the extents that shapes give otherwise than the example tensors have them. First extents with the same
+    limits are one, the batch."""
+    examples = dict(zip(names, inputs))
+    axes, batch = {}, None
+    for name, three in shapes.items():
+        if name not in examples:
+            raise ValueError(f"shapes: no input is called {name!r} (inputs: {', '.join(names)})")
+        example = tuple(getattr(examples[name], "shape", ()))
+        if len(example) != len(three[0]):
+            raise ValueError(
+                f"shapes[{name!r}]: {list(three[0])} is of rank {len(three[0])}, the example in inputs= of rank {len(example)}"
+            )
+        found = {}
+        for axis, extents in enumerate(zip(*three)):
+            if set(extents) != {example[axis]}:
+                batch = batch or (extents if axis == 0 else None)
+                found[axis] = "batch" if axis == 0 and extents == batch else f"{name}_{axis}"
+        if found:
+            axes[name] = found
+    return axes
 
 
 def export_program(path, target):

@@ -22,8 +22,9 @@ def facts(path, device=None, timed=True):
     inputs, why = None, ""
     try:
         inputs = model.random_inputs()
-        with model._context() as context:
-            model._shape(context, inputs)
+        with model._context() as taken:
+            context = taken.context
+            model._shape(taken, list(map(inputs.get, model.inputs)))
             inspector.execution_context = context
             report = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
             inspector.execution_context = None

@@ -4,6 +4,7 @@
 import contextlib
 import ctypes
 import os
+import sys
 import threading
 
 import numpy as np
@@ -15,6 +16,24 @@ class Host:
     def take(self, array):
         """(address, what keeps it alive) of an input."""
         return array.ctypes.data, array
+
+    def empty(self, shape, dtype, nbytes, kept):
+        """(address, what fetch() takes) of an output whose shape is known. kept: a list for memory that may be used again, once nobody
+        else refers to it: fresh memory costs more than small engines do, as the system clears each page of it."""
+        for block, address, start in kept:
+            if sys.getrefcount(block) == 3:  # by the list, by the name, by this call
+                return address, np.ndarray(shape, dtype, block, start)
+        block = np.empty(nbytes + 256, np.uint8)
+        address = block.ctypes.data
+        start = -address % 256
+        kept.append((block, address + start, start))
+        if len(kept) > 2:  # one that the caller has, and one for the next run
+            del kept[0]
+        return address + start, np.ndarray(shape, dtype, block, start)
+
+    def fetch(self, held, shape, dtype, nbytes):
+        """The array, when the run has ended."""
+        return held
 
     def make(self, nbytes):
         """(address, what keeps it alive) of an output; aligned as the library asks of allocators."""
@@ -69,6 +88,12 @@ class Driver:
         if array.nbytes:
             self.call("cuMemcpyHtoD_v2", block.address, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
         return address, block
+
+    def empty(self, shape, dtype, nbytes, kept):
+        return self.make(nbytes)
+
+    def fetch(self, held, shape, dtype, nbytes):
+        return self.read(held, nbytes).view(dtype).reshape(shape)
 
     def make(self, nbytes):
         block = _Block(self, nbytes)

@@ -2,6 +2,7 @@
 """An engine as a function of named arrays."""
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -35,11 +36,16 @@ class Logger(trt.ILogger):
 
 
 class _Output(trt.IOutputAllocator):
-    """Memory for an output whose size the run finds out."""
+    """Memory for an output whose size the run finds out. A context has one of each for all its runs; every run gets memory of its own,
+    which is the caller's."""
 
     def __init__(self, memory):
         super().__init__()
-        self.memory, self.size, self.shape, self.held, self.address = memory, -1, None, None, 0
+        self.memory = memory
+        self.begin()
+
+    def begin(self):
+        self.size, self.shape, self.held, self.address = -1, None, None, 0
 
     def reallocate_output(self, name, memory, size, alignment):
         if size > self.size:
@@ -49,6 +55,14 @@ class _Output(trt.IOutputAllocator):
 
     def notify_shape(self, name, shape):
         self.shape = tuple(shape)
+
+
+class _Context:
+    """An execution context, and what of its last run holds for the next: the inputs' shapes, the outputs that follow from them as
+    (name, place, shape, type, bytes, memory kept for them), and allocators by the names of those outputs that need one."""
+
+    def __init__(self, context):
+        self.context, self.shapes, self.known, self.allocators = context, None, (), {}
 
 
 class Profile(list):
@@ -98,7 +112,9 @@ class Model:
         self._dtypes = {n: np.dtype(trt.nptype(self.engine.get_tensor_dtype(n))) for n in names}
         # As in 8.5 a profile of open shapes belongs to one context at a time, so calls wait for each other there.
         shapes = [self.engine.get_tensor_shape(n) for n in self.inputs]
-        single = any(-1 in tuple(s) for s in shapes) or any(map(self.engine.is_shape_inference_io, self.inputs))
+        self._hosted = frozenset(filter(self.engine.is_shape_inference_io, self.inputs))
+        self._shapes = frozenset(filter(self.engine.is_shape_inference_io, self.outputs))
+        single = any(-1 in tuple(s) for s in shapes) or bool(self._hosted)
         self._free, self._made, self._most = [], 0, 1 if single else None
         self._turn = threading.Condition()
 
@@ -130,13 +146,13 @@ class Model:
             def report_layer_time(self, layer_name, ms):
                 times.setdefault(layer_name, []).append(ms)
 
-        with self._context() as context:
+        with self._context() as taken:
             recorder = Recorder()
-            self._execute(inputs, context)
-            context.profiler = recorder
+            self._execute(inputs, taken)
+            taken.context.profiler = recorder
             for _ in range(runs):
-                self._execute(inputs, context)
-            context.profiler = None
+                self._execute(inputs, taken)
+            taken.context.profiler = None
         means = {name: sum(ms) / runs for name, ms in times.items()}
         total = sum(means.values()) or 1.0
         return Profile({"name": name, "ms": ms, "share": ms / total} for name, ms in means.items())
@@ -205,85 +221,131 @@ class Model:
 
     @contextlib.contextmanager
     def _context(self):
-        """An execution context that nobody else has meanwhile."""
+        """A _Context that nobody else has meanwhile."""
+        taken = self._take()
+        try:
+            yield taken
+        except BaseException:
+            self._give(None)
+            raise
+        self._give(taken)
+
+    def _take(self):
         with self._turn:
             while not self._free and self._made == self._most:
                 self._turn.wait()
-            context = self._free.pop() if self._free else None
-            self._made += context is None
+            if self._free:
+                return self._free.pop()
+            self._made += 1
         try:
+            context = self.engine.create_execution_context()
             if context is None:
-                context = self.engine.create_execution_context()
-                if context is None:
-                    raise self._logger.failure("no execution context could be made")
-            yield context
-        except BaseException:  # what a failed run left in its context is of no use
-            context = None
+                raise self._logger.failure("no execution context could be made")
+            return _Context(context)
+        except BaseException:
+            self._give(None)
             raise
-        finally:
-            with self._turn:
-                if context is None:
-                    self._made -= 1
-                else:
-                    self._free.append(context)
+
+    def _give(self, taken):
+        """Gives a context back; None for one whose run failed, as what that left in it is of no use."""
+        with self._turn:
+            if taken is None:
+                self._made -= 1
+            else:
+                self._free.append(taken)
+            if self._most:
                 self._turn.notify()
 
-    def _execute(self, inputs, context=None):
+    def _execute(self, inputs, taken=None):
         """({output: array}, torch where an input came from it)."""
-        unknown = [n for n in inputs if n not in self.inputs]
-        missing = [n for n in self.inputs if n not in inputs]
-        if unknown or missing:
+        names = self.inputs
+        if len(inputs) != len(names) or not all(map(inputs.__contains__, names)):
+            unknown = [n for n in inputs if n not in names]
+            missing = [n for n in names if n not in inputs]
             what = f"no input is called {unknown[0]!r}" if unknown else f"input {missing[0]!r} is missing"
-            raise TypeError(f"{what} (inputs: {', '.join(self.inputs)})")
-        torch, arrays = None, {}
-        for name in self.inputs:
-            array, module = _as_numpy(inputs[name])
-            arrays[name] = self._checked(name, array)
-            torch = torch or module
-        with contextlib.ExitStack() as stack:
-            if context is None:
-                context = stack.enter_context(self._context())
-            return self._on(context, arrays), torch
+            raise TypeError(f"{what} (inputs: {', '.join(names)})")
+        torch, arrays = None, []
+        for name in names:
+            array = inputs[name]
+            if type(array) is not np.ndarray:
+                array, module = _as_numpy(array)
+                torch = torch or module
+            # As the engine reads it: nothing is to be done.
+            if array.dtype is not self._dtypes[name] or not array.flags.c_contiguous:
+                array = self._checked(name, array)
+            arrays.append(array)
+        if taken is not None:
+            return self._on(taken, arrays), torch
+        taken = self._take()
+        try:
+            results = self._on(taken, arrays)
+        except BaseException:
+            self._give(None)
+            raise
+        self._give(taken)
+        return results, torch
 
-    def _on(self, context, arrays):
-        held = self._shape(context, arrays)
-        outputs = {}
-        for name in self.outputs:
-            shape = tuple(context.get_tensor_shape(name))
-            output = outputs[name] = _Output(self._memory)
-            if -1 in shape:
-                context.set_output_allocator(name, output)
-                continue
-            place = _memory.Host() if self.engine.is_shape_inference_io(name) else self._memory
-            output.shape, output.memory = shape, place
-            output.size = self._dtypes[name].itemsize * int(np.prod(shape, dtype=np.int64))
-            output.address, output.held = place.make(output.size)
-            context.set_tensor_address(name, output.address)
+    def _on(self, taken, arrays):
+        context, memory, results = taken.context, self._memory, {}
+        shapes = [array.shape for array in arrays]
+        # Values that decide shapes are new in each run.
+        if taken.shapes != shapes or self._hosted:
+            held = self._shape(taken, arrays)
+            taken.shapes = shapes
+        else:
+            held = []
+            for name, array in zip(self.inputs, arrays):
+                address, keep = memory.take(array)
+                held.append(keep)
+                context.set_tensor_address(name, address)
+        for name, place, shape, dtype, nbytes, kept in taken.known:
+            address, results[name] = place.empty(shape, dtype, nbytes, kept)
+            context.set_tensor_address(name, address)
+        for output in taken.allocators.values():
+            output.begin()
         if not context.execute_async_v3(0):
             raise self._logger.failure("the run failed")
-        self._memory.wait(0)
-        results = {}
-        for name, output in outputs.items():
-            nbytes = self._dtypes[name].itemsize * int(np.prod(output.shape, dtype=np.int64))
+        memory.wait(0)
+        for name, place, shape, dtype, nbytes, _ in taken.known:
+            results[name] = place.fetch(results[name], shape, dtype, nbytes)
+        if not taken.allocators:
+            return results
+        for name, output in taken.allocators.items():
+            nbytes = self._dtypes[name].itemsize * math.prod(output.shape)
             if output.held is None:  # an output of no elements, for which nothing was asked
-                output.address, output.held = output.memory.make(nbytes)
-            results[name] = output.memory.read(output.held, nbytes).view(self._dtypes[name]).reshape(output.shape)
-        return results
+                output.address, output.held = memory.make(nbytes)
+            results[name] = memory.read(output.held, nbytes).view(self._dtypes[name]).reshape(output.shape)
+            output.begin()  # what is the caller's is held by nobody else
+        return {name: results[name] for name in self.outputs}
 
-    def _shape(self, context, arrays):
-        """Sets shapes and addresses of inputs; gives what keeps their memory."""
+    def _shape(self, taken, arrays):
+        """Sets shapes and addresses of inputs, finds out those of outputs; gives what keeps the inputs' memory."""
         self._logger.errors.clear()
-        held = []
-        for name, array in arrays.items():
+        context, held, taken.shapes, taken.known = taken.context, [], None, []
+        for (
+            name
+        ) in self._shapes:  # which the computation of shapes would write to where the last run had them: in the caller's arrays
+            context.set_tensor_address(name, 0)
+        for name, array in zip(self.inputs, arrays):
             if not context.set_input_shape(name, array.shape):
                 raise self._refused(name, array)
             # Values that decide shapes are read on the host.
-            place = _memory.Host() if self.engine.is_shape_inference_io(name) else self._memory
+            place = _memory.Host() if name in self._hosted else self._memory
             address, keep = place.take(array)
             held.append(keep)
             context.set_tensor_address(name, address)
         if context.infer_shapes():
             raise self._logger.failure("shapes could not be computed")
+        for name in self.outputs:
+            shape, dtype = tuple(context.get_tensor_shape(name)), self._dtypes[name]
+            if name in taken.allocators:
+                continue
+            if -1 in shape:
+                output = taken.allocators[name] = _Output(self._memory)
+                context.set_output_allocator(name, output)
+                continue
+            place = _memory.Host() if name in self._shapes else self._memory
+            taken.known.append((name, place, shape, dtype, dtype.itemsize * math.prod(shape), []))
         return held
 
     def _checked(self, name, array):

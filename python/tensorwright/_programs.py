@@ -90,6 +90,8 @@ def _add_serve(commands):
     serve.add_argument("--timeout", type=float, default=0.0, metavar="S", help="the longest a request waits; default: 0, for ever")
     serve.add_argument("--max-request", type=float, default=64, metavar="MIB", help="the largest request; default: 64")
     serve.add_argument("--max-held", type=float, default=1024, metavar="MIB", help="of all requests at a time; default: 1024")
+    serve.add_argument("--max-json", type=float, default=8, metavar="MIB", help="the largest JSON of a request; default: 8")
+    serve.add_argument("--max-connections", type=int, default=256, metavar="N", help="of both protocols together; default: 256")
     serve.add_argument("--poll", type=float, default=1.0, metavar="S", help="looks for changed plans; 0: never; default: 1")
     serve.add_argument("--shared-memory", action="store_true", help="clients may register shared memory of this machine")
     serve.add_argument("--control", action="store_true", help="clients may load and unload models")

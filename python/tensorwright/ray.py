@@ -17,7 +17,8 @@ from ray import serve
 from starlette.responses import JSONResponse, Response
 
 from .serve import Limits, Options, describe, rest
-from .serve.inference import Core, Request, infer
+from .serve.inference import Core, infer
+from .serve.requests import Request
 from .serve.tensors import RequestError
 
 _PATH = re.compile(r"/v2/models/([^/]+)(?:/versions/([^/]+))?(?:/(ready|config|stats|infer))?/?\Z")
@@ -78,9 +79,11 @@ class _Replica:
         self.core.hold(len(body))
         try:
             end = rest.header_length(request.headers.get(rest.HEADER), body)
-            parsed, identity = rest.parse(self.core, body[:end], memoryview(body)[end:])
-            served, outputs = await infer(self.core, model, version, parsed)
-            data, length = rest.answer(served, model, identity, outputs)
+            self.core.check_json_size(end)
+            outline = await self.core.json.outline(body[:end])
+            served, outputs = await infer(self.core, model, version, rest.filled(self.core, outline, memoryview(body)[end:]))
+            parts, length = rest.answer(served, model, outline.identity, outputs)
+            data = b"".join(parts)
         finally:
             self.core.release(len(body))
         if length is None:

@@ -500,6 +500,69 @@ def test_nothing_is_kept_for_ever():
     assert freed[-1] == "logger"
 
 
+def test_what_is_replaced_is_let_go():
+    """Profilers, allocators, calibrators and selectors live until another takes their place, or with what uses them; an engine's
+    allocator as long as the engine."""
+
+    class Profiler(trt.IProfiler):
+        def report_layer_time(self, layer_name, ms):
+            pass
+
+    class Calibrator(trt.IInt8EntropyCalibrator2):
+        pass
+
+    class Selector(trt.IAlgorithmSelector):
+        pass
+
+    alive = weakref.WeakSet()
+
+    def new(kind):
+        made = kind()
+        alive.add(made)
+        return made
+
+    def count(kind):
+        gc.collect()
+        return sum(type(each) is kind for each in alive)
+
+    builder, network, config = convolution()
+    runtime = trt.Runtime(LOUD)
+    engine = runtime.deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    context = engine.create_execution_context()
+    places = (
+        (context, "profiler", Profiler),
+        (context, "temporary_allocator", Allocator),
+        (config, "int8_calibrator", Calibrator),
+        (config, "algorithm_selector", Selector),
+        (builder, "gpu_allocator", Allocator),
+        (runtime, "gpu_allocator", Allocator),
+    )
+    for owner, name, kind in places:
+        before = count(kind)
+        for _ in range(3):
+            setattr(owner, name, new(kind))
+            assert count(kind) == before + 1, name
+        if name != "gpu_allocator":
+            assert type(getattr(owner, name)) is kind
+        setattr(owner, name, None)
+        assert count(kind) == before, name
+    for name in ("y", "y", "x", "none"):
+        context.set_output_allocator(name, new(OutputAllocator))
+        assert count(OutputAllocator) == 1 and type(context.get_output_allocator("y")) is OutputAllocator
+    context.set_output_allocator("y", None)
+    assert count(OutputAllocator) == 0
+    context.profiler, config.int8_calibrator = new(Profiler), new(Calibrator)
+    del context, config, owner, places
+    assert count(Profiler) == 0 and count(Calibrator) == 0
+    runtime.gpu_allocator = new(Allocator)
+    engine = runtime.deserialize_cuda_engine(engine.serialize())
+    runtime.gpu_allocator = None
+    assert count(Allocator) == 1
+    close(run(engine, engine.create_execution_context(), x=X)["y"], Y)
+    del engine
+    assert count(Allocator) == 0
+
+
 def test_parser_and_network_die_in_any_order():
     from models import Resnet
 
@@ -589,3 +652,28 @@ def test_objects_at_the_end_of_python(tmp_path):
     )
     result = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert result.returncode == 0 and result.stdout == "ran (1, 4, 8, 8)\n" and result.stderr == ""
+
+
+def test_python_ends_while_threads_run(tmp_path):
+    """Threads that are inside of a run, or called back from one, when Python ends: the process ends as it should."""
+    import subprocess
+
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import tensorrt as trt, sys, threading, time\n"
+        f"sys.path.insert(0, {str(__import__('pathlib').Path(__file__).parent)!r})\n"
+        "from small import *\n"
+        "things = convolution(LOUD); engine = engine_of(*things, LOUD); x = np.ones((1, 3, 8, 8), np.float32)\n"
+        "class Profiler(trt.IProfiler):\n"
+        "    def report_layer_time(self, layer_name, ms): pass\n"
+        "def work(profiler):\n"
+        "    context, y = engine.create_execution_context(), np.zeros((1, 4, 8, 8), np.float32)\n"
+        "    context.profiler = profiler\n"
+        "    context.set_tensor_address('x', x.ctypes.data), context.set_tensor_address('y', y.ctypes.data)\n"
+        "    while True: context.execute_async_v3(0)\n"
+        "for i in range(6): threading.Thread(target=work, args=(Profiler() if i % 2 else None,), daemon=True).start()\n"
+        "time.sleep(float(sys.argv[1]))\n"
+    )
+    for turn in range(6):
+        result = subprocess.run([sys.executable, script, str(0.05 + 0.01 * turn)], capture_output=True, text=True, timeout=120)
+        assert result.returncode == 0 and result.stderr == "", (turn, result)

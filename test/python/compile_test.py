@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models as functions: tensorwright.compile() and load(), their caches, and what they say of wrong arguments."""
 
+import gc
 import inspect
 import os
 import pathlib
 import re
+import statistics
 import threading
+import time
 
 import numpy as np
 import onnx
@@ -13,9 +16,10 @@ import pytest
 import tensorrt as trt
 import tensorwright
 from onnx import TensorProto, helper, numpy_helper
-from tensorwright import _compile
+from tensorwright import _compile, _model
 
 from models import Resnet, close
+from small import LOUD
 
 
 @pytest.fixture(autouse=True)
@@ -290,6 +294,92 @@ def test_outputs_of_unknown_size():
         np.testing.assert_array_equal(result["z"], x)
 
 
+def test_runs_keep_nothing():
+    """One allocator for all runs of an output of unknown size, and results that are the caller's."""
+    graph = helper.make_graph(
+        [helper.make_node("NonZero", ["x"], ["y"])],
+        "unknown",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1000,))],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, (1, None))],
+    )
+    model = tensorwright.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), cache=False)
+    x = np.ones(1000, np.float32)
+    first = model(x)
+    model(np.zeros(1000, np.float32))
+    assert first.tolist() == [list(range(1000))]
+
+    def allocators():
+        gc.collect()
+        return sum(type(each) is _model._Output for each in gc.get_objects())
+
+    def resident():
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for _ in range(200):
+        model(x)
+    before, count = resident(), allocators()
+    for _ in range(3000):
+        model(x)
+    assert allocators() == count <= 1 and resident() - before < 4 << 20
+
+
+def test_shapes_as_outputs_are_the_callers_own():
+    """What an earlier run gave stays as it was, though shapes are written before a run begins."""
+    builder = trt.Builder(LOUD)
+    network = builder.create_network(1)
+    x = network.add_input("x", trt.float32, (-1, 5))
+    for name, layer in (("s", network.add_shape(x)), ("y", network.add_unary(x, trt.UnaryOperation.NEG))):
+        layer.get_output(0).name = name
+        (network.mark_output_for_shapes if name == "s" else network.mark_output)(layer.get_output(0))
+    profile, config = builder.create_optimization_profile(), builder.create_builder_config()
+    profile.set_shape("x", (1, 5), (2, 5), (9, 5))
+    config.add_optimization_profile(profile)
+    model = tensorwright.load(builder.build_serialized_network(network, config))
+    results = [model(np.ones((n, 5), np.float32)) for n in (2, 3, 3, 4, 1)]
+    assert [result["s"].tolist() for result in results] == [[2, 5], [3, 5], [3, 5], [4, 5], [1, 5]]
+    assert all((result["y"] == -1).all() for result in results)
+
+
+def test_memory_is_used_again_when_nobody_has_it():
+    builder = trt.Builder(LOUD)
+    network = builder.create_network(1)
+    layer = network.add_unary(network.add_input("x", trt.float32, (8,)), trt.UnaryOperation.NEG)
+    network.mark_output(layer.get_output(0))
+    model = tensorwright.load(builder.build_serialized_network(network, builder.create_builder_config()))
+    results = [model(np.full(8, i, np.float32)) for i in range(10)]
+    assert [y[0] for y in results] == [-i for i in range(10)]
+    parts = [model(np.full(8, i, np.float32))[2:4] for i in range(10)]  # and views of one
+    buffers = [memoryview(model(np.full(8, i, np.float32))) for i in range(10)]
+    for i in range(10):
+        assert parts[i].tolist() == [-i] * 2 and buffers[i].tolist() == [-i] * 8
+    assert len({model(np.zeros(8, np.float32)).ctypes.data for _ in range(10)}) == 1
+
+
+def test_a_call_costs_little():
+    """Above the engine's own call with arrays that are prepared: 15 us is the goal (bench/python_calls.py); the best of many rounds here."""
+    builder = trt.Builder(LOUD)
+    network = builder.create_network(1)
+    layer = network.add_unary(network.add_input("x", trt.float32, (8,)), trt.UnaryOperation.NEG)
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+    model = tensorwright.load(builder.build_serialized_network(network, builder.create_builder_config()))
+    context, x, y = model.engine.create_execution_context(), np.ones(8, np.float32), np.zeros(8, np.float32)
+    context.set_tensor_address("x", x.ctypes.data), context.set_tensor_address("y", y.ctypes.data)
+    rounds = []
+    for _ in range(30):
+        start = time.thread_time()
+        for _ in range(200):
+            context.execute_async_v3(0)
+        middle = time.thread_time()
+        for _ in range(200):
+            model(x)
+        rounds.append((time.thread_time() - middle - (middle - start)) / 200 * 1e6)
+    text = f"Model.__call__ above execute_async_v3: {statistics.median(rounds):.1f} us, {min(rounds):.1f} in the best of {len(rounds)} rounds\n"
+    if "TW_REPORT_DIR" in os.environ:
+        pathlib.Path(os.environ["TW_REPORT_DIR"], "model_call.txt").write_text(text)
+    assert min(rounds) < 20, text
+
+
 def test_values_that_decide_shapes():
     graph = helper.make_graph(
         [helper.make_node("Reshape", ["x", "shape"], ["y"])],
@@ -370,6 +460,20 @@ def test_progress(net, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_what_shapes_leave_open_of_a_module():
+    examples = [np.zeros(shape) for shape in ((2, 3, 8), (2, 4), (5,))]
+    shapes = {"a": ((1, 3, 8), (2, 3, 8), (9, 3, 16)), "b": ((1, 4), (2, 4), (9, 4)), "c": ((5,),) * 3}
+    axes = _compile._open_axes(["a", "b", "c"], examples, shapes)
+    assert axes == {"a": {0: "batch", 2: "a_2"}, "b": {0: "batch"}}
+    assert _compile._open_axes(["c"], examples[2:], {"c": ((1,), (5,), (7,))}) == {"c": {0: "batch"}}
+    shapes["b"] = ((1, 4), (2, 4), (8, 4))
+    assert _compile._open_axes(["a", "b", "c"], examples, shapes)["b"] == {0: "b_0"}
+    with pytest.raises(ValueError, match="is of rank 2, the example in inputs= of rank 1"):
+        _compile._open_axes(["c"], examples[2:], {"c": ((1, 5),) * 3})
+    with pytest.raises(ValueError, match="no input is called 'z'"):
+        _compile._open_axes(["c"], examples[2:], {"z": ((1,),) * 3})
+
+
 def test_torch_modules(compiled, net):
     torch = pytest.importorskip("torch")
     y = compiled(torch.from_numpy(image(net)))
@@ -382,6 +486,16 @@ def test_torch_modules(compiled, net):
     assert module.training
     with pytest.raises(ValueError, match="inputs="):
         tensorwright.compile(module)
+    # With an open batch.
+    (name,) = model.inputs
+    rest = (3, 8, 8)
+    model = tensorwright.compile(module, {name: ((1, *rest), (2, *rest), (9, *rest))}, inputs=(example,), cache=False)
+    assert tuple(model.engine.get_tensor_shape(name)) == (-1, *rest)
+    for n in (1, 2, 7, 9):
+        x = torch.randn(n, *rest)
+        close(model(x).numpy(), module(x).detach().numpy())
+    with pytest.raises(ValueError, match="no input is called 'z'"):
+        tensorwright.compile(module, {"z": (1, *rest)}, inputs=(example,), cache=False)
 
 
 def test_the_names_of_tensorrt():

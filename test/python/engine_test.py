@@ -355,3 +355,37 @@ def test_stubs_can_be_read():
     assert set(trt.__all__) <= names, set(trt.__all__) - names
     ast.parse((folder / "__init__.pyi").read_text())
     assert (folder / "py.typed").exists()
+
+
+def test_what_failed_is_said():
+    """Exceptions carry the reason, and a recorder hears it as before."""
+
+    class Recorder(trt.IErrorRecorder):
+        def __init__(self):
+            trt.IErrorRecorder.__init__(self)
+            self.texts = []
+
+        def report_error(self, code, text):
+            self.texts.append(text)
+            return True
+
+    builder = trt.Builder(QUIET)
+    network = builder.create_network(1)
+    a, b = (network.add_input(name, trt.float32, (-1, 3)) for name in "ab")
+    network.mark_output(network.add_elementwise(a, b, trt.ElementWiseOperation.SUM).get_output(0))
+    profile, config = builder.create_optimization_profile(), builder.create_builder_config()
+    for name in "ab":
+        profile.set_shape(name, (1, 3), (2, 3), (8, 3))
+    config.add_optimization_profile(profile)
+    context = engine_of(builder, network, config, logger=QUIET).create_execution_context()
+    for recorder in (None, Recorder()):
+        context.error_recorder = recorder
+        context.set_input_shape("a", (2, 3)), context.set_input_shape("b", (5, 3))
+        with pytest.raises(RuntimeError, match=r"infer_shapes\(\) failed: .*2.*5"):
+            context.infer_shapes()
+        assert context.error_recorder is recorder
+        with pytest.raises(RuntimeError, match="optimization profile 7 cannot be chosen: .*7"):
+            context.active_optimization_profile = 7
+    assert len(recorder.texts) >= 2
+    context.set_input_shape("b", (2, 3))
+    assert context.infer_shapes() == []

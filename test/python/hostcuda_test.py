@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way of 8.5's samples with cuda-python, on a machine without a GPU: one import line differs."""
 
+import gc
+
 import numpy as np
+import pytest
 import tensorrt as trt
 from tensorrt import hostcuda as cudart
 
@@ -111,3 +114,72 @@ def test_memory_and_errors():
     ok(cudart.cudaStreamDestroy(stream))
     assert cudart.cudaStreamDestroy(stream)[0] == cudart.cudaError_t.cudaErrorInvalidResourceHandle
     assert cudart.cudaError_t(12345).value == 12345
+
+
+def test_sample_with_pycuda():
+    """The way of 8.5's samples with PyCUDA."""
+    import tensorrt.hostcuda.pycuda.autoinit  # noqa: F401
+    import tensorrt.hostcuda.pycuda.driver as cuda
+
+    engine = engine_of(*convolution())
+    context, stream = engine.create_execution_context(), cuda.Stream()
+    host, device = {}, {}
+    for binding in engine:
+        size = trt.volume(engine.get_tensor_shape(binding))
+        host[binding] = cuda.pagelocked_empty(size, trt.nptype(engine.get_tensor_dtype(binding)))
+        device[binding] = cuda.mem_alloc(host[binding].nbytes)
+    x = np.random.default_rng(9).standard_normal(tuple(engine.get_tensor_shape("x"))).astype(np.float32)
+    np.copyto(host["x"], x.ravel())
+    start, end = cuda.Event(), cuda.Event()
+    start.record(stream)
+    cuda.memcpy_htod_async(device["x"], host["x"], stream)
+    assert context.execute_async_v2(bindings=[int(device[name]) for name in engine], stream_handle=stream.handle)
+    cuda.memcpy_dtoh_async(host["y"], device["y"], stream)
+    end.record(stream)
+    stream.synchronize()
+    assert end.time_since(start) >= 0 and stream.is_done()
+    expected = np.maximum(conv2d(x, W, B, padding=1), 0)
+    close(host["y"].reshape(expected.shape), expected)
+    host["y"][:] = 0
+    context.set_tensor_address("x", device["x"]), context.set_tensor_address("y", int(device["y"]))
+    assert context.execute_async_v3(stream.handle)
+    cuda.memcpy_dtoh(host["y"], device["y"])
+    close(host["y"].reshape(expected.shape), expected)
+    copy = cuda.to_device(x)
+    cuda.memcpy_dtod(device["x"], copy, x.nbytes)
+    copy.free()
+    for use in (copy.free, lambda: cuda.memcpy_dtoh(host["x"], copy)):
+        with pytest.raises(cuda.LogicError, match="was given back"):
+            use()
+    with pytest.raises(ValueError, match="gaps"):
+        cuda.memcpy_htod(device["x"], x[:, :, ::2])
+    kept = cuda.pagelocked_zeros((2, 3), np.int32)[1]
+    gc.collect()
+    assert kept.tolist() == [0, 0, 0]  # the memory lives as long as views of it
+    cuda.Context.synchronize()
+    context_of = cuda.Device(0).make_context()
+    context_of.push(), context_of.pop()
+    with pytest.raises(cuda.LogicError, match="no device 3"):
+        cuda.Device(3)
+
+
+def test_names_of_the_driver():
+    from tensorrt.hostcuda import cuda, cudart as runtime
+
+    assert runtime.cudaMalloc is cudart.cudaMalloc and runtime.cudaError_t is cudart.cudaError_t
+
+    def call(result):
+        assert isinstance(result[0], cuda.CUresult) and result[0] == cuda.CUresult.CUDA_SUCCESS, cuda.cuGetErrorName(result[0])
+        return result[1] if len(result) == 2 else None
+
+    call(cuda.cuInit(0))
+    call(cuda.cuCtxCreate(0, call(cuda.cuDeviceGet(0))))
+    x, y = np.arange(6, dtype=np.float32), np.zeros(6, np.float32)
+    memory, stream = call(cuda.cuMemAlloc(x.nbytes)), call(cuda.cuStreamCreate(0))
+    call(cuda.cuMemcpyHtoD(memory, x.ctypes.data, x.nbytes))
+    call(cuda.cuMemcpyDtoHAsync(y, memory, x.nbytes, stream))
+    call(cuda.cuStreamSynchronize(stream))
+    np.testing.assert_array_equal(x, y)
+    call(cuda.cuStreamDestroy(stream)), call(cuda.cuMemFree(memory))
+    assert cuda.cuDeviceGet(4)[0] == cuda.CUresult.CUDA_ERROR_INVALID_DEVICE
+    assert cuda.cuGetErrorName(cuda.CUresult(1)) == (cuda.CUresult.CUDA_SUCCESS, b"CUDA_ERROR_INVALID_VALUE")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tensorwright serve asked by tritonclient, over HTTP, gRPC and in shared memory."""
 
+import asyncio
 import os
 import queue
 import random
@@ -237,7 +238,7 @@ def test_typed_contents_and_bad_messages(server):
         answer = call(message)
         assert np.frombuffer(answer.raw_output_contents[0], np.int32).tolist() == [0, 2, 4, 6, 8, 10]
         message.raw_input_contents.append(b"")
-        broken = (b"\xff" * 40, "these 40 bytes are no ModelInferRequest")
+        broken = (b"\xff" * 40, "these bytes are no ModelInferRequest")
         for bad, text in ((message, "contents beside raw_input_contents"), broken):
             with pytest.raises(grpc.RpcError) as error:
                 call(bad)
@@ -267,7 +268,7 @@ def test_fuzz_of_messages(server):
             broken += 1
             continue
         try:
-            rpc.parse(server.core, message)
+            rpc.parse(server.core, message, asyncio.run(rpc.typed_contents(message)))
             taken += 1
         except RequestError as error:
             assert 400 <= error.status < 504

@@ -4,13 +4,14 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import sys
 
 from aiohttp import web
 
 from .inference import Core, Limits
-from .rest import application
+from .rest import application, listener
 from .served import Options
 
 __all__ = ["Limits", "Options", "Server"]
@@ -37,21 +38,24 @@ class Server:
         self.core = Core(plans, options or Options(), limits or Limits(), shared_memory, control)
         self._host, self._port, self._grpc_port, self._poll = host, port, grpc_port, poll
         self.http = self.grpc = None
-        self._runner = self._rpc = self._watcher = None
+        self._runner = self._listener = self._rpc = self._watcher = None
 
     async def start(self):
         """Loads the plans and opens the ports."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.core.repository.refresh)
+        self.core.connections.start()
         if self._port is not None:
             self._runner = web.AppRunner(application(self.core), access_log=None, shutdown_timeout=60.0)
             await self._runner.setup()
-            await web.TCPSite(self._runner, self._host, self._port, backlog=1024).start()
-            self.http = self._runner.addresses[0][1]
+            connection = listener(self._runner.server, self.core.connections, loop)
+            self._listener = await loop.create_server(connection, self._host, self._port, backlog=1024)
+            self.http = self._listener.sockets[0].getsockname()[1]
         if self._grpc_port is not None:
-            from .rpc import start
+            from . import rpc
 
-            self._rpc, self.grpc = await start(self.core, self._host, self._grpc_port)
+            self._rpc = rpc.Server(self.core)
+            self.grpc = await self._rpc.start(self._host, self._grpc_port)
         if self._poll:
             self._watcher = asyncio.ensure_future(self._watch())
 
@@ -65,27 +69,52 @@ class Server:
                 log.exception("looking for changed plans")
 
     async def stop(self):
-        """Takes no more requests, answers those that were taken, and returns."""
+        """Takes no more requests, ends those that have not arrived as a whole, answers the others, and returns."""
         if self._watcher:
             self._watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watcher
-        if self._rpc:
+        if self._listener:
+            self._listener.close()
+        if self._rpc and self.grpc:
+            self._rpc.refuse()
+        self.core.budget.end()
+        self.core.connections.finish()
+        if self._rpc and self.grpc:
             await self._rpc.stop(60.0)
         if self._runner:
             await self._runner.cleanup()
+        self.core.connections.close()
+        await self.core.json.close()
         await asyncio.get_running_loop().run_in_executor(None, self.core.repository.close)
+
+
+def _allow_files(connections):
+    """Raises the limit of open files to what so many connections take: three each where they are gRPC's."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 3 * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY:
+            needed = min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def main(options):
     """`tensorwright serve`."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    # Each wrong line of a client would be a traceback; failures of our own are logged by ourselves.
+    for library in ("aiohttp.server", "grpc._cython.cygrpc"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     served = Options(
         options.device, options.batch, options.batch_delay / 1000, options.instances, options.queue, options.timeout
     )
     if options.max_request <= 0 or options.max_held < options.max_request or options.poll < 0:
         raise ValueError("--max-request is larger than 0, --max-held not less than it, --poll not less than 0")
-    limits = Limits(int(options.max_request * 2**20), int(options.max_held * 2**20))
+    if options.max_json <= 0 or options.max_connections < 1:
+        raise ValueError("--max-json is larger than 0, --max-connections at least 1")
+    sizes = (int(mib * 2**20) for mib in (options.max_request, options.max_held, options.max_json))
+    limits = Limits(*sizes, connections=options.max_connections)
+    _allow_files(limits.connections)
     server = Server(
         options.plans,
         served,

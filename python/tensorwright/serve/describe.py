@@ -2,7 +2,7 @@
 """What clients of either protocol ask besides inference, as the dicts that REST sends and gRPC fills its messages from."""
 
 from .. import __version__
-from .tensors import RequestError, name_of
+from .tensors import name_of
 
 _EXTENSIONS = ["binary_tensor_data", "model_repository", "model_configuration", "statistics"]
 
@@ -71,14 +71,3 @@ def index(repository, ready_only=False):
         if served or not ready_only:
             rows.append({"name": name, "version": version, "state": "READY" if served else "UNAVAILABLE", "reason": reason})
     return rows
-
-
-def parameter(values, name, kind, default=None):
-    """A request's parameter of one type, or the default where there is none."""
-    value = values.get(name, default)
-    if value is default:
-        return default
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        what = {bool: "true or false", int: "a whole number", str: "text"}[kind]
-        raise RequestError(f"parameter {name!r} is {what}")
-    return value

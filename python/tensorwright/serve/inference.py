@@ -1,31 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for inference, whichever protocol it came by."""
+"""What both protocols stand on, and a request's way through it."""
 
 import asyncio
+import concurrent.futures
 import math
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from . import tensors
-from .describe import parameter
+from .budget import Budget, Connections
+from .json_process import Json
 from .metrics import Metrics
 from .repository import Repository
+from .requests import Wanted
 from .shared_memory import Regions
 from .tensors import RequestError, shown
 
-
 # What a client hears of a failure that is the server's own.
 INTERNAL = "an internal error; the server's log says more"
+# Bytes of a request that are checked and converted on the event loop, where all others wait for it: some tenths of a millisecond.
+_SMALL = 1 << 20
+# Bytes that are unpacked at a time.
+_PIECE = 1 << 18
 
 
 @dataclass
 class Limits:
-    """Bytes of a request, bytes of all requests that are held at a time, seconds to send a request's body."""
+    """Bytes of a request, bytes of all requests and answers that are held at a time, bytes of a request's JSON, seconds without progress
+    of what a client sends or reads, connections."""
 
     request_bytes: int = 64 << 20
     held_bytes: int = 1 << 30
-    body_seconds: float = 60.0
+    json_bytes: int = 8 << 20
+    stall_seconds: float = 10.0
+    connections: int = 256
 
 
 class Core:
@@ -35,18 +45,32 @@ class Core:
         self.metrics = Metrics()
         self.repository = Repository(plans, options, self.metrics)
         self.regions, self.regions_enabled = Regions(shared_memory), shared_memory
-        self.limits, self.control, self.held = limits, control, 0
+        self.limits, self.control = limits, control
+        self.budget, self.json = Budget(limits.held_bytes), Json()
+        self.connections = Connections(limits.connections, limits.stall_seconds)
 
-    def hold(self, count):
-        """Counts the bytes of a request while it is held; refuses those that would be too many."""
+    @property
+    def held(self):
+        """Bytes of requests and answers that are held."""
+        return self.budget.held
+
+    def check_size(self, count):
         if count > self.limits.request_bytes:
             raise RequestError(f"the request has {count} bytes (limit: {self.limits.request_bytes})", 413)
-        if self.held + count > self.limits.held_bytes:
-            raise RequestError(f"requests of {self.held} bytes are in work (limit: {self.limits.held_bytes})", 503)
-        self.held += count
+
+    def check_json_size(self, count):
+        if count > self.limits.json_bytes:
+            raise RequestError(
+                f"the request has {count} bytes of JSON (limit: {self.limits.json_bytes}; tensors may be sent as bytes)", 413
+            )
+
+    def hold(self, count):
+        """Counts the bytes of a request that is there as a whole; refuses those that would be too many."""
+        self.check_size(count)
+        self.budget.take(count)
 
     def release(self, count):
-        self.held -= count
+        self.budget.give_back(count)
 
     def check_control(self):
         if not self.control:
@@ -59,85 +83,65 @@ class Core:
             raise RequestError("a configuration cannot be sent; it is in the file serve.json beside the versions")
 
 
-@dataclass
-class Wanted:
-    """An output that a client asked for: in the answer, as bytes or as numbers, or in a region of shared memory."""
-
-    name: str
-    binary: bool = False
-    region: str | None = None
-    offset: int = 0
-    byte_size: int = 0
-
-    @classmethod
-    def of(cls, name, parameters, binary):
-        if not isinstance(name, str):
-            raise RequestError(f"{shown(name)} is no name of an output")
-        if parameters.get("classification"):
-            raise RequestError(f"output {shown(name)}: the parameter 'classification' is not supported; sort the output instead")
-        region = parameter(parameters, "shared_memory_region", str)
-        offset = parameter(parameters, "shared_memory_offset", int, 0)
-        return cls(name, binary, region, offset, parameter(parameters, "shared_memory_byte_size", int, 0) if region else 0)
-
-
-@dataclass
-class Request:
-    """The inputs as arrays, the outputs that are wanted (None: all)."""
-
-    arrays: dict = field(default_factory=dict)
-    wanted: list | None = None
-    binary: bool = False
-    timeout: float | None = None
-
-    def add(self, name, array):
-        if name in self.arrays:
-            raise RequestError(f"input {shown(name)} is given twice")
-        self.arrays[name] = array
-
-    def common(self, parameters):
-        """The parameters of a request that are its own."""
-        microseconds = parameter(parameters, "timeout", int, 0)
-        if microseconds < 0:
-            raise RequestError("parameter 'timeout' is a number of microseconds, not less than 0")
-        self.timeout = microseconds / 1e6 or None
-        if parameters.get("sequence_id"):
-            raise RequestError("parameter 'sequence_id': models that remember requests are not supported")
-
-
-def input_name(name):
-    if not isinstance(name, str) or not name:
-        raise RequestError(f"{shown(name)} is no name of an input")
-    return name
-
-
-def from_region(core, name, datatype, shape, parameters):
-    """An input that lies in shared memory."""
+def from_region(core, request, name, datatype, shape, place):
+    """An input of the request that lies in shared memory. Who parses it gives the bytes back that are counted here."""
     count = tensors.type_of(name, datatype).itemsize * math.prod(shape)
-    given = parameter(parameters, "shared_memory_byte_size", int, count)
+    given = count if place.byte_size is None else place.byte_size
     if given != count:
         raise RequestError(f"input {shown(name)} has {given} bytes in shared memory, {datatype}{list(shape)} takes {count}")
     if count > core.limits.request_bytes:
         raise RequestError(f"input {shown(name)} has {count} bytes (limit: {core.limits.request_bytes})", 413)
-    offset = parameter(parameters, "shared_memory_offset", int, 0)
-    data = core.regions.read(parameter(parameters, "shared_memory_region", str), offset, count)
+    core.budget.take(count)
+    request.copied += count
+    data = core.regions.read(place.region, place.offset, count)
     return tensors.from_bytes(name, datatype, shape, data)
+
+
+async def off_loop(count, function, *arguments):
+    """function(*arguments), in a thread where `count` bytes are too many for the event loop."""
+    if count <= _SMALL:
+        return function(*arguments)
+    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+# One thread: of a core that runs have to share with it, what clients compressed takes no more than a part.
+_unpacking = concurrent.futures.ThreadPoolExecutor(1, "unpacking")
+
+
+async def unpack(unpacker, data, add):
+    """Unpacks what a client compressed, by a zlib.decompressobj(), in pieces that others have turns between; add(piece) takes each."""
+    loop = asyncio.get_running_loop()
+    while data and not unpacker.eof:
+        try:
+            add(await loop.run_in_executor(_unpacking, unpacker.decompress, data, _PIECE))
+        except zlib.error as error:
+            raise RequestError(f"the request's compressed bytes cannot be read: {error}") from None
+        data = unpacker.unconsumed_tail
+
+
+def check_unpacked(unpacker):
+    if not unpacker.eof:
+        raise RequestError("the request's compressed bytes cannot be read: they end too early")
 
 
 async def infer(core, name, version, request):
     """(what served it, [(Wanted, array)]); outputs for shared memory lie there already."""
-    served, future = core.repository.submit(name, version, request.arrays, request.timeout)
-    outputs = served.model.outputs
+    outputs = core.repository.get(name, version).model.outputs
     wanted = request.wanted if request.wanted else [Wanted(n, request.binary) for n in outputs]
+    for output in wanted:
+        if output.name not in outputs:
+            raise RequestError(f"model {name!r} has no output {shown(output.name)} (outputs: {', '.join(outputs)})")
+    count = sum(array.nbytes for array in request.arrays.values())
+    served, future = await off_loop(count, core.repository.submit, name, version, request.arrays, request.timeout)
     try:
-        for output in wanted:
-            if output.name not in outputs:
-                raise RequestError(f"model {name!r} has no output {shown(output.name)} (outputs: {', '.join(outputs)})")
         results = await asyncio.wrap_future(future)
     except BaseException:
         future.cancel()
         raise
     answer = []
     for output in wanted:
+        if output.name not in results:  # another plan took the place of the one that was asked
+            raise RequestError(f"model {name!r} has no output {shown(output.name)} any more", 503)
         array = np.ascontiguousarray(results[output.name]).reshape(results[output.name].shape)
         if output.region is not None:
             if array.nbytes > output.byte_size:
@@ -147,3 +151,5 @@ async def infer(core, name, version, request):
             core.regions.write(output.region, output.offset, array.reshape(-1).view(np.uint8))
         answer.append((output, array))
     return served, answer
+
+

@@ -2,26 +2,155 @@
 """The protocol over HTTP, with tensors as numbers or, behind the JSON, as bytes."""
 
 import asyncio
+import contextlib
 import json
 import logging
+import time
+import zlib
 from functools import partial
 
 import numpy as np
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
-from . import describe, tensors
-from .describe import parameter
-from .inference import INTERNAL, Request, Wanted, from_region, infer, input_name
-from .tensors import RequestError, name_of, shown
+from . import describe, requests, tensors
+from .budget import READ, Arrival, GivenUp
+from .inference import INTERNAL, check_unpacked, from_region, infer, unpack
+from .requests import Place, json_object, parameters_of
+from .tensors import RequestError, name_of, parameter, shown
 
 log = logging.getLogger("tensorwright.serve")
 HEADER = "Inference-Header-Content-Length"
+# Bytes of a request that is no inference, whose JSON is read on the event loop.
+_SMALL_REQUEST = 65536
+# Bytes that are written at a time, and of an answer that goes as a whole.
+_PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
+# Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
+_KEPT, _LINGER = 75.0, 0.5
+
+
+class Connection(RequestHandler):
+    """aiohttp's connection, which tells what it waits for. Requests that come before the one in work has been answered count as those
+    behind it."""
+
+    def __init__(self, server, connections, **options):
+        super().__init__(server, keepalive_timeout=_KEPT, lingering_time=_LINGER, max_headers=64, auto_decompress=False, **options)
+        self._open, self._since, self._header = connections, time.monotonic(), True
+        self._in_work, self.asked, self.arrival, self.wrote = False, False, None, None
+
+    def connection_made(self, transport):
+        transport.max_size = READ
+        super().connection_made(transport)
+        self._open.add(self)
+
+    def connection_lost(self, error):
+        self._open.remove(self)
+        super().connection_lost(error)
+
+    def data_received(self, data):
+        if not self._header and self.arrival is None:
+            self._header, self._since = True, time.monotonic()
+        super().data_received(data)
+
+    @contextlib.contextmanager
+    def asking(self):
+        """While a request is in work whose header has come."""
+        self._in_work, self._header = True, False
+        try:
+            yield
+        finally:
+            self._in_work, self.asked = False, True
+            if not self._header:
+                self._since = time.monotonic()
+
+    @property
+    def waits_since(self):
+        if self.wrote is not None:
+            return self.wrote
+        if self._in_work:
+            return self.arrival.heard if self.arrival else None
+        return self._since
+
+    def check(self, now):
+        """Ends what stalls. A header has to be there as a whole after the time in which anything else has to make progress."""
+        if self.arrival:
+            if now - self.arrival.heard > self._open.stall_seconds:
+                self.arrival.give_up(GivenUp("the request's body did not come in time", 408))
+            return
+        since = self.waits_since
+        if since is not None and now - since > (self._open.stall_seconds if self._in_work or self._header else _KEPT):
+            self.abort()
+
+    def finish(self):
+        if not self._in_work:
+            self.abort()
+
+    def abort(self):
+        if self.arrival:
+            self.arrival.give_up(GivenUp("the connection is needed for others", 503))
+        elif self.transport is not None:
+            self.transport.abort()
+
+
+def listener(server, connections, loop):
+    """What makes the connections of aiohttp's `server`."""
+    return partial(Connection, server, connections, loop=loop, access_log=None)
+
+
+class _Body:
+    """A request's body: read() until it is there, with its bytes counted as they arrive; close() when they are no longer needed."""
+
+    def __init__(self, core, request, most, too_large):
+        self.core, self.request, self.most, self.too_large = core, request, most, too_large
+        self.data, self.arrival = bytearray(), None
+
+    async def read(self):
+        request, connection = self.request, self.request.protocol
+        unpacker = _unpacker(request.headers.get("Content-Encoding", ""))
+        if request.content_length is not None and not unpacker:
+            self._check(request.content_length)
+        self.arrival = connection.arrival = Arrival(self.core.budget, request.content.set_exception)
+        try:
+            while not request.content.at_eof():
+                chunk = await request.content.readany()
+                if unpacker:
+                    await unpack(unpacker, chunk, self._add)
+                else:
+                    self._add(chunk)
+            if unpacker:
+                check_unpacked(unpacker)
+            self.arrival.complete()
+        finally:
+            connection.arrival = None
+        return self.data
+
+    def _check(self, count):
+        if count > self.most:
+            self.too_large(count)
+
+    def _add(self, chunk):
+        self._check(len(self.data) + len(chunk))
+        self.arrival.add(len(chunk))
+        self.data += chunk
+
+    def close(self):
+        self.data = None
+        if self.arrival:
+            self.arrival.close()
+
+
+def _unpacker(encoding):
+    """What unpacks a body; None where it is plain."""
+    if encoding.lower() in ("", "identity"):
+        return None
+    if encoding.lower() not in ("gzip", "deflate"):
+        raise RequestError(f"Content-Encoding {shown(encoding)} is not supported (allowed: gzip, deflate)", 415)
+    return zlib.decompressobj(zlib.MAX_WBITS + (16 if encoding.lower() == "gzip" else 0))
 
 
 def application(core):
     """The paths of the protocol as an application of aiohttp."""
-    # The limit of a body counts what it unpacks to, too, where a client compresses.
-    app = web.Application(middlewares=[_errors], client_max_size=core.limits.request_bytes)
+    app = web.Application(middlewares=[_errors])
     routes = _Routes(core)
     model, region = "/v2/models/{model}", "/v2/systemsharedmemory/region/{region}"
     one = (model, model + "/versions/{version}")
@@ -43,55 +172,30 @@ def application(core):
 @web.middleware
 async def _errors(request, handler):
     """Every failure is JSON with a sentence, as the protocol has it."""
-    try:
-        return await handler(request)
-    except RequestError as error:
-        return _failure(str(error), error.status)
-    except web.HTTPException as error:
-        return _failure(error.text or error.reason, error.status, error.headers.get("Allow"))
-    except (asyncio.TimeoutError, TimeoutError):
-        return _failure("the request's body did not come in time", 408)
-    except (ConnectionError, asyncio.CancelledError):
-        raise
-    except web.RequestPayloadError as error:  # a body that is not what its headers say
-        return _failure(f"the request's body cannot be read: {error}", 400)
-    except Exception:
-        log.exception("%s %s", request.method, request.path)
-        return _failure(INTERNAL, 500)
+    with request.protocol.asking():
+        try:
+            return await handler(request)
+        except RequestError as error:
+            return _failure(str(error), error.status, last=isinstance(error, GivenUp))
+        except web.HTTPException as error:
+            return _failure(error.text or error.reason, error.status, error.headers.get("Allow"))
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except web.RequestPayloadError as error:  # a body that is not what its headers say
+            return _failure(f"the request's body cannot be read: {error}", 400)
+        except Exception:
+            log.exception("%s %s", request.method, request.path)
+            return _failure(INTERNAL, 500)
 
 
-def _failure(text, status, allow=None):
+def _failure(text, status, allow=None, last=False):
     headers = {"Allow": allow} if allow else {}
     if status == 503:
         headers["Retry-After"] = "1"
-    return web.json_response({"error": text}, status=status, headers=headers)
-
-
-def _object(text):
-    """A JSON object."""
-    try:
-        value = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"the request is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise RequestError("the request is a JSON object")
-    return value
-
-
-def _parameters(value):
-    found = value.get("parameters")
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise RequestError(f"parameters are an object, not {shown(found)}")
-    return found
-
-
-def _list(value, name, what):
-    found = value.get(name)
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise RequestError(f"{name} is a list of {what}")
-    return found
+    response = web.json_response({"error": text}, status=status, headers=headers)
+    if last:
+        response.force_close()
+    return response
 
 
 def header_length(given, body):
@@ -105,57 +209,58 @@ def header_length(given, body):
 
 def parse(core, header, rest):
     """A Request of the JSON and the bytes behind it."""
-    value, request, at = _object(header), Request(), 0
-    parameters = _parameters(value)
-    request.common(parameters)
-    request.binary = parameter(parameters, "binary_data_output", bool, False)
-    for tensor in _list(value, "inputs", "tensors"):
-        name, given = input_name(tensor.get("name")), _parameters(tensor)
-        shape, datatype = tensors.shape_of(name, tensor.get("shape")), tensor.get("datatype")
-        size = parameter(given, "binary_data_size", int)
-        if "shared_memory_region" in given:
-            array = from_region(core, name, datatype, shape, given)
-        elif size is not None:
-            if size < 0 or size > len(rest) - at:
-                raise RequestError(f"input {shown(name)}: binary_data_size is {size}, {len(rest) - at} bytes are left")
-            array = tensors.from_bytes(name, datatype, shape, rest[at : at + size])
-            at += size
-        else:
-            array = tensors.from_values(name, datatype, shape, tensor.get("data"))
-        request.add(name, array)
-    if at != len(rest):
-        raise RequestError(f"{len(rest) - at} bytes behind the JSON belong to no input")
-    if value.get("outputs") is not None:
-        request.wanted = []
-        for output in _list(value, "outputs", "outputs"):
-            given = _parameters(output)
-            binary = parameter(given, "binary_data", bool, request.binary)
-            request.wanted.append(Wanted.of(output.get("name"), given, binary))
-    return request, parameter(value, "id", str, "")
+    outline = requests.outline(header)
+    return filled(core, outline, rest), outline.identity
 
 
-def answer(served, name, identity, outputs):
-    """(bytes, length of the JSON in front or None) of outputs."""
+def filled(core, outline, rest):
+    """The Request of an Outline, with the bytes behind the JSON. Gives back outline.request.copied where it fails."""
+    request, at = outline.request, 0
+    try:
+        for name, datatype, shape, source in outline.inputs:
+            if isinstance(source, Place):
+                source = from_region(core, request, name, datatype, shape, source)
+            elif isinstance(source, int):
+                if source > len(rest) - at:
+                    raise RequestError(f"input {shown(name)}: binary_data_size is {source}, {len(rest) - at} bytes are left")
+                at += source
+                source = tensors.from_bytes(name, datatype, shape, rest[at - source : at])
+            request.add(name, source)
+        if at != len(rest):
+            raise RequestError(f"{len(rest) - at} bytes behind the JSON belong to no input")
+    except BaseException:
+        core.release(request.copied)
+        raise
+    return request
+
+
+def _described(wanted, array, written):
+    """The JSON of an output; `written` is that of its numbers where they go there."""
+    tensor = {"name": wanted.name, "datatype": name_of(array.dtype), "shape": list(array.shape)}
+    if wanted.region is not None:
+        place = {"shared_memory_region": wanted.region, "shared_memory_offset": wanted.offset}
+        tensor["parameters"] = {**place, "shared_memory_byte_size": array.nbytes}
+    elif wanted.binary:
+        tensor["parameters"] = {"binary_data_size": array.nbytes}
+    text = json.dumps(tensor, separators=(",", ":")).encode()
+    return text if written is None else b'%s,"data":%s}' % (text[:-1], written)
+
+
+def answer(served, name, identity, outputs, written=None):
+    """([bytes and arrays of them], length of the JSON in front or None) of outputs. written: the JSON of numbers by output's name, where
+    they have been written already."""
     tensors_of, parts = [], []
     for wanted, array in outputs:
-        tensor = {"name": wanted.name, "datatype": name_of(array.dtype), "shape": list(array.shape)}
-        if wanted.region is not None:
-            tensor["parameters"] = {
-                "shared_memory_region": wanted.region,
-                "shared_memory_offset": wanted.offset,
-                "shared_memory_byte_size": array.nbytes,
-            }
-        elif wanted.binary:
-            tensor["parameters"] = {"binary_data_size": array.nbytes}
-            parts.append(array.reshape(-1).view(np.uint8))
-        else:
-            tensor["data"] = array.reshape(-1).tolist()
-        tensors_of.append(tensor)
-    value = {"model_name": name, "model_version": served.version, "outputs": tensors_of}
+        as_numbers = wanted.region is None and not wanted.binary
+        text = (written or {}).get(wanted.name) or requests.numbers(array) if as_numbers else None
+        tensors_of.append(_described(wanted, array, text))
+        if wanted.region is None and wanted.binary:
+            parts.append(array.reshape(-1).view(np.uint8).data)
+    value = {"model_name": name, "model_version": served.version}
     if identity:
         value["id"] = identity
-    header = json.dumps(value, separators=(",", ":")).encode()
-    return b"".join([header, *parts]), len(header) if parts else None
+    header = b'%s,"outputs":[%s]}' % (json.dumps(value, separators=(",", ":")).encode()[:-1], b",".join(tensors_of))
+    return [header, *parts], len(header) if parts else None
 
 
 class _Routes:
@@ -168,8 +273,15 @@ class _Routes:
     def _of(request):
         return request.match_info["model"], request.match_info.get("version", "")
 
-    async def _body(self, request):
-        return await asyncio.wait_for(request.read(), self.core.limits.body_seconds)
+    async def _object(self, request):
+        """The JSON of a request that is no inference."""
+
+        def too_large(count):
+            raise RequestError(f"the request has {count} bytes (limit: {_SMALL_REQUEST})", 413)
+
+        body = _Body(self.core, request, _SMALL_REQUEST, too_large)
+        with contextlib.closing(body):
+            return json_object(bytes(await body.read()))
 
     async def live(self, request):
         return web.Response()
@@ -200,7 +312,7 @@ class _Routes:
         return web.Response(body=text, headers={"Content-Type": kind})
 
     async def index(self, request):
-        only = parameter(_object(await self._body(request)), "ready", bool, False)
+        only = parameter(await self._object(request), "ready", bool, False)
         return web.json_response(describe.index(self.repository, only))
 
     async def load(self, request):
@@ -211,7 +323,7 @@ class _Routes:
 
     async def _change(self, request, change):
         self.core.check_control()
-        self.core.check_no_config(_parameters(_object(await self._body(request))).get("config"))
+        self.core.check_no_config(parameters_of(await self._object(request)).get("config"))
         await asyncio.get_running_loop().run_in_executor(None, partial(change, request.match_info["model"]))
         return web.Response()
 
@@ -222,7 +334,7 @@ class _Routes:
         )
 
     async def register(self, request):
-        value = _object(await self._body(request))
+        value = await self._object(request)
         self.core.regions.register(request.match_info["region"], value.get("key"), value.get("offset", 0), value.get("byte_size"))
         return web.Response()
 
@@ -234,17 +346,56 @@ class _Routes:
         core, (name, version) = self.core, self._of(request)
         # Before the body is read: those that would be refused cost little then.
         self.repository.get(name, version).check_queue()
-        size = request.content_length
-        held = core.limits.request_bytes if size is None or request.headers.get("Content-Encoding") else size
-        core.hold(held)
+        given = request.headers.get(HEADER)
+        limits = core.limits
+        most, too_large = limits.request_bytes, core.check_size
+        if given is None and limits.json_bytes < most:
+            most, too_large = limits.json_bytes, core.check_json_size
+        with contextlib.closing(_Body(core, request, most, too_large)) as body:
+            data = await body.read()
+            end = header_length(given, data)
+            core.check_json_size(end)
+            outline = await core.json.outline(bytes(memoryview(data)[:end]))
+            parsed = filled(core, outline, memoryview(data)[end:])
+            try:
+                served, outputs = await infer(core, name, version, parsed)
+            finally:
+                core.release(parsed.copied)
+            del data, parsed.arrays
+        parts, length = await self._encoded(served, name, outline.identity, outputs)
+        return await self._send(request, parts, length)
+
+    async def _encoded(self, served, name, identity, outputs):
+        """What answer() gives, with large JSON off the loop."""
+        written, most = {}, self.core.limits.json_bytes // 8  # of about so many bytes a number
+        for wanted, array in outputs:
+            if wanted.region is None and not wanted.binary:
+                if array.size > most:
+                    text = f"output {wanted.name!r} has {array.size} elements (limit of numbers in JSON: {most})"
+                    raise RequestError(text + "; ask for bytes by the parameter 'binary_data'")
+                written[wanted.name] = await self.core.json.numbers(array)
+        return answer(served, name, identity, outputs, written)
+
+    async def _send(self, request, parts, length):
+        """The answer. A large one is counted until it has gone, and goes in pieces, as fast as the client reads."""
+        headers = {} if length is None else {HEADER: str(length)}
+        kind = "application/json" if length is None else "application/octet-stream"
+        size = sum(map(len, parts))
+        if size <= _SMALL_ANSWER:
+            return web.Response(body=b"".join(parts), content_type=kind, headers=headers)
+        self.core.budget.take(size)
+        connection = request.protocol
         try:
-            body = await self._body(request)
-            end = header_length(request.headers.get(HEADER), body)
-            parsed, identity = parse(core, body[:end], memoryview(body)[end:])
-            served, outputs = await infer(core, name, version, parsed)
-            data, length = answer(served, name, identity, outputs)
+            response = web.StreamResponse(headers=headers)
+            response.content_type, response.content_length = kind, size
+            connection.wrote = time.monotonic()
+            await response.prepare(request)
+            for part in parts:
+                for at in range(0, len(part), _PIECE):
+                    await response.write(part[at : at + _PIECE])
+                    connection.wrote = time.monotonic()
+            await response.write_eof()
         finally:
-            core.release(held)
-        if length is None:
-            return web.Response(body=data, content_type="application/json")
-        return web.Response(body=data, content_type="application/octet-stream", headers={HEADER: str(length)})
+            connection.wrote = None
+            self.core.release(size)
+        return response

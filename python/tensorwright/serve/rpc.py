@@ -2,8 +2,12 @@
 """The protocol over gRPC."""
 
 import asyncio
+import contextlib
 import logging
 import os
+import shutil
+import tempfile
+import zlib
 from functools import partial
 
 import grpc
@@ -12,8 +16,10 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.message import DecodeError
 
 from . import describe, tensors
-from .inference import INTERNAL, Request, Wanted, from_region, infer, input_name
+from .inference import INTERNAL, check_unpacked, from_region, infer, off_loop, unpack
+from .requests import Place, Request, check_count, input_name
 from .tensors import RequestError, name_of, shown
+from .wire import Wire
 
 log = logging.getLogger("tensorwright.serve")
 _CODES = {
@@ -26,15 +32,21 @@ _CODES = {
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 _CONTENTS = {
-    "BOOL": "bool_contents",
-    "INT8": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "UINT8": "uint_contents",
-    "FP32": "fp32_contents",
+    "BOOL": ("bool_contents", np.bool_),
+    "INT8": ("int_contents", np.int32),
+    "INT32": ("int_contents", np.int32),
+    "INT64": ("int64_contents", np.int64),
+    "UINT8": ("uint_contents", np.uint32),
+    "FP32": ("fp32_contents", np.float32),
 }
-# Requests of one stream that are in work at a time.
-_STREAM_DEPTH = 64
+# Requests of one stream that are in work at a time; calls of one connection.
+_STREAM_DEPTH, _CALLS = 64, 100
+# Bytes of a message that is no inference.
+_SMALL_MESSAGE = 65536
+# Fields of one message of any depth: a field of two bytes can become a message of a hundred.
+_MOST_FIELDS = 16384
+# Numbers of typed contents that are converted before others have their turn on the event loop.
+_TURN = 16384
 
 
 def _service():
@@ -53,43 +65,156 @@ def _service():
     return pool.FindServiceByName("inference.GRPCInferenceService")
 
 
-async def start(core, host, port):
-    """(server, port) that answers the calls of the protocol."""
-    service, calls, handlers = _service(), _Calls(core), {}
-    for method in service.methods:
-        request, response = (message_factory.GetMessageClass(m) for m in (method.input_type, method.output_type))
-        call = getattr(calls, method.name)
-        both = {"request_deserializer": partial(_message, request), "response_serializer": response.SerializeToString}
-        if method.name == "ModelStreamInfer":
-            handlers[method.name] = grpc.stream_stream_rpc_method_handler(partial(call, response), **both)
-        else:
-            handlers[method.name] = grpc.unary_unary_rpc_method_handler(partial(_guarded, call, response), **both)
-    # A little above the limit of a request, so that one at the limit gets the sentence that names it.
-    sizes = [("grpc.max_receive_message_length", core.limits.request_bytes + (1 << 20)), ("grpc.max_send_message_length", -1)]
-    server = grpc.aio.server(options=[*sizes, ("grpc.so_reuseport", 0)], maximum_concurrent_rpcs=4096)
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
-    try:
-        port = server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-    except RuntimeError as error:
-        raise OSError(f"gRPC cannot listen at {host}:{port}: {error}") from None
-    await server.start()
-    return server, port
+class Server:
+    """grpcio's server behind a Wire."""
+
+    def __init__(self, core):
+        self._core, self._server, self._wire, self._folder = core, None, None, None
+
+    async def start(self, host, port):
+        """Answers the calls of the protocol; gives the port."""
+        core, service, handlers = self._core, _service(), {}
+        calls = _Calls(core)
+        for method in service.methods:
+            request, response = (message_factory.GetMessageClass(m) for m in (method.input_type, method.output_type))
+            call = getattr(calls, method.name)
+            write = {"response_serializer": response.SerializeToString}
+            if method.name == "ModelStreamInfer":
+                handlers[method.name] = grpc.stream_stream_rpc_method_handler(partial(call, request, response), **write)
+            else:
+                handlers[method.name] = grpc.unary_unary_rpc_method_handler(
+                    partial(_guarded, core, call, request, response), **write
+                )
+        options = [
+            # A little above the limit of a request, so that one at the limit gets the sentence that names it.
+            ("grpc.max_receive_message_length", core.limits.request_bytes + (1 << 20)),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_concurrent_streams", _CALLS),
+            # Beyond a thousand calls that nobody has looked at yet grpcio drops some at random, of right clients, too; there are no more
+            # than all connections may have.
+            ("grpc.server.max_pending_requests", _CALLS * core.limits.connections),
+            ("grpc.server.max_pending_requests_hard_limit", _CALLS * core.limits.connections + 1),
+            ("grpc.so_reuseport", 0),
+            # grpcio would unpack a small message to gigabytes before anything of ours sees it; _read() does it.
+            ("grpc.per_message_decompression", 0),
+        ]
+        self._server = grpc.aio.server(options=options)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+        self._folder = tempfile.mkdtemp(prefix="tensorwright-")  # for this user alone
+        path = os.path.join(self._folder, "grpc")
+        self._server.add_insecure_port(f"unix:{path}")
+        await self._server.start()
+        self._wire = Wire(core, path)
+        try:
+            return await self._wire.start(host, port)
+        except OSError as error:
+            await self.stop(0)
+            raise OSError(f"gRPC cannot listen at {host}:{port}: {error}") from None
+
+    def refuse(self):
+        """Takes no more connections."""
+        self._wire.refuse()
+
+    async def stop(self, grace):
+        """Ends when the calls that were taken have been answered, after `grace` seconds at the latest."""
+        await self._server.stop(grace)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _message(kind, data):
-    """The message, or the failure, which the call then answers with: grpc would log each with its trace."""
+@contextlib.asynccontextmanager
+async def _read(core, kind, data):
+    """The message of these bytes. What a client compressed is counted while the message is used."""
+    held = 0
+
+    def add(piece):
+        nonlocal held
+        core.check_size(held + len(piece))
+        core.budget.take(len(piece))
+        held += len(piece)
+        unpacked.append(piece)
+
     try:
-        return kind.FromString(data)
+        if data[:1] in (b"\x1f", b"\x78"):  # what gzip and zlib begin with, and no message of ours
+            unpacked, unpacker = [], zlib.decompressobj(zlib.MAX_WBITS + 32)
+            await unpack(unpacker, data, add)
+            check_unpacked(unpacker)
+            data = b"".join(unpacked)
+            unpacked.clear()
+        core.check_size(len(data))
+        if kind.DESCRIPTOR.name == "ModelInferRequest":
+            core.check_json_size(_check_fields(data))
+        elif len(data) > _SMALL_MESSAGE:
+            raise RequestError(f"the request has {len(data)} bytes (limit: {_SMALL_MESSAGE})", 413)
+        message = await off_loop(len(data), kind.FromString, data)
+        del data
+        yield message
     except DecodeError:
-        return RequestError(f"these {len(data)} bytes are no {kind.DESCRIPTOR.name}")
+        raise RequestError(f"these bytes are no {kind.DESCRIPTOR.name}") from None
+    finally:
+        core.release(held)
 
 
-async def _guarded(call, response, request, context):
+def _varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise DecodeError
+
+
+# Of ModelInferRequest, the fields that are messages: a map's entry has its value there, too.
+_ENTRY = {2: {}}
+_FIELDS = {4: _ENTRY, 5: {4: _ENTRY, 5: {}}, 6: {2: _ENTRY}}
+_RAW = 7  # raw_input_contents
+
+
+def _check_fields(data):
+    """Bytes of a ModelInferRequest that are no raw contents. Refuses one that would be far larger than its bytes."""
+    count = raw = 0
+    work = [(0, len(data), _FIELDS)]
+    try:
+        while work:
+            at, end, known = work.pop()
+            while at < end:
+                key, at = _varint(data, at)
+                count += 1
+                if count > _MOST_FIELDS:
+                    raise RequestError(f"the message has more than {_MOST_FIELDS} fields")
+                kind, number = key & 7, key >> 3
+                if kind == 2:
+                    length, at = _varint(data, at)
+                    if number in known:
+                        work.append((at, min(at + length, end), known[number]))
+                    elif known is _FIELDS and number == _RAW:
+                        raw += length
+                    at += length
+                elif kind == 0:
+                    _, at = _varint(data, at)
+                elif kind in (1, 5):
+                    at += 8 if kind == 1 else 4
+                else:  # groups, which no message of ours has
+                    raise DecodeError
+                if not number:
+                    raise DecodeError
+    except IndexError:
+        raise DecodeError from None
+    return len(data) - raw
+
+
+async def _guarded(core, call, kind, response, data, context):
     """The answer of a call, or its failure as a status with a sentence."""
     try:
-        if isinstance(request, RequestError):
-            raise request
-        return await call(request, response())
+        async with _read(core, kind, data) as message:
+            answer = await call(message, response())
+        size = answer.ByteSize()
+        core.budget.take(size)
+        # grpcio calls back when the client has it all, or is gone.
+        context.add_done_callback(lambda _: core.release(size))
+        return answer
     except RequestError as error:
         code, text = _CODES.get(error.status, grpc.StatusCode.UNKNOWN), str(error)
     except Exception:
@@ -108,32 +233,54 @@ def _plain(parameters):
     return result
 
 
-def parse(core, message):
-    """A Request of a message."""
+async def typed_contents(message):
+    """Arrays of the inputs' typed contents, by their place; of many numbers in turns with all else."""
+    arrays = []
+    for tensor in message.inputs:
+        array = None
+        if tensor.datatype in _CONTENTS and tensor.HasField("contents"):
+            name, dtype = _CONTENTS[tensor.datatype]
+            values = getattr(tensor.contents, name)
+            array = np.empty(len(values), dtype)
+            for at in range(0, len(values), _TURN):
+                if at:
+                    await asyncio.sleep(0)
+                array[at : at + _TURN] = values[at : at + _TURN]
+        arrays.append(array)
+    return arrays
+
+
+def parse(core, message, arrays):
+    """A Request of a message and its typed contents. What it read from shared memory is given back where it fails."""
     request, raw, at = Request(binary=True), message.raw_input_contents, 0
     request.common(_plain(message.parameters))
-    for tensor in message.inputs:
-        name, given = input_name(tensor.name), _plain(tensor.parameters)
-        shape, datatype = tensors.shape_of(name, list(tensor.shape)), tensor.datatype
-        if "shared_memory_region" in given:
-            array = from_region(core, name, datatype, shape, given)
-        elif raw:
-            if tensor.HasField("contents"):
-                raise RequestError(f"input {shown(name)} has contents beside raw_input_contents")
-            if at == len(raw):
-                raise RequestError(f"input {shown(name)} has no raw_input_contents; there are {len(raw)}")
-            array = tensors.from_bytes(name, datatype, shape, raw[at])
-            at += 1
-        else:
-            tensors.type_of(name, datatype)
-            if datatype not in _CONTENTS:
-                raise RequestError(f"input {shown(name)}: {datatype} is sent in raw_input_contents")
-            array = tensors.from_values(name, datatype, shape, list(getattr(tensor.contents, _CONTENTS[datatype])))
-        request.add(name, array)
-    if at != len(raw):
-        raise RequestError(f"raw_input_contents has {len(raw)} entries, inputs take {at}")
-    if message.outputs:
-        request.wanted = [Wanted.of(output.name, _plain(output.parameters), True) for output in message.outputs]
+    check_count(message.inputs, "inputs")
+    try:
+        for tensor, array in zip(message.inputs, arrays):
+            name, given = input_name(tensor.name), _plain(tensor.parameters)
+            shape, datatype = tensors.shape_of(name, list(tensor.shape)), tensor.datatype
+            if "shared_memory_region" in given:
+                array = from_region(core, request, name, datatype, shape, Place.of(given))
+            elif raw:
+                if tensor.HasField("contents"):
+                    raise RequestError(f"input {shown(name)} has contents beside raw_input_contents")
+                if at == len(raw):
+                    raise RequestError(f"input {shown(name)} has no raw_input_contents; there are {len(raw)}")
+                array = tensors.from_bytes(name, datatype, shape, raw[at])
+                at += 1
+            else:
+                tensors.type_of(name, datatype)
+                if datatype not in _CONTENTS:
+                    raise RequestError(f"input {shown(name)}: {datatype} is sent in raw_input_contents")
+                array = tensors.from_array(name, datatype, shape, np.empty(0) if array is None else array)
+            request.add(name, array)
+        if at != len(raw):
+            raise RequestError(f"raw_input_contents has {len(raw)} entries, inputs take {at}")
+        if message.outputs:
+            request.want([(output.name, _plain(output.parameters), True) for output in message.outputs])
+    except BaseException:
+        core.release(request.copied)
+        raise
     return request
 
 
@@ -201,12 +348,11 @@ class _Calls:
         return response
 
     async def ModelInfer(self, request, response):
-        held = request.ByteSize()
-        self.core.hold(held)
+        parsed = parse(self.core, request, await typed_contents(request))
         try:
-            served, outputs = await infer(self.core, request.model_name, request.model_version, parse(self.core, request))
+            served, outputs = await infer(self.core, request.model_name, request.model_version, parsed)
         finally:
-            self.core.release(held)
+            self.core.release(parsed.copied)
         response.model_name, response.model_version, response.id = request.model_name, served.version, request.id
         for wanted, array in outputs:
             tensor = response.outputs.add(name=wanted.name, datatype=name_of(array.dtype), shape=array.shape)
@@ -219,25 +365,29 @@ class _Calls:
             tensor.parameters["shared_memory_byte_size"].int64_param = array.nbytes
         return response
 
-    async def ModelStreamInfer(self, kind, requests, context):
+    async def ModelStreamInfer(self, question, kind, requests, context):
         """Answers come in the order of their requests, which run together where they can."""
         tasks = asyncio.Queue(_STREAM_DEPTH)
 
-        async def one(request):
-            if isinstance(request, RequestError):
-                return kind(error_message=str(request))
-            response = kind()
+        async def one(data):
+            """(the answer, its bytes, which are counted until it has gone)."""
+            response, identity, size = kind(), "", 0
             try:
-                await self.ModelInfer(request, response.infer_response)
+                async with _read(self.core, question, data) as message:
+                    identity = message.id
+                    await self.ModelInfer(message, response.infer_response)
+                count = response.ByteSize()
+                self.core.budget.take(count)
+                size = count
             except RequestError as error:
                 response = kind(error_message=str(error))
             except Exception:
                 log.exception("gRPC")
                 response = kind(error_message=INTERNAL)
             # Who waits for several answers to one request hears that this is the last.
-            response.infer_response.id = request.id
+            response.infer_response.id = identity
             response.infer_response.parameters["triton_final_response"].bool_param = True
-            return response
+            return response, size
 
         async def read():
             try:
@@ -247,12 +397,23 @@ class _Calls:
                 log.info("gRPC: a stream broke: %s", error)
             await tasks.put(None)
 
+        def drop(task):
+            """Of an answer that nobody waits for any more."""
+            if not task.cancelled() and not task.exception():
+                self.core.release(task.result()[1])
+
         reader = asyncio.ensure_future(read())
         try:
             while task := await tasks.get():
-                yield await task
+                try:
+                    response, _ = await task
+                    yield response
+                finally:
+                    task.cancel()
+                    task.add_done_callback(drop)
         finally:
             reader.cancel()
             while not tasks.empty():
                 if task := tasks.get_nowait():
                     task.cancel()
+                    task.add_done_callback(drop)

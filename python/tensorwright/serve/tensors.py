@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as the protocol names and carries them, and what may be wrong with them."""
+"""Tensors as the protocol names and carries them, and what may be wrong with them. The process of JSON uses this file, too, so it
+imports nothing of the package."""
 
+import itertools
 import math
 
 import numpy as np
@@ -28,6 +30,7 @@ _TYPES["INT64"] = np.dtype(np.int64)
 # All that the protocol names; those that no engine takes are refused by name.
 _KNOWN = {*_TYPES, "INT16", "UINT16", "UINT32", "UINT64", "FP64", "BF16", "BYTES"}
 _MAX_RANK = 8
+_MAX_ELEMENTS = 2**60  # of 8 bytes: an array's bytes are counted in 63 bits, with extents of 0 left out
 
 
 def name_of(dtype):
@@ -57,7 +60,20 @@ def shape_of(name, shape):
     for n in shape:
         if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**31:
             raise RequestError(f"input {shown(name)}: {shown(n)} is no dimension (allowed: 0 to 2147483647)")
+    if math.prod(n or 1 for n in shape) >= _MAX_ELEMENTS:
+        raise RequestError(f"input {shown(name)}: no array can have the shape {list(shape)}")
     return tuple(shape)
+
+
+def parameter(values, name, kind, default=None):
+    """A request's parameter of one type, or the default where there is none."""
+    value = values.get(name, default)
+    if value is default:
+        return default
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        what = {bool: "true or false", int: "a whole number", str: "text"}[kind]
+        raise RequestError(f"parameter {name!r} is {what}")
+    return value
 
 
 def from_bytes(name, datatype, shape, data):
@@ -72,26 +88,52 @@ def from_bytes(name, datatype, shape, data):
     return array.reshape(shape)
 
 
+def _flat(name, values):
+    """(elements, shape) of a list, flat or nested. NumPy is given numbers alone: of texts it would make an array as wide as the longest."""
+    shape = [len(values)]
+    while values and isinstance(values[0], list):
+        width = len(values[0])
+        if not all(isinstance(row, list) and len(row) == width for row in values):
+            raise RequestError(f"input {shown(name)}: data is no tensor: its lists are not of one length")
+        values = list(itertools.chain.from_iterable(values))
+        shape.append(width)
+    return values, shape
+
+
 def from_values(name, datatype, shape, values):
     """An array of the numbers of a JSON list, flat or nested as the shape is."""
     dtype = type_of(name, datatype)
     if not isinstance(values, list):
         raise RequestError(f"input {shown(name)}: data is a list, not {shown(values)}")
-    try:
-        array = np.array(values)
-    except (ValueError, OverflowError) as error:
-        raise RequestError(f"input {shown(name)}: data is no tensor: {error}") from None
-    if array.size != math.prod(shape) or (array.ndim != 1 and array.shape != shape):
-        raise RequestError(f"input {shown(name)}: data of shape {list(array.shape)} does not fill the shape {list(shape)}")
-    if not array.size:
+    values, found = _flat(name, values)
+    if len(values) != math.prod(shape) or (len(found) != 1 and found != list(shape)):
+        raise RequestError(f"input {shown(name)}: data of shape {found[:_MAX_RANK]} does not fill the shape {list(shape)}")
+    if not values:
         return np.empty(shape, dtype)
-    kinds = {"b": "b", "f": "iuf"}.get(dtype.kind, "iu")
-    if array.dtype.kind not in kinds:
-        what = {"b": "true and false", "f": "numbers"}.get(dtype.kind, "whole numbers")
+    kinds, what = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}.get(dtype.kind, ({int}, "whole numbers"))
+    if not set(map(type, values)) <= kinds:
         raise RequestError(f"input {shown(name)}: data of {datatype} is {what}")
-    if dtype.kind in "iu":
+    try:
+        array = np.array(values, {"b": np.bool_, "f": np.float64}.get(dtype.kind, np.int64))
+    except OverflowError:
+        if dtype.kind == "f":
+            raise RequestError(f"input {shown(name)}: data of {datatype} is numbers, none beyond 1e308") from None
+        array = None  # beyond 64 bits
+    return _converted(name, datatype, dtype, shape, array)
+
+
+def from_array(name, datatype, shape, array):
+    """The same of numbers that are in an array already, of the datatype's kind."""
+    if array.size != math.prod(shape):
+        raise RequestError(f"input {shown(name)}: data of shape {list(array.shape)} does not fill the shape {list(shape)}")
+    return _converted(name, datatype, type_of(name, datatype), shape, array)
+
+
+def _converted(name, datatype, dtype, shape, array):
+    """array: None for integers that do not even fit into 64 bits."""
+    if dtype.kind in "iu" and (array is None or array.size):
         limits = np.iinfo(dtype)
-        if array.max() > limits.max or array.min() < limits.min:
+        if array is None or array.max() > limits.max or array.min() < limits.min:
             raise RequestError(f"input {shown(name)}: data beyond {datatype} (allowed: {limits.min} to {limits.max})")
     with np.errstate(over="ignore"):  # to infinity, as a client's own conversion would
         return array.astype(dtype).reshape(shape)

@@ -3,6 +3,9 @@
 
     from tensorrt import hostcuda as cudart
 
+There are also the driver's names (`from tensorrt.hostcuda import cuda, cudart`) and PyCUDA's (`import tensorrt.hostcuda.pycuda.driver as
+cuda`, `import tensorrt.hostcuda.pycuda.autoinit`), those that programs of TensorRT use.
+
 Device memory is host memory and streams run in the caller's thread. Each function gives a tuple: a cudaError_t, then its
 results. The machine's own CUDA runtime, where there is one, is not touched.
 """
@@ -13,8 +16,8 @@ import os
 
 
 def _load():
-    here = os.path.dirname(os.path.realpath(__file__))
-    package = os.path.dirname(os.path.abspath(__file__))
+    here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     tried = []
     for folder in (
         os.path.join(package, "..", "tensorwright", "lib"),
@@ -26,8 +29,7 @@ def _load():
             return ctypes.CDLL(path)
         tried.append(path)
     raise ImportError(
-        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at "
-        + ", ".join(tried)
+        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at " + ", ".join(tried)
     )
 
 

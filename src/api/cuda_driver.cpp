@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/cuda_driver.h"
 
+#include <atomic>
+
 #include <dlfcn.h>
+
+#include "hostcuda/modules.h"
 
 namespace tw::api {
 
@@ -21,9 +25,16 @@ Error failed(char const* what, int status)
 
 std::unique_ptr<CudaDriver> CudaDriver::ofProcess()
 {
-    void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (!library)
+    // For a library that is not loaded dlopen() searches the disk, a dozen system calls: not again before another has been loaded.
+    static std::atomic<uint64_t> loadsWithoutOne = UINT64_MAX;
+    uint64_t const loads = hostcuda::countOfLoads();
+    if (loadsWithoutOne.load(std::memory_order_relaxed) == loads)
         return nullptr;
+    void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) {
+        loadsWithoutOne.store(loads, std::memory_order_relaxed);
+        return nullptr;
+    }
     auto find = [&](auto& function, char const* name) {
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     };

@@ -32,7 +32,7 @@ struct Spec : Epilogue
     bool pingPong = false; // warpgroups alternate at whole tiles, else they share each tile's rows
     int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
     int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
-    // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (gemm_f16_norm.h): 2 to
+    // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (wgmma_norm.cuh): 2 to
     // 8; 0: no norm.
     int norm = 0;
     // y = f(x[.., gates]) * x[.., rest] with x = a b + bias: columns of b, and biases, come in groups of 8 gates and the 8

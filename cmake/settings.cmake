@@ -50,7 +50,7 @@ endfunction()
 add_compile_options(-fPIC)
 # clang does not know all of g++'s names.
 add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -fno-math-errno -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -fno-math-errno -ffp-contract=off)
 # What nobody calls stays out of programs and libraries.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(LINKER:--gc-sections)

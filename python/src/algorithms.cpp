@@ -118,11 +118,6 @@ public:
     }
 };
 
-[[noreturn]] void refuseAbstract(char const* method)
-{
-    throw std::runtime_error(std::string("Tried to call pure virtual function \"IAlgorithmSelector::") + method + "\"");
-}
-
 } // namespace
 
 void bindAlgorithms(nb::module_& m)
@@ -160,13 +155,13 @@ void bindAlgorithms(nb::module_& m)
         .def(
             "select_algorithms",
             [](IAlgorithmSelector&, Context const&, std::vector<Algorithm> const&) -> std::vector<int32_t> {
-                refuseAbstract("selectAlgorithms");
+                refuseAbstract("IAlgorithmSelector::selectAlgorithms");
             },
             nb::arg("context"), nb::arg("choices"), "Indices of the acceptable choices.")
         .def(
             "report_algorithms",
             [](IAlgorithmSelector&, std::vector<Context> const&, std::vector<Algorithm> const&) {
-                refuseAbstract("reportAlgorithms");
+                refuseAbstract("IAlgorithmSelector::reportAlgorithms");
             },
             nb::arg("contexts"), nb::arg("choices"), "Receives the final choice for all layers.");
 }

@@ -22,16 +22,6 @@ void* addressOf(nb::object const& result)
     return address;
 }
 
-int nothing(nb::object const&)
-{
-    return 0;
-}
-
-[[noreturn]] void refuseAbstract(char const* method)
-{
-    throw std::runtime_error(std::string("Tried to call pure virtual function \"") + method + "\"");
-}
-
 class PythonAllocator final : public IGpuAllocator
 {
 public:
@@ -42,7 +32,8 @@ public:
     }
     void free(void* memory) noexcept override
     {
-        withPython("free", 0, [&] { return callRequired<IGpuAllocator>(*this, "free", 0, &nothing, number(memory)); });
+        withPython("free", 0,
+                   [&] { return callRequired<IGpuAllocator>(*this, "free", 0, &takeNothing, number(memory)); });
     }
     // Not every allocator can; the library knows what to do then.
     void* reallocate(void* memory, uint64_t alignment, uint64_t newSize) noexcept override
@@ -76,7 +67,7 @@ public:
     }
     void notifyShape(char const* name, Dims const& dims) noexcept override
     {
-        callRequired<IOutputAllocator>(*this, "notify_shape", 0, &nothing, name, dims);
+        callRequired<IOutputAllocator>(*this, "notify_shape", 0, &takeNothing, name, dims);
     }
 };
 

@@ -13,11 +13,6 @@ using namespace nvinfer1;
 
 namespace {
 
-int nothing(nb::object const&)
-{
-    return 0;
-}
-
 template <class Base>
 class PythonCalibrator : public Base
 {
@@ -74,7 +69,7 @@ public:
             // A copy: Python may keep the view for longer than the library keeps the bytes.
             nb::bytes const copy(bytes, length);
             nb::object const view = nb::steal(PyMemoryView_FromObject(copy.ptr()));
-            return callRequired<Base>(*this, "write_calibration_cache", 0, &nothing, view);
+            return callRequired<Base>(*this, "write_calibration_cache", 0, &takeNothing, view);
         });
     }
 
@@ -110,22 +105,18 @@ public:
     void const* readHistogramCache(std::size_t& length) noexcept override
     {
         length = 0;
-        callRequired<IInt8LegacyCalibrator>(*this, "read_histogram_cache", 0, &nothing, size_t(0));
+        callRequired<IInt8LegacyCalibrator>(*this, "read_histogram_cache", 0, &takeNothing, size_t(0));
         return nullptr;
     }
     void writeHistogramCache(void const* bytes, std::size_t length) noexcept override
     {
         withPython("write_histogram_cache", 0, [&] {
             nb::object const address = nb::steal(PyLong_FromVoidPtr(const_cast<void*>(bytes)));
-            return callRequired<IInt8LegacyCalibrator>(*this, "write_histogram_cache", 0, &nothing, address, length);
+            return callRequired<IInt8LegacyCalibrator>(*this, "write_histogram_cache", 0, &takeNothing, address,
+                                                       length);
         });
     }
 };
-
-[[noreturn]] void refuseAbstract(char const* method)
-{
-    throw std::runtime_error(std::string("Tried to call pure virtual function \"IInt8Calibrator::") + method + "\"");
-}
 
 template <class Class>
 void defCalibrator(Class& type)
@@ -133,26 +124,30 @@ void defCalibrator(Class& type)
     using C = typename Class::Type;
     type.def(nb::init<>())
         .def(
-            "get_batch_size", [](C&) -> int32_t { refuseAbstract("getBatchSize"); }, "Batch size of the samples.")
+            "get_batch_size", [](C&) -> int32_t { refuseAbstract("IInt8Calibrator::getBatchSize"); },
+            "Batch size of the samples.")
         .def(
             "get_algorithm",
             [](C& self) -> CalibrationAlgoType {
                 if constexpr (std::is_same_v<C, IInt8Calibrator>)
-                    refuseAbstract("getAlgorithm");
+                    refuseAbstract("IInt8Calibrator::getAlgorithm");
                 else
                     return self.C::getAlgorithm();
             },
             "How the samples become ranges.")
         .def(
-            "get_batch", [](C&, std::vector<std::string> const&) -> std::vector<size_t> { refuseAbstract("getBatch"); },
+            "get_batch",
+            [](C&, std::vector<std::string> const&) -> std::vector<size_t> {
+                refuseAbstract("IInt8Calibrator::getBatch");
+            },
             nb::arg("names"),
             "Device addresses of the inputs with these names, as integers; None or [] when there are no more batches.")
         .def(
-            "read_calibration_cache", [](C&) -> nb::bytes { refuseAbstract("readCalibrationCache"); },
+            "read_calibration_cache", [](C&) -> nb::bytes { refuseAbstract("IInt8Calibrator::readCalibrationCache"); },
             "What an earlier write_calibration_cache() got, or None.")
         .def(
-            "write_calibration_cache", [](C&, Buffer) { refuseAbstract("writeCalibrationCache"); }, nb::arg("cache"),
-            "Receives the result for later builds, as a memoryview.");
+            "write_calibration_cache", [](C&, Buffer) { refuseAbstract("IInt8Calibrator::writeCalibrationCache"); },
+            nb::arg("cache"), "Receives the result for later builds, as a memoryview.");
 }
 
 } // namespace

@@ -3,6 +3,9 @@
 // while Python is ending.
 #pragma once
 
+#include <stdexcept>
+#include <string>
+
 #include <nanobind/nanobind.h>
 
 #include "gil.h"
@@ -23,6 +26,18 @@ nb::object findOverride(nb::handle self, nb::handle interface, char const* metho
 
 /// Says on stderr that the class lacks a method that the library needs.
 void reportMissing(nb::handle self, char const* method);
+
+/// Of a binding of an interface's method that a Python class must define.
+[[noreturn]] inline void refuseAbstract(std::string const& method)
+{
+    throw std::runtime_error("Tried to call pure virtual function \"" + method + "\"");
+}
+
+/// What callRequired() takes of a method that gives nothing.
+inline int takeNothing(nb::object const&)
+{
+    return 0;
+}
 
 /// Runs body with the GIL and gives fallback when it throws or when Python is ending.
 template <class Result, class Body>

@@ -77,10 +77,10 @@ public:
 
 // The binding of an interface's method, when there is no class behind it that defines it.
 template <class Python, class Interface>
-void refuseAbstract(Interface& self, char const* method)
+void refuseIfAbstract(Interface& self, char const* method)
 {
     if (dynamic_cast<Python*>(&self))
-        throw std::runtime_error(std::string("Tried to call pure virtual function \"") + method + "\"");
+        refuseAbstract(method);
 }
 
 } // namespace
@@ -110,7 +110,7 @@ void bindLogger(nb::module_& m)
         .def(
             "log",
             [](ILogger& self, Severity severity, char const* message) {
-                refuseAbstract<PythonLogger>(self, "ILogger::log");
+                refuseIfAbstract<PythonLogger>(self, "ILogger::log");
                 self.log(severity, message);
             },
             nb::arg("severity"), nb::arg("msg"), "Takes one message. Called from several threads.");
@@ -131,7 +131,7 @@ void bindLogger(nb::module_& m)
         .def(
             "report_layer_time",
             [](IProfiler& self, char const* layer, float ms) {
-                refuseAbstract<PythonProfiler>(self, "IProfiler::reportLayerTime");
+                refuseIfAbstract<PythonProfiler>(self, "IProfiler::reportLayerTime");
                 self.reportLayerTime(layer, ms);
             },
             nb::arg("layer_name"), nb::arg("ms"), "Takes the time of one layer in milliseconds.");

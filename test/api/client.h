@@ -71,6 +71,14 @@ public:
     std::atomic<int32_t> references{0};
 };
 
+inline nvinfer1::Dims dims(std::vector<int32_t> const& d)
+{
+    nvinfer1::Dims out{};
+    for (int32_t v : d)
+        out.d[out.nbDims++] = v;
+    return out;
+}
+
 inline bool contains(std::string const& text, char const* part)
 {
     return text.find(part) != std::string::npos;

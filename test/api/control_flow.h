@@ -22,14 +22,6 @@ namespace tw::test {
 using namespace nvinfer1;
 using nvinfer1::DataType; // not tw::DataType
 
-inline Dims dims(std::vector<int32_t> const& d)
-{
-    Dims out{};
-    for (int32_t v : d)
-        out.d[out.nbDims++] = v;
-    return out;
-}
-
 // Elements as doubles, with the shape they came in.
 struct Numbers
 {

@@ -41,13 +41,6 @@ struct MovementLayers : testing::Test
     static std::string str(Dims d) { return tw::api::str(d); }
     static std::string shapeOf(ILayer* l) { return l ? str(l->getOutput(0)->getDimensions()) : "no layer"; }
     static bool fails(ILayer* l) { return l->getOutput(0)->getDimensions().nbDims < 0; }
-    static Dims dims(std::vector<int32_t> const& d)
-    {
-        Dims out{};
-        for (int32_t v : d)
-            out.d[out.nbDims++] = v;
-        return out;
-    }
     // Output of the network for inputs counting up from 0, batch 2 in implicit batch mode.
     std::vector<double> run(ILayer* l)
     {

@@ -39,13 +39,6 @@ struct OperatorRules : testing::Test
         values.clear();
     }
     INetworkDefinition& net() { return *object; }
-    static Dims dims(std::vector<int32_t> const& d)
-    {
-        Dims out{};
-        for (int32_t v : d)
-            out.d[out.nbDims++] = v;
-        return out;
-    }
     // Elements missing at the end are zeros.
     ITensor& input(std::vector<int32_t> const& shape, Numbers v = {}, DataType type = DataType::kFLOAT)
     {

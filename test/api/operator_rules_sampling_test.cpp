@@ -5,7 +5,7 @@
 
 #include "operator_rules.h"
 
-using namespace operator_rules;
+namespace operator_rules {
 
 namespace {
 
@@ -393,3 +393,5 @@ TEST_F(RecurrentRules, TypesAndSizes)
 }
 
 } // namespace
+
+} // namespace operator_rules

@@ -3,7 +3,7 @@
 // reference.
 #include "operator_rules.h"
 
-using namespace operator_rules;
+namespace operator_rules {
 
 namespace {
 
@@ -395,3 +395,5 @@ TEST_F(OperatorRules, UnaryOperations)
 }
 
 } // namespace
+
+} // namespace operator_rules

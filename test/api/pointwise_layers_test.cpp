@@ -37,13 +37,6 @@ struct PointwiseLayers : testing::Test
     }
     static std::string str(Dims d) { return tw::api::str(d); }
     static std::string shapeOf(ILayer* l) { return l ? str(l->getOutput(0)->getDimensions()) : "no layer"; }
-    static Dims dims(std::vector<int32_t> const& d)
-    {
-        Dims out{};
-        for (int32_t v : d)
-            out.d[out.nbDims++] = v;
-        return out;
-    }
 };
 
 TEST_F(PointwiseLayers, Activation)

@@ -29,13 +29,6 @@ struct SamplingLayers : testing::Test
     int64_t wildcard = 2; // what -1 is at run time
     int first = 0;        // of the numbers that inputs count up from
 
-    static Dims dims(std::vector<int32_t> const& d)
-    {
-        Dims out{};
-        for (int32_t v : d)
-            out.d[out.nbDims++] = v;
-        return out;
-    }
     ITensor& input(std::vector<int32_t> const& d, DataType type = DataType::kFLOAT)
     {
         return *net.addInput(("x" + std::to_string(net.getNbInputs())).c_str(), type, dims(d));

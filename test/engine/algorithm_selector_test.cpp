@@ -68,10 +68,10 @@ struct Selector final : IAlgorithmSelector
 };
 
 // Convolution, activation and a softmax; the batch is 1 to 4.
-struct Net : Maker
+struct SoftMaxNet : Maker
 {
     std::vector<float> numbers = std::vector<float>(8 * 8 * 9, 0.1F);
-    Net()
+    SoftMaxNet()
     {
         ITensor* x = input("x", {-1, 8, 10, 10});
         Weights const w{DataType::kFLOAT, numbers.data(), int64_t(numbers.size())};
@@ -91,7 +91,7 @@ struct Net : Maker
 
 TEST(AlgorithmSelector, IsAskedAndTold)
 {
-    Net net;
+    SoftMaxNet net;
     Selector any;
     ASSERT_TRUE(net.plan(any)) << net.logger.lastError();
     ASSERT_FALSE(any.asked.empty());
@@ -118,7 +118,7 @@ TEST(AlgorithmSelector, IsAskedAndTold)
 // again.
 TEST(AlgorithmSelector, IsObeyedAndReproducible)
 {
-    Net net;
+    SoftMaxNet net;
     Selector last;
     std::map<std::string, std::pair<int64_t, int64_t>> wanted;
     last.answer = [&](Asked const& a, int32_t* selection) {
@@ -131,7 +131,7 @@ TEST(AlgorithmSelector, IsObeyedAndReproducible)
     for (auto const& [layer, variant] : wanted)
         EXPECT_EQ(last.reported[layer], variant) << layer;
 
-    Net again;
+    SoftMaxNet again;
     Selector same;
     same.answer = [&](Asked const& a, int32_t* selection) {
         int32_t n = 0;
@@ -146,7 +146,7 @@ TEST(AlgorithmSelector, IsObeyedAndReproducible)
 
 TEST(AlgorithmSelector, ATimingCacheBesideItIsAWarning)
 {
-    Net net;
+    SoftMaxNet net;
     std::unique_ptr<ITimingCache> const cache(net.config->createTimingCache(nullptr, 0));
     ASSERT_TRUE(net.config->setTimingCache(*cache, false));
     Selector any;
@@ -161,14 +161,14 @@ TEST(AlgorithmSelector, WrongAnswersFailTheBuild)
 {
     Selector s;
     {
-        Net net;
+        SoftMaxNet net;
         s.answer = [](Asked const&, int32_t*) { return 0; };
         net.config->setFlag(BuilderFlag::kREJECT_EMPTY_ALGORITHMS);
         EXPECT_FALSE(net.plan(s));
         EXPECT_TRUE(contains(net.logger.lastError(), "kREJECT_EMPTY_ALGORITHMS")) << net.logger.lastError();
     }
     {
-        Net net;
+        SoftMaxNet net;
         s.answer = [](Asked const& a, int32_t* selection) {
             selection[0] = a.choices;
             return 1;
@@ -177,7 +177,7 @@ TEST(AlgorithmSelector, WrongAnswersFailTheBuild)
         EXPECT_TRUE(contains(net.logger.lastError(), "chose number")) << net.logger.lastError();
     }
     {
-        Net net;
+        SoftMaxNet net;
         s.answer = [](Asked const& a, int32_t*) { return a.choices + 1; };
         EXPECT_FALSE(net.plan(s));
         EXPECT_TRUE(contains(net.logger.lastError(), "selectAlgorithms returned")) << net.logger.lastError();

@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/engines.h"
+#include "engine/refits.h"
 
 using namespace tw::test;
 
@@ -52,9 +52,9 @@ private:
 };
 
 // Convolutions, a depthwise one, a product: kernels that pack weights in ways of their own.
-struct Net : Maker
+struct PackedNet : Maker
 {
-    Net()
+    PackedNet()
     {
         ITensor* x = input("x", {1, 16, 12, 12});
         Weights const none{DataType::kFLOAT, nullptr, 0};
@@ -70,19 +70,10 @@ struct Net : Maker
     std::vector<float> weights = std::vector<float>(40 * 16 * 144, 0.01F);
 };
 
-std::vector<float> run(ICudaEngine& e)
-{
-    std::vector<float> x = ramp(16 * 144), y(40);
-    void* bindings[] = {x.data(), y.data()};
-    Context const c = contextOf(e);
-    EXPECT_TRUE(c && c->executeV2(bindings));
-    return y;
-}
-
 TEST(Allocators, SeeTheWeightsOfAnEngine)
 {
     for (bool refittable : {false, true}) {
-        Net n;
+        PackedNet n;
         if (refittable)
             n.config->setFlag(BuilderFlag::kREFIT);
         auto const plan = n.plan();
@@ -129,7 +120,7 @@ TEST(Allocators, SeeTheWeightsOfAnEngine)
 
 TEST(Allocators, AnAllocationThatFailsIsOneError)
 {
-    Net n;
+    PackedNet n;
     auto const plan = n.plan();
     ASSERT_TRUE(plan) << n.errors();
     Allocator a;
@@ -165,7 +156,7 @@ TEST(Allocators, AnAllocationThatFailsIsOneError)
 
 TEST(Allocators, OfABuild)
 {
-    Net n;
+    PackedNet n;
     Allocator a;
     n.builder->setGpuAllocator(&a);
     auto const plan = n.plan();
@@ -187,7 +178,7 @@ TEST(Allocators, OfABuild)
 
 TEST(Allocators, OfEnginesInSeveralThreads)
 {
-    Net n;
+    PackedNet n;
     auto const plan = n.plan();
     ASSERT_TRUE(plan) << n.errors();
     Allocator a;

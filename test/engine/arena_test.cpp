@@ -11,14 +11,14 @@ using namespace tw::test;
 
 namespace {
 
-constexpr int32_t kWidth = 64, kMost = 64; // of the last dimension, and rows
+constexpr int32_t kColumns = 64, kMostRows = 64; // of the last dimension, and rows
 
 // Layers over two tensors of any number of rows, whose results are joined, multiplied and kept for later layers.
-struct Program
+struct RowProgram
 {
-    explicit Program(uint32_t s) : seed(s)
+    explicit RowProgram(uint32_t s) : seed(s)
     {
-        for (int i = 0; i < kWidth * kWidth; ++i)
+        for (int i = 0; i < kColumns * kColumns; ++i)
             weights.push_back(float(0.1 * std::sin(i)));
     }
     uint32_t seed;
@@ -29,9 +29,9 @@ struct Program
         m.config->setFlag(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
         std::mt19937 random(seed);
         INetworkDefinition& n = *m.network;
-        std::vector<ITensor*> tensors{m.input("a", {rowsOfA, kWidth}), m.input("b", {rowsOfB, kWidth})};
-        ITensor* w =
-            n.addConstant(Dims2(kWidth, kWidth), {DataType::kFLOAT, weights.data(), kWidth * kWidth})->getOutput(0);
+        std::vector<ITensor*> tensors{m.input("a", {rowsOfA, kColumns}), m.input("b", {rowsOfB, kColumns})};
+        ITensor* w = n.addConstant(Dims2(kColumns, kColumns), {DataType::kFLOAT, weights.data(), kColumns * kColumns})
+                         ->getOutput(0);
         auto softMax = [&](ITensor* x, uint32_t axes) {
             ISoftMaxLayer* s = n.addSoftMax(*x);
             s->setAxes(axes);
@@ -64,7 +64,7 @@ struct Program
     }
 };
 
-struct Allocator final : IGpuAllocator
+struct TemporaryAllocator final : IGpuAllocator
 {
     void* allocate(uint64_t size, uint64_t alignment, AllocatorFlags) noexcept override
     {
@@ -84,15 +84,15 @@ struct Allocator final : IGpuAllocator
 };
 
 // y and z of a run.
-std::vector<float> run(Maker& m, IExecutionContext& c, int32_t rowsOfA, int32_t rowsOfB)
+std::vector<float> runRows(Maker& m, IExecutionContext& c, int32_t rowsOfA, int32_t rowsOfB)
 {
-    std::vector<float> a(kMost * kWidth), b(kMost * kWidth);
+    std::vector<float> a(kMostRows * kColumns), b(kMostRows * kColumns);
     for (size_t i = 0; i < a.size(); ++i) {
         a[i] = float(std::sin(double(i) * 0.7));
         b[i] = float(std::cos(double(i) * 0.3));
     }
-    c.setInputShape("a", Dims2(rowsOfA, kWidth));
-    c.setInputShape("b", Dims2(rowsOfB, kWidth));
+    c.setInputShape("a", Dims2(rowsOfA, kColumns));
+    c.setInputShape("b", Dims2(rowsOfB, kColumns));
     size_t const ofY = size_t(c.getMaxOutputSize("y")) / sizeof(float),
                  ofZ = size_t(c.getMaxOutputSize("z")) / sizeof(float);
     std::vector<float> out(ofY + ofZ, -7);
@@ -108,21 +108,22 @@ TEST(Arena, OfTheLargestShapesIsEnoughForAll)
 {
     for (uint32_t seed : {1U, 3U, 7U, 28U, 29U, 36U, 40U}) { // with 1 and 28 to 40 some runs leave worse gaps
         SCOPED_TRACE(seed);
-        Program const program(seed);
+        RowProgram const program(seed);
         Maker m;
         program.define(m, -1, -1);
-        m.profile({{"a", {1, kWidth}, {8, kWidth}, {kMost, kWidth}}, {"b", {1, kWidth}, {8, kWidth}, {kMost, kWidth}}});
+        m.profile({{"a", {1, kColumns}, {8, kColumns}, {kMostRows, kColumns}},
+                   {"b", {1, kColumns}, {8, kColumns}, {kMostRows, kColumns}}});
         auto const engine = m.engine();
         ASSERT_TRUE(engine) << m.errors();
-        Allocator allocator;
+        TemporaryAllocator allocator;
         Context const c = contextOf(*engine);
         ASSERT_TRUE(c->setTemporaryStorageAllocator(&allocator));
         std::mt19937 random(seed);
         for (int i = 0; i < 40; ++i) {
-            int32_t const p = i % 4 == 0 ? kMost : int32_t(1 + random() % kMost),
-                          q = i % 4 == 1 ? kMost : int32_t(1 + random() % kMost);
+            int32_t const p = i % 4 == 0 ? kMostRows : int32_t(1 + random() % kMostRows),
+                          q = i % 4 == 1 ? kMostRows : int32_t(1 + random() % kMostRows);
             int const before = allocator.calls;
-            std::vector<float> const got = run(m, *c, p, q);
+            std::vector<float> const got = runRows(m, *c, p, q);
             ASSERT_EQ(allocator.calls, before) << "rows " << p << " and " << q;
             if (i % 13)
                 continue;
@@ -130,7 +131,7 @@ TEST(Arena, OfTheLargestShapesIsEnoughForAll)
             program.define(fixed, p, q);
             auto const other = fixed.engine();
             ASSERT_TRUE(other) << fixed.errors();
-            std::vector<float> const want = run(fixed, *contextOf(*other), p, q);
+            std::vector<float> const want = runRows(fixed, *contextOf(*other), p, q);
             ASSERT_EQ(got.size(), want.size());
             for (size_t k = 0; k < want.size(); ++k)
                 ASSERT_NEAR(got[k], want[k], 1e-5) << "rows " << p << " and " << q;
@@ -145,29 +146,29 @@ TEST(Arena, OfLargerShapesIsTemporary)
     constexpr int32_t kRows = 12;
     Maker m;
     INetworkDefinition& n = *m.network;
-    std::vector<float> const table = ramp(kRows * kWidth, -300);
-    static int32_t const width = kWidth;
-    ITensor* x = m.input("x", {-1, kWidth});
+    std::vector<float> const table = ramp(kRows * kColumns, -300);
+    static int32_t const width = kColumns;
+    ITensor* x = m.input("x", {-1, kColumns});
     ITensor* rows = n.addSlice(*n.addShape(*x)->getOutput(0), dims({0}), dims({1}), dims({1}))->getOutput(0);
     ITensor* size[] = {rows, n.addConstant(dims({1}), {DataType::kINT32, &width, 1})->getOutput(0)};
-    ISliceLayer* first =
-        n.addSlice(*n.addConstant(Dims2(kRows, kWidth), {DataType::kFLOAT, table.data(), kRows * kWidth})->getOutput(0),
-                   Dims2(0, 0), Dims2(1, 1), Dims2(1, 1));
+    ISliceLayer* first = n.addSlice(
+        *n.addConstant(Dims2(kRows, kColumns), {DataType::kFLOAT, table.data(), kRows * kColumns})->getOutput(0),
+        Dims2(0, 0), Dims2(1, 1), Dims2(1, 1));
     first->setInput(2, *n.addConcatenation(size, 2)->getOutput(0));
     ITensor* sum = n.addSoftMax(*m.add(x, first->getOutput(0)))->getOutput(0);
     ITensor* products =
         n.addMatrixMultiply(*sum, MatrixOperation::kNONE, *x, MatrixOperation::kTRANSPOSE)->getOutput(0);
     m.output(n.addMatrixMultiply(*products, MatrixOperation::kNONE, *sum, MatrixOperation::kNONE)->getOutput(0), "y");
-    m.profile({{"x", {1, kWidth}, {2, kWidth}, {16, kWidth}}});
+    m.profile({{"x", {1, kColumns}, {2, kColumns}, {16, kColumns}}});
     auto const engine = m.engine();
     ASSERT_TRUE(engine) << m.errors();
-    Allocator allocator;
-    std::vector<float> in = ramp(kRows * kWidth, -7), y(in.size()), want(in.size());
+    TemporaryAllocator allocator;
+    std::vector<float> in = ramp(kRows * kColumns, -7), y(in.size()), want(in.size());
     auto run = [&](IExecutionContext& c, int32_t rowsOfX, std::vector<float>& out) {
         out.assign(out.size(), -7);
         c.setTensorAddress("x", in.data());
         c.setTensorAddress("y", out.data());
-        return c.setInputShape("x", Dims2(rowsOfX, kWidth)) && c.enqueueV3(nullptr);
+        return c.setInputShape("x", Dims2(rowsOfX, kColumns)) && c.enqueueV3(nullptr);
     };
     {
         Context const c = contextOf(*engine);

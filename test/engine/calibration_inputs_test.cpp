@@ -15,9 +15,9 @@ constexpr float kRange = 2;
 constexpr size_t kElements = 2 * 3 * 8 * 8;
 
 // x [2, 3, 8, 8], INT8 or the FP32 numbers that it stands for -> conv1 -> relu -> conv2 -> y
-struct Net : Maker
+struct Int8InputNet : Maker
 {
-    explicit Net(DataType type)
+    explicit Int8InputNet(DataType type)
     {
         std::mt19937 random(5);
         std::normal_distribution<float> normal(0, 0.2F);
@@ -49,18 +49,6 @@ std::vector<std::vector<float>> integerBatches(size_t count)
     return batches;
 }
 
-std::map<std::string, float> scalesOf(std::string const& cache)
-{
-    std::map<std::string, float> out;
-    for (size_t at = cache.find('\n') + 1; at > 0 && at < cache.size();) {
-        size_t const end = cache.find('\n', at), colon = cache.rfind(": ", end);
-        auto const bits = uint32_t(std::stoul(cache.substr(colon + 2, end - colon - 2), nullptr, 16));
-        std::memcpy(&out[cache.substr(at, colon - at)], &bits, sizeof bits);
-        at = end + 1;
-    }
-    return out;
-}
-
 template <class Kind>
 std::map<std::string, float> calibrated(DataType type)
 {
@@ -70,7 +58,7 @@ std::map<std::string, float> calibrated(DataType type)
         for (auto& b : c.batches["x"])
             for (float& v : b)
                 v *= kRange / 127;
-    Net n(type);
+    Int8InputNet n(type);
     n.config->setInt8Calibrator(&c);
     EXPECT_TRUE(n.plan()) << n.errors();
     return scalesOf(c.cache);
@@ -98,7 +86,7 @@ TEST(CalibrationOfInt8Inputs, GivesAnEngineThatTakesIntegers)
 {
     EntropyCalibrator2 c;
     c.batches["x"] = integerBatches(3);
-    Net n(DataType::kINT8), plain(DataType::kFLOAT);
+    Int8InputNet n(DataType::kINT8), plain(DataType::kFLOAT);
     n.config->setInt8Calibrator(&c);
     auto const engine = n.engine();
     ASSERT_TRUE(engine) << n.errors();
@@ -127,7 +115,7 @@ TEST(CalibrationOfInt8Inputs, NeedARange)
 {
     MinMaxCalibrator c;
     c.batches["x"] = integerBatches(2);
-    Net n(DataType::kINT8);
+    Int8InputNet n(DataType::kINT8);
     n.network->getInput(0)->resetDynamicRange();
     n.config->setInt8Calibrator(&c);
     EXPECT_FALSE(n.plan());
@@ -140,7 +128,7 @@ TEST(CalibrationOfInt8Inputs, RefusesWhatIsNoSuchNumber)
         MinMaxCalibrator c;
         c.batches["x"] = integerBatches(2);
         c.batches["x"][1][7] = bad;
-        Net n(DataType::kINT8);
+        Int8InputNet n(DataType::kINT8);
         n.config->setInt8Calibrator(&c);
         EXPECT_FALSE(n.plan());
         std::string const errors = n.errors();

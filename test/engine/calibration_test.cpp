@@ -9,19 +9,6 @@ using namespace tw::test;
 
 namespace {
 
-// Scales of a cache's text by tensor.
-std::map<std::string, float> scalesOf(std::string const& cache)
-{
-    std::map<std::string, float> out;
-    for (size_t at = cache.find('\n') + 1; at > 0 && at < cache.size();) {
-        size_t const end = cache.find('\n', at), colon = cache.rfind(": ", end);
-        uint32_t const bits = uint32_t(std::stoul(cache.substr(colon + 2, end - colon - 2), nullptr, 16));
-        std::memcpy(&out[cache.substr(at, colon - at)], &bits, sizeof bits);
-        at = end + 1;
-    }
-    return out;
-}
-
 // x [N, 3, 8, 8] -> conv [4 maps] -> relu -> pool -> y
 struct Network : Maker
 {

@@ -2,6 +2,7 @@
 // Calibrators of all four kinds, which write down what the builder asks them.
 #pragma once
 
+#include <cstring>
 #include <map>
 #include <random>
 #include <string>
@@ -87,5 +88,18 @@ struct LegacyCalibrator final : Calibrator<IInt8LegacyCalibrator>
         histograms.assign(static_cast<char const*>(bytes), length);
     }
 };
+
+// Scales of a cache's text by tensor.
+inline std::map<std::string, float> scalesOf(std::string const& cache)
+{
+    std::map<std::string, float> out;
+    for (size_t at = cache.find('\n') + 1; at > 0 && at < cache.size();) {
+        size_t const end = cache.find('\n', at), colon = cache.rfind(": ", end);
+        auto const bits = uint32_t(std::stoul(cache.substr(colon + 2, end - colon - 2), nullptr, 16));
+        std::memcpy(&out[cache.substr(at, colon - at)], &bits, sizeof bits);
+        at = end + 1;
+    }
+    return out;
+}
 
 } // namespace tw::test

@@ -8,33 +8,6 @@ using namespace tw::test;
 
 namespace {
 
-// Keeps what the engine gives.
-class Output final : public IOutputAllocator
-{
-public:
-    void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
-    {
-        memory.resize(size / 8 + 1);
-        return memory.data();
-    }
-    void notifyShape(char const*, Dims const& d) noexcept override { shape = list(d); }
-    std::vector<int32_t> integers() const { return values<int32_t>(); }
-    std::vector<float> floats() const { return values<float>(); }
-    std::vector<int32_t> shape;
-
-private:
-    template <class T>
-    std::vector<T> values() const
-    {
-        size_t count = 1;
-        for (int32_t d : shape)
-            count *= size_t(d);
-        auto const* first = reinterpret_cast<T const*>(memory.data());
-        return std::vector<T>(first, first + count);
-    }
-    std::vector<double> memory;
-};
-
 // a = places of x that are not zero, b = those of relu(x), s = 2 * x at the places of b, k = number of b.
 struct DataSizes : testing::Test
 {

@@ -9,8 +9,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Values of constants; long enough for all of them.
@@ -21,31 +19,18 @@ struct Numbers
 };
 Numbers const kNumbers;
 
-Weights weights(int64_t count)
+Weights halves(int64_t count)
 {
     return {DataType::kFLOAT, kNumbers.halves.data(), count};
 }
-int64_t volume(Shape const& shape)
+ITensor* halves(Maker& m, Shape const& shape)
 {
-    int64_t n = 1;
-    for (int32_t d : shape)
-        n *= d;
-    return n;
-}
-ITensor* floats(Maker& m, Shape const& shape)
-{
-    return m.network->addConstant(dims(shape), weights(volume(shape)))->getOutput(0);
+    return m.network->addConstant(dims(shape), halves(volume(shape)))->getOutput(0);
 }
 ITensor* integers(Maker& m, Shape const& shape, std::vector<int32_t> const& values)
 {
     Weights const w{DataType::kINT32, volume(shape) ? values.data() : nullptr, volume(shape)};
     return m.network->addConstant(dims(shape), w)->getOutput(0);
-}
-ITensor* cast(Maker& m, ITensor* x, DataType type)
-{
-    IIdentityLayer* l = m.network->addIdentity(*x);
-    l->setOutputType(0, type);
-    return l->getOutput(0);
 }
 ITensor* reduced(Maker& m, ITensor* x, ReduceOperation op, uint32_t axes)
 {
@@ -72,7 +57,7 @@ ITensor* lastOfLoop(Maker& m, ITensor* x, bool stacked)
 {
     ILoop* loop = m.network->addLoop();
     ITensor* slice = first(loop->addIterator(*x));
-    IRecurrenceLayer* sum = loop->addRecurrence(*floats(m, {3}));
+    IRecurrenceLayer* sum = loop->addRecurrence(*halves(m, {3}));
     sum->setInput(1, *m.add(first(sum), slice));
     // As many trips as there are rows.
     ISliceLayer* count = m.network->addSlice(*first(m.network->addShape(*x)), dims({0}), dims({1}), dims({1}));
@@ -89,7 +74,7 @@ ITensor* lastOfLoop(Maker& m, ITensor* x, bool stacked)
 ITensor* branch(Maker& m, ITensor* x)
 {
     IIfConditional* c = m.network->addIfConditional();
-    c->setCondition(*cast(m, integers(m, {}, kNumbers.ones), DataType::kBOOL));
+    c->setCondition(*m.cast(integers(m, {}, kNumbers.ones), DataType::kBOOL));
     ITensor* in = first(c->addInput(*x));
     return first(c->addOutput(*m.relu(in), *in));
 }
@@ -98,8 +83,8 @@ ITensor* recurrent(Maker& m, ITensor* x)
 {
     IRNNv2Layer* l = m.network->addRNNv2(*x, 1, 4, 2, RNNOperation::kTANH);
     for (bool isInput : {true, false}) {
-        l->setWeightsForGate(0, RNNGateType::kINPUT, isInput, weights(isInput ? 12 : 16));
-        l->setBiasForGate(0, RNNGateType::kINPUT, isInput, weights(4));
+        l->setWeightsForGate(0, RNNGateType::kINPUT, isInput, halves(isInput ? 12 : 16));
+        l->setBiasForGate(0, RNNGateType::kINPUT, isInput, halves(4));
     }
     return first(l);
 }
@@ -113,57 +98,55 @@ std::vector<Case> const kCases{
     {"element-wise",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         return m.add(x, floats(m, {1, 3}));
+         return m.add(x, halves(m, {1, 3}));
      },
      {0, 3}},
     {"element-wise, broadcast",
      {-1, 1},
      [](Maker& m, ITensor* x) {
-         return m.add(x, floats(m, {1, 3}));
+         return m.add(x, halves(m, {1, 3}));
      },
      {0, 3}},
-    {"identity", {-1, 3}, [](Maker& m, ITensor* x) { return cast(m, x, DataType::kINT32); }, {0, 3}},
+    {"identity", {-1, 3}, [](Maker& m, ITensor* x) { return m.cast(x, DataType::kINT32); }, {0, 3}},
     {"select",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         ITensor* c = first(m.network->addElementWise(*x, *floats(m, {1, 3}), ElementWiseOperation::kLESS));
-         return first(m.network->addSelect(*c, *x, *floats(m, {1, 3})));
+         ITensor* c = first(m.network->addElementWise(*x, *halves(m, {1, 3}), ElementWiseOperation::kLESS));
+         return first(m.network->addSelect(*c, *x, *halves(m, {1, 3})));
      },
      {0, 3}},
     {"parametric relu",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addParametricReLU(*x, *floats(m, {1, 3})));
+         return first(m.network->addParametricReLU(*x, *halves(m, {1, 3})));
      },
      {0, 3}},
     {"scale",
      {-1, 3, 2, 2},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addScale(*x, ScaleMode::kCHANNEL, weights(3), weights(3), weights(3)));
+         return first(m.network->addScale(*x, ScaleMode::kCHANNEL, halves(3), halves(3), halves(3)));
      },
      {0, 3, 2, 2}},
     {"convolution of no images",
      {-1, 3, 4, 4},
-     [](Maker& m, ITensor* x) {
-         return first(m.network->addConvolutionNd(*x, 2, Dims2(3, 3), weights(54), weights(2)));
-     },
+     [](Maker& m, ITensor* x) { return first(m.network->addConvolutionNd(*x, 2, Dims2(3, 3), halves(54), halves(2))); },
      {0, 2, 2, 2}},
     {"convolution of no rows",
      {1, 3, -1, 4},
      [](Maker& m, ITensor* x) {
-         IConvolutionLayer* l = m.network->addConvolutionNd(*x, 2, Dims2(1, 3), weights(18), weights(2));
+         IConvolutionLayer* l = m.network->addConvolutionNd(*x, 2, Dims2(1, 3), halves(18), halves(2));
          return first(l);
      },
      {1, 2, 0, 2}},
     {"deconvolution",
      {-1, 3, 4, 4},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addDeconvolutionNd(*x, 2, Dims2(2, 2), weights(24), weights(2)));
+         return first(m.network->addDeconvolutionNd(*x, 2, Dims2(2, 2), halves(24), halves(2)));
      },
      {0, 2, 5, 5}},
     {"fully connected",
      {-1, 3, 1, 1},
-     [](Maker& m, ITensor* x) { return first(m.network->addFullyConnected(*x, 2, weights(6), weights(2))); },
+     [](Maker& m, ITensor* x) { return first(m.network->addFullyConnected(*x, 2, halves(6), halves(2))); },
      {0, 2, 1, 1}},
     {"pooling",
      {-1, 3, 4, 4},
@@ -190,7 +173,7 @@ std::vector<Case> const kCases{
     {"ragged softmax",
      {-1, 4},
      [](Maker& m, ITensor* x) {
-         ITensor* lengths = cast(m, first(m.network->addReduce(*x, ReduceOperation::kSUM, 2, true)), DataType::kINT32);
+         ITensor* lengths = m.cast(first(m.network->addReduce(*x, ReduceOperation::kSUM, 2, true)), DataType::kINT32);
          return first(m.network->addRaggedSoftMax(*x, *lengths));
      },
      {0, 4}},
@@ -218,17 +201,17 @@ std::vector<Case> const kCases{
     {"sum beside nothing", {-1, 3}, [](Maker& m, ITensor* x) { return reduced(m, x, ReduceOperation::kSUM, 2); }, {0}},
     {"integers: maximum of nothing",
      {-1, 3},
-     [](Maker& m, ITensor* x) { return reduced(m, cast(m, x, DataType::kINT32), ReduceOperation::kMAX, 1); },
+     [](Maker& m, ITensor* x) { return reduced(m, m.cast(x, DataType::kINT32), ReduceOperation::kMAX, 1); },
      {3},
      double(INT32_MIN)},
     {"integers: minimum of nothing",
      {-1, 3},
-     [](Maker& m, ITensor* x) { return reduced(m, cast(m, x, DataType::kINT32), ReduceOperation::kMIN, 3); },
+     [](Maker& m, ITensor* x) { return reduced(m, m.cast(x, DataType::kINT32), ReduceOperation::kMIN, 3); },
      {},
      double(INT32_MAX)},
     {"integers: mean of nothing",
      {-1, 3},
-     [](Maker& m, ITensor* x) { return reduced(m, cast(m, x, DataType::kINT32), ReduceOperation::kAVG, 1); },
+     [](Maker& m, ITensor* x) { return reduced(m, m.cast(x, DataType::kINT32), ReduceOperation::kAVG, 1); },
      {3},
      0},
     {"topk of no rows",
@@ -238,7 +221,7 @@ std::vector<Case> const kCases{
     {"gather with no indices",
      {-1},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addGather(*floats(m, {4, 3}), *cast(m, x, DataType::kINT32), 0));
+         return first(m.network->addGather(*halves(m, {4, 3}), *m.cast(x, DataType::kINT32), 0));
      },
      {0, 3}},
     {"gather beside nothing",
@@ -253,20 +236,20 @@ std::vector<Case> const kCases{
     {"gather, elements",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addGatherV2(*floats(m, {4, 3}), *cast(m, x, DataType::kINT32), GatherMode::kELEMENT));
+         return first(m.network->addGatherV2(*halves(m, {4, 3}), *m.cast(x, DataType::kINT32), GatherMode::kELEMENT));
      },
      {0, 3}},
     {"gather, nd",
      {-1, 2},
      [](Maker& m, ITensor* x) {
-         return first(m.network->addGatherV2(*floats(m, {4, 3, 5}), *cast(m, x, DataType::kINT32), GatherMode::kND));
+         return first(m.network->addGatherV2(*halves(m, {4, 3, 5}), *m.cast(x, DataType::kINT32), GatherMode::kND));
      },
      {0, 5}},
     {"scatter of no updates",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         ITensor* data = floats(m, {4, 3});
-         IScatterLayer* l = m.network->addScatter(*data, *cast(m, x, DataType::kINT32), *x, ScatterMode::kELEMENT);
+         ITensor* data = halves(m, {4, 3});
+         IScatterLayer* l = m.network->addScatter(*data, *m.cast(x, DataType::kINT32), *x, ScatterMode::kELEMENT);
          return first(l);
      },
      {4, 3},
@@ -289,14 +272,14 @@ std::vector<Case> const kCases{
      {-1, 3},
      [](Maker& m, ITensor* x) {
          return first(
-             m.network->addMatrixMultiply(*x, MatrixOperation::kNONE, *floats(m, {3, 5}), MatrixOperation::kNONE));
+             m.network->addMatrixMultiply(*x, MatrixOperation::kNONE, *halves(m, {3, 5}), MatrixOperation::kNONE));
      },
      {0, 5}},
     {"matrix product of no matrices",
      {-1, 2, 3},
      [](Maker& m, ITensor* x) {
          return first(
-             m.network->addMatrixMultiply(*x, MatrixOperation::kNONE, *floats(m, {1, 3, 5}), MatrixOperation::kNONE));
+             m.network->addMatrixMultiply(*x, MatrixOperation::kNONE, *halves(m, {1, 3, 5}), MatrixOperation::kNONE));
      },
      {0, 2, 5}},
     {"einsum over nothing",
@@ -310,7 +293,7 @@ std::vector<Case> const kCases{
     {"concatenation",
      {-1, 3},
      [](Maker& m, ITensor* x) {
-         ITensor* const parts[] = {x, floats(m, {2, 3}), x};
+         ITensor* const parts[] = {x, halves(m, {2, 3}), x};
          IConcatenationLayer* l = m.network->addConcatenation(parts, 3);
          l->setAxis(0);
          return first(l);
@@ -368,7 +351,7 @@ std::vector<Case> const kCases{
      {-1},
      [](Maker& m, ITensor* x) {
          return first(
-             m.network->addOneHot(*cast(m, x, DataType::kINT32), *floats(m, {2}), *integers(m, {}, kNumbers.ones), -1));
+             m.network->addOneHot(*m.cast(x, DataType::kINT32), *halves(m, {2}), *integers(m, {}, kNumbers.ones), -1));
      },
      {0, 1}},
     {"non-zero", {-1, 3}, [](Maker& m, ITensor* x) { return first(m.network->addNonZero(*x)); }, {2, 0}},
@@ -389,26 +372,6 @@ std::vector<Case> const kCases{
     {"conditional", {-1, 3}, [](Maker& m, ITensor* x) { return branch(m, x); }, {0, 3}},
 };
 
-class Output final : public IOutputAllocator
-{
-public:
-    void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
-    {
-        memory.assign(size / 8 + 1, -7e77);
-        return memory.data();
-    }
-    void notifyShape(char const*, Dims const& d) noexcept override { shape = list(d); }
-    double at(size_t i, DataType type) const
-    {
-        return type == DataType::kINT32 ? double(reinterpret_cast<int32_t const*>(memory.data())[i])
-                                        : double(reinterpret_cast<float const*>(memory.data())[i]);
-    }
-    Shape shape;
-
-private:
-    std::vector<double> memory;
-};
-
 Shape filled(Shape shape, int32_t unknown)
 {
     for (int32_t& d : shape)
@@ -419,8 +382,8 @@ Shape filled(Shape shape, int32_t unknown)
 void expectEmpty(Case const& c, ICudaEngine& engine, Output const& y)
 {
     ASSERT_EQ(y.shape, c.output);
-    for (int64_t i = 0; i < volume(c.output); ++i) {
-        double const value = y.at(size_t(i), engine.getTensorDataType("y"));
+    for (size_t i = 0; i < size_t(volume(c.output)); ++i) {
+        double const value = engine.getTensorDataType("y") == DataType::kINT32 ? y.integers()[i] : y.floats()[i];
         ASSERT_TRUE(std::isnan(c.value) ? std::isnan(value) : value == c.value) << value << " at " << i;
     }
 }
@@ -444,8 +407,6 @@ protected:
         return testing::AssertionFailure() << m.errors();
     }
 };
-
-} // namespace
 
 TEST_P(Empty, InTheNetwork)
 {
@@ -471,8 +432,8 @@ TEST_P(Empty, InOneRunAndNotInTheNext)
     expectEmpty(c, *engine, y);
     ASSERT_TRUE(run(*context, 2));
     EXPECT_GE(volume(y.shape), volume(c.output));
-    for (int64_t i = 0; i < volume(y.shape); ++i) // what no kernel wrote has other bytes
-        ASSERT_FALSE(engine->getTensorDataType("y") == DataType::kFLOAT && y.at(size_t(i), DataType::kFLOAT) < -1e30);
+    for (float v : y.floats()) // what no kernel wrote has other bytes
+        ASSERT_FALSE(engine->getTensorDataType("y") == DataType::kFLOAT && v < -1e30);
     ASSERT_TRUE(run(*context, 0));
     expectEmpty(c, *engine, y);
 }
@@ -483,3 +444,5 @@ INSTANTIATE_TEST_SUITE_P(EveryLayer, Empty, testing::Range(size_t(0), kCases.siz
         ch = std::isalnum(static_cast<unsigned char>(ch)) ? ch : '_';
     return name;
 });
+
+} // namespace

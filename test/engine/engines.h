@@ -2,8 +2,10 @@
 // Small networks for the tests of engines, and what a client does around them.
 #pragma once
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -16,17 +18,18 @@ namespace tw::test {
 
 using namespace nvinfer1;
 
-inline Dims dims(std::vector<int32_t> const& d)
+using Shape = std::vector<int32_t>;
+inline int64_t volume(Shape const& shape)
 {
-    Dims out{};
-    for (int32_t v : d)
-        out.d[out.nbDims++] = v;
-    return out;
+    int64_t n = 1;
+    for (int32_t d : shape)
+        n *= d;
+    return n;
 }
 // nbDims entries, or {-1000} for dimensions that are not valid.
-inline std::vector<int32_t> list(Dims const& d)
+inline Shape list(Dims const& d)
 {
-    return d.nbDims < 0 ? std::vector<int32_t>{-1000} : std::vector<int32_t>(d.d, d.d + d.nbDims);
+    return d.nbDims < 0 ? Shape{-1000} : Shape(d.d, d.d + d.nbDims);
 }
 
 // Builder, network and config of one build; the logger keeps all lines.
@@ -55,6 +58,12 @@ struct Maker
     ITensor* add(ITensor* a, ITensor* b)
     {
         return network->addElementWise(*a, *b, ElementWiseOperation::kSUM)->getOutput(0);
+    }
+    ITensor* cast(ITensor* x, DataType type)
+    {
+        IIdentityLayer* l = network->addIdentity(*x);
+        l->setOutputType(0, type);
+        return l->getOutput(0);
     }
     // One profile; for each input its minimum, optimum and maximum.
     struct Range
@@ -130,5 +139,46 @@ inline std::vector<float> ramp(size_t count, float from = 0)
         v[i] = from + float(i);
     return v;
 }
+
+// Keeps an output of any size.
+struct Output final : IOutputAllocator
+{
+    void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
+    {
+        memory.assign(size / sizeof(float) + 1, -7e30F);
+        return memory.data();
+    }
+    void notifyShape(char const*, Dims const& d) noexcept override { shape = list(d); }
+    std::vector<int32_t> integers() const { return values<int32_t>(); }
+    std::vector<float> floats() const { return values<float>(); }
+    template <class T>
+    std::vector<T> values() const
+    {
+        auto const* first = reinterpret_cast<T const*>(memory.data());
+        return std::vector<T>(first, first + volume(shape));
+    }
+    Shape shape;
+    std::vector<float> memory;
+};
+
+class Random
+{
+public:
+    explicit Random(uint32_t seed) : generator_(seed) {}
+    int upTo(int n) { return int(generator_() % uint32_t(n + 1)); }
+    int between(int lo, int hi) { return lo + upTo(hi - lo); }
+    bool flip() { return upTo(1) != 0; }
+
+private:
+    std::mt19937 generator_;
+};
+
+// Sets a variable of the environment for a scope.
+struct Variable
+{
+    Variable(char const* n, char const* value) : name(n) { setenv(n, value, 1); }
+    ~Variable() { unsetenv(name); }
+    char const* name;
+};
 
 } // namespace tw::test

@@ -14,8 +14,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 // y = the rows of relu(x), then those of x + x; z = y once more, softened: x [-1,4] in three profiles. The joins are
 // made in place where a profile's sizes allow it.
 struct Joined : testing::Test

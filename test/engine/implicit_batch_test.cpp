@@ -8,8 +8,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 struct Implicit : testing::Test
 {
     Maker m{0};

@@ -9,15 +9,13 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 uint32_t maskOf(TensorFormat f)
 {
     return 1U << int(f);
 }
 
 // A format as the public documentation draws it.
-struct Kind
+struct Format
 {
     TensorFormat format;
     DataType type;
@@ -26,7 +24,7 @@ struct Kind
     int spatial;  // dimensions after the channels
     char const* words;
 };
-Kind const kKinds[] = {
+Format const kFormats[] = {
     {TensorFormat::kLINEAR, DataType::kFLOAT, 1, false, 2, "Row major linear FP32 format (kLINEAR)"},
     {TensorFormat::kLINEAR, DataType::kHALF, 1, false, 2, "Row major linear FP16 format (kLINEAR)"},
     {TensorFormat::kCHW2, DataType::kHALF, 2, false, 2, "Two wide channel vectorized row major FP16 format (kCHW2)"},
@@ -55,7 +53,7 @@ int64_t roundUp(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
 }
-int64_t volume(Shape const& s, size_t from, size_t to)
+int64_t volumeBetween(Shape const& s, size_t from, size_t to)
 {
     int64_t v = 1;
     for (size_t i = from; i < to; ++i)
@@ -66,14 +64,14 @@ int64_t volume(Shape const& s, size_t from, size_t to)
 // Where elements lie, by the drawings; element i counts row-major.
 struct Drawn
 {
-    Kind const& kind;
+    Format const& kind;
     Shape shape;
 
     size_t axis() const { return shape.size() - size_t(kind.spatial) - 1; }
-    int64_t pixels() const { return volume(shape, axis() + 1, shape.size()); }
+    int64_t pixels() const { return volumeBetween(shape, axis() + 1, shape.size()); }
     int64_t padded() const { return roundUp(shape[axis()], kind.vector); }
-    int64_t count() const { return volume(shape, 0, shape.size()); }
-    int64_t storage() const { return volume(shape, 0, axis()) * padded() * pixels(); }
+    int64_t count() const { return volumeBetween(shape, 0, shape.size()); }
+    int64_t storage() const { return volumeBetween(shape, 0, axis()) * padded() * pixels(); }
     int64_t place(int64_t i) const
     {
         int64_t const pixel = i % pixels(), c = i / pixels() % shape[axis()], n = i / pixels() / shape[axis()];
@@ -146,7 +144,7 @@ int valueOf(int64_t i)
 }
 
 // y = relu(x), both as `kind`.
-void roundTrip(Kind const& kind, Shape const& shape)
+void roundTrip(Format const& kind, Shape const& shape)
 {
     SCOPED_TRACE(std::string(kind.words) + ", " + std::to_string(shape[shape.size() - size_t(kind.spatial) - 1]) +
                  " channels");
@@ -200,7 +198,7 @@ void roundTrip(Kind const& kind, Shape const& shape)
 
 TEST(IoFormats, EveryFormatThereAndBack)
 {
-    for (Kind const& k : kKinds)
+    for (Format const& k : kFormats)
         for (int channels : {1, 3, 8, 33, 64}) {
             Shape shape{2, channels, 3, 5};
             if (k.spatial == 3)
@@ -211,7 +209,7 @@ TEST(IoFormats, EveryFormatThereAndBack)
 
 TEST(IoFormats, WithoutABatch)
 {
-    for (Kind const& k : kKinds)
+    for (Format const& k : kFormats)
         roundTrip(k, k.spatial == 3 ? Shape{5, 2, 3, 4} : Shape{5, 3, 4});
 }
 
@@ -221,7 +219,7 @@ TEST(IoFormats, OnlyWhatTheTypeAndRankAllow)
     auto isLegal = [](TensorFormat f, DataType t, int rank) {
         if (f == TensorFormat::kLINEAR)
             return true;
-        for (Kind const& k : kKinds)
+        for (Format const& k : kFormats)
             if (k.format == f && k.type == t && rank > k.spatial)
                 return true;
         return false;
@@ -302,8 +300,8 @@ TEST(IoFormats, EveryKindOfBoundary)
     k->setAllowedFormats(maskOf(TensorFormat::kHWC));
     std::unique_ptr<ICudaEngine> engine = m.engine();
     ASSERT_TRUE(engine) << m.errors();
-    Kind const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
-    Kind const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
+    Format const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
+    Format const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
     Drawn const dx{wide, shape}, dp{pixels, shape}, dk{pixels, {1, 5, 3, 4}};
     std::vector<float> in(size_t(dx.storage()), 1e9F);
     for (int64_t i = 0; i < 120; ++i)
@@ -341,8 +339,8 @@ TEST(IoFormats, DynamicShapesAndAllocators)
     Context c = contextOf(*engine);
     EXPECT_EQ(list(c->getTensorStrides("x")), (Shape{-1, -1, 4, 1})) << "nothing is known behind a wildcard";
     for (Shape const& shape : {Shape{1, 1, 1, 4}, Shape{2, 8, 4, 4}, Shape{3, 33, 2, 4}, Shape{4, 70, 8, 4}}) {
-        Kind const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
-        Kind const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
+        Format const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
+        Format const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
         Drawn const dx{wide, shape}, dy{pixels, shape};
         ASSERT_TRUE(c->setInputShape("x", dims(shape)));
         EXPECT_EQ(c->getTensorStrides("x").d[0], (shape[1] + 31) / 32 * shape[2] * 4);
@@ -374,8 +372,8 @@ TEST(IoFormats, ImplicitBatch)
     Context c = contextOf(*engine);
     EXPECT_EQ(list(c->getStrides(0)), (Shape{6, 3, 1}));
     EXPECT_EQ(list(c->getStrides(1)), (Shape{1, 15, 5}));
-    Kind const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
-    Kind const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
+    Format const wide{TensorFormat::kCHW32, DataType::kFLOAT, 32, false, 2, ""};
+    Format const pixels{TensorFormat::kHWC, DataType::kFLOAT, 1, true, 2, ""};
     Drawn const dx{wide, {2, 5, 2, 3}}, dy{pixels, {2, 5, 2, 3}};
     std::vector<float> in(size_t(dx.storage()), 1e9F), out(61, -1);
     for (int64_t i = 0; i < 60; ++i)

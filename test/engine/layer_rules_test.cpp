@@ -11,18 +11,9 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
-int64_t volume(Shape const& shape)
-{
-    int64_t n = 1;
-    for (int32_t d : shape)
-        n *= d;
-    return n;
-}
-
 // What an engine of the network gives for its inputs, by name, in FP32; none after an error.
-std::vector<float> run(Maker& m, std::vector<std::pair<char const*, std::vector<float>>> inputs, Shape* shape = nullptr)
+std::vector<float> runNetwork(Maker& m, std::vector<std::pair<char const*, std::vector<float>>> inputs,
+                              Shape* shape = nullptr)
 {
     auto const engine = m.engine();
     EXPECT_TRUE(engine) << m.errors();
@@ -95,7 +86,7 @@ TEST(LayerRules, ActivationsOfEveryKindAndRank)
             std::vector<float> x(size_t(volume(shape)));
             for (size_t i = 0; i < x.size(); ++i)
                 x[i] = i % 7 == 3 ? 0.0F : float(5 * std::sin(double(i) + 0.5));
-            std::vector<float> const y = run(m, {{"x", x}});
+            std::vector<float> const y = runNetwork(m, {{"x", x}});
             ASSERT_EQ(y.size(), x.size());
             for (size_t i = 0; i < x.size(); ++i)
                 EXPECT_NEAR(y[i], activated(type, x[i], alpha, beta), 2e-5) << x[i];
@@ -131,7 +122,7 @@ TEST(LayerRules, ProductsOfVectorsAndMatrices)
                 m.output(m.network->addMatrixMultiply(*m.input("a", a), of, *m.input("b", b), with)->getOutput(0), "y");
                 std::vector<float> p = ramp(size_t(volume(a)), -7), q = ramp(size_t(volume(b)), -11);
                 Shape shape;
-                std::vector<float> const y = run(m, {{"a", p}, {"b", q}}, &shape);
+                std::vector<float> const y = runNetwork(m, {{"a", p}, {"b", q}}, &shape);
                 ASSERT_EQ(shape, want);
                 int64_t const matrices = volume({want.begin(), want.begin() + ptrdiff_t(left.size())});
                 auto place = [&](Shape const& collection, int64_t i, int64_t size) {
@@ -183,7 +174,7 @@ TEST(LayerRules, CubicResizes)
                 l->setCoordinateTransformation(where);
                 m.output(l->getOutput(0), "y");
                 std::vector<float> const x{3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 5, 8, -9, 7, 9};
-                std::vector<float> const y = run(m, {{"x", x}});
+                std::vector<float> const y = runNetwork(m, {{"x", x}});
                 ASSERT_EQ(y.size(), size_t(3 * kOut));
                 for (int r = 0; r < 3; ++r)
                     for (int o = 0; o < kOut; ++o) {
@@ -218,7 +209,7 @@ TEST(LayerRules, ElementWiseOfTwoTypes)
         IIdentityLayer* y = m.network->addIdentity(*m.add(a, b));
         y->setOutputType(0, DataType::kFLOAT);
         m.output(y->getOutput(0), "y");
-        EXPECT_EQ(run(m, {{"x", {1, -2, 0.5F}}, {"b", {4, 8, 16}}}), (std::vector<float>{5, 6, 16.5F}));
+        EXPECT_EQ(runNetwork(m, {{"x", {1, -2, 0.5F}}, {"b", {4, 8, 16}}}), (std::vector<float>{5, 6, 16.5F}));
     }
 }
 
@@ -230,7 +221,7 @@ TEST(LayerRules, ConstantsWithAWildcard)
     IConstantLayer* c = m.network->addConstant(Dims2(-1, 3), {DataType::kFLOAT, numbers.data(), 6});
     ASSERT_TRUE(c) << m.errors();
     m.output(m.add(c->getOutput(0), m.input("x", {2, 3})), "y");
-    EXPECT_EQ(run(m, {{"x", std::vector<float>(6, 10)}}), ramp(6, 11));
+    EXPECT_EQ(runNetwork(m, {{"x", std::vector<float>(6, 10)}}), ramp(6, 11));
 }
 
 // The size of a tensor of the whole network may be what another engine's shape tensor says.

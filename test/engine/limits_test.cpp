@@ -12,8 +12,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 // y = relu(conv(x)): x [-1,2,6,6]; profiles of small and of large batches.
 struct Images : testing::Test
 {

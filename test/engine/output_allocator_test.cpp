@@ -7,7 +7,7 @@ using namespace tw::test;
 
 namespace {
 
-class Allocator final : public IOutputAllocator
+class OutputAllocator final : public IOutputAllocator
 {
 public:
     void* reallocateOutput(char const* name, void* currentMemory, uint64_t size, uint64_t alignment) noexcept override
@@ -67,7 +67,7 @@ struct Outputs : testing::Test
 
 TEST_F(Outputs, EveryOutputMayHaveOne)
 {
-    Allocator y, k;
+    OutputAllocator y, k;
     EXPECT_EQ(c->getOutputAllocator("y"), nullptr);
     ASSERT_TRUE(c->setOutputAllocator("y", &y));
     ASSERT_TRUE(c->setOutputAllocator("k", &k));
@@ -102,7 +102,7 @@ TEST_F(Outputs, EveryOutputMayHaveOne)
 TEST_F(Outputs, AddressAndAllocator)
 {
     // Strategies C and D: memory first, the allocator grows it or refuses.
-    Allocator y;
+    OutputAllocator y;
     std::vector<float> mine(6, -1), k(2);
     c->setTensorAddress("k", k.data());
     c->setTensorAddress("y", mine.data());
@@ -141,7 +141,7 @@ TEST_F(Outputs, AddressAndAllocator)
 
 TEST_F(Outputs, NothingIsAskedForBeforeAllIsThere)
 {
-    Allocator y;
+    OutputAllocator y;
     c->setOutputAllocator("y", &y);
     ASSERT_TRUE(c->setInputShape("x", Dims2(2, 3)));
     EXPECT_FALSE(c->enqueueV3(nullptr));

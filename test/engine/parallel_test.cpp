@@ -24,7 +24,7 @@ void makeNetwork(Maker& m, std::vector<float>& weights)
         m.profile({{"x", {1, 2, 6, 6}, {2, 2, 6, 6}, {3, 2, 6, 6}}});
 }
 
-std::vector<float> run(IExecutionContext& c, int batch, float from)
+std::vector<float> runBatch(IExecutionContext& c, int batch, float from)
 {
     std::vector<float> x = ramp(size_t(batch) * 72, from), y(size_t(batch) * 32, -1);
     for (float& v : x)
@@ -50,13 +50,13 @@ TEST(Parallel, ContextsOfOneEngine)
     }
     std::vector<std::vector<float>> expected;
     for (int batch = 1; batch <= 3; ++batch)
-        expected.push_back(run(*contexts[0], batch, float(batch)));
+        expected.push_back(runBatch(*contexts[0], batch, float(batch)));
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
         threads.emplace_back([&, i] {
             for (int round = 0; round < 60; ++round) {
                 int const batch = 1 + (round + i) % 3;
-                EXPECT_EQ(run(*contexts[size_t(i)], batch, float(batch)), expected[size_t(batch - 1)]);
+                EXPECT_EQ(runBatch(*contexts[size_t(i)], batch, float(batch)), expected[size_t(batch - 1)]);
             }
         });
     for (std::thread& t : threads)
@@ -78,7 +78,7 @@ TEST(Parallel, ContextsComeAndGo)
                 Context c(engine->createExecutionContext());
                 if (c->getOptimizationProfile() != i && !c->setOptimizationProfileAsync(i, nullptr))
                     continue; // another thread's first context took it for a moment
-                run(*c, 1, 1);
+                runBatch(*c, 1, 1);
                 std::unique_ptr<IEngineInspector> inspector(engine->createEngineInspector());
                 EXPECT_TRUE(inspector->getEngineInformation(LayerInformationFormat::kJSON));
                 std::unique_ptr<IHostMemory> bytes(engine->serialize());
@@ -101,7 +101,7 @@ TEST(Parallel, BuildersAndRuntimes)
             std::unique_ptr<ICudaEngine> engine = m.engine();
             ASSERT_TRUE(engine) << m.errors();
             Context c = contextOf(*engine);
-            results[i] = run(*c, 2, 5);
+            results[i] = runBatch(*c, 2, 5);
         });
     for (std::thread& t : threads)
         t.join();
@@ -131,11 +131,11 @@ TEST(Lifetime, EveryOrderOfDeletion)
     }
     ASSERT_TRUE(engine);
     Context c(engine->createExecutionContext());
-    expected = run(*c, 2, 1);
+    expected = runBatch(*c, 2, 1);
     EXPECT_NE(expected[0], expected[31]);
     // 8.5 asks for contexts to go first; the other order must not crash.
     engine->destroy();
-    EXPECT_EQ(run(*c, 2, 1), expected);
+    EXPECT_EQ(runBatch(*c, 2, 1), expected);
     EXPECT_EQ(c->getTensorShape("y").d[0], 2);
     c.release()->destroy();
     int errors = logger.errors();
@@ -161,7 +161,7 @@ TEST(Lifetime, InspectorAndContextsOutliveTheEngine)
     engine.reset();
     EXPECT_TRUE(inspector->getEngineInformation(LayerInformationFormat::kJSON));
     inspector.reset();
-    run(*c, 1, 1);
+    runBatch(*c, 1, 1);
 }
 
 TEST(LargeNetworks, ThreeThousandLayers)

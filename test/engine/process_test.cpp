@@ -51,7 +51,7 @@ struct Products : Maker
     }
 };
 
-std::vector<float> run(IExecutionContext& c, cudaStream_t stream = nullptr)
+std::vector<float> runProducts(IExecutionContext& c, cudaStream_t stream = nullptr)
 {
     std::vector<float> x = ramp(size_t(Products::kRows) * Products::kWidth), y(x.size(), -1);
     for (float& v : x)
@@ -71,7 +71,7 @@ TEST(Process, EngineWorksInAChildOfFork)
     std::unique_ptr<ICudaEngine> engine = m.engine();
     ASSERT_TRUE(engine) << m.errors();
     Context before = contextOf(*engine);
-    std::vector<float> const want = run(*before);
+    std::vector<float> const want = runProducts(*before);
     ASSERT_FALSE(want.empty());
     std::atomic<bool> stop{false};
     std::thread busy;
@@ -80,22 +80,22 @@ TEST(Process, EngineWorksInAChildOfFork)
             busy = std::thread([&] {
                 Context c = contextOf(*engine);
                 while (!stop)
-                    EXPECT_EQ(run(*c), want);
+                    EXPECT_EQ(runProducts(*c), want);
             });
         pid_t const child = forked(10, [&] {
             Context after = contextOf(*engine);
             for (int k = 0; k < 20; ++k)
-                if (run(*before) != want || run(*after) != want)
+                if (runProducts(*before) != want || runProducts(*after) != want)
                     return 1;
             return 0;
         });
-        EXPECT_EQ(run(*before), want) << "the parent goes on";
+        EXPECT_EQ(runProducts(*before), want) << "the parent goes on";
         EXPECT_EQ(statusOf(child), 0) << "round " << i;
     }
     stop = true;
     if (busy.joinable())
         busy.join();
-    EXPECT_EQ(run(*before), want);
+    EXPECT_EQ(runProducts(*before), want);
     EXPECT_EQ(m.errors(), "");
 }
 
@@ -120,9 +120,9 @@ TEST(Process, TwoOnTheSameCpus)
         if (!engine)
             return 3;
         Context c = contextOf(*engine);
-        std::vector<float> const want = run(*c);
+        std::vector<float> const want = runProducts(*c);
         for (int i = 0; i < 500; ++i)
-            if (want.empty() || run(*c) != want)
+            if (want.empty() || runProducts(*c) != want)
                 return 4;
         return 0;
     };
@@ -150,7 +150,7 @@ TEST(Process, ContextsShareFairly)
         contexts.push_back(contextOf(*engine));
         ASSERT_EQ(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), cudaSuccess);
     }
-    std::vector<float> const want = run(*contexts[0]);
+    std::vector<float> const want = runProducts(*contexts[0]);
     std::atomic<int> runs[kContexts]{};
     std::atomic<bool> wasFair{false};
     std::vector<std::thread> threads;
@@ -164,7 +164,7 @@ TEST(Process, ContextsShareFairly)
     for (int i = 0; i < kContexts; ++i)
         threads.emplace_back([&, i] {
             for (; !isOver(); ++runs[i])
-                EXPECT_EQ(run(*contexts[size_t(i)], streams[size_t(i)]), want);
+                EXPECT_EQ(runProducts(*contexts[size_t(i)], streams[size_t(i)]), want);
         });
     for (std::thread& t : threads)
         t.join();
@@ -223,7 +223,7 @@ TEST(Process, MaxThreadsOfARuntimeLimitsLoading)
     Context c = contextOf(*engine);
     double running = 0;
     for (int i = 0; i < 50 && running == 0; ++i)
-        running = othersMilliseconds([&] { EXPECT_FALSE(run(*c).empty()); });
+        running = othersMilliseconds([&] { EXPECT_FALSE(runProducts(*c).empty()); });
     EXPECT_GT(running, 0);
     EXPECT_EQ(m.errors(), "");
     EXPECT_FALSE(runtime->setMaxThreads(0));
@@ -241,7 +241,7 @@ TEST(Process, MaxThreadsOfABuilder)
     std::unique_ptr<ICudaEngine> const a = one.engine(), b = all.engine();
     ASSERT_TRUE(a && b) << one.errors() << all.errors();
     Context x = contextOf(*a), y = contextOf(*b);
-    EXPECT_EQ(run(*x), run(*y));
+    EXPECT_EQ(runProducts(*x), runProducts(*y));
     one.builder->reset();
     EXPECT_TRUE(one.builder->setMaxThreads(2));
     EXPECT_EQ(one.builder->getMaxThreads(), 2);

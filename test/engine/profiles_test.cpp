@@ -8,8 +8,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 // y = a + a over [-1,-1,4] in the three ways that runs are made.
 void expectRuns(Maker& m, IExecutionContext& c, ICudaEngine& engine, char const* in, char const* out, size_t count)
 {

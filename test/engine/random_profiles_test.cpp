@@ -10,23 +10,9 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 constexpr int kWidth = 8; // of the last dimension, which is never dynamic
 constexpr int kLeast = 3; // rows that some of the networks need
 constexpr int kMost = 12; // and that some take
-
-class Random
-{
-public:
-    explicit Random(uint32_t seed) : generator_(seed) {}
-    int upTo(int n) { return int(generator_() % uint32_t(n + 1)); }
-    int between(int lo, int hi) { return lo + upTo(hi - lo); }
-    bool flip() { return upTo(1) != 0; }
-
-private:
-    std::mt19937 generator_;
-};
 
 // Sizes of one run: a [n,l,8], b [n or 1,l,8], and the shape tensor's values.
 struct Sizes

@@ -15,9 +15,9 @@ namespace {
 using Scales = std::map<std::string, float>;
 
 // Q/DQ networks whose scales are constant layers, one for each Q and each DQ, by name.
-struct Net
+struct ScaledNet
 {
-    explicit Net(Scales s = {}) : scales(std::move(s)) { m.config->setFlag(BuilderFlag::kINT8); }
+    explicit ScaledNet(Scales s = {}) : scales(std::move(s)) { m.config->setFlag(BuilderFlag::kINT8); }
     Maker m;
     Scales scales; // asked for by name; what is not there is 0.05
     std::deque<std::vector<float>> memory;
@@ -102,39 +102,37 @@ bool set(IRefitter& refitter, std::string const& scale, float value)
                                Weights{DataType::kFLOAT, &kept.back(), 1});
 }
 
-using Define = std::function<void(Net&)>;
-
 // Each with what two scales a rewrite stands on: empty where there is none.
-struct Case
+struct ScaledCase
 {
-    Define define;
+    std::function<void(ScaledNet&)> define;
     std::string one, other;
 };
 
-std::map<std::string, Case> const& cases()
+std::map<std::string, ScaledCase> const& cases()
 {
-    static std::map<std::string, Case> const all = {
+    static std::map<std::string, ScaledCase> const all = {
         {"convolutions",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.convolution(n.both(n.m.input("x", {2, 4, 8, 8}), "a"), "conv1", 8);
               n.m.output(n.convolution(n.both(n.m.relu(x), "b"), "conv2", 4), "y");
           },
           "", ""}},
         // The DQ goes down through the pool and meets the Q.
         {"pool",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.pool(n.both(n.m.input("x", {2, 4, 8, 8}), "a"), PoolingType::kMAX, "pool");
               n.m.output(n.convolution(n.both(x, "b"), "conv", 4), "y");
           },
           "a.dq", "b.q"}},
         {"average",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.pool(n.both(n.m.input("x", {2, 4, 8, 8}), "a"), PoolingType::kAVERAGE, "pool");
               n.m.output(n.convolution(n.both(x, "b"), "conv", 4), "y");
           },
           "a.dq", "b.q"}},
         {"concatenation",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.m.input("x", {2, 4, 8, 8});
               ITensor* a = n.both(n.convolution(n.both(x, "x"), "conv1", 4), "a");
               ITensor* b = n.both(n.convolution(n.both(x, "z"), "conv23", 8), "b");
@@ -143,21 +141,21 @@ std::map<std::string, Case> const& cases()
           "a.dq", "b.dq"}},
         // Two readers that quantize alike.
         {"two quantizers",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.m.relu(n.convolution(n.both(n.m.input("x", {2, 4, 8, 8}), "x"), "conv1", 8));
               n.m.output(n.convolution(n.both(x, "a"), "conv23", 4), "y");
               n.m.output(n.convolution(n.both(x, "b"), "conv456", 8), "z");
           },
           "a.q", "b.q"}},
         {"residual",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.both(n.m.input("x", {2, 4, 8, 8}), "x");
               ITensor* y = n.both(n.convolution(x, "conv1", 4), "a");
               n.m.output(n.convolution(n.both(n.m.relu(n.m.add(y, x)), "b"), "conv23", 4), "y");
           },
           "a.q", "a.dq"}},
         {"arithmetic",
-         {[](Net& n) {
+         {[](ScaledNet& n) {
               ITensor* x = n.both(n.m.input("x", {2, 4, 8, 8}), "x");
               x = n.m.network->addActivation(*x, ActivationType::kSIGMOID)->getOutput(0);
               n.m.output(n.both(x, "a"), "y");
@@ -173,8 +171,8 @@ struct RefitScales : testing::TestWithParam<std::string>
 // All scales by the same factor, which no rewrite minds; then weights of the same sizes.
 TEST_P(RefitScales, ThatStayEqualAreABuildWithThem)
 {
-    Case const& c = cases().at(GetParam());
-    Net first;
+    ScaledCase const& c = cases().at(GetParam());
+    ScaledNet first;
     c.define(first);
     auto const engine = first.build();
     ASSERT_TRUE(engine) << first.m.errors();
@@ -182,7 +180,7 @@ TEST_P(RefitScales, ThatStayEqualAreABuildWithThem)
     Scales other = first.scales;
     for (auto& [name, s] : other)
         s = name.find(".w.") != std::string::npos ? 0.03F : 0.04F;
-    Net next(other);
+    ScaledNet next(other);
     c.define(next);
     auto const want = next.build(false);
     ASSERT_TRUE(want) << next.m.errors();
@@ -203,10 +201,10 @@ TEST_P(RefitScales, ThatStayEqualAreABuildWithThem)
 
 TEST_P(RefitScales, ThatBreakARewriteAreRefused)
 {
-    Case const& c = cases().at(GetParam());
+    ScaledCase const& c = cases().at(GetParam());
     if (c.one.empty())
         return; // nothing was decided by scales: the other test is all there is
-    Net first;
+    ScaledNet first;
     c.define(first);
     auto const engine = first.build();
     ASSERT_TRUE(engine) << first.m.errors();
@@ -229,8 +227,8 @@ TEST_P(RefitScales, ThatBreakARewriteAreRefused)
 
 TEST_P(RefitScales, MustBePositiveAndFinite)
 {
-    Case const& c = cases().at(GetParam());
-    Net first;
+    ScaledCase const& c = cases().at(GetParam());
+    ScaledNet first;
     c.define(first);
     auto const engine = first.build();
     ASSERT_TRUE(engine) << first.m.errors();
@@ -263,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, RefitScales, testing::ValuesIn(namesOfCases()
 });
 
 // A chain of what Q/DQ networks are made of, by a seed.
-void defineRandom(Net& n, unsigned seed)
+void defineRandom(ScaledNet& n, unsigned seed)
 {
     std::mt19937 random(seed);
     auto draw = [&](int count) { return int(random() % unsigned(count)); };
@@ -319,7 +317,7 @@ class RefitScalesRandom : public testing::TestWithParam<unsigned>
 TEST_P(RefitScalesRandom, AreABuildWithThemOrRefused)
 {
     unsigned const seed = GetParam();
-    Net first;
+    ScaledNet first;
     defineRandom(first, seed);
     auto const engine = first.build();
     ASSERT_TRUE(engine) << first.m.errors();
@@ -348,7 +346,7 @@ TEST_P(RefitScalesRandom, AreABuildWithThemOrRefused)
             s = s == was ? other[names[0]] : s;
     }
     ASSERT_TRUE(done) << "seed " << seed;
-    Net next(other);
+    ScaledNet next(other);
     defineRandom(next, seed);
     auto const want = next.build(false);
     ASSERT_TRUE(want) << next.m.errors();
@@ -365,8 +363,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RefitScalesRandom, testing::Range(0U, 16U));
 // A plan keeps the conditions.
 TEST(RefitScalesOfPlans, AreHeldToTheSameRules)
 {
-    Case const& c = cases().at("pool");
-    Net n;
+    ScaledCase const& c = cases().at("pool");
+    ScaledNet n;
     c.define(n);
     auto const engine = n.build();
     ASSERT_TRUE(engine);

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "engine/engines.h"
+#include "engine/refits.h"
 
 using namespace tw::test;
 
@@ -79,10 +79,8 @@ public:
     }
     ITensor* constant(std::string const& name, std::vector<int32_t> const& shape, float from = -1, float to = 1)
     {
-        int64_t count = 1;
-        for (int32_t d : shape)
-            count *= d;
-        IConstantLayer* l = m.network->addConstant(dims(shape), weights(name, WeightsRole::kCONSTANT, count, from, to));
+        IConstantLayer* l =
+            m.network->addConstant(dims(shape), weights(name, WeightsRole::kCONSTANT, volume(shape), from, to));
         l->setName(name.c_str());
         return l->getOutput(0);
     }
@@ -120,38 +118,6 @@ private:
     int seed_;
     std::function<bool(Key const&)> other_;
 };
-
-std::vector<float> run(IExecutionContext& context)
-{
-    ICudaEngine const& e = context.getEngine();
-    std::vector<std::vector<float>> memory(size_t(e.getNbIOTensors()));
-    std::vector<float> result;
-    for (int pass : {0, 1})
-        for (int i = 0; i < e.getNbIOTensors(); ++i) {
-            char const* name = e.getIOTensorName(i);
-            auto& v = memory[size_t(i)];
-            bool const isOutput = e.getTensorIOMode(name) == TensorIOMode::kOUTPUT;
-            if (pass == 0) {
-                size_t count = 1;
-                for (int32_t d : list(context.getTensorShape(name)))
-                    count *= size_t(d);
-                v.resize(count);
-                for (size_t k = 0; k < count; ++k)
-                    v[k] = float(int(k * 37 % 101) - 50) / 50;
-                context.setTensorAddress(name, v.data());
-                if (i + 1 == e.getNbIOTensors()) {
-                    EXPECT_TRUE(context.enqueueV3(nullptr));
-                }
-            } else if (isOutput) {
-                result.insert(result.end(), v.begin(), v.end());
-            }
-        }
-    return result;
-}
-std::vector<float> run(ICudaEngine& engine)
-{
-    return run(*contextOf(engine));
-}
 
 void expectNear(std::vector<float> const& got, std::vector<float> const& want, std::string const& what)
 {
@@ -245,11 +211,6 @@ std::vector<Key> allOf(IRefitter& refitter)
     for (size_t i = 0; i < layers.size(); ++i)
         all.emplace_back(layers[i], roles[i]);
     return all;
-}
-
-std::unique_ptr<IRefitter> refitterOf(ICudaEngine& engine, ILogger& logger)
-{
-    return std::unique_ptr<IRefitter>(createInferRefitter(engine, logger));
 }
 
 bool set(IRefitter& refitter, Key const& key, std::vector<float> const& v)

@@ -9,26 +9,28 @@
 
 namespace tw::test {
 
-inline std::vector<float> run(ICudaEngine& e)
+inline std::vector<float> run(IExecutionContext& c)
 {
-    Context const c = contextOf(e);
+    ICudaEngine const& e = c.getEngine();
     std::vector<std::vector<float>> memory(size_t(e.getNbIOTensors()));
     std::vector<float> out;
     for (int i = 0; i < e.getNbIOTensors(); ++i) {
         char const* name = e.getIOTensorName(i);
-        size_t count = 1;
-        for (int32_t d : list(c->getTensorShape(name)))
-            count *= size_t(d);
+        auto const count = size_t(volume(list(c.getTensorShape(name))));
         memory[size_t(i)].resize(count);
         for (size_t k = 0; k < count; ++k)
             memory[size_t(i)][k] = float(int(k * 37 % 101) - 50) / 25;
-        c->setTensorAddress(name, memory[size_t(i)].data());
+        c.setTensorAddress(name, memory[size_t(i)].data());
     }
-    EXPECT_TRUE(c->enqueueV3(nullptr));
+    EXPECT_TRUE(c.enqueueV3(nullptr));
     for (int i = 0; i < e.getNbIOTensors(); ++i)
         if (e.getTensorIOMode(e.getIOTensorName(i)) == TensorIOMode::kOUTPUT)
             out.insert(out.end(), memory[size_t(i)].begin(), memory[size_t(i)].end());
     return out;
+}
+inline std::vector<float> run(ICudaEngine& engine)
+{
+    return run(*contextOf(engine));
 }
 
 inline std::unique_ptr<IRefitter> refitterOf(ICudaEngine& engine, ILogger& logger)

@@ -213,14 +213,6 @@ TEST_F(Reports, LogLines)
     EXPECT_EQ(int(m.logger.lines.size()), builds) << "a run says nothing";
 }
 
-// Sets a variable for a scope.
-struct Variable
-{
-    Variable(char const* n, char const* value) : name(n) { setenv(n, value, 1); }
-    ~Variable() { unsetenv(name); }
-    char const* name;
-};
-
 TEST(Environment, Device)
 {
     KeepingLogger logger;

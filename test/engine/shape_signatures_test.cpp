@@ -17,21 +17,11 @@ struct Signature
     std::vector<int32_t> expected; // of {2, 3}
 };
 
-constexpr int32_t kZero = 0, kOne = 1, kTwos[] = {2, 2}, kOneZero[] = {1, 0};
+constexpr int32_t kTwos[] = {2, 2}, kOneZero[] = {1, 0};
 
 ITensor* constant(Maker& m, std::vector<int32_t> const& shape, int32_t const* values)
 {
-    Dims const d = dims(shape);
-    int64_t count = 1;
-    for (int32_t const v : shape)
-        count *= v;
-    return m.network->addConstant(d, {DataType::kINT32, values, count})->getOutput(0);
-}
-ITensor* cast(Maker& m, ITensor* x, DataType type)
-{
-    IIdentityLayer* l = m.network->addIdentity(*x);
-    l->setOutputType(0, type);
-    return l->getOutput(0);
+    return m.network->addConstant(dims(shape), {DataType::kINT32, values, volume(shape)})->getOutput(0);
 }
 ITensor* binary(Maker& m, ITensor* a, ITensor* b, ElementWiseOperation op)
 {
@@ -52,7 +42,7 @@ ITensor* row(Maker& m, ITensor* x)
 ITensor* slice(Maker& m, ITensor* x, int tensors)
 {
     ISliceLayer* l = m.network->addSlice(*x, dims({0}), dims({2}), dims({1}));
-    int32_t const* const values[] = {&kZero, kTwos, &kOne};
+    int32_t const* const values[] = {kOneZero + 1, kTwos, kOneZero};
     for (int i = 0; i < tensors; ++i)
         l->setInput(i + 1, *constant(m, {1}, values[i]));
     return l->getOutput(0);
@@ -72,7 +62,7 @@ std::vector<Signature> const kSignatures{
      {3, 2}},
     {"activation",
      true,
-     [](Maker& m, ITensor* s) { return cast(m, m.relu(cast(m, s, DataType::kFLOAT)), DataType::kINT32); },
+     [](Maker& m, ITensor* s) { return m.cast(m.relu(m.cast(s, DataType::kFLOAT)), DataType::kINT32); },
      {2, 3}},
     {"element-wise", true, [](Maker& m, ITensor* s) { return m.add(s, constant(m, {2}, kTwos)); }, {4, 5}},
     {"fill",
@@ -120,8 +110,8 @@ std::vector<Signature> const kSignatures{
     {"unary",
      true,
      [](Maker& m, ITensor* s) {
-         ITensor* x = m.network->addUnary(*cast(m, s, DataType::kFLOAT), UnaryOperation::kCEIL)->getOutput(0);
-         return cast(m, x, DataType::kINT32);
+         ITensor* x = m.network->addUnary(*m.cast(s, DataType::kFLOAT), UnaryOperation::kCEIL)->getOutput(0);
+         return m.cast(x, DataType::kINT32);
      },
      {2, 3}},
     {"shape",
@@ -136,15 +126,15 @@ std::vector<Signature> const kSignatures{
      [](Maker& m, ITensor* s) {
          static float const half[] = {1, 0, 0, 1};
          ITensor* w = m.network->addConstant(Dims2(2, 2), {DataType::kFLOAT, half, 4})->getOutput(0);
-         ITensor* x = cast(m, column(m, s), DataType::kFLOAT);
+         ITensor* x = m.cast(column(m, s), DataType::kFLOAT);
          auto const none = MatrixOperation::kNONE;
-         return row(m, cast(m, m.network->addMatrixMultiply(*w, none, *x, none)->getOutput(0), DataType::kINT32));
+         return row(m, m.cast(m.network->addMatrixMultiply(*w, none, *x, none)->getOutput(0), DataType::kINT32));
      },
      {2, 3}},
     {"top k",
      false,
      [](Maker& m, ITensor* s) {
-         ITopKLayer* l = m.network->addTopK(*cast(m, s, DataType::kFLOAT), TopKOperation::kMAX, 2, 1);
+         ITopKLayer* l = m.network->addTopK(*m.cast(s, DataType::kFLOAT), TopKOperation::kMAX, 2, 1);
          return m.add(l->getOutput(1), constant(m, {2}, kTwos));
      },
      {3, 2}},

@@ -6,8 +6,6 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 // y = matmul(a, b): a [batch, length, 4], b [batch, 4, length]; batch and length are named, y is [batch, length,
 // length].
 struct BatchAndLength : testing::Test

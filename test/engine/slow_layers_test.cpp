@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr char const* kHeader = "Layers without a fast kernel take ";
 
-struct Network : Maker
+struct SlowNetwork : Maker
 {
     std::vector<std::vector<float>> weights;
 
@@ -58,7 +58,7 @@ struct Network : Maker
     }
 };
 
-struct Cliff : Network
+struct Cliff : SlowNetwork
 {
     Cliff() { output(blended(convolution(input("x", {1, 16, 64, 64}), 16, "conv"), "blend"), "y"); }
 };
@@ -110,7 +110,7 @@ TEST(SlowLayers, EnginesThatNameTheirLayersNameTheseToo)
 // Its list holds one tactic, in plain loops: only the time tells.
 TEST(SlowLayers, ALayerThatTakesTooLongForWhatItDoes)
 {
-    Network m;
+    SlowNetwork m;
     ILRNLayer* lrn = m.network->addLRN(*m.input("x", {1, 64, 56, 56}), 15, 1e-4F, 0.75F, 1);
     lrn->setName("lrn");
     m.output(lrn->getOutput(0), "y");
@@ -128,7 +128,7 @@ TEST(SlowLayers, NothingIsSaidWhereAllAreFast)
 {
     if (tw::kAddressSanitizer || tw::kThreadSanitizer)
         GTEST_SKIP() << "a sanitizer makes layers slow";
-    Network m;
+    SlowNetwork m;
     m.output(m.relu(m.convolution(m.input("x", {1, 64, 56, 56}), 64, "conv")), "y");
     Json const json = m.json();
     EXPECT_FALSE(json.contains("WithoutFastKernel")) << json.dump(1);

@@ -15,14 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Sets a variable for a scope.
-struct Variable
-{
-    Variable(char const* n, char const* value) : name(n) { setenv(n, value, 1); }
-    ~Variable() { unsetenv(name); }
-    char const* name;
-};
-
 // Two equal 3x3 convolutions of 16 channels on images of 20x20, which several tactics can compute.
 void addConvolutions(INetworkDefinition& network, std::vector<float>& weights)
 {

@@ -12,24 +12,11 @@ using namespace tw::test;
 
 namespace {
 
-using Shape = std::vector<int32_t>;
-
 enum class Kind
 {
     kConvolution,
     kDeconvolution,
     kPool
-};
-
-class Random
-{
-public:
-    explicit Random(uint32_t seed) : generator_(seed * 7919 + 17) {}
-    int between(int lo, int hi) { return lo + int(generator_() % uint32_t(hi - lo + 1)); }
-    bool flip() { return between(0, 1) != 0; }
-
-private:
-    std::mt19937 generator_;
 };
 
 int floorDiv(int a, int b)
@@ -78,7 +65,7 @@ struct Problem
 {
     explicit Problem(uint32_t seed)
     {
-        Random r(seed);
+        Random r(seed * 7919 + 17);
         kind = static_cast<Kind>(r.between(0, 2));
         mode = static_cast<PaddingMode>(r.between(0, 5));
         bool const isCaffe = mode == PaddingMode::kCAFFE_ROUND_DOWN || mode == PaddingMode::kCAFFE_ROUND_UP;

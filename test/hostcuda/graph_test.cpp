@@ -12,7 +12,7 @@ struct Step
     int value;
 };
 
-void append(void* data)
+void runStep(void* data)
 {
     auto const* step = static_cast<Step*>(data);
     step->log->push_back(step->value);
@@ -20,7 +20,7 @@ void append(void* data)
 
 cudaGraphNode_t addStep(cudaGraph_t graph, Step& step, std::vector<cudaGraphNode_t> const& deps = {})
 {
-    cudaHostNodeParams const params{append, &step};
+    cudaHostNodeParams const params{runStep, &step};
     cudaGraphNode_t node = nullptr;
     EXPECT_OK(cudaGraphAddHostNode(&node, graph, deps.data(), deps.size(), &params));
     return node;

@@ -8,7 +8,7 @@ using namespace tw::test;
 
 namespace {
 
-constexpr int kFloat = TensorProto::FLOAT, kInt64 = TensorProto::INT64, kBool = TensorProto::BOOL;
+constexpr int kBool = TensorProto::BOOL;
 
 ModelProto model(int opset = 17)
 {
@@ -33,31 +33,10 @@ void addInt(NodeProto& node, char const* name, int64_t value)
     a.set_type(tw_onnx::AttributeProto::INT);
     a.set_i(value);
 }
-void initializer(GraphProto& g, std::string const& name, std::vector<int64_t> const& dims, std::vector<float> const& v)
-{
-    TensorProto& t = *g.add_initializer();
-    t.set_name(name);
-    t.set_data_type(kFloat);
-    for (int64_t d : dims)
-        t.add_dims(d);
-    for (float x : v)
-        t.add_float_data(x);
-}
-void integers(GraphProto& g, std::string const& name, std::vector<int64_t> const& dims, std::vector<int64_t> const& v,
-              int type = kInt64)
-{
-    TensorProto& t = *g.add_initializer();
-    t.set_name(name);
-    t.set_data_type(type);
-    for (int64_t d : dims)
-        t.add_dims(d);
-    for (int64_t x : v)
-        type == kInt64 ? t.add_int64_data(x) : t.add_int32_data(int32_t(x));
-}
 // `less` = sum(x) < 0
 void addIsNegative(GraphProto& g, std::string const& x)
 {
-    initializer(g, "zero", {}, {0});
+    addFloats(g, "zero", {}, {0});
     addInt(addNode(g, "ReduceSum", {x}, {"total"}), "keepdims", 0);
     addNode(g, "Less", {"total", "zero"}, {"negative"});
 }
@@ -75,7 +54,7 @@ ModelProto ifModel()
     addNode(then, "Neg", {"x"}, {"y"});
     addValue(*then.add_output(), "y", kFloat, {2});
     GraphProto& otherwise = graphAttr(n, "else_branch");
-    initializer(otherwise, "one", {1}, {1});
+    addFloats(otherwise, "one", {1}, {1});
     addNode(otherwise, "Add", {"x", "one"}, {"result"});
     addValue(*otherwise.add_output(), "result", kFloat, {2});
     return m;
@@ -95,7 +74,7 @@ TEST(OnnxIf, AKnownConditionLeavesOneBranch)
 {
     ModelProto m = ifModel();
     GraphProto& g = *m.mutable_graph();
-    integers(g, "no", {}, {0}, kBool);
+    addIntegers(g, "no", {}, {0}, kBool);
     NodeProto& n = *g.mutable_node(g.node_size() - 1);
     n.set_input(0, "no");
     // The other branch could not even be imported.
@@ -187,15 +166,15 @@ ModelProto loopModel(std::string const& count, std::string const& condition, flo
     addValue(*g.add_input(), "x", kFloat, {2});
     addValue(*g.add_output(), "last", kFloat, {2});
     addValue(*g.add_output(), "all", kFloat, {-1, 2});
-    integers(g, "three", {}, {3});
-    integers(g, "yes", {1}, {1}, kBool);
-    initializer(g, "start", {2}, {0, 1});
+    addIntegers(g, "three", {}, {3});
+    addIntegers(g, "yes", {1}, {1}, kBool);
+    addFloats(g, "start", {2}, {0, 1});
     NodeProto& n = addNode(g, "Loop", {count, condition, "start"}, {"last", "all"}, "adding");
     GraphProto& body = graphAttr(n, "body");
     addValue(*body.add_input(), "i", kInt64, {});
     addValue(*body.add_input(), "go_in", kBool, {});
     addValue(*body.add_input(), "state", kFloat, {2});
-    initializer(body, "below", {}, {below});
+    addFloats(body, "below", {}, {below});
     addNode(body, "Add", {"state", "x"}, {"next"});
     addInt(addNode(body, "ReduceSum", {"next"}, {"total"}), "keepdims", 0);
     addNode(body, "Less", {"total", "below"}, {"go"});
@@ -268,16 +247,16 @@ TEST(OnnxLoop, SumOfEvenElements)
     GraphProto& g = *m.mutable_graph();
     addValue(*g.add_input(), "items", kFloat, {4});
     addValue(*g.add_output(), "sum", kFloat, {1});
-    integers(g, "four", {}, {4});
-    integers(g, "yes", {}, {1}, kBool);
-    initializer(g, "start", {1}, {0});
+    addIntegers(g, "four", {}, {4});
+    addIntegers(g, "yes", {}, {1}, kBool);
+    addFloats(g, "start", {1}, {0});
     GraphProto& body = graphAttr(addNode(g, "Loop", {"four", "yes", "start"}, {"sum"}, "items_loop"), "body");
     addValue(*body.add_input(), "i", kInt64, {});
     addValue(*body.add_input(), "go_in", kBool, {});
     addValue(*body.add_input(), "s", kFloat, {1});
-    initializer(body, "two", {}, {2});
-    initializer(body, "zero", {}, {0});
-    integers(body, "true", {}, {1}, kBool);
+    addFloats(body, "two", {}, {2});
+    addFloats(body, "zero", {}, {0});
+    addIntegers(body, "true", {}, {1}, kBool);
     addInt(addNode(body, "Gather", {"items", "i"}, {"c"}), "axis", 0);
     addInt(addNode(body, "Mod", {"c", "two"}, {"rest"}), "fmod", 1);
     addNode(body, "Equal", {"rest", "zero"}, {"even"});
@@ -306,7 +285,7 @@ TEST(OnnxScan, AxesAndDirections)
     addValue(*g.add_output(), "last", kFloat, {2});
     addValue(*g.add_output(), "sums", kFloat, {2, 3});
     addValue(*g.add_output(), "back", kFloat, {3, 2});
-    initializer(g, "start", {2}, {0, 0});
+    addFloats(g, "start", {2}, {0, 0});
     NodeProto& n = addNode(g, "Scan", {"start", "x"}, {"last", "sums", "back"}, "scan");
     addInt(n, "num_scan_inputs", 1);
     addInts(n, "scan_input_axes", {-1});

@@ -21,6 +21,8 @@ using tw_onnx::ModelProto;
 using tw_onnx::NodeProto;
 using tw_onnx::TensorProto;
 
+constexpr int kFloat = TensorProto::FLOAT, kInt32 = TensorProto::INT32, kInt64 = TensorProto::INT64;
+
 class Logger final : public nvinfer1::ILogger
 {
 public:
@@ -123,6 +125,32 @@ inline void addInts(NodeProto& node, std::string const& name, std::vector<int64_
         a.add_ints(v);
 }
 
+inline TensorProto& addInitializer(GraphProto& g, std::string const& name, int type, std::vector<int64_t> const& dims)
+{
+    TensorProto& t = *g.add_initializer();
+    t.set_name(name);
+    t.set_data_type(type);
+    for (int64_t d : dims)
+        t.add_dims(d);
+    return t;
+}
+inline TensorProto& addFloats(GraphProto& g, std::string const& name, std::vector<int64_t> const& dims,
+                              std::vector<float> const& v)
+{
+    TensorProto& t = addInitializer(g, name, kFloat, dims);
+    for (float x : v)
+        t.add_float_data(x);
+    return t;
+}
+inline TensorProto& addIntegers(GraphProto& g, std::string const& name, std::vector<int64_t> const& dims,
+                                std::vector<int64_t> const& v, int type = kInt64)
+{
+    TensorProto& t = addInitializer(g, name, type, dims);
+    for (int64_t x : v)
+        type == kInt64 ? t.add_int64_data(x) : t.add_int32_data(int32_t(x));
+    return t;
+}
+
 // y = Conv(x, w) with x [1,1,4,4] and w [1,1,3,3] given as an initializer.
 inline ModelProto convModel()
 {
@@ -133,13 +161,7 @@ inline ModelProto convModel()
     g.set_name("conv");
     addValue(*g.add_input(), "x", TensorProto::FLOAT, {1, 1, 4, 4});
     addValue(*g.add_output(), "y", TensorProto::FLOAT, {1, 1, 2, 2});
-    TensorProto& w = *g.add_initializer();
-    w.set_name("w");
-    w.set_data_type(TensorProto::FLOAT);
-    for (int d : {1, 1, 3, 3})
-        w.add_dims(d);
-    for (int i = 0; i < 9; ++i)
-        w.add_float_data(float(i));
+    addFloats(g, "w", {1, 1, 3, 3}, floats(9));
     addNode(g, "Conv", {"x", "w"}, {"y"}, "conv1");
     return m;
 }

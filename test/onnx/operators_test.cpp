@@ -11,8 +11,6 @@ using namespace tw::test;
 
 namespace {
 
-constexpr int kFloat = TensorProto::FLOAT, kInt32 = TensorProto::INT32, kInt64 = TensorProto::INT64;
-
 // A model whose inputs have unknown dimensions (-1; 1, 4 and 9 in the profile, where nothing else is said), and runs of its
 // engine.
 struct Model
@@ -43,12 +41,7 @@ struct Model
     }
     void integers(std::string const& name, std::vector<int64_t> const& values, int type = kInt64)
     {
-        TensorProto& t = *g.add_initializer();
-        t.set_name(name);
-        t.set_data_type(type);
-        t.add_dims(int64_t(values.size()));
-        for (int64_t v : values)
-            type == kInt64 ? t.add_int64_data(v) : t.add_int32_data(int32_t(v));
+        addIntegers(g, name, {int64_t(values.size())}, values, type);
     }
     static NodeProto& number(NodeProto& n, char const* name, int64_t value)
     {
@@ -208,11 +201,7 @@ TEST(OnnxOperators, ComputedScalesMustLeadToWholeSizes)
     m.input("like", {-1});
     addNode(m.g, "Shape", {"like"}, {"shape"});
     m.cast("shape", "size", kFloat);
-    TensorProto& t = *m.g.add_initializer();
-    t.set_name("two");
-    t.set_data_type(kFloat);
-    t.add_dims(1);
-    t.add_float_data(2);
+    addFloats(m.g, "two", {1}, {2});
     addNode(m.g, "Div", {"size", "two"}, {"scales"});
     addNode(m.g, "Resize", {"x", "", "scales"}, {"y"});
     ASSERT_EQ(m.build(), "");

@@ -416,18 +416,10 @@ TEST(OnnxParser, Int64AndDoubleBecomeInt32AndFloatWithOneWarning)
     m.add_opset_import()->set_version(13);
     GraphProto& g = *m.mutable_graph();
     for (char const* name : {"a", "b"}) {
-        TensorProto& t = *g.add_initializer();
-        t.set_name(name);
-        t.set_data_type(TensorProto::INT64);
-        t.add_dims(2);
-        t.add_int64_data(INT64_MAX);
-        t.add_int64_data(-5);
+        addIntegers(g, name, {2}, {INT64_MAX, -5});
         addValue(*g.add_output(), name, TensorProto::INT64, {2});
     }
-    TensorProto& d = *g.add_initializer();
-    d.set_name("d");
-    d.set_data_type(TensorProto::DOUBLE);
-    d.add_double_data(1e300);
+    addInitializer(g, "d", TensorProto::DOUBLE, {}).add_double_data(1e300);
     addValue(*g.add_output(), "d", TensorProto::DOUBLE, {});
     Fixture f;
     ASSERT_TRUE(f.parse(m)) << f.error();

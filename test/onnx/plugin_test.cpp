@@ -6,7 +6,7 @@
 
 #include "models.h"
 
-namespace {
+namespace onnx_plugins {
 
 using namespace tw::test;
 using namespace nvinfer1;
@@ -220,4 +220,4 @@ TEST(OnnxPlugins, SupportsModelKnowsThem)
     EXPECT_EQ(parts[0].first.size(), 2U);
 }
 
-} // namespace
+} // namespace onnx_plugins

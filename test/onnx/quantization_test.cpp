@@ -10,32 +10,6 @@ using namespace tw::test;
 
 namespace {
 
-TensorProto& initializer(GraphProto& g, std::string const& name, int type, std::vector<int64_t> const& dims)
-{
-    TensorProto& t = *g.add_initializer();
-    t.set_name(name);
-    t.set_data_type(type);
-    for (int64_t d : dims)
-        t.add_dims(d);
-    return t;
-}
-TensorProto& floatsOf(GraphProto& g, std::string const& name, std::vector<int64_t> const& dims,
-                      std::vector<float> const& v)
-{
-    TensorProto& t = initializer(g, name, TensorProto::FLOAT, dims);
-    for (float f : v)
-        t.add_float_data(f);
-    return t;
-}
-TensorProto& integersOf(GraphProto& g, std::string const& name, int type, std::vector<int64_t> const& dims,
-                        std::vector<int32_t> const& v)
-{
-    TensorProto& t = initializer(g, name, type, dims);
-    for (int32_t i : v)
-        t.add_int32_data(i);
-    return t;
-}
-
 // y = DequantizeLinear(QuantizeLinear(x, s, z), s, z) with x [2,3]; s and z are added by the test, "" leaves z out.
 ModelProto pairModel(int opset, std::string const& zero = "z")
 {
@@ -70,9 +44,9 @@ TEST(OnnxQuantization, PairsOfEachOperatorSet)
             for (bool isList : {false, true}) {
                 ModelProto m = pairModel(opset, zero ? "z" : "");
                 std::vector<int64_t> const dims = isList ? std::vector<int64_t>{1} : std::vector<int64_t>{};
-                floatsOf(*m.mutable_graph(), "s", dims, {0.5F});
+                addFloats(*m.mutable_graph(), "s", dims, {0.5F});
                 if (zero)
-                    integersOf(*m.mutable_graph(), "z", TensorProto::INT8, dims, {0});
+                    addIntegers(*m.mutable_graph(), "z", dims, {0}, TensorProto::INT8);
                 Fixture f;
                 f.int8 = true;
                 ASSERT_TRUE(f.parse(m)) << f.error();
@@ -93,11 +67,11 @@ ModelProto productModel(int64_t axis)
     g.set_name("product");
     addValue(*g.add_input(), "x", TensorProto::FLOAT, {1, 2});
     addValue(*g.add_output(), "y", TensorProto::FLOAT, {1, 3});
-    integersOf(g, "w", TensorProto::INT8, {2, 3}, {1, 2, 3, 4, 5, -6});
-    floatsOf(g, "ws", {3}, {1, 0.5F, 2});
-    integersOf(g, "wz", TensorProto::INT8, {3}, {0, 0, 0});
-    integersOf(g, "b", TensorProto::INT32, {3}, {100, -100, 70000});
-    floatsOf(g, "bs", {3}, {0.25F, 0.5F, 0.001F});
+    addIntegers(g, "w", {2, 3}, {1, 2, 3, 4, 5, -6}, TensorProto::INT8);
+    addFloats(g, "ws", {3}, {1, 0.5F, 2});
+    addIntegers(g, "wz", {3}, {0, 0, 0}, TensorProto::INT8);
+    addIntegers(g, "b", {3}, {100, -100, 70000}, kInt32);
+    addFloats(g, "bs", {3}, {0.25F, 0.5F, 0.001F});
     auto& a = *addNode(g, "DequantizeLinear", {"w", "ws", "wz"}, {"wf"}).add_attribute();
     a.set_name("axis");
     a.set_type(tw_onnx::AttributeProto::INT);
@@ -128,8 +102,8 @@ TEST(OnnxQuantization, WhatIsNotSymmetricIsRefused)
 {
     auto with = [](int type, int32_t zero) {
         ModelProto m = pairModel(13);
-        floatsOf(*m.mutable_graph(), "s", {}, {0.5F});
-        integersOf(*m.mutable_graph(), "z", type, {}, {zero});
+        addFloats(*m.mutable_graph(), "s", {}, {0.5F});
+        addIntegers(*m.mutable_graph(), "z", {}, {zero}, type);
         return m;
     };
     EXPECT_ERROR(with(TensorProto::UINT8, 0), "its zero point is UINT8");
@@ -142,27 +116,27 @@ TEST(OnnxQuantization, ScalesThatAreRefused)
 {
     for (float bad : {0.F, -1.F, INFINITY, NAN}) {
         ModelProto m = pairModel(13, "");
-        floatsOf(*m.mutable_graph(), "s", {}, {bad});
+        addFloats(*m.mutable_graph(), "s", {}, {bad});
         EXPECT_ERROR(m, "scales must be positive and finite");
     }
     ModelProto computed = pairModel(13, "");
     addValue(*computed.mutable_graph()->add_input(), "s", TensorProto::FLOAT, {});
     EXPECT_ERROR(computed, "scale must be an initializer!");
     ModelProto old = pairModel(10, "");
-    floatsOf(*old.mutable_graph(), "s", {3}, {1, 2, 3});
+    addFloats(*old.mutable_graph(), "s", {3}, {1, 2, 3});
     EXPECT_ERROR(old, "need opset 13");
     ModelProto blocks = pairModel(21, "");
-    floatsOf(*blocks.mutable_graph(), "s", {2, 3}, {1, 2, 3, 4, 5, 6});
+    addFloats(*blocks.mutable_graph(), "s", {2, 3}, {1, 2, 3, 4, 5, 6});
     EXPECT_ERROR(blocks, "a scalar or one dimension is possible");
     ModelProto size = pairModel(21, "");
-    floatsOf(*size.mutable_graph(), "s", {3}, {1, 2, 3});
+    addFloats(*size.mutable_graph(), "s", {3}, {1, 2, 3});
     auto& a = *size.mutable_graph()->mutable_node(0)->add_attribute();
     a.set_name("block_size");
     a.set_type(tw_onnx::AttributeProto::INT);
     a.set_i(16);
     EXPECT_ERROR(size, "block_size");
     ModelProto integers = pairModel(13, "");
-    integersOf(*integers.mutable_graph(), "s", TensorProto::INT32, {}, {1});
+    addIntegers(*integers.mutable_graph(), "s", {}, {1}, kInt32);
     EXPECT_ERROR(integers, "its scale is INT32");
 }
 
@@ -170,12 +144,12 @@ TEST(OnnxQuantization, OtherFormsAreRefusedByName)
 {
     for (char const* op : {"QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"}) {
         ModelProto m = pairModel(13, "");
-        floatsOf(*m.mutable_graph(), "s", {}, {1});
+        addFloats(*m.mutable_graph(), "s", {}, {1});
         m.mutable_graph()->mutable_node(0)->set_op_type(op);
         EXPECT_ERROR(m, op);
     }
     ModelProto m = pairModel(13, "");
-    floatsOf(*m.mutable_graph(), "s", {}, {1});
+    addFloats(*m.mutable_graph(), "s", {}, {1});
     m.mutable_graph()->mutable_node(0)->set_op_type("Identity");
     m.mutable_graph()->mutable_node(0)->mutable_input()->RemoveLast();
     EXPECT_ERROR(m, "its input is FLOAT; INT8 tensors can be dequantized");

@@ -89,7 +89,7 @@ struct Allocator final : IGpuAllocator
     }
 };
 
-struct Output final : IOutputAllocator
+struct OutputOnDevice final : IOutputAllocator
 {
     CUctx_st* where = nullptr;
     void* reallocateOutput(char const*, void*, uint64_t bytes, uint64_t) noexcept override
@@ -185,7 +185,7 @@ TEST_F(OnFakes, EnginesStayOnTheGpuThatWasCurrentAtTheirLoad)
         })
             .join();
         give(*c);
-        Output output;
+        OutputOnDevice output;
         c->setOutputAllocator("y", &output);
         int const before = launches();
         EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();

@@ -383,7 +383,8 @@ void expectEmpty(Case const& c, ICudaEngine& engine, Output const& y)
 {
     ASSERT_EQ(y.shape, c.output);
     for (size_t i = 0; i < size_t(volume(c.output)); ++i) {
-        double const value = engine.getTensorDataType("y") == DataType::kINT32 ? y.integers()[i] : y.floats()[i];
+        double const value =
+            engine.getTensorDataType("y") == DataType::kINT32 ? double(y.integers()[i]) : y.floats()[i];
         ASSERT_TRUE(std::isnan(c.value) ? std::isnan(value) : value == c.value) << value << " at " << i;
     }
 }

@@ -46,6 +46,11 @@ Result<ir::Node*> LowerContext::add(ir::OpDef const& op, std::unique_ptr<ir::Att
     return node;
 }
 
+std::string LowerContext::weightsNameOf(nvinfer1::Weights const& w) const
+{
+    return network_.weightsNameOf(w);
+}
+
 Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents const& dims, DataType type,
                                          ir::WeightsRole role)
 {

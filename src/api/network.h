@@ -128,6 +128,8 @@ public:
     // Weights as a constant of the given shape and type (converted between float and half if needed, else not copied).
     // The count must be the volume of `dims`.
     Result<ir::Value*> weights(nvinfer1::Weights const& w, Extents const& dims, DataType type, ir::WeightsRole role);
+    // The name that the client gave them; empty: none.
+    std::string weightsNameOf(nvinfer1::Weights const& w) const;
     void output(int i, ir::Value* v)
     {
         if (int(outputs_.size()) <= i)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -28,13 +29,20 @@ char const* nameOfRole(nvinfer1::WeightsRole role)
     return i < std::size(kNames) ? kNames[i] : "unknown role";
 }
 
-Result<void> checkSourceWeights(RefitterObject::Source const& s, nvinfer1::Weights const& w)
+bool isFloatingType(nvinfer1::DataType t)
 {
-    std::string const what = std::string("layer '") + s.layer + "': its " + nameOfRole(s.role) + " weights ";
-    if (w.count != s.count)
-        return invalidArgument(what + "are " + std::to_string(s.count) + " elements, " + std::to_string(w.count) +
+    return t == nvinfer1::DataType::kFLOAT || t == nvinfer1::DataType::kHALF;
+}
+
+// `count`: of the elements that are wanted. FP32 and FP16 are converted into each other.
+Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, nvinfer1::Weights const& w)
+{
+    std::string const what = (s.name.empty() ? std::string() : "weights '" + s.name + "' of ") + "layer '" + s.layer +
+                             "': its " + nameOfRole(s.role) + " weights ";
+    if (w.count != count)
+        return invalidArgument(what + "are " + std::to_string(count) + " elements, " + std::to_string(w.count) +
                                " are given");
-    if (static_cast<int32_t>(w.type) != static_cast<int32_t>(s.type)) {
+    if (!isFloatingType(w.type)) {
         int32_t const number = static_cast<int32_t>(w.type);
         bool const isKnown = number >= 0 && number < kDataTypeCount;
         return invalidArgument(what + "are of type " + nameOf(s.type) + ", those given are of " +
@@ -44,6 +52,21 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, nvinfer1::Weigh
     if (!w.values && w.count != 0)
         return invalidArgument(what + "are given as a null pointer");
     return {};
+}
+
+// "W\x1f" "128/512": a part of array W (onnx/model.h). False: the whole name is that of the weights.
+bool readPart(char const* name, RefitterObject::Source& s)
+{
+    char const* const mark = std::strchr(name, '\x1f');
+    long long begin = 0, all = 0;
+    int end = 0;
+    if (!mark || std::sscanf(mark + 1, "%lld/%lld%n", &begin, &all, &end) != 2 || mark[1 + end] || begin < 0 ||
+        begin > all || s.count > all - begin)
+        return false;
+    s.name.assign(name, mark);
+    s.begin = begin;
+    s.ofArray = all;
+    return true;
 }
 
 void addRange(std::vector<RefitterObject::Range>& ranges, char const* tensor, size_t constant)
@@ -72,19 +95,36 @@ RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<Engine
         if (!c.layer.empty() && isRange)
             addRange(ranges, c.layer.c_str(), i);
         else if (!c.layer.empty())
-            sources.push_back({c.layer.c_str(), c.weightsName.c_str(), static_cast<nvinfer1::WeightsRole>(c.role),
-                               constants[i]->type, ir::extentsOf(constants[i]->shape).volume(), i});
+            addSource(c, *constants[i], i);
     }
+    for (Source& s : sources)
+        s.hasTwins = std::any_of(sources.begin(), sources.end(), [&](Source const& other) {
+            return &other != &s && other.role == s.role && std::strcmp(other.layer, s.layer) == 0 &&
+                   (other.name != s.name || other.begin != s.begin);
+        });
+}
+
+void RefitterObject::addSource(ir::Constant const& c, ir::Value const& v, size_t constant)
+{
+    int64_t const count = ir::extentsOf(v.shape).volume();
+    Source s{c.layer.c_str(), c.weightsName, static_cast<nvinfer1::WeightsRole>(c.role), v.type, count, constant};
+    s.ofArray = count;
+    readPart(c.weightsName.c_str(), s);
+    sources.push_back(std::move(s));
 }
 
 Result<void> RefitterObject::take(char const* method, std::vector<size_t> const& wanted,
                                   nvinfer1::Weights const& weights)
 {
     for (size_t i : wanted)
-        if (auto fits = checkSourceWeights(sources[i], weights); !fits.ok())
+        if (auto fits = checkSourceWeights(sources[i], sources[i].ofArray, weights); !fits.ok())
             return std::move(fits).error().in(method);
-    for (size_t i : wanted)
-        given[i] = weights;
+    for (size_t i : wanted) {
+        Source const& s = sources[i];
+        auto const* const bytes = static_cast<char const*>(weights.values);
+        int64_t const size = sizeOf(static_cast<DataType>(weights.type));
+        given[i] = {weights.type, bytes ? bytes + s.begin * size : nullptr, s.count};
+    }
     return {};
 }
 
@@ -112,15 +152,21 @@ Result<void> RefitterObject::refit()
 {
     device::ThreadPool& pool = device::processThreadPool();
     Workers& workers = maxThreads > 0 ? pool.workers(maxThreads) : pool.workers();
-    std::vector<std::pair<Source const*, void const*>> from;
+    std::vector<std::pair<Source const*, nvinfer1::Weights>> from;
     for (auto const& [i, w] : given)
-        from.emplace_back(&sources[i], w.values);
+        from.emplace_back(&sources[i], w);
     std::vector<std::shared_ptr<Tensor const>> copies(from.size());
     workers.run(int64_t(from.size()), [&](int64_t i, int) {
-        auto const& [source, values] = from[size_t(i)];
+        auto const& [source, w] = from[size_t(i)];
         auto t = std::make_shared<Tensor>(source->type, Extents{source->count});
-        if (t->data() && source->count > 0)
-            std::memcpy(t->data(), values, size_t(t->ref().sizeBytes()));
+        if (!t->data() || source->count == 0) {
+        } else if (static_cast<DataType>(w.type) == source->type) {
+            std::memcpy(t->data(), w.values, size_t(t->ref().sizeBytes()));
+        } else {
+            TensorRef const as{static_cast<DataType>(w.type), Extents{source->count}, const_cast<void*>(w.values)};
+            for (int64_t k = 0; k < source->count; ++k)
+                t->ref().set(k, as.get(k));
+        }
         copies[size_t(i)] = std::move(t);
     });
     runtime::NewWeights weights;
@@ -166,9 +212,9 @@ std::vector<char const*> namesOf(RefitterObject const& r)
 {
     std::vector<char const*> names;
     for (RefitterObject::Source const& s : r.sources)
-        if (*s.name && std::none_of(names.begin(), names.end(),
-                                    [&](char const* known) { return std::strcmp(known, s.name) == 0; }))
-            names.push_back(s.name);
+        if (!s.name.empty() &&
+            std::none_of(names.begin(), names.end(), [&](char const* known) { return s.name == known; }))
+            names.push_back(s.name.c_str());
     return names;
 }
 
@@ -203,8 +249,14 @@ bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weig
         for (size_t i = 0; i < r.sources.size(); ++i) {
             bool const isOfLayer = std::strcmp(r.sources[i].layer, layerName) == 0;
             isLayer = isLayer || isOfLayer;
-            if (isOfLayer && r.sources[i].role == role)
-                wanted.push_back(i);
+            if (!isOfLayer || r.sources[i].role != role)
+                continue;
+            if (r.sources[i].hasTwins)
+                return invalidArgument(std::string("setWeights: layer '") + layerName +
+                                       "' has several weights in the role " + nameOfRole(role) +
+                                       "; setNamedWeights() takes each by its name, such as '" + r.sources[i].name +
+                                       "'");
+            wanted.push_back(i);
         }
         if (wanted.empty())
             return invalidArgument(
@@ -226,7 +278,7 @@ bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
     return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
         std::vector<size_t> wanted;
         for (size_t i = 0; name && *name && i < r.sources.size(); ++i)
-            if (std::strcmp(r.sources[i].name, name) == 0)
+            if (r.sources[i].name == name)
                 wanted.push_back(i);
         if (wanted.empty())
             return invalidArgument(std::string("setNamedWeights: no weights that can be refitted have the name '") +
@@ -262,13 +314,17 @@ int32_t IRefitter::getAll(int32_t size, char const** layerNames, WeightsRole* ro
     RefitterObject const& r = self(this);
     if (!checkSize(r, size, "getAll"))
         return 0;
-    for (size_t i = 0; i < std::min(size_t(size), r.sources.size()); ++i) {
-        if (layerNames)
-            layerNames[i] = r.sources[i].layer;
-        if (roles)
-            roles[i] = r.sources[i].role;
+    size_t count = 0;
+    for (RefitterObject::Source const& s : r.sources) {
+        if (s.hasTwins)
+            continue;
+        if (layerNames && count < size_t(size))
+            layerNames[count] = s.layer;
+        if (roles && count < size_t(size))
+            roles[count] = s.role;
+        ++count;
     }
-    return int32_t(r.sources.size());
+    return int32_t(count);
 }
 
 int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexcept

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "api/engine.h"
@@ -17,11 +18,14 @@ struct RefitterObject final : nvinfer1::IRefitter
     // Weights that a refit replaces; the texts are the engine's.
     struct Source
     {
-        char const *layer, *name;
+        char const* layer;
+        std::string name; // of the client's array, empty: none
         nvinfer1::WeightsRole role;
         DataType type;
         int64_t count;
-        size_t constant; // position among the constants of the recipes
+        size_t constant;                // position among the constants of the recipes
+        int64_t begin = 0, ofArray = 0; // its elements are [begin, begin + count) of the client's array of `ofArray`
+        bool hasTwins = false;          // other weights of the layer have its role, too: only a name tells them apart
     };
 
     // Tensors whose ranges INT8 steps were made of.
@@ -43,6 +47,7 @@ struct RefitterObject final : nvinfer1::IRefitter
     int32_t maxThreads = 0;                    // 0: not set, the whole pool
 
     // Takes weights for all of `wanted`, or an error for none.
+    void addSource(ir::Constant const& c, ir::Value const& v, size_t constant);
     Result<void> take(char const* method, std::vector<size_t> const& wanted, nvinfer1::Weights const& weights);
     Result<Range*> rangeOf(char const* method, char const* tensor);
     // The range of the next refit, else of the engine as it is.

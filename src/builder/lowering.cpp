@@ -56,7 +56,6 @@ passes::PassContext passContext(Options const& options, Log& log)
 {
     return {.log = log,
             .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
-            .refittable = options.refittable,
             .half = options.half,
             .constraints = options.constraints,
             .recipes = options.recipes,

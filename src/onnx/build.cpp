@@ -13,10 +13,14 @@ namespace tw::onnx {
 using nvinfer1::ElementWiseOperation;
 using nvonnxparser::ErrorCode;
 
+std::string ImportContext::layerName()
+{
+    return model_.uniqueLayerName(name_);
+}
+
 void ImportContext::nameLayer(nvinfer1::ILayer& layer)
 {
-    layer.setName(model_.uniqueLayerName(name_).c_str());
-    ++nbLayers_;
+    layer.setName(layerName().c_str());
 }
 
 ITensor& ImportContext::out(nvinfer1::ILayer& layer, int i, Where where) const
@@ -138,6 +142,10 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
     if (value.isNull())
         invalid("an input is missing", where);
     Constant const& c = value.constant();
+    if (c.computed)
+        if (ITensor* const t = model_.layersOf(*c.computed); t && volume(t->getDimensions()) == c.count)
+            return toVector(t->getDimensions()) == toVector(c.dims) ? *t : reshape(*t, c.dims);
+    decideBy(value.constant().computed ? value : Value());
     constexpr int kMostDims = 7; // of constant layers
     if (c.dims.nbDims > kMostDims)
         return reshape(asTensor(Value(reshaped(c, Dims{1, {int32_t(c.count)}})), where), c.dims);
@@ -151,10 +159,54 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
 
 void ImportContext::nameWeights(Value const& value) const
 {
-    if (!value.isConstant() || value.constant().name.empty() || value.constant().count == 0)
+    if (value.isConstant() && value.constant().count > 0)
+        model_.nameWeights(value.constant().weights(), value.constant().name, "");
+}
+
+void ImportContext::nameWeights(Constant const& whole, int64_t at, nvinfer1::Weights const& part) const
+{
+    if (part.count > 0)
+        model_.nameWeights(part, whole.name, kPartMark + std::to_string(at) + "/" + std::to_string(whole.count));
+}
+
+Value ImportContext::asWeights(Value const& value)
+{
+    return value.isConstant() && value.constant().computed ? Value(asTensor(value)) : value;
+}
+
+void ImportContext::decideBy(Value const& value) const
+{
+    if (!value.isConstant())
         return;
-    if (model_.takeWeightsName(value.constant().name)) // one initializer may feed several layers
-        network().setWeightsName(value.constant().weights(), value.constant().name.c_str());
+    if (!value.constant().name.empty())
+        model_.decideBy(value.constant().name);
+    if (value.constant().computed)
+        for (Value const& input : value.constant().computed->inputs)
+            decideBy(input);
+}
+
+Constant ImportContext::computed(Constant c)
+{
+    auto const follows = [](Value const& v) {
+        return v.isConstant() && isFloating(v.type()) && (v.constant().computed || !v.constant().name.empty());
+    };
+    if (asLayers_ || std::none_of(inputs_.begin(), inputs_.end(), follows))
+        return c;
+    // In other dimensions it is the initializer still.
+    bool const isSame = std::any_of(inputs_.begin(), inputs_.end(), [&](Value const& v) {
+        return follows(v) && v.constant().values == c.values && v.constant().type == c.type;
+    });
+    if (isSame)
+        return c;
+    if (!isFloating(c.type)) {
+        for (Value const& v : inputs_)
+            if (follows(v))
+                decideBy(v);
+        return c;
+    }
+    c.name.clear();
+    c.computed = std::make_shared<Computed>(Computed{&node_, nodeIndex_, inputs_});
+    return c;
 }
 
 ITensor& ImportContext::scalar(double value, DataType type, int rank)

@@ -330,6 +330,7 @@ std::vector<int64_t> ImportContext::constantInts(int i, char const* what, Where 
 
 std::vector<float> ImportContext::constantFloats(int i, char const* what, Where where) const
 {
+    decideBy(input(i, where));
     return constant(i, what, where).floats();
 }
 
@@ -341,6 +342,11 @@ int ImportContext::nbOutputs() const
 bool ImportContext::wantsOutput(int i) const
 {
     return i < nbOutputs() && !node_.output(i).empty();
+}
+
+std::string ImportContext::outputName(int i) const
+{
+    return wantsOutput(i) ? node_.output(i) : std::string();
 }
 
 void ImportContext::setOutput(int i, Value value, Where where)

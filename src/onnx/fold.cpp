@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "onnx/fold_parts.h"
 
@@ -22,8 +23,11 @@ std::optional<std::vector<int64_t>> attrOrInput(ImportContext& ctx, char const* 
 
 std::optional<Constant> foldConstant(ImportContext& ctx)
 {
-    if (ctx.hasAttr("value"))
-        return ctx.attrTensor("value");
+    if (ctx.hasAttr("value")) {
+        Constant c = ctx.attrTensor("value");
+        c.name = ctx.outputName(0); // what exporters call the attribute's tensor is not unique
+        return c;
+    }
     if (ctx.hasAttr("value_int"))
         return ctx.intScalar(ctx.attrInt("value_int", 0));
     if (ctx.hasAttr("value_ints"))
@@ -385,6 +389,18 @@ int inputsRead(std::string const& op)
                                                                               : 1;
 }
 
+// Rearranges floating weights that are no numbers of a shape: left to layers, which the build folds, and a refit runs again.
+bool movesWeights(ImportContext& ctx)
+{
+    static std::set<std::string> const kMoving{"Gather", "Concat",  "Slice",           "Transpose",
+                                               "Expand", "Scatter", "ScatterElements", "ScatterND"};
+    bool isLarge = false;
+    for (int i = 0; i < ctx.nbInputs(); ++i)
+        isLarge = isLarge || (ctx.isConstant(i) && isFloating(ctx.input(i).type()) &&
+                              ctx.input(i).constant().count > kMaxComputed);
+    return isLarge && kMoving.contains(ctx.opType());
+}
+
 } // namespace
 
 bool fold(ImportContext& ctx)
@@ -405,7 +421,7 @@ bool fold(ImportContext& ctx)
         y = ctx.input(0).constant();
     } else {
         auto const rule = std::find_if(std::begin(kRules), std::end(kRules), [&](Rule const& r) { return op == r.op; });
-        if (rule == std::end(kRules) || ctx.nbInputs() < inputsRead(op))
+        if (rule == std::end(kRules) || ctx.nbInputs() < inputsRead(op) || movesWeights(ctx))
             return false;
         // Optional inputs may be left out; every one that is there has to be a constant.
         for (int i = 0; i < ctx.nbInputs(); ++i)
@@ -419,7 +435,11 @@ bool fold(ImportContext& ctx)
     }
     if (!y)
         return false;
-    ctx.setOutput(0, Value(std::move(*y)));
+    if (op == "Range")
+        for (int i = 0; i < ctx.nbInputs(); ++i)
+            ctx.decideBy(ctx.input(i)); // they say how many elements there are
+    bool const asksForDims = op == "Shape" || op == "Size";
+    ctx.setOutput(0, Value(asksForDims ? std::move(*y) : ctx.computed(std::move(*y))));
     return true;
 }
 

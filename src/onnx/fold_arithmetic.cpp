@@ -8,9 +8,6 @@ namespace tw::onnx {
 
 namespace {
 
-// Arithmetic is folded for shapes, not for weights, which keep their names for refitting.
-constexpr int64_t kMaxComputed = 4096;
-
 // Index in a constant of shape `from` for position p of a shape that it broadcasts to.
 int64_t broadcastIndex(Dims const& from, std::vector<int64_t> const& strides, Coordinates const& p)
 {

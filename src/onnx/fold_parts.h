@@ -15,6 +15,9 @@ using Coordinates = std::vector<int64_t>;
 // Rearranging copies the data; above this size the network does it at run time instead.
 constexpr int64_t kMaxRearranged = 1 << 24;
 
+// Arithmetic is folded for shapes, not for weights, which keep their names for refitting.
+constexpr int64_t kMaxComputed = 4096;
+
 inline void* dataOf(Constant& c)
 {
     return const_cast<void*>(c.values);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,8 @@ struct ImportError
     throw ImportError{code, std::move(message), where};
 }
 
+struct Computed;
+
 // A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
 // parser.
 struct Constant
@@ -74,6 +77,9 @@ struct Constant
     int64_t count = 1;
     std::string name;     // of the initializer; empty for computed ones
     bool isUint8 = false; // in the model: kINT32 here
+    // How it is computed of initializers that a refit may replace: asTensor() gives layers that compute it. Null: it is as it
+    // stands.
+    std::shared_ptr<Computed> computed;
 
     nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
     int64_t intAt(int64_t i) const;  // any type; an import error where there is no element i
@@ -105,6 +111,15 @@ private:
     ITensor* tensor_ = nullptr;
     Constant constant_;
     bool isConstant_ = false;
+};
+
+// The node whose folding gave a constant.
+struct Computed
+{
+    tw_onnx::NodeProto const* node;
+    int nodeIndex;
+    std::vector<Value> inputs;
+    ITensor* tensor = nullptr; // of the layers that compute it, once these are there, outside of loops and conditionals
 };
 
 // One number of a shape: known now, or a network tensor of type kINT32 and shape [1]. Sums, products and so on of them
@@ -173,6 +188,9 @@ public:
     void check(bool condition, std::string const& why, Where where = Where::current()) const;
     void warn(std::string const& message) const; // through the ILogger
 
+    // The node's output is known, but layers are to compute it: of initializers that a refit may replace.
+    bool asLayers() const { return asLayers_; }
+
     // ---- attributes: the default when absent; an attribute of another type is an INVALID_NODE error
     // -----------------------
     bool hasAttr(char const* attr) const;
@@ -203,7 +221,10 @@ public:
 
     int nbOutputs() const;
     bool wantsOutput(int i) const; // the model gives it a name
+    std::string outputName(int i) const;
     void setOutput(int i, Value value, Where where = Where::current());
+    // A constant that this node computes of its inputs: remembers how, where a refit may replace one of them.
+    Constant computed(Constant c);
     std::vector<Value> const& outputs() const { return outputs_; }
 
     // ---- subgraphs
@@ -229,6 +250,8 @@ public:
         nameLayer(*layer);
         return *layer;
     }
+    // The next name for a layer of this node, for one that is added after layers that give its inputs.
+    std::string layerName();
     ITensor& out(nvinfer1::ILayer& layer, int i = 0, Where where = Where::current()) const; // checks its dimensions
 
     // Memory of the parser, zeroed; lives until the parser is destroyed.
@@ -246,6 +269,12 @@ public:
     // Gives weights that a layer holds the initializer's name (INetworkDefinition::setWeightsName). asTensor does it
     // itself.
     void nameWeights(Value const& value) const;
+    // The same for elements [at, at + part.count) of the initializer.
+    void nameWeights(Constant const& whole, int64_t at, nvinfer1::Weights const& part) const;
+    // What a layer may hold as weights: a constant as it stands. One that is computed of initializers becomes a tensor.
+    Value asWeights(Value const& value);
+    // The import stands on the elements of this value: a refit cannot replace what they are computed of.
+    void decideBy(Value const& value) const;
     // `value` in a tensor of the given rank whose dimensions are all 1, to be broadcast.
     ITensor& scalar(double value, DataType type, int rank);
     ITensor& scalarLike(double value, ITensor& like)
@@ -307,8 +336,8 @@ private:
     int nodeIndex_;
     int opset_;
     std::string name_;
+    bool asLayers_ = false;
     std::vector<Value> inputs_, outputs_;
-    int nbLayers_ = 0;
     std::map<ITensor*, ITensor*> shapes_; // shape layer outputs, so that one tensor's shape is taken once
 };
 

@@ -195,6 +195,47 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     }
 }
 
+void ModelImporter::nameWeights(nvinfer1::Weights const& weights, std::string const& name, std::string const& suffix)
+{
+    if (!name.empty() && name.find('\0') == std::string::npos)
+        weightsNames_.push_back({weights, name, suffix});
+}
+
+// When all nodes have said which initializers they stand on.
+void ModelImporter::setWeightsNames()
+{
+    std::unordered_map<std::string, nvinfer1::Weights> known;
+    for (NamedWeights const& w : weightsNames_) {
+        if (decided_.count(w.name))
+            continue;
+        std::string const name = w.name + w.suffix;
+        if (known.emplace(name, w.weights).second) // one initializer may feed several layers
+            network_.setWeightsName(w.weights, name.c_str());
+    }
+}
+
+ITensor* ModelImporter::layersOf(Computed& c)
+{
+    bool const isOutside = scopes_.size() == 1;
+    if (c.tensor && isOutside)
+        return c.tensor;
+    Importer const run = importers_.find(c.node->op_type(), opset_);
+    if (!run)
+        return nullptr;
+    try {
+        ImportContext ctx(*this, *c.node, c.nodeIndex, c.inputs, opset_);
+        ctx.asLayers_ = true;
+        run(ctx);
+        Value const& v = ctx.outputs().at(0);
+        ITensor* const t = v.isNull() ? nullptr : &ctx.asTensor(v);
+        if (isOutside)
+            c.tensor = t;
+        return t;
+    } catch (ImportError const&) {
+        return nullptr; // the constant itself stands for it
+    }
+}
+
 // As 8.5 does it.
 void ModelImporter::renameInput(ITensor& input)
 {
@@ -272,6 +313,7 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
         ++nbImported_;
     }
     markOutputs(graph);
+    setWeightsNames();
 }
 
 } // namespace tw::onnx

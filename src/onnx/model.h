@@ -21,6 +21,10 @@ class ValueInfoProto;
 
 namespace tw::onnx {
 
+// Weights of a layer that are a part of an initializer have its name, this mark, where the part begins and how many elements
+// there are in all: "W\x1f" "128/512". A refitter takes the parts together (api/refitter.cpp).
+inline constexpr char const kPartMark[] = "\x1f";
+
 struct ParserError final : nvonnxparser::IParserError
 {
     nvonnxparser::ErrorCode code_;
@@ -76,7 +80,12 @@ public:
         computedBytes_ += sizeBytes;
         return true;
     }
-    bool takeWeightsName(std::string const& name) { return weightsNames_.insert(name).second; }
+    // Weights of layers that are to have an initializer's name, with `suffix`; a name stands for the first weights that have it.
+    void nameWeights(nvinfer1::Weights const& weights, std::string const& name, std::string const& suffix);
+    // The import stands on elements of this initializer: no weights have its name.
+    void decideBy(std::string const& name) { decided_.insert(name); }
+    // The output of layers that compute a constant, in its place; null where there are none.
+    ITensor* layersOf(Computed& c);
 
 private:
     // The names of a graph; those of the graphs around it stand before it.
@@ -97,6 +106,7 @@ private:
     void tryPlugin(ImportContext& ctx);
     bool importOptionalSqueeze(ImportContext& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
+    void setWeightsNames();
     void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
@@ -109,7 +119,13 @@ private:
     int nbImported_ = 0;
     int64_t computedBytes_ = 0;
     std::vector<Scope> scopes_{1};
-    std::unordered_set<std::string> layerNames_, tensorNames_, weightsNames_;
+    std::unordered_set<std::string> layerNames_, tensorNames_, decided_;
+    struct NamedWeights
+    {
+        nvinfer1::Weights weights;
+        std::string name, suffix;
+    };
+    std::vector<NamedWeights> weightsNames_;
     std::unordered_map<std::string, int> nextSuffix_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name
 };

@@ -60,7 +60,10 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
 ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s)
 {
     Dims const flat = s.axis < 0 ? Dims{0, {}} : Dims{1, {int32_t(s.scale.count)}};
-    return ctx.asTensor(Value(ctx.reshaped(s.scale, flat)));
+    Constant scale = ctx.reshaped(s.scale, flat);
+    ctx.decideBy(scale.computed ? Value(scale) : Value());
+    scale.computed = nullptr; // these layers want a constant
+    return ctx.asTensor(Value(scale));
 }
 
 } // namespace tw::onnx

@@ -64,7 +64,7 @@ ir::Shape beforeTranspose(ir::Node const& shuffle)
     return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);
 }
 
-std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable)
+std::optional<RoundingPair> roundingPairOf(ir::Node* n, recipe::Recipes const* refit)
 {
     auto const last = n ? dequantizedOf(n->outputs[0]) : std::nullopt;
     if (!last || !last->isPerTensor())
@@ -73,7 +73,7 @@ std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable)
     ir::Node* before = last->integers->producer;
     for (; isReshape(before); before = before->inputs[0]->producer)
         pair.nodes.push_back(before);
-    auto const step = numberOf(last->scale, refittable);
+    auto const step = numberOf(last->scale, refit);
     if (!isQuantize(before) || !isPerTensor(*before) || !step || !haveSameScale(*before->inputs[1], *last->scale))
         return std::nullopt;
     pair.nodes.push_back(before);
@@ -95,7 +95,7 @@ bool isScores(ir::Value const* v)
     return false;
 }
 
-AttentionWeights weightsOf(ir::Node* product, bool refittable)
+AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
 {
     AttentionWeights w;
     ir::Node* reader = product;
@@ -110,7 +110,7 @@ AttentionWeights weightsOf(ir::Node* product, bool refittable)
         if (isCast(n) || isReshape(n)) {
             w.between.push_back(n);
             reader = n;
-        } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refittable) : std::nullopt) {
+        } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refit) : std::nullopt) {
             w.between.insert(w.between.end(), pair->nodes.begin(), pair->nodes.end());
             w.step = pair->step;
             reader = pair->nodes.back();

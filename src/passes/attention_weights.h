@@ -8,6 +8,10 @@
 
 #include "ir/graph.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // A network in FP16 may compute scores or softmax in f32.
@@ -22,7 +26,7 @@ struct RoundingPair
     ir::Value* from() const { return nodes.back()->inputs[0]; }
 };
 // With `n` as its dequantize; none too where refit may change the step.
-std::optional<RoundingPair> roundingPairOf(ir::Node* n, bool refittable);
+std::optional<RoundingPair> roundingPairOf(ir::Node* n, recipe::Recipes const* refit);
 // Of shuffles: [B, heads, S, size] from [B, S, heads, size], and back.
 inline std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
 // The shape of a shuffle's result before its second transpose.
@@ -47,7 +51,7 @@ struct AttentionWeights
     double step = 0;                // of that
     std::optional<NanGuard> guard;
 };
-AttentionWeights weightsOf(ir::Node* product, bool refittable);
+AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit);
 
 // Does after an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
 // that of 0 v there: 0, or NaN where v is not finite. The guard's own nodes go, dead

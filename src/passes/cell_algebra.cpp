@@ -156,7 +156,7 @@ std::optional<int> CellReader::ofNode(ir::Node& n, ir::Value*, int64_t begin, in
 
 std::optional<int> CellReader::invariant(ir::Value* v, int64_t begin, int64_t count)
 {
-    if (auto const number = v->isConstant() ? numberOf(v, refittable_) : std::nullopt)
+    if (auto const number = v->isConstant() ? numberOf(v, refit_) : std::nullopt)
         return terms_.sum(*number == 0 ? CellSum{} : CellSum{{{}, *number}});
     Leaf const leaf = leafOf_(v);
     ir::Dim const volume = ir::volume(v->shape);
@@ -176,7 +176,7 @@ std::optional<int> CellReader::operand(ir::Shape const& out, ir::Value* v, int64
 {
     // An initial state of zeros is a state.
     if (v->isConstant() && v->type == type_ && leafOf_(v).kind != Leaf::Kind::kColumns)
-        if (auto const number = numberOf(v, refittable_))
+        if (auto const number = numberOf(v, refit_))
             return terms_.sum(*number == 0 ? CellSum{} : CellSum{{{}, *number}});
     int const p = prefixOf(out);
     if (p < 0 || v->shape.size() != out.size() || !std::equal(out.begin() + p, out.end(), v->shape.begin() + p))
@@ -205,7 +205,7 @@ std::optional<int> CellReader::ofElementwise(ir::Node& n, int64_t begin, int64_t
     case Operation::kProd:
         return terms_.multiplied(*a, *b);
     case Operation::kDiv: {
-        auto const by = n.inputs[1]->isConstant() ? numberOf(n.inputs[1], refittable_) : std::nullopt;
+        auto const by = n.inputs[1]->isConstant() ? numberOf(n.inputs[1], refit_) : std::nullopt;
         return by && *by != 0 ? std::optional(terms_.added(terms_.sum({}), *a, 1 / *by)) : std::nullopt;
     }
     default:

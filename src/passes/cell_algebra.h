@@ -15,6 +15,10 @@
 #include "ir/graph.h"
 #include "ops/activation/op.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // What is multiplied in a term. Columns [begin, begin + count) of a leaf, of a vector, or of a product of `sum` (as wide
@@ -83,8 +87,8 @@ public:
     };
     using LeafOf = std::function<Leaf(ir::Value*)>;
 
-    CellReader(CellTerms& terms, ir::Dim rows, DataType type, bool refittable, LeafOf leafOf)
-        : terms_(terms), rows_(std::move(rows)), type_(type), refittable_(refittable), leafOf_(std::move(leafOf))
+    CellReader(CellTerms& terms, ir::Dim rows, DataType type, recipe::Recipes const* refit, LeafOf leafOf)
+        : terms_(terms), rows_(std::move(rows)), type_(type), refit_(refit), leafOf_(std::move(leafOf))
     {}
     // The sum that columns [begin, begin + count) are; none where they are no such thing.
     std::optional<int> columns(ir::Value* v, int64_t begin, int64_t count);
@@ -111,7 +115,7 @@ private:
     CellTerms& terms_;
     ir::Dim const rows_;
     DataType const type_;
-    bool const refittable_;
+    recipe::Recipes const* const refit_;
     LeafOf const leafOf_;
     std::set<ir::Node*> nodes_;
     int depth_ = 0;

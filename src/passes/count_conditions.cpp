@@ -85,8 +85,8 @@ class Counter
 public:
     Counter(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
         : g_(g), ctx_(ctx), loop_(loop), condition_(*loop.regions[0]), body_(*loop.regions[1]),
-          at_(loop.attrsAs<ops::loop::Attrs>()), inCondition_(loop, ctx.refittable, 0),
-          inBody_(loop, ctx.refittable, 1), maker_(g, loop)
+          at_(loop.attrsAs<ops::loop::Attrs>()), inCondition_(loop, ctx.recipes, 0), inBody_(loop, ctx.recipes, 1),
+          maker_(g, loop)
     {}
 
     Result<bool> run()
@@ -159,7 +159,7 @@ private:
         if (v->content && v->content->size() == 1 && v->content->front().isConst())
             return v->content->front().value() != 0;
         TensorRef const t = constantOf(v);
-        bool const isKnown = t.data && t.count() == 1 && !(ctx_.refittable && refitReaches(*v));
+        bool const isKnown = t.data && t.count() == 1 && !refitReaches(*v, ctx_.recipes);
         return isKnown ? std::optional(t.getInt(0) != 0) : std::nullopt;
     }
     bool collect(TripNumbers const& numbers, ir::Graph const& region, Ask ask, Parts& parts, int depth) const

@@ -28,16 +28,16 @@ using Unary = ops::unary::Operation;
 constexpr int kDepth = 6; // of expressions that are looked through
 
 // Whether every element is +0, positive or NaN.
-bool isNeverNegative(ir::Value const* v, bool refittable, int depth = kDepth)
+bool isNeverNegative(ir::Value const* v, recipe::Recipes const* refit, int depth = kDepth)
 {
-    if (auto const number = numberOf(v, refittable))
+    if (auto const number = numberOf(v, refit))
         return *number >= 0 && !std::signbit(*number);
     ir::Node const* n = v->producer;
     if (!n || depth == 0)
         return false;
-    auto input = [&](size_t i) { return isNeverNegative(n->inputs[i], refittable, depth - 1); };
+    auto input = [&](size_t i) { return isNeverNegative(n->inputs[i], refit, depth - 1); };
     auto isPositive = [&](size_t i) {
-        auto const number = numberOf(n->inputs[i], refittable);
+        auto const number = numberOf(n->inputs[i], refit);
         return number && *number > 0;
     };
     if (n->op == &ops::elementwise::def())
@@ -75,15 +75,15 @@ Result<ir::Node*> addPart(ir::Graph& g, ir::Node const& power, char const* part,
     return n;
 }
 
-Result<bool> expand(ir::Graph& g, ir::Node& power, bool refittable)
+Result<bool> expand(ir::Graph& g, ir::Node& power, recipe::Recipes const* refit)
 {
     ir::Value *x = power.inputs[0], *y = power.outputs[0];
-    auto const exponent = numberOf(power.inputs[1], refittable);
+    auto const exponent = numberOf(power.inputs[1], refit);
     if (!exponent || !isFloating(y->type) || x->type != y->type || !(x->shape == y->shape))
         return false;
     double const e = *exponent;
     bool const cube = e == 3 && x->type == DataType::kFloat, inverse = e == -1 || e == -0.5;
-    bool const root = std::fabs(e) == 0.5 && isNeverNegative(x, refittable);
+    bool const root = std::fabs(e) == 0.5 && isNeverNegative(x, refit);
     if (e != 2 && !cube && e != -1 && !root)
         return false;
     if (e == 2 || cube) {
@@ -127,7 +127,7 @@ Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx)
             powers.push_back(n.get());
     bool changed = false;
     for (ir::Node* n : powers) {
-        TW_ASSIGN(bool const expanded, expand(g, *n, ctx.refittable));
+        TW_ASSIGN(bool const expanded, expand(g, *n, ctx.recipes));
         changed = changed || expanded;
     }
     if (changed)

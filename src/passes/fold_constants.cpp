@@ -57,7 +57,7 @@ bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
 {
     bool const isWritten = ctx.recipes && isRecorded(n.outputs[0]->type);
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
-        return !v || (v->isConstant() && !(ctx.refittable && !isWritten && refitReaches(*v)));
+        return !v || (v->isConstant() && (isWritten || !refitReaches(*v, ctx.recipes)));
     });
 }
 

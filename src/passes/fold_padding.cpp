@@ -14,6 +14,7 @@
 #include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -26,7 +27,7 @@ struct Pads
     std::vector<int64_t> before, after;
 };
 
-std::optional<Pads> padsOf(ir::Node const& n)
+std::optional<Pads> padsOf(ir::Node const& n, recipe::Recipes const* refit)
 {
     if (n.op != &ops::padding::def() && n.op != &ops::slice::def())
         return std::nullopt;
@@ -43,8 +44,8 @@ std::optional<Pads> padsOf(ir::Node const& n)
         for (size_t i : {1, 3}) // start and stride; sizes that come with a dynamic batch are in the shape
             if (i < n.inputs.size() && n.inputs[i])
                 return std::nullopt;
-        bool const zero =
-            n.inputs.size() < 5 || (allEqual(n.inputs[4], 0) && !(n.inputs[4] && refitReaches(*n.inputs[4])));
+        bool const zero = n.inputs.size() < 5 ||
+                          (allEqual(n.inputs[4], 0) && !(n.inputs[4] && refit && refit->reaches(*n.inputs[4])));
         if (a.mode != ops::slice::Mode::kFill || !zero)
             return std::nullopt;
         for (size_t i = 0; i < x.size(); ++i) {
@@ -112,7 +113,7 @@ Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx)
         ir::Node* pad = window.inputs.empty() ? nullptr : onlyProducer(g, window.inputs[0]);
         if (!pad || !canJoin(*pad, window))
             continue;
-        auto const pads = padsOf(*pad);
+        auto const pads = padsOf(*pad, ctx.recipes);
         auto attrs = pads ? padded(window, *pads) : nullptr;
         if (!attrs)
             continue;

@@ -85,11 +85,11 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
     return ops::convolution::isBareForward(head);
 }
 
-void takeActivation(ir::Graph const& g, EpilogueChain& c, bool refittable)
+void takeActivation(ir::Graph const& g, EpilogueChain& c, recipe::Recipes const* refit)
 {
-    auto product = matchActivation(g, c.result());
+    auto product = matchActivation(g, c.result(), refit);
     if (!product)
-        product = matchGelu(g, c.result(), refittable);
+        product = matchGelu(g, c.result(), refit);
     if (product) {
         for (ir::Node const* n : product->nodes)
             if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
@@ -105,7 +105,7 @@ void takeActivation(ir::Graph const& g, EpilogueChain& c, bool refittable)
     c.nodes.push_back(n);
 }
 
-EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
+EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes const* refit)
 {
     EpilogueChain c;
     c.nodes = {head};
@@ -126,7 +126,7 @@ EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
         c.residual = other;
         c.nodes.push_back(n);
     }
-    takeActivation(g, c, refittable);
+    takeActivation(g, c, refit);
     return c;
 }
 
@@ -225,7 +225,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
             heads.push_back(n->get());
     bool changed = false;
     for (ir::Node* head : heads) {
-        EpilogueChain const c = chainFrom(g, head, ctx.refittable);
+        EpilogueChain const c = chainFrom(g, head, ctx.recipes);
         if (c.nodes.size() < 2)
             continue;
         std::string const name = namesOf(c.nodes);

@@ -42,13 +42,12 @@ constexpr int64_t kMostUnmerged = 128; // elements of a lone head that kernels f
 class AttentionMatch
 {
 public:
-    AttentionMatch(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.target.gpu())
-    {}
+    AttentionMatch(ir::Graph& g, PassContext const& ctx) : g_(g), refit_(ctx.recipes), cuda_(ctx.target.gpu()) {}
 
     // `product` is softmax(s) v.
     bool from(ir::Node* product)
     {
-        weights_ = weightsOf(product, refittable_);
+        weights_ = weightsOf(product, refit_);
         ir::Node* softmax = weights_.softmax;
         int const rank = product->outputs[0]->rank();
         if (!softmax || (rank != 3 && rank != 4) ||
@@ -167,7 +166,8 @@ private:
     };
 
     ir::Graph& g_;
-    bool refittable_, cuda_;
+    recipe::Recipes const* refit_;
+    bool cuda_;
     AttentionWeights weights_;
     ir::Node* unmerged_ = nullptr; // the last product, where no shuffle puts the heads of a row side by side
     std::vector<ir::Node*> core_;  // what computes: nobody else may read it
@@ -338,7 +338,7 @@ private:
                 return n;
             if (isCast(n) || isReshape(n)) {
                 v = n->inputs[0];
-            } else if (auto const pair = roundingPairOf(n, refittable_)) {
+            } else if (auto const pair = roundingPairOf(n, refit_)) {
                 // Before a factor, the step of what it makes.
                 double& step = mask_ || keep_ || attrs.sumStep > 0 || factorSeen ? attrs.scoreStep : attrs.sumStep;
                 if (step > 0 || !ops::attention::isStep(pair->step * attrs.scale))
@@ -353,8 +353,7 @@ private:
                 if (!isMask(*mask_) || mask_->type != v->type)
                     return nullptr;
             } else if (n->op == &ops::select::def() && !keep_ && !factorSeen && attrs.scoreStep == 0) {
-                auto const whenFalse = numberOf(n->inputs[2], refittable_),
-                           whenTrue = numberOf(n->inputs[1], refittable_);
+                auto const whenFalse = numberOf(n->inputs[2], refit_), whenTrue = numberOf(n->inputs[1], refit_);
                 keep_ = n->inputs[0];
                 if ((!whenFalse && !whenTrue) || !isMask(*keep_))
                     return nullptr;
@@ -386,13 +385,12 @@ private:
     {
         if (is(n, Operation::kProd)) {
             for (size_t i : {1, 0})
-                if (auto f = numberOf(n->inputs[i], refittable_);
-                    f && n->inputs[1 - i]->shape == n->outputs[0]->shape) {
+                if (auto f = numberOf(n->inputs[i], refit_); f && n->inputs[1 - i]->shape == n->outputs[0]->shape) {
                     attrs.scale *= *f;
                     return n->inputs[1 - i];
                 }
         } else if (is(n, Operation::kDiv) && n->inputs[0]->shape == n->outputs[0]->shape) {
-            if (auto f = numberOf(n->inputs[1], refittable_); f && *f != 0) {
+            if (auto f = numberOf(n->inputs[1], refit_); f && *f != 0) {
                 attrs.scale /= *f;
                 return n->inputs[0];
             }
@@ -471,7 +469,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> products;
     for (auto const& n : g.nodes)
-        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get(), ctx.refittable).softmax)
+        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get(), ctx.recipes).softmax)
             products.push_back(n.get());
     bool changed = false, isUntidy = false;
     for (ir::Node* product : products) {

@@ -113,9 +113,9 @@ private:
         for (ir::Node* n : slicesBefore(v)) {
             ir::Value const* const from = n->outputs[0];
             std::vector<ir::Node*> chain;
-            auto match = matchActivation(g_, from);
+            auto match = matchActivation(g_, from, ctx_.recipes);
             if (!match)
-                match = matchGelu(g_, from, ctx_.refittable);
+                match = matchGelu(g_, from, ctx_.recipes);
             if (match) {
                 h.activation = match->activation;
                 chain = match->nodes;

@@ -87,7 +87,7 @@ Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx)
             roots.push_back(n.get());
     bool changed = false;
     for (ir::Node* root : roots) {
-        NormPattern m(g, ctx.refittable);
+        NormPattern m(g, ctx.recipes);
         if (!m.from(root))
             continue;
         TW_ASSIGN(bool const fused, fuse(g, m, ctx));

@@ -171,10 +171,10 @@ std::string namesOf(std::vector<ir::Node*> const& nodes)
     return names;
 }
 
-std::optional<double> numberOf(ir::Value const* v, bool refittable)
+std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit)
 {
     TensorRef const t = constantOf(v);
-    if (!t.data || t.count() == 0 || (refittable && refitReaches(*v)) || !allEqual(v, t.get(0)))
+    if (!t.data || t.count() == 0 || refitReaches(*v, refit) || !allEqual(v, t.get(0)))
         return std::nullopt;
     return t.get(0);
 }

@@ -9,6 +9,10 @@
 
 #include "ir/graph.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // An input of the fused node; `original` is what the replaced nodes read, the same elements in the same order, perhaps
@@ -42,7 +46,7 @@ std::string namesOf(std::vector<ir::Node*> const& nodes);
 Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape, int position);
 
 // The number that all elements of a constant are; a constant that refit reaches only when nothing may be refitted.
-std::optional<double> numberOf(ir::Value const* v, bool refittable);
+std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit);
 // The constant's elements as a vector.
 ir::Value* asVector(ir::Graph& g, ir::Value const& v);
 // A constant with more leading dimensions of 1.

@@ -43,7 +43,7 @@ constexpr int kMostFloatExponent = 126; // of powers of two that FP32 has, and t
 std::optional<double> scalarOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
 {
     TensorRef const t = constantOf(v);
-    bool const mayChange = t.data && (refitReaches(*v) || (recipes && recipes->reaches(*v)));
+    bool const mayChange = t.data && recipes && recipes->reaches(*v);
     if (!t.data || t.count() != 1 || mayChange || std::isnan(t.get(0)))
         return std::nullopt;
     return t.get(0);

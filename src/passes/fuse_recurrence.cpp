@@ -43,7 +43,7 @@ class RecurrenceFuser
 public:
     RecurrenceFuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
         : g_(g), ctx_(ctx), loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
-          maker_(g, loop), sequences_(g, terms_, ctx.refittable, loop.name), numbers_(loop, ctx.refittable)
+          maker_(g, loop), sequences_(g, terms_, ctx.recipes, loop.name), numbers_(loop, ctx.recipes)
     {}
 
     Result<bool> run()
@@ -140,7 +140,7 @@ private:
         auto const [rows, hidden] = sizesOf(h);
         if (!isFloating(h.type) || !hidden.isConst() || hidden.value() < 1 || body_.outputs[i] == body_.inputs[i])
             return false;
-        CellReader reader(terms_, rows, h.type, ctx_.refittable, [this](ir::Value* v) { return leafOf(v); });
+        CellReader reader(terms_, rows, h.type, ctx_.recipes, [this](ir::Value* v) { return leafOf(v); });
         rows_ = rows;
         limited_ = limitedState(i, rows);
         next_ = limited_ ? limited_->next : body_.outputs[i];
@@ -211,8 +211,6 @@ private:
         for (ir::Node const* n : reader.nodes())
             if (hasWish(*n))
                 return leave("the user has a wish for one of its layers");
-        if (ctx_.refittable && isRefitted(cell))
-            return leave("its weights may be refitted");
         if (!isAlone(cell, i))
             return leave("others read its states");
         return true;
@@ -238,7 +236,7 @@ private:
     {
         auto const v = limited_ && k >= at_.carried ? limitedValueOf(numbers_, body_.outputs[k], rows_) : std::nullopt;
         return v && v->limit.isSame(limited_->limit) && rootOf(v->next) == rootOf(next_) &&
-               numberOf(v->other, ctx_.refittable) == 0.0;
+               numberOf(v->other, ctx_.recipes) == 0.0;
     }
     // Null where sequences have all steps.
     Result<ir::Value*> lengthsOfAll()

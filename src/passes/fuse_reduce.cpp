@@ -30,12 +30,11 @@ using ops::reduce::Before;
 using Operation = ops::elementwise::Operation;
 using Unary = ops::unary::Operation;
 
-bool isSquare(ir::Node const* n)
+bool isSquare(ir::Node const* n, recipe::Recipes const* refit)
 {
     if (is(n, Operation::kProd))
         return n->inputs[0] == n->inputs[1];
-    TensorRef const exponent = is(n, Operation::kPow) ? constantOf(n->inputs[1]) : TensorRef{};
-    return exponent.data && exponent.count() > 0 && !refitReaches(*n->inputs[1]) && allEqual(n->inputs[1], 2) &&
+    return is(n, Operation::kPow) && numberOf(n->inputs[1], refit) == 2.0 &&
            n->inputs[0]->shape == n->outputs[0]->shape;
 }
 
@@ -86,7 +85,7 @@ void takeDifference(ir::Graph const& g, ReduceChain& c)
     c.nodes.push_back(added);
 }
 
-ReduceChain chainOf(ir::Graph const& g, ir::Node* sum)
+ReduceChain chainOf(ir::Graph const& g, ir::Node* sum, recipe::Recipes const* refit)
 {
     ReduceChain c;
     c.nodes = {sum};
@@ -105,7 +104,7 @@ ReduceChain chainOf(ir::Graph const& g, ir::Node* sum)
         takeDifference(g, c);
         return c;
     }
-    Before const before = is(in, Unary::kAbs) ? Before::kAbs : isSquare(in) ? Before::kSquare : Before::kNothing;
+    Before const before = is(in, Unary::kAbs) ? Before::kAbs : isSquare(in, refit) ? Before::kSquare : Before::kNothing;
     if (before != Before::kNothing && takesBefore(kind, before) && c.takes(in)) {
         c.attrs.before = before;
         c.putInFront(in);
@@ -145,7 +144,7 @@ Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx)
             sums.push_back(n.get());
     bool changed = false;
     for (ir::Node* sum : sums) {
-        ReduceChain const c = chainOf(g, sum);
+        ReduceChain const c = chainOf(g, sum, ctx.recipes);
         if (c.nodes.size() < 2)
             continue;
         std::string const name = namesOf(c.nodes);

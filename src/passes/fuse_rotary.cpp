@@ -62,7 +62,7 @@ bool isPair(ir::Node const* n)
 class RotaryMatch
 {
 public:
-    RotaryMatch(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
+    RotaryMatch(ir::Graph& g, recipe::Recipes const* refit) : g_(g), refit_(refit) {}
 
     std::vector<ir::Node*> nodes;
     ir::Value *x = nullptr, *c = nullptr, *s = nullptr;
@@ -137,7 +137,7 @@ private:
             return n->inputs[0];
         }
         for (size_t i : {0, 1})
-            if (is(n, Operation::kProd) && numberOf(n->inputs[i], refittable_) == -1.0 &&
+            if (is(n, Operation::kProd) && numberOf(n->inputs[i], refit_) == -1.0 &&
                 n->inputs[1 - i]->shape == v->shape) {
                 nodes.push_back(n);
                 return n->inputs[1 - i];
@@ -237,7 +237,7 @@ private:
     }
 
     ir::Graph& g_;
-    bool refittable_;
+    recipe::Recipes const* refit_;
 };
 
 ops::shuffle::Attrs transpose()
@@ -337,7 +337,7 @@ Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
         // What an earlier one took is gone.
         if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == root; }))
             continue;
-        RotaryMatch m(g, ctx.refittable);
+        RotaryMatch m(g, ctx.recipes);
         if (!m.from(root))
             continue;
         sortNodes(g, m.nodes);

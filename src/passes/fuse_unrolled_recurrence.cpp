@@ -40,8 +40,8 @@ class Unrolled
 {
 public:
     Unrolled(ir::Graph& g, PassContext const& ctx, UnrolledGraph const& known, std::vector<ir::Value*> chain)
-        : g_(g), ctx_(ctx), known_(known), cells_(g, known, terms_, ctx.refittable, std::move(chain)),
-          sequences_(g, terms_, ctx.refittable, "cell")
+        : g_(g), ctx_(ctx), known_(known), cells_(g, known, terms_, ctx.recipes, std::move(chain)),
+          sequences_(g, terms_, ctx.recipes, "cell")
     {}
 
     // Whether it did; where not, touched() tells that nodes have moved.
@@ -167,7 +167,7 @@ private:
         for (size_t t = 0; t < cells_.count(); ++t)
             for (ir::Node const* n : cells_.reader(t).allNodes())
                 for (ir::Value const* v : n->inputs)
-                    if (v && v->isConstant() && (refitReaches(*v) || (ctx_.recipes && ctx_.recipes->reaches(*v))))
+                    if (v && ctx_.recipes && ctx_.recipes->reaches(*v))
                         return true;
         return false;
     }
@@ -177,7 +177,7 @@ private:
             for (ir::Node const* n : cells_.reader(t).allNodes())
                 if (hasWish(*n))
                     return leave("the user has a wish for one of its layers");
-        if (ctx_.refittable && (isRefitted(cell) || isAnyRefitted()))
+        if (isRefitted(cell, ctx_.recipes) || isAnyRefitted())
             return leave("its weights may be refitted");
         ValueSet taken{cells_.lastCellState()};
         for (size_t t = 1; t <= cells_.count(); ++t)

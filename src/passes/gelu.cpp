@@ -99,7 +99,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
 
 } // namespace
 
-std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable)
+std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
 {
     if (x->quantization || g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* 
             ir::Value const* v = n->inputs[i];
             if (constants.contains(v) && !v->isConstant())
                 reads = true;
-            else if (auto const number = numberOf(v, refittable))
+            else if (auto const number = numberOf(v, refit))
                 constants[v] = *number;
             else
                 known = false;

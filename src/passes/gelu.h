@@ -6,9 +6,13 @@
 
 #include "passes/match_activation.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // The GELU that is computed on `x`, when nothing else reads x or what lies between.
-std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable);
+std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit);
 
 } // namespace tw::passes

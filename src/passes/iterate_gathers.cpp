@@ -26,7 +26,7 @@ class Iterator
 {
 public:
     Iterator(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
-        : g_(g), loop_(loop), body_(*loop.regions[1]), refittable_(ctx.refittable)
+        : g_(g), loop_(loop), body_(*loop.regions[1]), refit_(ctx.recipes)
     {}
 
     Result<bool> run()
@@ -51,7 +51,7 @@ private:
         if (n.op != &ops::gather::def() || hasWish(n) || n.outputs[0]->quantization)
             return {};
         auto const& a = n.attrsAs<ops::gather::Attrs>();
-        TripNumbers const numbers(loop_, refittable_);
+        TripNumbers const numbers(loop_, refit_);
         ir::Value const* const x = numbers.outside(n.inputs[0]);
         if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !x || x->quantization)
             return {};
@@ -73,7 +73,7 @@ private:
         bool const isSlice = n.outputs[0]->shape == slice;
         if (!isSlice && !reshapeDims(body_, slice, n.outputs[0]->shape))
             return false;
-        ir::Value* outer = TripNumbers(loop_, refittable_).outside(x);
+        ir::Value* outer = TripNumbers(loop_, refit_).outside(x);
         if (x->isConstant())
             outer = g_.addConstant(x->name, x->type, ir::extentsOf(x->shape), x->constant);
         TW_ASSIGN(ir::Value * v, addIterator(g_, loop_, outer, axis, reverse, slice));
@@ -88,7 +88,7 @@ private:
     ir::Graph& g_;
     ir::Node& loop_;
     ir::Graph& body_;
-    bool const refittable_;
+    recipe::Recipes const* const refit_;
 };
 
 } // namespace

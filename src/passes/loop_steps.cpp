@@ -33,9 +33,8 @@ bool isSub(ir::Node const& n)
 
 } // namespace
 
-TripNumbers::TripNumbers(ir::Node const& loop, bool refittable, size_t region)
-    : loop_(loop), region_(*loop.regions[region]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
-      refittable_(refittable)
+TripNumbers::TripNumbers(ir::Node const& loop, recipe::Recipes const* refit, size_t region)
+    : loop_(loop), region_(*loop.regions[region]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_), refit_(refit)
 {}
 
 std::optional<ir::Dim> TripNumbers::number(ir::Value const* v) const
@@ -45,8 +44,7 @@ std::optional<ir::Dim> TripNumbers::number(ir::Value const* v) const
     if (v->content && v->content->size() == 1)
         return v->content->front();
     TensorRef const t = constantOf(v);
-    return t.data && t.count() == 1 && !(refittable_ && refitReaches(*v)) ? std::optional(ir::Dim(t.getInt(0)))
-                                                                          : std::nullopt;
+    return t.data && t.count() == 1 && !refitReaches(*v, refit_) ? std::optional(ir::Dim(t.getInt(0))) : std::nullopt;
 }
 
 std::optional<ir::Dim> TripNumbers::most() const
@@ -85,7 +83,7 @@ std::optional<TripNumber> TripNumbers::sequence(ir::Value* v) const
     if (root->type != DataType::kInt32)
         return {};
     if (TensorRef const t = constantOf(root); t.data) {
-        if (t.count() < 1 || (refittable_ && refitReaches(*root)))
+        if (t.count() < 1 || refitReaches(*root, refit_))
             return {};
         int64_t const first = t.getInt(0), step = t.count() > 1 ? t.getInt(1) - first : 1;
         for (int64_t k = 0; k < t.count(); ++k)
@@ -130,7 +128,7 @@ std::optional<TripNumber> TripNumbers::of(ir::Value* v, int depth) const
 std::optional<TripNumber> TripNumbers::ofCarried(size_t k, int depth) const
 {
     if (&region_ != loop_.regions[1].get())
-        return TripNumbers(loop_, refittable_).ofCarried(k, depth);
+        return TripNumbers(loop_, refit_).ofCarried(k, depth);
     ir::Node const* const n = rootOf(region_.outputs[k])->producer;
     auto const start = number(loop_.inputs[k]);
     if (!n || !start || !isSumOrDifference(*n))

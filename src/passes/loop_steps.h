@@ -7,6 +7,10 @@
 #include "ir/graph.h"
 #include "ops/loop/op.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // start + step * trip. Step 0: the same in all trips.
@@ -22,7 +26,7 @@ class TripNumbers
 public:
     // What `of` and `outside` are asked about is of this region: the body (1), or the condition (0), whose slices count
     // nothing, as it sees the last one behind the end.
-    TripNumbers(ir::Node const& loop, bool refittable, size_t region = 1);
+    TripNumbers(ir::Node const& loop, recipe::Recipes const* refit, size_t region = 1);
 
     // One i32 of the region: carried values that a number is added to, slices of numbers in order, sums and differences of
     // these with what shape arithmetic knows.
@@ -53,7 +57,7 @@ private:
     ir::Graph const& region_;
     ops::loop::Attrs const& attrs_;
     ops::loop::Layout const at_;
-    bool const refittable_;
+    recipe::Recipes const* const refit_;
 };
 
 // Slices of `x` along the axis as another input of the loop's regions; `like` is one of them, as the body knows it. Gives

@@ -29,12 +29,12 @@ ops::activation::Attrs const* activationOf(ir::Node const* n)
 }
 
 // f in y = f v (a product with a constant, or a division by it).
-std::optional<double> factorOf(ir::Node const* n, ir::Value const* v)
+std::optional<double> factorOf(ir::Node const* n, ir::Value const* v, recipe::Recipes const* refit)
 {
     if (is(n, Operation::kProd))
-        return numberOf(n->inputs[n->inputs[0] == v ? 1 : 0], true);
+        return numberOf(n->inputs[n->inputs[0] == v ? 1 : 0], refit);
     if (is(n, Operation::kDiv) && n->inputs[0] == v)
-        if (auto d = numberOf(n->inputs[1], true); d && *d != 0)
+        if (auto d = numberOf(n->inputs[1], refit); d && *d != 0)
             return 1 / *d;
     return std::nullopt;
 }
@@ -46,7 +46,8 @@ bool multiplies(ir::Node const* n, ir::Value const* a, ir::Value const* b)
 }
 
 // `first` is the reader of x that is not the product.
-std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Node* first, ir::Node* product)
+std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Node* first, ir::Node* product,
+                                           recipe::Recipes const* refit)
 {
     using ops::FusedActivation;
     using ops::FusedKind;
@@ -61,7 +62,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
     }
     if (!is(first, Operation::kSum))
         return std::nullopt;
-    auto const shift = numberOf(first->inputs[first->inputs[0] == x ? 1 : 0], true);
+    auto const shift = numberOf(first->inputs[first->inputs[0] == x ? 1 : 0], refit);
     ir::Node* clip = nextOf(g, first);
     auto const* bounds = activationOf(clip);
     if (!shift || !bounds || bounds->kind != Kind::kClip || bounds->alpha != 0 || !(bounds->beta > 0))
@@ -70,7 +71,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
     auto scaled = [&](std::optional<double> f) { return f && std::fabs(*f * high - 1) < roundingOf(x->type); };
     std::vector<ir::Node*> nodes{first, clip};
     ir::Node* n = nextOf(g, clip);
-    if (n && n != product && scaled(factorOf(n, clip->outputs[0]))) {
+    if (n && n != product && scaled(factorOf(n, clip->outputs[0], refit))) {
         nodes.push_back(n);
         if (nextOf(g, n) != product || !multiplies(product, x, n->outputs[0]))
             return std::nullopt;
@@ -78,7 +79,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
     } else if (n == product && multiplies(product, x, clip->outputs[0])) {
         nodes.push_back(product);
         n = nextOf(g, product);
-        if (!n || !scaled(factorOf(n, product->outputs[0])))
+        if (!n || !scaled(factorOf(n, product->outputs[0], refit)))
             return std::nullopt;
         nodes.push_back(n);
     } else {
@@ -89,7 +90,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
 
 } // namespace
 
-std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x)
+std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
 {
     if (x->quantization || g.isOutput(x) || g.useCount(x) != 2 || !isFloating(x->type))
         return std::nullopt;
@@ -97,7 +98,7 @@ std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value c
     if (readers.size() != 2)
         return std::nullopt;
     for (size_t i = 0; i < 2; ++i) {
-        auto found = matchFrom(g, x, readers[i], readers[1 - i]);
+        auto found = matchFrom(g, x, readers[i], readers[1 - i], refit);
         if (!found)
             continue;
         bool const same = std::all_of(found->nodes.begin(), found->nodes.end(), [&](ir::Node const* n) {

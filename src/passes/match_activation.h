@@ -11,6 +11,10 @@
 #include "families/elementwise/activate.h"
 #include "ir/graph.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 struct MatchedActivation
@@ -19,6 +23,6 @@ struct MatchedActivation
     std::vector<ir::Node*> nodes; // in order of execution; the last one makes the result
 };
 // The activation that is computed on `x`, when nothing else reads x or what lies between.
-std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x);
+std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit);
 
 } // namespace tw::passes

@@ -47,7 +47,7 @@ Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx)
             n->attrsAs<ops::elementwise::Attrs>().operation != Operation::kDiv)
             continue;
         ir::Value const& divisor = *n->inputs[1];
-        if (!divisor.isConstant() || refitReaches(divisor) || (ctx.recipes && ctx.recipes->reaches(divisor)))
+        if (!divisor.isConstant() || (ctx.recipes && ctx.recipes->reaches(divisor)))
             continue;
         auto const factors = reciprocalsOf(divisor);
         if (!factors)

@@ -82,7 +82,7 @@ bool NormPattern::isMean(ir::Node const* n)
 bool NormPattern::isSquare(ir::Node const* n) const
 {
     return (is(n, Operation::kProd) && n->inputs[0] == n->inputs[1]) ||
-           (is(n, Operation::kPow) && numberOf(n->inputs[1], refittable_) == 2.0);
+           (is(n, Operation::kPow) && numberOf(n->inputs[1], refit_) == 2.0);
 }
 
 // sqrt(variance + e)
@@ -93,7 +93,7 @@ bool NormPattern::variance(ir::Node* root)
     attrs.epsilon = 0; // 1e-12 in FP16, whose sum is no node any more
     if (is(sum, Operation::kSum)) {
         size_t const constantAt = sum->inputs[1]->isConstant() ? 1 : 0;
-        auto const epsilon = numberOf(sum->inputs[constantAt], refittable_);
+        auto const epsilon = numberOf(sum->inputs[constantAt], refit_);
         if (!epsilon || !(*epsilon >= 0) || !std::isfinite(*epsilon))
             return false;
         attrs.epsilon = *epsilon;
@@ -104,7 +104,7 @@ bool NormPattern::variance(ir::Node* root)
     ir::Node* positive = average; // max(0, .), against rounding errors
     if (is(average, Operation::kMax)) {
         size_t const constantAt = average->inputs[1]->isConstant() ? 1 : 0;
-        if (numberOf(average->inputs[constantAt], refittable_) != 0.0)
+        if (numberOf(average->inputs[constantAt], refit_) != 0.0)
             return false;
         average = average->inputs[1 - constantAt]->producer;
     } else if (average && average->op == &ops::activation::def() &&
@@ -175,7 +175,7 @@ ir::Node* NormPattern::inverse(ir::Node* root) const
     ir::Node* n = onlyReader(root);
     bool const isReciprocal = is(n, ops::unary::Operation::kRecip);
     bool const isDivision =
-        is(n, Operation::kDiv) && n->inputs[1] == root->outputs[0] && numberOf(n->inputs[0], refittable_) == 1.0;
+        is(n, Operation::kDiv) && n->inputs[1] == root->outputs[0] && numberOf(n->inputs[0], refit_) == 1.0;
     return isReciprocal || isDivision ? n : nullptr;
 }
 
@@ -290,9 +290,9 @@ void NormPattern::throughReshapes(ir::Node*& n)
 void NormPattern::takeActivation(ir::Node* n)
 {
     ir::Value const* y = n->outputs[0];
-    auto found = matchActivation(g_, y);
+    auto found = matchActivation(g_, y, refit_);
     if (!found)
-        found = matchGelu(g_, y, refittable_);
+        found = matchGelu(g_, y, refit_);
     if (found) {
         attrs.activation = found->activation;
         nodes.insert(nodes.end(), found->nodes.begin(), found->nodes.end());

@@ -6,6 +6,10 @@
 
 #include "passes/norm_sets.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // The conversion between f16 and f32.
@@ -16,7 +20,7 @@ bool isRoot(ir::Node const& n);
 class NormPattern
 {
 public:
-    NormPattern(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
+    NormPattern(ir::Graph& g, recipe::Recipes const* refit) : g_(g), refit_(refit) {}
 
     std::vector<ir::Node*> nodes;
     ir::Value* x = nullptr;
@@ -47,7 +51,7 @@ private:
     ir::Node* onlyReader(ir::Node const* n) const;
 
     ir::Graph& g_;
-    bool refittable_;
+    recipe::Recipes const* refit_;
     bool centered_ = true;
     NormSets sets_;
     ir::Node* mean_ = nullptr;

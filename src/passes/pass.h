@@ -34,12 +34,12 @@ struct PassContext
 {
     Log& log;
     TargetInfo target = {};
-    bool refittable = false; // weights that the user may change later must stay recognizable
-    bool half = false;       // the user permits FP16
+    bool half = false; // the user permits FP16
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
-    recipe::Recipes* recipes = nullptr; // where refittable: how new constants are computed of the old ones
-    bool int8 = false;                  // the user permits INT8
-    Ranges const* ranges = nullptr;     // null: there are none
+    // Of a refittable engine: which constants the user may change later, and how passes have computed the others of them.
+    recipe::Recipes* recipes = nullptr;
+    bool int8 = false;              // the user permits INT8
+    Ranges const* ranges = nullptr; // null: there are none
 };
 
 // Returns whether it changed the graph.

@@ -110,7 +110,6 @@ public:
             NullLog quiet;
             PassContext const context{.log = quiet,
                                       .target = ctx_.target,
-                                      .refittable = ctx_.refittable,
                                       .half = ctx_.half,
                                       .constraints = ctx_.constraints,
                                       .recipes = ctx_.recipes,
@@ -174,7 +173,7 @@ private:
         auto changed = runOn(g_, p, ctx_);
         if (!changed.ok())
             return std::move(changed).error().in(std::string("pass ") + p.name);
-        if (ctx_.recipes && *changed)
+        if (ctx_.recipes && *changed && p.run != removeDead && p.run != removeDeadRows && p.run != shareConstants)
             ctx_.recipes->fixUsed(uses, ctx_.recipes->usesIn(g_));
         raiseForm(g_, p.gives);
         if (!*changed)

@@ -116,7 +116,7 @@ std::optional<int> SequenceReader::resolveProducts(Sequence const& q, CellFactor
             return {Kind::kColumns, leafOf(q, v, *self), nullptr};
         return self->widthOf(v->shape) ? CellReader::Leaf{} : CellReader::Leaf{Kind::kInvariant, -1, v};
     };
-    CellReader reader(terms_, rows, q.value->type, refittable_, leaf);
+    CellReader reader(terms_, rows, q.value->type, refit_, leaf);
     self = &reader;
     auto const sum = reader.columns(q.value, f.begin, f.count);
     bool const free =

@@ -11,6 +11,10 @@
 #include "passes/cell_algebra.h"
 #include "passes/recurrence_node.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // The steps of `v` along `axis`, each of the shape `slice`, which is v's without the axis: some dimensions of it are the
@@ -22,8 +26,8 @@ std::optional<Sequence> sequenceOf(ir::Value* v, int axis, bool reverse, ir::Sha
 class SequenceReader
 {
 public:
-    SequenceReader(ir::Graph& g, CellTerms& terms, bool refittable, std::string name)
-        : g_(g), terms_(terms), refittable_(refittable), name_(std::move(name))
+    SequenceReader(ir::Graph& g, CellTerms& terms, recipe::Recipes const* refit, std::string name)
+        : g_(g), terms_(terms), refit_(refit), name_(std::move(name))
     {}
     // None where they have more than 2048 columns. Leaves of the sum: f's, or sequences that resolved() knows.
     std::optional<int> resolve(Sequence const& q, CellFactor const& f);
@@ -36,7 +40,7 @@ private:
 
     ir::Graph& g_;
     CellTerms& terms_;
-    bool const refittable_;
+    recipe::Recipes const* const refit_;
     std::string const name_;
     std::vector<Sequence> resolved_;
     std::map<int64_t, ir::Value*> diagonals_;

@@ -399,11 +399,9 @@ std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std
     return Matcher(terms, h, others, hidden, resolve).run();
 }
 
-bool isRefitted(RecurrentCell const& cell)
+bool isRefitted(RecurrentCell const& cell, recipe::Recipes const* refit)
 {
-    auto const isReached = [](CellBlock const& b) {
-        return b.factor.value->isConstant() && refitReaches(*b.factor.value);
-    };
+    auto const isReached = [&](CellBlock const& b) { return refitReaches(*b.factor.value, refit); };
     auto const any = [&](std::vector<CellBlock> const& list) {
         return std::any_of(list.begin(), list.end(), isReached);
     };

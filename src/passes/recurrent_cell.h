@@ -10,6 +10,10 @@
 #include "ops/recurrence/op.h"
 #include "passes/cell_algebra.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // `scale` times a block of a matrix (a product) or of a vector (a bias).
@@ -53,6 +57,6 @@ std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std
                                        int64_t hidden, ResolveColumns const& resolve);
 
 // Whether refit reaches a constant of the cell.
-bool isRefitted(RecurrentCell const& cell);
+bool isRefitted(RecurrentCell const& cell, recipe::Recipes const* refit);
 
 } // namespace tw::passes

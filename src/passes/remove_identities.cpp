@@ -21,6 +21,7 @@
 #include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -121,12 +122,12 @@ bool isRelu(ir::Node const& n)
 }
 
 // The input that output 0 equals; -1: it is computed.
-int passedThrough(ir::Node const& n, bool refittable)
+int passedThrough(ir::Node const& n, recipe::Recipes const* refit)
 {
     if (n.inputs.empty() || !n.inputs[0] || n.outputs.size() != 1)
         return -1;
     for (ir::Value const* v : n.inputs)
-        if (v && refittable && refitReaches(*v))
+        if (v && refit && refit->reaches(*v))
             return -1;
     ir::Value const &x = *n.inputs[0], &y = *n.outputs[0];
     if (n.op == &ops::elementwise::def())
@@ -250,7 +251,7 @@ Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx)
         changed = changed || wasJoined;
         i -= count - g.nodes.size();
         ir::Node* n = g.nodes[i].get();
-        int const from = passedThrough(*n, ctx.refittable);
+        int const from = passedThrough(*n, ctx.recipes);
         if (from < 0 || !replaceValue(g, n->outputs[0], n->inputs[size_t(from)]))
             continue;
         if (isRelu(*n)) { // the one that stays does the work of both

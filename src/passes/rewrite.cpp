@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "recipe/recipes.h"
 
 namespace tw::passes {
 
@@ -137,15 +138,9 @@ bool allEqual(ir::Value const* v, double wanted)
     return true;
 }
 
-bool refitReaches(ir::Value const& v)
+bool refitReaches(ir::Value const& v, recipe::Recipes const* refit)
 {
-    if (!v.isConstant())
-        return false;
-    // What a constant layer has one element of is a number that patterns ask for (an epsilon, a half, an exponent).
-    ir::Constant const& c = *v.constant;
-    if (c.role == ir::WeightsRole::kConstant && ir::isStatic(v.shape) && ir::extentsOf(v.shape).volume() == 1)
-        return false;
-    return !c.weightsName.empty() || (!c.layer.empty() && c.role != ir::WeightsRole::kConstant);
+    return refit && refit->protects(v);
 }
 
 std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target)

@@ -10,6 +10,10 @@
 #include "base/tensor.h"
 #include "ir/graph.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // Uses of `from` become uses of `to`. A graph output keeps its name: where `from` is one, `to` takes the name over,
@@ -45,7 +49,7 @@ TensorRef constantOf(ir::Value const* v);
 bool allEqual(ir::Value const* v, double wanted);
 // A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches
 // no longer: recipe/recipes.h.)
-bool refitReaches(ir::Value const& v);
+bool refitReaches(ir::Value const& v, recipe::Recipes const* refit);
 
 // Attribute dimensions for a shuffle that give `target` out of `from` whatever the symbols are: numbers, 0 where the
 // dimension is that of `from`, at most one -1. `placeholder`: what zeroIsPlaceholder must be.

@@ -56,8 +56,7 @@ bool UnrolledCells::read()
     Dim const width = isOne ? ir::volume(h.shape) : h.shape.back();
     if (!width.isConst() || width.value() < 1)
         return false;
-    cell_ = {isOne ? Dim(1) : ir::volume(Shape(h.shape.begin(), h.shape.end() - 1)), width.value(), h.type,
-             refittable_};
+    cell_ = {isOne ? Dim(1) : ir::volume(Shape(h.shape.begin(), h.shape.end() - 1)), width.value(), h.type, refit_};
     for (size_t t = 0; t + 1 < states_.size(); ++t) {
         readers_.push_back(read(states_[t], known_.positionOf(states_[t + 1]) + 1));
         sums_.push_back(readers_[t]->hasSize(states_[t]) ? readers_[t]->sumOf(states_[t + 1]) : std::nullopt);

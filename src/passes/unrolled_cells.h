@@ -8,15 +8,19 @@
 #include "passes/recurrent_cell.h"
 #include "passes/unrolled_steps.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 class UnrolledCells
 {
 public:
     // `chain`: values that may be the states.
-    UnrolledCells(ir::Graph& g, UnrolledGraph const& known, CellTerms& terms, bool refittable,
+    UnrolledCells(ir::Graph& g, UnrolledGraph const& known, CellTerms& terms, recipe::Recipes const* refit,
                   std::vector<ir::Value*> chain)
-        : g_(g), known_(known), terms_(terms), refittable_(refittable), states_(std::move(chain))
+        : g_(g), known_(known), terms_(terms), refit_(refit), states_(std::move(chain))
     {}
 
     // False: they are none.
@@ -61,7 +65,7 @@ private:
     ir::Graph& g_;
     UnrolledGraph const& known_;
     CellTerms& terms_;
-    bool const refittable_;
+    recipe::Recipes const* const refit_;
     StepReader::Cell cell_;
     std::vector<ir::Value*> states_;                   // one more than readers_
     std::vector<std::unique_ptr<StepReader>> readers_; // of each step

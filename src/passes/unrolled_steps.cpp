@@ -172,13 +172,13 @@ void UnrolledGraph::findChains()
 StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
                        ir::Value const* state)
     : g_(g), cell_(cell), state_(state), dependents_(g.dependents(h, end)), leaves_{h},
-      reader_(terms, cell.rows, cell.type, cell.refittable, [this](ir::Value* v) { return leafOf(v); })
+      reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
 {}
 
 StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros,
                        ValueSet dependents)
     : g_(g), cell_(cell), state_(nullptr), dependents_(std::move(dependents)), leaves_{zeros},
-      reader_(terms, cell.rows, cell.type, cell.refittable, [this](ir::Value* v) { return leafOf(v); })
+      reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
 {}
 
 std::optional<int> StepReader::sumOf(ir::Value* v)

@@ -11,6 +11,10 @@
 
 #include "passes/cell_algebra.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 using ValueSet = std::unordered_set<ir::Value const*>;
@@ -60,7 +64,7 @@ public:
         ir::Dim rows;
         int64_t hidden = 0;
         DataType type = DataType::kFloat;
-        bool refittable = false;
+        recipe::Recipes const* refit = nullptr;
     };
     // `state`: another value that is a leaf whatever it is; may be null.
     StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,

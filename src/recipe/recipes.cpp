@@ -77,19 +77,20 @@ void removeUnused(ir::Graph& g)
 
 Result<void> Recipes::addSources(ir::Graph const& g)
 {
-    std::map<std::pair<std::string, ir::WeightsRole>, std::vector<ir::Value const*>> byRole;
+    std::map<std::tuple<std::string, ir::WeightsRole, std::string>, std::vector<ir::Value const*>> byName;
     std::vector<ir::Value const*> all;
     forConstants(g, [&](ir::Value const& v) {
         if (!mayBeSource(v) || known_.contains(v.constant->data.get()))
             return;
         all.push_back(&v);
-        byRole[{v.constant->layer, v.constant->role}].push_back(&v);
+        byName[{v.constant->layer, v.constant->role, v.constant->weightsName}].push_back(&v);
     });
     for (ir::Value const* v : all) {
-        auto const& alike = byRole[{v->constant->layer, v->constant->role}];
-        bool const isOne = std::all_of(alike.begin(), alike.end(), [&](ir::Value const* other) {
-            return other->constant->data == v->constant->data;
-        });
+        auto const& alike = byName[{v->constant->layer, v->constant->role, v->constant->weightsName}];
+        bool const isOne =
+            !v->constant->weightsName.empty() || std::all_of(alike.begin(), alike.end(), [&](ir::Value const* other) {
+                return other->constant->data == v->constant->data;
+            });
         Known& known = known_[v->constant->data.get()];
         if (!isOne || known.value)
             continue;
@@ -119,11 +120,23 @@ Result<void> Recipes::addSources(ir::Graph const& g)
     return {};
 }
 
-// Passes may have asked for the elements: passes::refitReaches() says of which they may not.
+// Passes may have asked for the elements.
 bool Recipes::mayBeUsed(ir::Value const& source) const
 {
     return source.constant->role == ir::WeightsRole::kConstant && !scales_.contains(&source) &&
-           (source.constant->weightsName.empty() || ir::extentsOf(source.shape).volume() == 1);
+           ir::extentsOf(source.shape).volume() == 1;
+}
+
+bool Recipes::protects(ir::Value const& constant) const
+{
+    auto const it = constant.isConstant() ? known_.find(constant.constant->data.get()) : known_.end();
+    if (it == known_.end())
+        return false;
+    auto const& sources = it->second.sources;
+    return std::any_of(sources.begin(), sources.end(), [&](ir::Value const* s) {
+        return !fixed_.contains(s) &&
+               (s->constant->role != ir::WeightsRole::kConstant || ir::extentsOf(s->shape).volume() != 1);
+    });
 }
 
 bool Recipes::isLive(Known const& k) const

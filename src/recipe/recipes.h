@@ -22,11 +22,15 @@ namespace tw::recipe {
 class Recipes
 {
 public:
-    // Constants of floating types that came from a layer, regions too, become sources. Those that a layer and role do
-    // not tell from others do not. Scales of quantize and dequantize of role kAny are of the range of the tensor that they
+    // Constants of floating types that came from a layer, regions too, become sources. Those that neither a name nor a layer
+    // and role tell from others do not. Scales of quantize and dequantize of role kAny are of the range of the tensor that they
     // name as layer.
     Result<void> addSources(ir::Graph const& g);
+    // Whether a source is part of what the constant's elements follow from.
     bool reaches(ir::Value const& constant) const;
+    // Whether a pass must decide nothing by the elements: one of these sources is weights of a layer, or a constant of more
+    // than one element. Constants of one element are numbers that patterns ask for (an epsilon, a half, an exponent).
+    bool protects(ir::Value const& constant) const;
     // `made` are the elements of the only output of `computation`, a graph of constants. Nothing when no source reaches
     // it.
     Result<void> record(ir::Graph const& computation, BlobPtr const& made);
@@ -40,8 +44,8 @@ public:
     // Elements that the build has looked at and cannot change any more: their sources are none from here on.
     void fix(Blob const& blob);
 
-    // How often a graph reads what follows from sources whose elements passes may use (constants of one element or
-    // without a name). A pass that makes the uses fewer has used them.
+    // How often a graph reads what follows from sources whose elements passes may use. A pass that makes the uses fewer has
+    // used them.
     using Uses = std::map<ir::Value const*, int>;
     Uses usesIn(ir::Graph const& g) const;
     // Fixes the sources of which `after` has fewer uses.

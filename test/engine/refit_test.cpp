@@ -564,20 +564,23 @@ TEST(RefitBuild, OneNameForTwoLayers)
     expectNear(run(*engine), run(*want), "both layers");
 }
 
-// A multiplication by one is gone, so nobody can make another number of it; the engine says so instead of going on.
+// A power of two has become a product, so nobody can make another power of it; the engine says so instead of going on. A
+// factor of one is a factor still.
 TEST(RefitBuild, WhatTheBuildHasUsedIsFixed)
 {
     Net n;
     ITensor* x = n.m.input("x", {1, 4, 6, 6});
+    x = n.with(x, n.constant("power", {1, 1, 1, 1}, 2, 2), ElementWiseOperation::kPOW);
     x = n.with(x, n.constant("one", {1, 1, 1, 1}, 1, 1), ElementWiseOperation::kPROD);
     n.m.output(n.convolution(x, "conv", 8, 3, true), "y");
     auto const engine = n.build();
     ASSERT_TRUE(engine);
     auto const refitter = refitterOf(*engine, n.m.logger);
-    EXPECT_EQ(allOf(*refitter).size(), 2u);
-    float const two = 2;
-    EXPECT_FALSE(refitter->setWeights("one", WeightsRole::kCONSTANT, Weights{DataType::kFLOAT, &two, 1}));
-    EXPECT_TRUE(n.m.oneError("'one'"));
+    EXPECT_EQ(allOf(*refitter).size(), 3u);
+    float const three = 3;
+    EXPECT_TRUE(refitter->setWeights("one", WeightsRole::kCONSTANT, Weights{DataType::kFLOAT, &three, 1}));
+    EXPECT_FALSE(refitter->setWeights("power", WeightsRole::kCONSTANT, Weights{DataType::kFLOAT, &three, 1}));
+    EXPECT_TRUE(n.m.oneError("'power'"));
 }
 
 // Refits flip all weights there and back while contexts run: each run has the weights of one refit.

@@ -73,7 +73,7 @@ TEST(ExpandPowers, ExponentsThatRefitChangesStay)
         ir::Value* x = m.input("x", ir::shapeOf({4, 9}));
         ir::Value* y = power(m, x, 2);
         auto named = std::make_shared<ir::Constant>(*y->producer->inputs[1]->constant);
-        named->weightsName = "exponent";
+        named->layer = named->weightsName = "exponent";
         named->role = ir::WeightsRole::kScale; // numbers of constant layers are what patterns ask for
         y->producer->inputs[1]->constant = named;
         m.output(y, "y");

@@ -278,14 +278,18 @@ TEST(FuseUnrolledRecurrence, WhatStaysApart)
         Unroller(m.g, {.gates = !refittable}).run();
         NullLog log;
         passes::PassContext ctx{log};
-        ctx.refittable = refittable;
-        if (refittable)
+        recipe::Recipes recipes;
+        if (refittable) {
             for (auto const& v : m.g.values())
                 if (v->isConstant()) {
                     auto c = std::make_shared<ir::Constant>(*v->constant);
-                    c->weightsName = v->name;
+                    c->layer = v->name;
+                    c->role = ir::WeightsRole::kConstant;
                     v->constant = c;
                 }
+            ASSERT_TRUE(recipes.addSources(m.g).ok());
+            ctx.recipes = &recipes;
+        }
         auto const changed = passes::fuseUnrolledRecurrence(m.g, ctx);
         ASSERT_TRUE(changed.ok());
         // A gate that others read; weights that refit reaches.

@@ -32,7 +32,6 @@ struct RangedNetwork
         passes::PassContext ctx{log};
         ctx.int8 = true;
         ctx.ranges = &ranges;
-        ctx.refittable = true;
         ctx.recipes = &recipes;
         auto done = passes::quantizeRanges(m.g, ctx);
         EXPECT_TRUE(done.ok() && *done);

@@ -92,6 +92,7 @@ void importClip(ImportContext& ctx)
     if (constant) {
         constexpr float kMax = std::numeric_limits<float>::max();
         auto number = [&](Value const& v, float absent) {
+            ctx.decideBy(v);
             // The layer's parameters are finite; beyond the largest number there is nothing to clip.
             return v.isNull() ? absent : float(std::clamp<double>(v.constant().floatAt(0), -kMax, kMax));
         };
@@ -109,6 +110,7 @@ void importDropout(ImportContext& ctx)
 {
     if (ctx.hasInput(2) && ctx.constant(2, "training_mode").intAt(0) != 0) {
         // In training mode elements are dropped at random, unless the ratio says that none are.
+        ctx.decideBy(ctx.optionalInput(1));
         ctx.check(ctx.hasInput(1) && ctx.constant(1, "ratio").floatAt(0) == 0,
                   "dropout in training mode with a ratio above 0 cannot be imported");
     }

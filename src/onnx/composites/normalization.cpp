@@ -2,7 +2,6 @@
 // BatchNormalization, InstanceNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
 // MeanVarianceNormalization, LpNormalization. Norms become elementary layers, of which passes make one node again.
 #include <algorithm>
-#include <cmath>
 
 #include "onnx/importer.h"
 
@@ -41,7 +40,7 @@ ITensor& perChannel(ImportContext& ctx, Value const& v, int rank, DataType type)
 {
     if (v.rank() != 1)
         ctx.invalid("a per-channel input has shape " + describe(v.dims()) + " instead of [C]");
-    ITensor& t = ctx.cast(v.isConstant() ? ctx.asTensor(Value(ctx.converted(v.constant(), type))) : v.tensor(), type);
+    ITensor& t = ctx.cast(ctx.asTensor(v), type);
     std::vector<int> axes;
     for (int i = 0; i < rank; ++i)
         if (i != 1)
@@ -72,26 +71,29 @@ void importBatchNormalization(ImportContext& ctx)
                                           perChannel(ctx, ctx.input(1), rank, type), Op::kPROD);
         return ctx.setOutput(0, ctx.elementwise(scaled, perChannel(ctx, ctx.input(2), rank, type), Op::kSUM));
     }
-    // One scale layer: y = x * s / sqrt(v + e) + (b - m * s / sqrt(v + e)), computed in double.
-    Constant const &s = ctx.input(1).constant(), &b = ctx.input(2).constant(), &m = ctx.input(3).constant(),
-                   &v = ctx.input(4).constant();
+    // One scale layer: y = x * s / sqrt(v + e) + (b - m * s / sqrt(v + e)), whose two factors the build computes in FP32.
+    std::string const name = ctx.layerName();
     int64_t const channels = x->getDimensions().d[1];
-    for (Constant const* c : {&s, &b, &m, &v})
-        if (c->dims.nbDims != 1 || (channels >= 0 && c->count != channels) || c->count != s.count)
-            ctx.invalid("a per-channel input has shape " + describe(c->dims) + ", the data has shape " +
+    ITensor* of[5]{};
+    for (int i = 1; i <= 4; ++i) {
+        Constant const& c = ctx.input(i).constant();
+        if (c.dims.nbDims != 1 || (channels >= 0 && c.count != channels) || c.count != ctx.input(1).constant().count)
+            ctx.invalid("a per-channel input has shape " + describe(c.dims) + ", the data has shape " +
                         describe(x->getDimensions()));
-    Constant scale = ctx.newConstant(x->getType(), s.dims), shift = ctx.newConstant(x->getType(), s.dims);
-    for (int64_t i = 0; i < s.count; ++i) {
-        double const factor = s.floatAt(i) / std::sqrt(v.floatAt(i) + double(epsilon));
-        ctx.store(scale, i, factor);
-        ctx.store(shift, i, b.floatAt(i) - m.floatAt(i) * factor);
+        of[i] = &ctx.cast(ctx.asTensor(ctx.input(i)), DataType::kFLOAT);
     }
+    ITensor& deviation =
+        ctx.unary(ctx.elementwise(*of[4], ctx.scalarLike(epsilon, *of[4]), Op::kSUM), UnaryOperation::kSQRT);
+    ITensor& scale = ctx.elementwise(*of[1], deviation, Op::kDIV);
+    ITensor& shift = ctx.elementwise(*of[2], ctx.elementwise(*of[3], scale, Op::kPROD), Op::kSUB);
     // The layer takes at least two dimensions after the channel.
     std::vector<int> const extra = axesFrom(rank, 4);
     x = &ctx.unsqueeze(*x, extra);
     nvinfer1::Weights const none{x->getType(), nullptr, 0};
-    auto& layer = ctx.added(
-        ctx.network().addScaleNd(*x, nvinfer1::ScaleMode::kCHANNEL, shift.weights(), scale.weights(), none, 1));
+    auto& layer = ctx.added(ctx.network().addScaleNd(*x, nvinfer1::ScaleMode::kCHANNEL, none, none, none, 1));
+    layer.setName(name.c_str());
+    layer.setInput(1, ctx.cast(scale, x->getType()));
+    layer.setInput(2, ctx.cast(shift, x->getType()));
     ctx.setOutput(0, ctx.squeeze(ctx.out(layer), extra));
 }
 

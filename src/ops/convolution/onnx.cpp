@@ -10,7 +10,7 @@ namespace {
 void importConv(ImportContext& ctx)
 {
     ITensor* x = &ctx.tensor(0);
-    Value w = ctx.input(1), bias = ctx.optionalInput(2);
+    Value w = ctx.asWeights(ctx.input(1)), bias = ctx.asWeights(ctx.optionalInput(2));
     int const spatial = x->getDimensions().nbDims - 2;
     ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");

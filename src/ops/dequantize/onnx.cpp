@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // DequantizeLinear. An INT32 initializer, a bias as ONNX Runtime's quantizer writes it, becomes FLOAT at once.
+#include <algorithm>
+
 #include "onnx/importer.h"
 #include "onnx/quantization.h"
 
 namespace tw::onnx {
+
+using nvinfer1::ElementWiseOperation;
 
 namespace {
 
 void importBias(ImportContext& ctx, Constant const& x)
 {
     QuantizationScale const s = readQuantizationScale(ctx, DataType::kINT32);
+    if (ctx.asLayers()) {
+        ITensor* scale = &ctx.asTensor(Value(s.scale));
+        Dims dims{x.dims.nbDims, {}};
+        std::fill_n(dims.d, dims.nbDims, 1);
+        if (s.axis >= 0)
+            dims.d[s.axis] = int32_t(s.scale.count);
+        ITensor& numbers = ctx.cast(ctx.asTensor(Value(x)), s.scale.type);
+        return ctx.setOutput(0, ctx.elementwise(numbers, ctx.reshape(*scale, dims), ElementWiseOperation::kPROD));
+    }
     int64_t inner = 1;
     for (int i = s.axis + 1; s.axis >= 0 && i < x.dims.nbDims; ++i)
         inner *= x.dims.d[i];
@@ -18,7 +31,7 @@ void importBias(ImportContext& ctx, Constant const& x)
         float const scale = float(s.scale.floatAt(s.axis < 0 ? 0 : i / inner % s.scale.count));
         ctx.store(y, i, float(x.intAt(i)) * scale);
     }
-    ctx.setOutput(0, y);
+    ctx.setOutput(0, ctx.computed(y));
 }
 
 void importDequantizeLinear(ImportContext& ctx)

@@ -21,9 +21,7 @@ ITensor& scalarOf(ImportContext& ctx, int i, DataType type, double absent)
     Value const v = ctx.input(i);
     if (volume(v.dims()) != 1)
         ctx.invalid("input " + std::to_string(i) + " has shape " + describe(v.dims()) + ", it must be a scalar");
-    if (v.isConstant())
-        return ctx.asTensor(Value(ctx.reshaped(ctx.converted(v.constant(), type), Dims{0, {}})));
-    ITensor& t = ctx.cast(v.tensor(), type);
+    ITensor& t = ctx.cast(ctx.asTensor(v), type);
     return v.rank() == 0 ? t : ctx.reshape(t, Dims{0, {}});
 }
 

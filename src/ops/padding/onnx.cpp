@@ -60,6 +60,7 @@ Value fillOf(ImportContext& ctx, DataType type)
         return ctx.cast(ctx.reshape(value.tensor(), Dims{0, {}}), type);
     if (value.constant().count != 1)
         ctx.invalid("the constant value has " + std::to_string(value.constant().count) + " elements, not one");
+    ctx.decideBy(value);
     double const number = value.constant().floatAt(0);
     return number == 0 ? Value() : Value(ctx.filled(number, type, Dims{0, {}}));
 }

@@ -9,6 +9,7 @@
 #include "ops/concatenation/op.h"
 #include "ops/gather/op.h"
 #include "ops/recurrence/op.h"
+#include "ops/shuffle/op.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -136,25 +137,57 @@ private:
         return ctx.add(ops::recurrence::def(), std::move(a), std::move(inputs),
                        levels > 1 ? std::to_string(level) : "");
     }
-    // Numbers of all gates and directions of a level, one after the other: parts(layer index, gate) gives some of each.
+    // Numbers of all gates and directions of a level, one after the other: parts(layer index, gate) gives some of each. Where
+    // the client has named some, a node joins them, so that a refit takes each by its name.
     template <class Parts>
     Result<ir::Value*> constant(LowerContext& ctx, tw::DataType type, Extents const& dims, int32_t level,
                                 ir::WeightsRole role, Parts const& parts)
     {
+        std::vector<nvinfer1::Weights> list;
+        for (int32_t d = 0; d < directions(); ++d)
+            TW_TRY(parts(level * directions() + d, [&](nvinfer1::Weights const& w) { list.push_back(w); }));
+        auto const hasName = [&](nvinfer1::Weights const& w) { return !ctx.weightsNameOf(w).empty(); };
+        if (std::any_of(list.begin(), list.end(), hasName))
+            return joined(ctx, list, type, dims, role);
         Tensor all(type, dims);
         int64_t at = 0;
-        for (int32_t d = 0; d < directions(); ++d)
-            TW_TRY(parts(level * directions() + d, [&](nvinfer1::Weights const& w) {
-                TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
-                for (int64_t i = 0; i < w.count; ++i)
-                    all.ref().set(at++, from.get(i));
-            }));
+        for (nvinfer1::Weights const& w : list) {
+            TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
+            for (int64_t i = 0; i < w.count; ++i)
+                all.ref().set(at++, from.get(i));
+        }
         auto c = std::make_shared<ir::Constant>();
         c->layer = name;
         c->role = role;
         c->data = Blob::copy(all.data(), size_t(all.ref().sizeBytes()));
         char const* const what = role == ir::WeightsRole::kBias ? ".bias" : ".kernel";
         return ctx.graph().addConstant(name + what, type, dims, std::move(c));
+    }
+    Result<ir::Value*> joined(LowerContext& ctx, std::vector<nvinfer1::Weights> const& list, tw::DataType type,
+                              Extents const& dims, ir::WeightsRole role)
+    {
+        std::vector<ir::Value*> flat;
+        for (nvinfer1::Weights const& w : list) {
+            if (!ctx.weightsNameOf(w).empty()) {
+                TW_ASSIGN(ir::Value * v, ctx.weights(w, {w.count}, type, role));
+                flat.push_back(v);
+                continue;
+            }
+            Tensor copy(type, {w.count}); // nothing tells it from the layer's others: no refit reaches it
+            TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
+            for (int64_t i = 0; i < w.count; ++i)
+                copy.ref().set(i, from.get(i));
+            flat.push_back(ctx.graph().addConstant(name + ".rest", type, {w.count}, copy.data()));
+        }
+        char const* const what = role == ir::WeightsRole::kBias ? "bias" : "kernel";
+        TW_ASSIGN(ir::Node * all, ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(0), flat, what));
+        ops::shuffle::Attrs a;
+        a.hasReshape = true;
+        a.zeroIsPlaceholder = false;
+        a.reshape.assign(dims.begin(), dims.end());
+        TW_ASSIGN(ir::Node * shaped,
+                  ctx.add(ops::shuffle::def(), std::move(a), {all->outputs[0]}, std::string(what) + ".shape"));
+        return shaped->outputs[0];
     }
     Result<ir::Value*> matrix(LowerContext& ctx, tw::DataType type, int32_t level, bool isW, int64_t columns)
     {

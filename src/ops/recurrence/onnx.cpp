@@ -32,7 +32,8 @@ bool isLayer(ImportContext& ctx, Recurrent const& r)
     bool const functions = r.cell == Recurrent::Cell::kLstm  ? hasFunctions(r, {"sigmoid", "tanh", "tanh"})
                            : r.cell == Recurrent::Cell::kGru ? hasFunctions(r, {"sigmoid", "tanh"})
                                                              : hasFunctions(r, {"tanh"}) || hasFunctions(r, {"relu"});
-    bool const known = ctx.isConstant(kInW) && ctx.isConstant(kInR) && (!ctx.hasInput(kInB) || ctx.isConstant(kInB));
+    auto isArray = [&](int i) { return ctx.isConstant(i) && !ctx.input(i).constant().computed; };
+    bool const known = isArray(kInW) && isArray(kInR) && (!ctx.hasInput(kInB) || isArray(kInB));
     return functions && known && r.clip == 0 && !ctx.hasInput(kInP) && !r.inputForget && r.x.d[2] > 0 &&
            (r.cell != Recurrent::Cell::kGru || r.linearBeforeReset);
 }
@@ -58,9 +59,13 @@ void setWeights(ImportContext& ctx, Recurrent const& r, nvinfer1::IRNNv2Layer& l
                 from < 0 ? ctx.filled(0, type, makeDims({count})) : ctx.constant(isW ? kInW : kInR, isW ? "W" : "R");
             int64_t const at = from < 0 ? 0 : (int64_t(from) * r.gates + g) * count;
             layer.setWeightsForGate(index, gates[size_t(g)], isW, part(values, at, count));
-            if (from >= 0 && ctx.hasInput(kInB))
-                layer.setBiasForGate(index, gates[size_t(g)], isW,
-                                     part(ctx.constant(kInB, "B"), ((from * 2 + !isW) * int64_t(r.gates) + g) * h, h));
+            ctx.nameWeights(values, at, part(values, at, count));
+            if (from < 0 || !ctx.hasInput(kInB))
+                continue;
+            Constant const& biases = ctx.constant(kInB, "B");
+            int64_t const first = ((from * 2 + !isW) * int64_t(r.gates) + g) * h;
+            layer.setBiasForGate(index, gates[size_t(g)], isW, part(biases, first, h));
+            ctx.nameWeights(biases, first, part(biases, first, h));
         }
 }
 

@@ -15,6 +15,16 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
     nvinfer1::Weights shift{}, scale{}, power{};
     std::optional<int32_t> channelAxis; // without the batch; unset: the third from the end
 
+    // Data; scale and shift where they are tensors, which 8.5 does not have: as those of batch normalization, of which a
+    // refit replaces what they are computed of.
+    int maxInputs() const override { return 3; }
+    Result<void> onSetInput(int index, TensorObject&) override
+    {
+        if (index > 0 && (index == 1 ? scale : shift).count != 0)
+            return error(std::string(index == 1 ? "scale" : "shift") +
+                         " weights are set already; they must be empty when the tensor is an input");
+        return {};
+    }
     std::vector<nvinfer1::Weights> heldWeights() const override { return {shift, scale, power}; }
 
     Result<void> lower(LowerContext& ctx) override
@@ -44,8 +54,13 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
         auto make = [&](nvinfer1::Weights const& w, ir::WeightsRole role) -> Result<ir::Value*> {
             return w.count == 0 ? Result<ir::Value*>(nullptr) : ctx.weights(w, {count}, type, role);
         };
-        TW_ASSIGN(ir::Value * s, make(scale, ir::WeightsRole::kScale));
-        TW_ASSIGN(ir::Value * b, make(shift, ir::WeightsRole::kShift));
+        ir::Value *s = ctx.in(1), *b = ctx.in(2);
+        if (!s) {
+            TW_ASSIGN(s, make(scale, ir::WeightsRole::kScale));
+        }
+        if (!b) {
+            TW_ASSIGN(b, make(shift, ir::WeightsRole::kShift));
+        }
         TW_ASSIGN(ir::Value * p, make(power, ir::WeightsRole::kAny));
         TW_ASSIGN(ir::Node * node, ctx.add(ops::scale::def(), std::move(a), {x, s, b, p}));
         ctx.output(0, node->outputs[0]);

@@ -201,7 +201,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
             std::vector<Folded>& folded = known[keyOf(*n, ctx)];
             std::vector<TensorRef> in;
             for (ir::Value const* v : n->inputs)
-                in.push_back(constantOf(v));
+                in.push_back(elementsOf(v));
             if (folded.empty()) {
                 if (!isSmallWork(*n, in))
                     continue;

@@ -169,12 +169,12 @@ private:
             return false;
         std::unique_ptr<ir::Graph> before = p.isSpeculative ? g_.clone() : nullptr;
         auto const begin = std::chrono::steady_clock::now();
-        auto const uses = ctx_.recipes ? ctx_.recipes->usesIn(g_) : recipe::Recipes::Uses();
+        recipe::Recipes::Watch watch(ctx_.recipes, g_);
         auto changed = runOn(g_, p, ctx_);
         if (!changed.ok())
             return std::move(changed).error().in(std::string("pass ") + p.name);
-        if (ctx_.recipes && *changed && p.run != removeDead && p.run != removeDeadRows && p.run != shareConstants)
-            ctx_.recipes->fixUsed(uses, ctx_.recipes->usesIn(g_));
+        if (*changed)
+            watch.finish();
         raiseForm(g_, p.gives);
         if (!*changed)
             return false;

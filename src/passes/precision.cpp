@@ -20,7 +20,7 @@ constexpr double kMostHalf = 65504, kLeastNormalHalf = 0x1p-14;
 
 ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
 {
-    TensorRef const from = constantOf(&v);
+    TensorRef const from = elementsOf(&v);
     Tensor to(DataType::kFloat, from.dims);
     for (int64_t i = 0; i < from.count(); ++i)
         to.ref().set(i, from.get(i));
@@ -85,7 +85,7 @@ bool isHalf(ir::Value const* v)
 
 bool fitsHalf(ir::Value const& constant)
 {
-    TensorRef const t = constantOf(&constant);
+    TensorRef const t = elementsOf(&constant);
     bool anyGood = t.count() == 0, anyTiny = false;
     for (int64_t i = 0; i < t.count() && !anyGood; ++i) {
         double const size = std::fabs(t.get(i));
@@ -97,7 +97,7 @@ bool fitsHalf(ir::Value const& constant)
 
 Result<ir::Value*> HalfWeights::convert(ir::Graph& g, ir::Value const& v)
 {
-    TensorRef const from = constantOf(&v);
+    TensorRef const from = elementsOf(&v);
     auto c = std::make_shared<ir::Constant>(*v.constant);
     bool const isReached = recipes && recipes->reaches(v);
     void const* const source = isReached ? static_cast<void const*>(v.constant->data.get()) : from.data;

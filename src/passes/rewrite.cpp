@@ -119,6 +119,13 @@ ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
 
 TensorRef constantOf(ir::Value const* v)
 {
+    if (v)
+        recipe::Recipes::Watch::see(*v);
+    return elementsOf(v);
+}
+
+TensorRef elementsOf(ir::Value const* v)
+{
     if (!v || !v->isConstant())
         return {};
     return TensorRef{v->type, ir::extentsOf(v->shape), const_cast<void*>(v->constant->data->data())};

@@ -43,8 +43,10 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
 // own, no inner graph); else null.
 ir::Node* nextOf(ir::Graph const& g, ir::Node const* n);
 
-// Elements of a constant; an empty reference for any other value.
+// Elements of a constant; an empty reference for any other value. What a pass decides by them is fixed for refits; what it only
+// computes new constants of, with a recipe, it takes by elementsOf().
 TensorRef constantOf(ir::Value const* v);
+TensorRef elementsOf(ir::Value const* v);
 // Whether all elements of a constant are `wanted`; true for a value that is not there.
 bool allEqual(ir::Value const* v, double wanted);
 // A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches

@@ -208,16 +208,35 @@ void Recipes::fix(Blob const& blob)
         fixed_.insert(it->second.sources.begin(), it->second.sources.end());
 }
 
-Recipes::Uses Recipes::usesIn(ir::Graph const& g) const
+namespace {
+
+thread_local Recipes::Watch* watching = nullptr;
+
+}
+
+Recipes::Watch::Watch(Recipes* recipes, ir::Graph const& g) : recipes_(recipes), g_(g), outer_(watching)
 {
-    Uses uses;
+    watching = this;
+    if (recipes_)
+        countUses(g_, before_);
+}
+
+Recipes::Watch::~Watch()
+{
+    watching = outer_;
+}
+
+void Recipes::Watch::see(ir::Value const& constant)
+{
+    if (watching && watching->recipes_ && constant.isConstant())
+        watching->seen_.insert(constant.constant->data.get());
+}
+
+void Recipes::Watch::countUses(ir::Graph const& g, Uses& uses) const
+{
     auto count = [&](ir::Value const* v) {
-        auto const it = v && v->isConstant() ? known_.find(v->constant->data.get()) : known_.end();
-        if (it == known_.end())
-            return;
-        for (ir::Value const* s : it->second.sources)
-            if (mayBeUsed(*s))
-                ++uses[s];
+        if (v && v->isConstant() && recipes_->known_.contains(v->constant->data.get()))
+            ++uses[v->constant->data.get()];
     };
     for (ir::Value const* v : g.outputs)
         count(v);
@@ -225,19 +244,21 @@ Recipes::Uses Recipes::usesIn(ir::Graph const& g) const
         for (ir::Value const* v : n->inputs)
             count(v);
         for (auto const& r : n->regions)
-            for (auto const& [s, times] : usesIn(*r))
-                uses[s] += times;
+            countUses(*r, uses);
     }
-    return uses;
 }
 
-void Recipes::fixUsed(Uses const& before, Uses const& after)
+void Recipes::Watch::finish()
 {
-    for (auto const& [source, times] : before) {
-        auto const it = after.find(source);
-        if (it == after.end() || it->second < times)
-            fixed_.insert(source);
-    }
+    if (!recipes_ || seen_.empty())
+        return;
+    Uses after;
+    countUses(g_, after);
+    for (Blob const* blob : seen_)
+        if (auto const at = before_.find(blob); at != before_.end() && after[blob] < at->second)
+            for (ir::Value const* s : recipes_->known_.at(blob).sources)
+                if (recipes_->mayBeUsed(*s))
+                    recipes_->fixed_.insert(s);
 }
 
 Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)

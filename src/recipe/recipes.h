@@ -44,12 +44,26 @@ public:
     // Elements that the build has looked at and cannot change any more: their sources are none from here on.
     void fix(Blob const& blob);
 
-    // How often a graph reads what follows from sources whose elements passes may use. A pass that makes the uses fewer has
-    // used them.
-    using Uses = std::map<ir::Value const*, int>;
-    Uses usesIn(ir::Graph const& g) const;
-    // Fixes the sources of which `after` has fewer uses.
-    void fixUsed(Uses const& before, Uses const& after);
+    // Around a pass: a constant whose elements it has seen (passes::constantOf) and that fewer nodes read afterwards has decided
+    // something, and finish() fixes its sources of those that passes may use.
+    class Watch
+    {
+    public:
+        Watch(Recipes* recipes, ir::Graph const& g); // null: nothing is watched
+        ~Watch();
+        void finish();
+        static void see(ir::Value const& constant);
+
+    private:
+        using Uses = std::map<Blob const*, int>;
+        void countUses(ir::Graph const& g, Uses& uses) const;
+
+        Recipes* recipes_;
+        ir::Graph const& g_;
+        Uses before_;
+        std::set<Blob const*> seen_;
+        Watch* outer_;
+    };
 
     // What the constants of `g` (and of its regions) are, as plan::Contents has it. Nothing is recorded afterwards.
     struct Finished

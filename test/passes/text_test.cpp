@@ -190,12 +190,12 @@ TEST_P(PassText, RefitFollows)
                 v->constant = named;
             }
         RefitCheck refit(*g);
-        auto const uses = refit.recipes.usesIn(*g);
+        recipe::Recipes::Watch watch(&refit.recipes, *g);
         NullLog log;
         PassCheck const& check = c.told.check;
         auto const changed = run(*g, {log, check.target, check.half, check.constraints, &refit.recipes});
         ASSERT_TRUE(changed.ok()) << changed.error().message;
-        refit.recipes.fixUsed(uses, refit.recipes.usesIn(*g));
+        watch.finish();
         refit.check(*g, check.sizes, std::max(check.tolerance, 1e-4));
     }
 }

@@ -104,6 +104,8 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
         bool const fits = it->second.ok() ? isTimed || !timeAlways : formats.size() > 1;
         return fits ? it : known_.end();
     };
+    tune::Options tuneOptions = options_.tune;
+    tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     std::vector<tune::Point> points =
         points_ ? points_->of(originalOf(problem, originals_)) : std::vector<tune::Point>{};
     for (ops::Formats const& f : formats) {
@@ -111,7 +113,7 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
         ops::setFormats(in, f);
         keys.push_back((onHost ? "host|" : "") +
                        std::string(isAsked || !options_.shareTimings ? problem.node->name + "|" : "") +
-                       tune::regionKey(in, options_.fingerprint) + tune::pointsKey(points));
+                       tune::choiceKey(in, tuneOptions) + tune::pointsKey(points));
         if (auto const hit = find(keys.back()); hit != known_.end() && hit->second.ok() && !fits(*hit->second, in))
             keys.back() = problem.node->name + "|" + keys.back();
         if (isGlance_ && find(keys.back()) == known_.end())
@@ -120,12 +122,10 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
             missing.push_back(f);
     }
     if (!missing.empty()) {
-        tune::Options tuneOptions = options_.tune;
         tuneOptions.timeAlways = timeAlways || isAsked;
         tuneOptions.points = std::move(points);
         if (isGlance_)
             tuneOptions.mostCandidates = kGlanceCandidates;
-        tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
         if (onHost) {
             tuneOptions.cache = nullptr;
             tuneOptions.heuristicOnly = true;

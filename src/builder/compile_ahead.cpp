@@ -41,7 +41,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, runtime::Instance 
             continue;
         ops::Problem p = runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
         if (p.cuda)
-            out.add(tune::regionKey(p, options_.fingerprint), p, false);
+            out.add(tune::choiceKey(p, options_.tune), p, false);
     }
 }
 
@@ -53,7 +53,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, Variants const& va
         auto const found = variants.find(step.node);
         for (size_t v = 0; found != variants.end() && v < found->second.size(); ++v)
             if (ops::Problem const& p = found->second[v]; p.cuda)
-                out.add(tune::regionKey(p, options_.fingerprint), p, v > 0);
+                out.add(tune::choiceKey(p, options_.tune), p, v > 0);
     }
 }
 

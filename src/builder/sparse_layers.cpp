@@ -84,6 +84,20 @@ std::vector<std::string> sparseLayers(ir::Graph const& imported)
     return names;
 }
 
+namespace {
+
+bool isSparse(ir::Node const& n, plan::Choice const& choice)
+{
+    for (auto const list : {n.op->cpuTactics, n.op->cudaTactics})
+        if (list)
+            for (ops::Tactic const* t : list())
+                if (t->id() == choice.tactic)
+                    return t->traits().isSparse;
+    return false;
+}
+
+} // namespace
+
 std::vector<std::string> sparsityLines(std::vector<std::string> const& layers, ir::Graph const& graph,
                                        plan::Block const& chosen)
 {
@@ -97,7 +111,7 @@ std::vector<std::string> sparsityLines(std::vector<std::string> const& layers, i
         if (found == 0)
             continue;
         eligible.push_back(n.name);
-        if (i < chosen.steps.size() && ops::isSparseTactic(chosen.steps[i].choice.name))
+        if (i < chosen.steps.size() && isSparse(n, chosen.steps[i].choice))
             picked.push_back(n.name);
     }
     for (std::string const& layer : layers) // of loops and branches, or of a node that goes by another name

@@ -96,7 +96,7 @@ private:
 
     Outlook const& outlook(ops::Problem const& p)
     {
-        auto const [at, isNew] = outlooks_.try_emplace(tune::regionKey(p, options_.device));
+        auto const [at, isNew] = outlooks_.try_emplace(tune::choiceKey(p, options_));
         if (isNew)
             at->second = outlookOf(p, options_);
         return at->second;

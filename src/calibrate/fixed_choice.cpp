@@ -23,7 +23,7 @@ std::vector<Candidate> candidatesFor(ops::Problem const& problem, tune::Options 
 {
     std::vector<Candidate> list;
     for (ops::Tactic const* t : tune::candidates(*problem.node, options)) {
-        if (t->rounding() != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
+        if (t->traits().rounding != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
             continue;
         for (ops::Config const& config : t->configs(problem)) {
             double const estimate = t->estimate(problem, config);

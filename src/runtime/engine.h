@@ -50,10 +50,14 @@ struct LoadOptions
 // What came of loading kernels.
 struct Loaded
 {
-    int replaced = 0;                   // steps that got the plain kernel because the planned one cannot run here
+    int replaced = 0;                   // steps that got another kernel because the planned one cannot run here
     int refused = 0;                    // of these: steps whose planned kernel was tried
+    int plain = 0;                      // of these: steps for which there is nothing but the plain kernel
     int retargeted = 0, byEstimate = 0; // kernels for this CPU in place of those for another; with another algorithm
     int inPanels = 0;                   // kernels that use constants where they lie
+
+    // "3 kernels of the plan cannot run <where>: ..."; what runs in the place of those that were refused.
+    std::string inOtherPlaces(std::string const& where) const;
 };
 
 class Engine
@@ -108,6 +112,9 @@ private:
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
                            LoadOptions const& options);
+
+// An error where a kernel of the plan is one of a library that cannot be used here.
+Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned, LoadOptions const& options);
 
 // The problem that the tuner and load() see for a step, from the dimensions at optimum and maximum.
 // `cuda` is what the problem's own CUDA tactics are for.

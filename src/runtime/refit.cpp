@@ -107,8 +107,7 @@ Result<void> Engine::refit(NewWeights const& weights, Workers& workers, Log* log
     options.keepsGraph = graph;
     TW_ASSIGN(Loaded const kernels, loadGeneration(*next, *graph, options));
     if (log && kernels.refused > 0 && !planned_->steps.empty())
-        log->warning(std::to_string(kernels.refused) +
-                     " kernels of the plan cannot run with the new weights, and plain ones take their place");
+        log->warning(kernels.inOtherPlaces("with the new weights"));
     std::lock_guard const lock(mutex_);
     generation_ = std::move(next);
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/retarget.h"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 
@@ -8,21 +9,19 @@ namespace tw::runtime {
 
 namespace {
 
-// A tactic's name ends with the instruction set that it is written for: narrow ones first.
-constexpr std::string_view kIsas[] = {"_avx2", "_avx512"};
+constexpr std::string_view kIsas[] = {"", "avx2", "avx512"}; // narrow ones first
 
-int isaOf(std::string_view name)
+// The place of a tactic's instruction set in kIsas.
+ptrdiff_t width(ops::Tactic const& t)
 {
-    for (int i = int(std::size(kIsas)); i-- > 0;)
-        if (name.ends_with(kIsas[i]))
-            return i;
-    return -1;
+    return std::find(std::begin(kIsas), std::end(kIsas), t.traits().isa) - std::begin(kIsas);
 }
 
-std::string_view algorithmOf(std::string_view name)
+// The name without the instruction set: what tactics for several of them have in common.
+std::string_view algorithmOf(ops::Tactic const& t)
 {
-    int const isa = isaOf(name);
-    return isa < 0 ? name : name.substr(0, name.size() - kIsas[isa].size());
+    std::string_view const name = t.name(), isa = t.traits().isa;
+    return isa.empty() || !name.ends_with(isa) ? name : name.substr(0, name.size() - isa.size());
 }
 
 struct Expected
@@ -50,9 +49,11 @@ std::optional<Retargeted> retarget(std::span<ops::Tactic const* const> own, ops:
 {
     // The last tactic of a list is the plain one: no algorithm that one would want here, too.
     auto const fast = own.first(own.empty() ? 0 : own.size() - 1);
+    auto const known =
+        std::find_if(fast.begin(), fast.end(), [&](ops::Tactic const* t) { return t->name() == planned; });
     ops::Tactic const* same = nullptr;
-    for (ops::Tactic const* t : fast)
-        if (algorithmOf(t->name()) == algorithmOf(planned) && (!same || isaOf(t->name()) > isaOf(same->name())) &&
+    for (ops::Tactic const* t : known == fast.end() ? fast.first(0) : fast)
+        if (algorithmOf(*t) == algorithmOf(**known) && (!same || width(*t) > width(*same)) &&
             ops::supportsFormats(*t, problem).ok)
             same = t;
     if (same && same->name() == planned)
@@ -60,11 +61,16 @@ std::optional<Retargeted> retarget(std::span<ops::Tactic const* const> own, ops:
     if (same)
         if (auto expected = fastest(*same, problem))
             return Retargeted{same, std::move(expected->config), true};
+    return bestByEstimate(own, problem);
+}
+
+std::optional<Retargeted> bestByEstimate(std::span<ops::Tactic const* const> own, ops::Problem const& problem)
+{
     std::optional<Retargeted> best;
     double bestUs = 0;
-    for (ops::Tactic const* t : fast) {
+    for (ops::Tactic const* t : own.first(own.empty() ? 0 : own.size() - 1)) {
         // Nothing that rounds in another way than the plan's choice, whatever that was.
-        if (t->rounding() != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
+        if (t->traits().rounding != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
             continue;
         auto expected = fastest(*t, problem);
         if (!expected || (best && expected->us >= bestUs))

@@ -23,5 +23,7 @@ struct Retargeted
 // has no such tactic that runs here, the one with the lowest estimate. Nothing: there is only the plain one.
 std::optional<Retargeted> retarget(std::span<ops::Tactic const* const> own, ops::Problem const& problem,
                                    std::string_view planned, ops::Config const& config);
+// The one with the lowest estimate of those that round nothing. Nothing: there is only the plain one.
+std::optional<Retargeted> bestByEstimate(std::span<ops::Tactic const* const> own, ops::Problem const& problem);
 
 } // namespace tw::runtime

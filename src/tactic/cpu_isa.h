@@ -14,4 +14,22 @@ device::CpuInfo const& thisCpu();
 Support supportsIsa(kernels::jit::Isa isa);
 Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors);
 
+// A tactic whose kernels are emitted for an instruction set, that of its name.
+class CpuTactic : public Tactic
+{
+public:
+    constexpr CpuTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    {}
+    Traits traits() const override { return traitsWith(Rounding::kPlain); }
+
+protected:
+    ~CpuTactic() = default;
+    Traits traitsWith(Rounding rounding) const
+    {
+        return {.rounding = rounding, .isa = isa_ == kernels::jit::Isa::kAvx512 ? "avx512" : "avx2"};
+    }
+    kernels::jit::Isa isa_;
+};
+
 } // namespace tw::ops

@@ -131,11 +131,11 @@ public:
 
     constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
                          Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
-                         bool roundsToTf32 = false)
+                         Traits traits = {})
         : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
-          formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
+          formats_(formats), estimate_(estimate), traits_(traits)
     {}
-    Rounding rounding() const override { return roundsToTf32_ ? Rounding::kTf32 : Rounding::kPlain; }
+    Traits traits() const override { return traits_; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
     std::vector<Config> configs(Problem const& problem) const override;
@@ -153,7 +153,7 @@ private:
     Configs configs_;
     FormatsOf formats_;
     Estimate estimate_;
-    bool roundsToTf32_;
+    Traits traits_;
 };
 
 // Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.

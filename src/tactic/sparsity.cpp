@@ -47,11 +47,6 @@ bool isTwoOfFour(TensorRef const& weights, int axis)
     return false;
 }
 
-bool isSparseTactic(std::string_view name)
-{
-    return name.find("_sparse_") != std::string_view::npos;
-}
-
 Error notTwoOfFour(std::string const& layer, char const* what)
 {
     return invalidArgument(

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "base/tensor.h"
@@ -16,10 +15,6 @@ inline constexpr int kSparseGroup = 4, kSparseNonZeros = 2;
 // Whether linear weights follow 2:4 along `axis`: its size is a multiple of four, not 0, and no aligned group of four has
 // more than two elements other than 0 (-0 is 0, NaN is not). Elements of any type but bool.
 bool isTwoOfFour(TensorRef const& weights, int axis);
-// Names of tactics that compute with such weights have the word among their parts. They are candidates only where the client
-// permits it (BuilderFlag::kSPARSE_WEIGHTS).
-bool isSparseTactic(std::string_view name);
-
 // What such a tactic says of weights that a refit brings it. `what`: "its filters, along their channels".
 Error notTwoOfFour(std::string const& layer, char const* what);
 

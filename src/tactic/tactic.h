@@ -35,13 +35,24 @@ enum class Source : int
     kCudnn,
 };
 
-// How the numbers of a tactic differ from sums of products in the tensors' own types.
+// How the numbers of a tactic differ from sums of products in the tensors' own types. Those that round factors of FP32
+// products sum in FP32, are candidates only where the user permits it, and are compared with the reference within
+// toleranceFor() (tactic/rounded_factors.h).
 enum class Rounding : int
 {
     kPlain,
-    kTf32, // factors of FP32 products are rounded to 10 bits of mantissa: a candidate only where the network permits
-           // it, and compared with the reference within Tolerance::forTf32()
-    kWinograd, // sums of transformed elements; TENSORWRIGHT_WINOGRAD=0 keeps it out of new engines
+    kTf32,        // factors to 10 bits of mantissa: BuilderFlag::kTF32
+    kBf16,        // factors to 7 bits: TENSORWRIGHT_CPU_BF16
+    kHalfWeights, // weights alone, to FP16: BuilderFlag::kFP16
+    kWinograd,    // sums of transformed elements; TENSORWRIGHT_WINOGRAD=0 keeps it out of new engines
+};
+
+// What a tactic says of itself; its name is for people and as an identity, and nobody takes it apart.
+struct Traits
+{
+    Rounding rounding = Rounding::kPlain;
+    bool isSparse = false; // computes with weights that follow 2:4 (tactic/sparsity.h): BuilderFlag::kSPARSE_WEIGHTS
+    char const* isa = "";  // the CPU instruction set that is the last part of its name
 };
 
 // One input or output of the region that is being tuned.
@@ -158,9 +169,10 @@ public:
     uint64_t id() const; // hash of name and version
 
     virtual Source source() const { return Source::kOwn; }
-    virtual Rounding rounding() const { return Rounding::kPlain; }
+    virtual Traits traits() const { return {}; }
 
-    // In any of formats(); the problem's specs say which.
+    // In any of formats(); the problem's specs say which. All that a tactic asks of constants, it asks here: a kernel that
+    // load() makes of these is not refused for their elements.
     virtual Support supports(Problem const&) const { return Support::yes(); }
     // The formats it can work in, best first; those of the problem are not looked at.
     virtual std::vector<Formats> formats(Problem const& problem) const { return {linearFormats(problem)}; }

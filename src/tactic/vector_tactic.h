@@ -9,7 +9,7 @@
 
 namespace tw::ops {
 
-class VectorTactic final : public Tactic
+class VectorTactic final : public CpuTactic
 {
 public:
     using Run = Result<void> (*)(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs&);
@@ -20,15 +20,14 @@ public:
     // `isa` is that of the name.
     constexpr VectorTactic(char const* name, int version, kernels::jit::Isa isa, Run run, Supports supports,
                            FormatsOf formats, Workspace workspace = nullptr, DataType type = DataType::kFloat)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), run_(run), supports_(supports), formats_(formats),
-          workspace_(workspace), type_(type)
+        : CpuTactic(name, version, isa), run_(run), supports_(supports), formats_(formats), workspace_(workspace),
+          type_(type)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override { return formats_(problem); }
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
 
 private:
-    kernels::jit::Isa isa_;
     Run run_;
     Supports supports_;
     FormatsOf formats_;

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "ir/op_def.h"
-#include "tactic/rounded_factors.h"
-#include "tactic/sparsity.h"
 #include "tune/phases.h"
 #include "tune/rivals.h"
 
@@ -36,11 +34,33 @@ int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kerne
     return kernel.workspaceBytes(in, out);
 }
 
-// A layer that is skipped at the optimum (a branch not taken, a loop of no trips) has tensors without sizes there.
+bool isPermitted(ops::Traits const& traits, Options const& options)
+{
+    if (traits.isSparse && !options.sparse)
+        return false;
+    switch (traits.rounding) {
+    case ops::Rounding::kTf32:
+        return options.tf32;
+    case ops::Rounding::kBf16:
+        return options.bf16;
+    case ops::Rounding::kHalfWeights:
+        return options.halfWeights;
+    case ops::Rounding::kWinograd:
+        return options.winograd;
+    case ops::Rounding::kPlain:
+        return true;
+    }
+    return true;
+}
+
+} // namespace
+
 bool hasSizes(ops::Problem const& p)
 {
     auto have = [](std::vector<ops::TensorSpec> const& specs, std::vector<ir::Value*> const& values) {
-        for (size_t i = 0; i < std::min(specs.size(), values.size()); ++i)
+        if (specs.size() != values.size())
+            return false;
+        for (size_t i = 0; i < specs.size(); ++i)
             if (specs[i].present && values[i] && specs[i].dims.rank != values[i]->rank())
                 return false;
         return true;
@@ -48,29 +68,11 @@ bool hasSizes(ops::Problem const& p)
     return have(p.inputs, p.node->inputs) && have(p.outputs, p.node->outputs);
 }
 
-bool isPermitted(ops::RoundedFactors factors, Options const& options)
-{
-    switch (factors) {
-    case ops::RoundedFactors::kTf32:
-        return options.tf32;
-    case ops::RoundedFactors::kBf16:
-        return options.bf16;
-    case ops::RoundedFactors::kHalf:
-        return options.halfWeights;
-    default:
-        return true;
-    }
-}
-
-} // namespace
-
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
 {
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
-        if ((options.winograd || t->rounding() != ops::Rounding::kWinograd) &&
-            isPermitted(ops::roundedFactorsOf(*t), options) && (options.sparse || !ops::isSparseTactic(t->name())) &&
-            (options.sources & bitOf(t->source())))
+        if (isPermitted(t->traits(), options) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -17,6 +17,10 @@ class Rivals;
 // All tactics for a node, best first: the op's own, then the providers'.
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options);
 
+// Whether its tensors have sizes: a layer that is skipped at the optimum (a branch not taken, a loop of no trips) has none there,
+// and of its tactics the plain one alone is asked.
+bool hasSizes(ops::Problem const& problem);
+
 struct Candidate
 {
     ops::Tactic const* tactic = nullptr;

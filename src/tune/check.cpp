@@ -201,7 +201,7 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
             return wrong("it writes to its input " + std::to_string(i));
     Checked checked;
     for (size_t i = 0; i < outputs.size(); ++i) {
-        std::string const why = values.compare(i, outputs[i], tried.factors);
+        std::string const why = values.compare(i, outputs[i], tried.rounding);
         if (why.empty())
             continue;
         if (!tried.isPlain || !values.mayRound(i, outputs[i]))

@@ -41,7 +41,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 // What is checked of a tactic.
 struct Tried
 {
-    ops::RoundedFactors factors = ops::RoundedFactors::kNone;
+    ops::Rounding rounding = ops::Rounding::kPlain;
     // It closes its op's list, whose cases prove it: that it computes in its type and not as the reference does is no
     // reason to refuse it.
     bool isPlain = false;

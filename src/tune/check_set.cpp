@@ -201,9 +201,9 @@ CheckSet::References const& CheckSet::stepwise()
 }
 
 std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef const& out, size_t i,
-                                  ops::RoundedFactors factors)
+                                  ops::Rounding rounding)
 {
-    ops::Tolerance tolerance = ops::toleranceFor(factors, toleranceOf(*node_, out.type));
+    ops::Tolerance tolerance = ops::toleranceFor(rounding, toleranceOf(*node_, out.type));
     tolerance.absolute *= slack_;
     tolerance.relative *= slack_;
     if (i == 0 && !samples_.empty() && out.dims == wants[0].dims) {
@@ -226,16 +226,16 @@ std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef
     return tune::compare(got, wants, tolerance, i == 0 ? wanted_ : std::vector<bool>{});
 }
 
-std::string CheckSet::compare(size_t i, TensorRef const& got, ops::RoundedFactors factors)
+std::string CheckSet::compare(size_t i, TensorRef const& got, ops::Rounding rounding)
 {
     std::vector<TensorRef> wants{want_[i]};
-    std::string const why = compareWith(wants, got, i, factors);
+    std::string const why = compareWith(wants, got, i, rounding);
     if (why.empty())
         return why;
     for (std::vector<Tensor> const& reference : stepwise())
         if (reference[i].type() == want_[i].type && reference[i].dims() == want_[i].dims)
             wants.push_back(reference[i].ref());
-    return wants.size() > 1 ? compareWith(wants, got, i, factors) : why;
+    return wants.size() > 1 ? compareWith(wants, got, i, rounding) : why;
 }
 
 bool CheckSet::mayRound(size_t i, TensorRef const& got) const

@@ -50,7 +50,7 @@ public:
     // Compares a kernel's output `i`, in its format, with what the region computes: exactly, and where that does not
     // fit as its nodes would one by one, each rounded to its type. Each element may be within the tolerance of either.
     // Empty, or where and by how much it is wrong.
-    std::string compare(size_t i, TensorRef const& got, ops::RoundedFactors factors);
+    std::string compare(size_t i, TensorRef const& got, ops::Rounding rounding);
     // Whether rounding may be why a kernel's output `i` is not the reference's: floating, of the same size, and not all
     // of it elements of the inputs and zeros, of which none was rounded.
     bool mayRound(size_t i, TensorRef const& got) const;
@@ -64,7 +64,7 @@ private:
     References const& stepwise();
     bool onlyMoves(TensorRef const& want, std::vector<bool> const& wanted) const;
     std::string compareWith(std::vector<TensorRef> const& wants, TensorRef const& got, size_t i,
-                            ops::RoundedFactors factors);
+                            ops::Rounding rounding);
     TensorRef make(DataType type, Extents const& dims);
 
     ir::Node const* node_ = nullptr;

@@ -13,7 +13,6 @@
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
 #include "tactic/cuda_library.h"
-#include "tactic/sparsity.h"
 #include "tune/candidates.h"
 
 namespace tw::tune {
@@ -155,40 +154,26 @@ std::string pointsKey(std::span<Point const> points)
     return "|checked at " + std::to_string(points.size()) + " more " + hex(h.value());
 }
 
-namespace {
-
-// Whether a sparse tactic takes the weights, by which alone problems may differ.
-bool takesSparse(ops::Problem problem, std::span<ops::Tactic const* const> tactics)
+std::string choiceKey(ops::Problem const& problem, Options const& options)
 {
-    for (ops::Tactic const* t : tactics)
-        if (ops::isSparseTactic(t->name()))
-            for (ops::Formats const& f : t->formats(problem)) {
-                ops::setFormats(problem, f);
-                if (t->supports(problem).ok)
-                    return true;
-            }
-    return false;
+    Hasher ids;
+    bool const isSized = hasSizes(problem);
+    for (ops::Tactic const* t : candidates(*problem.node, options))
+        if (t->source() != ops::Source::kOwn || !isSized || ops::supportsFormats(*t, problem).ok)
+            ids.number(t->id());
+    return regionKey(problem, options.device) + "|tactics " + hex(ids.value());
 }
-
-} // namespace
 
 std::string cacheKey(ops::Problem const& problem, Options const& options)
 {
     bool const isCuda = options.backend == ops::Backend::kCuda;
     uint32_t const libraries = isCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
     std::string key =
-        regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
+        choiceKey(problem, options) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
         (options.bf16 ? "|bf16" : "") + (options.halfWeights ? "|f16 weights" : "") +
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
         (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
         (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");
-    std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
-    Hasher ids;
-    for (ops::Tactic const* t : tactics)
-        ids.number(t->id());
-    if (takesSparse(problem, tactics))
-        key += "|2:4";
-    key += "|tactics " + hex(ids.value());
     cuda::Target const* target = isCuda ? options.cuda : nullptr;
     if (!target)
         return key;
@@ -197,7 +182,7 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     if (auto const compiler = target->compiler->get(); compiler.ok())
         key += "|compiler " + std::to_string((*compiler)->version());
     uint32_t seen = bitOf(ops::Source::kOwn);
-    for (ops::Tactic const* t : tactics)
+    for (ops::Tactic const* t : candidates(*problem.node, options))
         if (!(seen & bitOf(t->source()))) {
             seen |= bitOf(t->source());
             key += "|" + ops::versionOf(t->source(), *target);

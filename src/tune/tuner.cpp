@@ -132,7 +132,7 @@ private:
             }
             Phases::Scope const phase(options_.phases, "checks");
             auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
-                                          {ops::roundedFactorsOf(*c.tactic), c.isPlain});
+                                          {c.tactic->traits().rounding, c.isPlain});
             if (!checked.ok()) {
                 rivals_.refuse(c, checked.error().message);
                 if (checked.error().code == ErrorCode::kFailedAllocation)

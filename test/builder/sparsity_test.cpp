@@ -122,13 +122,14 @@ TEST(Sparsity, Lines)
     plan::Block block;
     for (auto const& n : m.g.nodes) {
         n->layers = {n->name};
-        block.steps.emplace_back().choice.name = "convolution_f16_wgmma_sm90";
+        block.steps.emplace_back();
         if (n->name == "conv1") {
             n->layers = {"q", "conv1"};
             n->name = "conv1 + relu1";
         }
-        if (n->name == "right")
-            block.steps.back().choice.name = "matrix_multiply_f16_sparse_wgmma_sm90";
+        for (ops::Tactic const* t : n->op->cudaTactics())
+            if (t->traits().isSparse == (n->name == "right"))
+                block.steps.back().choice.tactic = t->id();
     }
     std::vector<std::string> const lines = builder::sparsityLines(layers, m.g, block);
     ASSERT_EQ(lines.size(), 2u);

@@ -190,6 +190,8 @@ TEST(CudaLibraries, SourcesAreChosen)
 TEST(CudaLibraries, KeysOfTheTimingCacheNameVersions)
 {
     ir::Node node;
+    ir::Value x;
+    node.inputs = {&x}; // of no known size: tactics are not asked
     auto const target = targetWith(kNowhere, kNowhere);
     tune::Options options;
     options.backend = ops::Backend::kCuda;

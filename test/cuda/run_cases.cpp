@@ -164,7 +164,7 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
             return "it wrote to channels round output " + std::to_string(i);
         ops::convertFormat(isPart ? ops::partOf(stored.ref(), plain) : stored.ref(), got.ref());
         ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
-        if (job.tactic->rounding() == ops::Rounding::kTf32) {
+        if (job.tactic->traits().rounding == ops::Rounding::kTf32) {
             // Of sums that may be several times larger than what an activation leaves of them.
             tolerance = tolerance.forTf32();
             tolerance.absolute *= kSlack;

@@ -109,9 +109,9 @@ private:
 
 ops::Tolerance toleranceOfTactic(ops::Tactic const& t, ir::Node const& node, DataType type)
 {
-    ops::RoundedFactors const factors = ops::roundedFactorsOf(t);
-    ops::Tolerance tolerance = ops::toleranceFor(factors, toleranceOf(node, type));
-    if (factors != ops::RoundedFactors::kNone) {
+    ops::Rounding const rounding = t.traits().rounding;
+    ops::Tolerance tolerance = ops::toleranceFor(rounding, toleranceOf(node, type));
+    if (ops::roundsFactors(rounding)) {
         // Of sums that may be several times larger than what an activation leaves of them.
         constexpr double kSlack = 4;
         tolerance.absolute *= kSlack;

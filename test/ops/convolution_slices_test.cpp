@@ -114,7 +114,7 @@ void runSliced(ir::OpDef const& op, ops::Case const& c)
                 Tensor linear(DataType::kFloat, (*want)[0].dims());
                 ops::convertFormat(out.part, linear.ref());
                 ops::Tolerance const tolerance =
-                    ops::toleranceFor(ops::roundedFactorsOf(*tactic), toleranceOf(*g.node, DataType::kFloat));
+                    ops::toleranceFor(tactic->traits().rounding, toleranceOf(*g.node, DataType::kFloat));
                 EXPECT_EQ(compare(linear.ref(), (*want)[0].ref(), tolerance), "");
                 EXPECT_EQ(out.written(), (*want)[0].count()) << "wrote into other channels";
                 ++ran;

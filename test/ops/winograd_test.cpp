@@ -79,7 +79,7 @@ TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
         y.present = true;
         problem.outputs.push_back(y);
         for (ops::Tactic const* tactic : ops::convolution::def().cpuTactics()) {
-            if (tactic->rounding() != ops::Rounding::kWinograd)
+            if (tactic->traits().rounding != ops::Rounding::kWinograd)
                 continue;
             ops::setFormats(problem, tactic->formats(problem).front());
             if (ops::Support const s = tactic->supports(problem); !s.ok)

@@ -204,7 +204,7 @@ TEST(PlanPanels, WinogradInPlace)
         problem.inputs.resize(2);
         problem.inputs[1].dims = ir::extentsOf(w->shape);
         for (ops::Tactic const* t : node.op->cpuTactics()) {
-            if (t->rounding() != ops::Rounding::kWinograd)
+            if (t->traits().rounding != ops::Rounding::kWinograd)
                 continue;
             for (int64_t columns : {32, 64}) {
                 SCOPED_TRACE(t->name() + std::string(", columns ") + std::to_string(columns));

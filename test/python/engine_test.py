@@ -389,3 +389,37 @@ def test_what_failed_is_said():
     assert len(recorder.texts) >= 2
     context.set_input_shape("b", (2, 3))
     assert context.infer_shapes() == []
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("large", [0, 1])
+def test_weights_beyond_fp16_leave_others_their_kernels(large, cached):
+    """Two equal products, one with a weight that FP16 does not hold: each has a kernel that takes it, whatever was timed before."""
+
+    def tactics(large, cache):
+        builder = trt.Builder(trt.Logger(trt.Logger.ERROR))
+        network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
+        x = network.add_input("x", trt.float32, (1, 256))
+        weights = [np.full((256, 256), 0.01, np.float32) for _ in range(2)]
+        if large is not None:
+            weights[large][3, 3] = 70000
+        none = trt.MatrixOperation.NONE
+        for w in weights:
+            constant = network.add_constant(w.shape, trt.Weights(w)).get_output(0)
+            x = network.add_matrix_multiply(x, none, constant, none).get_output(0)
+            x = network.add_activation(x, trt.ActivationType.SIGMOID).get_output(0)
+        network.mark_output(x)
+        config = builder.create_builder_config()
+        config.set_flag(trt.BuilderFlag.FP16)
+        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+        if cache is None:
+            cache = config.create_timing_cache(b"")
+        config.set_timing_cache(cache, False)
+        engine = trt.Runtime(trt.Logger(trt.Logger.ERROR)).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+        layers = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+        return [layer["TacticName"] for layer in layers], cache
+
+    cache = tactics(None, None)[1] if cached else None
+    names = tactics(large, cache)[0]
+    assert len(names) == 2 and not any("plain" in name for name in names), names
+    assert "f32f16" not in names[large]

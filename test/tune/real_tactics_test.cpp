@@ -36,7 +36,7 @@ TEST(RealTactics, NoneIsRefused)
                         auto kernel = t->load(in, config, *image);
                         ASSERT_TRUE(kernel.ok()) << kernel.error().message;
                         auto const result =
-                            checker.check(in, **kernel, t->name(), serialWorkers(), {ops::roundedFactorsOf(*t)});
+                            checker.check(in, **kernel, t->name(), serialWorkers(), {t->traits().rounding});
                         EXPECT_TRUE(result.ok())
                             << op->name << "." << c.name << ": " << (result.ok() ? "" : result.error().message);
                         checked += result.ok() && result->isRight();

@@ -292,7 +292,7 @@ TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)
     auto count = [&](Options const& options) {
         auto const list = candidates(node, options);
         return std::count_if(list.begin(), list.end(),
-                             [](ops::Tactic const* t) { return t->rounding() == ops::Rounding::kWinograd; });
+                             [](ops::Tactic const* t) { return t->traits().rounding == ops::Rounding::kWinograd; });
     };
     Options options;
     EXPECT_GT(count(options), 0);

@@ -65,7 +65,8 @@ constexpr CudaTactic tactic(char const* name)
         [](Problem const& p) { return algorithm.configs(p, arithmetic); },
         [](Problem const& p) { return formatsWith(p, algorithm.x); },
         [](Problem const& p, Config const& c) { return algorithm.estimate(p, c, arithmetic); },
-        arithmetic == Arithmetic::kTf32);
+        Traits{.rounding = arithmetic == Arithmetic::kTf32 ? Rounding::kTf32 : Rounding::kPlain,
+               .isSparse = &algorithm == &kSparse});
 }
 
 // What the algorithms share.

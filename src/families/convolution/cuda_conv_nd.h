@@ -31,7 +31,8 @@ constexpr CudaTactic tactic(char const* name)
         name, 1, [](Problem const& p, Config const& c) { return Tactics::generate(p, c, operand); },
         [](Problem const& p) { return Tactics::supports(p, operand); },
         [](Problem const& p) { return Tactics::configs(p, operand); }, Tactics::formats,
-        [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, operand); }, operand == Operand::kTf32);
+        [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, operand); },
+        Traits{.rounding = operand == Operand::kTf32 ? Rounding::kTf32 : Rounding::kPlain});
 }
 
 } // namespace tw::ops::conv_nd

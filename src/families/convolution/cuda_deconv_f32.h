@@ -23,7 +23,8 @@ template <bool tf32>
 constexpr CudaTactic tactic(char const* name)
 {
     using Kind = Beside<tf32>;
-    return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate, tf32);
+    return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate,
+                      Traits{.rounding = tf32 ? Rounding::kTf32 : Rounding::kPlain});
 }
 
 } // namespace tw::ops::deconv_f32

@@ -7,6 +7,7 @@
 #include "families/convolution/tactics.h"
 #include "families/elementwise/int8_ends.h"
 #include "kernels/cpu/jit/int8_kernel.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
@@ -24,7 +25,7 @@ std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGro
 // How this CPU multiplies bytes with vectors of `isa`.
 kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa);
 
-class Int8ConvolutionTactic : public Tactic, public PackingTactic
+class Int8ConvolutionTactic : public CpuTactic, public PackingTactic
 {
 public:
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
@@ -36,10 +37,9 @@ public:
 
 protected:
     constexpr Int8ConvolutionTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
+        : CpuTactic(name, version, isa)
     {}
     ~Int8ConvolutionTactic() = default;
-    kernels::jit::Isa isa_;
 };
 
 // Channels-last, windows of two dimensions. Config as of DirectTactic.

@@ -9,6 +9,7 @@
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/factors.h"
 #include "ops/convolution/op.h"
+#include "tactic/cpu_isa.h"
 #include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
@@ -35,12 +36,10 @@ convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x
 std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node);
 
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
-class DepthwiseTactic final : public Tactic, public PackingTactic
+class DepthwiseTactic final : public CpuTactic, public PackingTactic
 {
 public:
-    constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
     std::vector<Config> configs(Problem const& problem) const override;
@@ -49,14 +48,11 @@ public:
                                          std::string const& image) const override;
     Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
                                                PackedConstants& packed) const override;
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 // Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
 // pixels stay in L1 instead of L2}.
-class DirectTactic final : public Tactic, public PanelTactic, public PackingTactic
+class DirectTactic final : public CpuTactic, public PanelTactic, public PackingTactic
 {
 public:
     enum Input
@@ -66,7 +62,7 @@ public:
     };
 
     constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), input_(input)
+        : CpuTactic(name, version, isa), input_(input)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
@@ -84,20 +80,19 @@ private:
     // Of filters in panels, or packed ones.
     Result<std::unique_ptr<Kernel>> make(Problem const& problem, Config const& config, BlobPtr const& panels,
                                          PackedConstants* packed) const;
-    kernels::jit::Isa isa_;
     Input input_;
 };
 
 // What direct convolutions leave: long filter rows, many of them, weights that are no constants; and all whose factors
 // are rounded to BF16, with constant weights. Not transposed. Config: {vectors of output channels in a tile}.
-class PaddedTactic final : public Tactic, public PackingTactic
+class PaddedTactic final : public CpuTactic, public PackingTactic
 {
 public:
     constexpr PaddedTactic(char const* name, int version, kernels::jit::Isa isa,
                            kernels::jit::Factors factors = kernels::jit::Factors::kFloat)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), factors_(factors)
+        : CpuTactic(name, version, isa), factors_(factors)
     {}
-    Rounding rounding() const override { return isPairs(factors_) ? Rounding::kTf32 : Rounding::kPlain; }
+    Traits traits() const override { return traitsWith(isPairs(factors_) ? Rounding::kBf16 : Rounding::kPlain); }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -108,7 +103,6 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    kernels::jit::Isa isa_;
     kernels::jit::Factors factors_;
 };
 

@@ -21,13 +21,11 @@ namespace tw::ops {
 // block, then take blocks of columns; without it they take blocks of tiles, each transforms its own. Bit 1: weights
 // stay as they are and are transformed each time they are used (once for each block of tiles): a quarter of the memory,
 // and of what is read of it, for m = 4.
-class WinogradTactic final : public Tactic, public PanelTactic, public PackingTactic
+class WinogradTactic final : public CpuTactic, public PanelTactic, public PackingTactic
 {
 public:
-    constexpr WinogradTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
-    Rounding rounding() const override { return Rounding::kWinograd; }
+    constexpr WinogradTactic(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
+    Traits traits() const override { return traitsWith(Rounding::kWinograd); }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -44,7 +42,6 @@ private:
     // Of filters in panels, or packed ones.
     Result<std::unique_ptr<Kernel>> make(Problem const& problem, Config const& config, BlobPtr const& panels,
                                          PackedConstants* packed) const;
-    kernels::jit::Isa isa_;
 };
 
 } // namespace tw::ops

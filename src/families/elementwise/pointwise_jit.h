@@ -34,7 +34,7 @@ struct PointwiseSpec
 // Input 0 times (kMul) or by (kDiv) input 1, which is one number (axis -1) or one for each index along the axis.
 PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis);
 
-class PointwiseTactic final : public Tactic
+class PointwiseTactic final : public CpuTactic
 {
 public:
     // The node's expression, or why it has none.
@@ -48,14 +48,13 @@ public:
     };
     constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec,
                               Elements elements = Elements::kFloat)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), spec_(spec), elements_(elements)
+        : CpuTactic(name, version, isa), spec_(spec), elements_(elements)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
 
 private:
-    kernels::jit::Isa isa_;
     SpecOf spec_;
     Elements elements_;
 };

@@ -15,7 +15,7 @@ public:
         : Tactic(name, version, Backend::kCuda), tf32_(tf32)
     {}
     Source source() const override { return Source::kCublasLt; }
-    Rounding rounding() const override { return tf32_ ? Rounding::kTf32 : Rounding::kPlain; }
+    Traits traits() const override { return {.rounding = tf32_ ? Rounding::kTf32 : Rounding::kPlain}; }
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;

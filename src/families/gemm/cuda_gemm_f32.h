@@ -33,7 +33,7 @@ constexpr CudaTactic gemmF32Tactic(char const* name, int version)
         [](Problem const& p) { return gemm_f32::supports(p, algorithm); },
         [](Problem const& p) { return gemm_f32::configs(p, algorithm); }, nullptr,
         [](Problem const& p, Config const& c) { return gemm_f32::estimate(p, c, algorithm); },
-        algorithm == GemmF32Algorithm::kTf32);
+        Traits{.rounding = algorithm == GemmF32Algorithm::kTf32 ? Rounding::kTf32 : Rounding::kPlain});
 }
 
 } // namespace tw::ops

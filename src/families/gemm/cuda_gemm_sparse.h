@@ -17,7 +17,8 @@ template <DataType factors>
 constexpr CudaTactic tactic(char const* name, int version)
 {
     return CudaTactic(
-        name, version, generate, [](Problem const& p) { return supports(p, factors); }, configs, nullptr, estimate);
+        name, version, generate, [](Problem const& p) { return supports(p, factors); }, configs, nullptr, estimate,
+        Traits{.isSparse = true});
 }
 
 } // namespace tw::ops::gemm_sparse

@@ -7,6 +7,7 @@
 #include "families/elementwise/activate.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "ops/matrix_multiply/op.h"
+#include "tactic/cpu_isa.h"
 #include "tactic/packed_constants.h"
 #include "tactic/tactic.h"
 
@@ -31,14 +32,14 @@ using PackedMatricesPtr = std::shared_ptr<PackedMatrices const>;
 Result<PackedMatricesPtr> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
                                        Blob const& b, PackedConstants& packed);
 
-class GemmTactic final : public Tactic, public PackingTactic
+class GemmTactic final : public CpuTactic, public PackingTactic
 {
 public:
     constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa,
                          kernels::jit::Factors factors = kernels::jit::Factors::kFloat)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), factors_(factors)
+        : CpuTactic(name, version, isa), factors_(factors)
     {}
-    Rounding rounding() const override { return isPairs(factors_) ? Rounding::kTf32 : Rounding::kPlain; }
+    Traits traits() const override { return traitsWith(isPairs(factors_) ? Rounding::kBf16 : Rounding::kPlain); }
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
@@ -48,7 +49,6 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    kernels::jit::Isa isa_;
     kernels::jit::Factors factors_;
 };
 

@@ -41,11 +41,21 @@ bool fits(Problem const& p, Isa isa, GemvWeights weights, int64_t rows, int64_t 
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
 }
 
+Support fitHalf(Blob const& weights)
+{
+    constexpr float kMostHalf = 65504;
+    float const* const values = weights.as<float>();
+    for (int64_t i = 0; i < int64_t(weights.sizeBytes()) / 4; ++i)
+        if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
+            return Support::no("weight " + std::to_string(i) + " is " + std::to_string(values[i]) +
+                               ", beyond FP16's range of " + std::to_string(int(kMostHalf)));
+    return Support::yes();
+}
+
 // The panels of packMatrices() in 16 bits.
 Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem const& p, Geometry const& g,
                                      PackedConstants& packed)
 {
-    constexpr float kMostHalf = 65504;
     Blob const& b = *p.inputs[1].constant;
     GemmJitOptions layout;
     layout.isa = options.isa;
@@ -53,11 +63,6 @@ Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem cons
     Recipe const recipe{"panels of matrices in 16 bits",
                         {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, int64_t(options.weights)}};
     return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
-        float const* const values = b.as<float>();
-        for (int64_t i = 0; options.weights == GemvWeights::kHalf && i < int64_t(b.sizeBytes()) / 4; ++i)
-            if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
-                return unsupported("weight " + std::to_string(i) + " is " + std::to_string(values[i]) +
-                                   ", beyond FP16's range of " + std::to_string(int(kMostHalf)));
         PackedConstants alone;
         TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(layout, g, b, alone));
         int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
@@ -138,7 +143,7 @@ Support GemvTactic::supports(Problem const& p) const
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return Support::yes();
+    return weights_ == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
 }
 
 std::vector<Config> GemvTactic::configs(Problem const& p) const

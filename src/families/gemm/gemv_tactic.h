@@ -6,20 +6,24 @@
 
 #include "families/gemm/gemm_tactic.h"
 #include "kernels/cpu/jit/gemv_kernel.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
-class GemvTactic final : public Tactic, public PackingTactic
+class GemvTactic final : public CpuTactic, public PackingTactic
 {
 public:
     // Known second operands as `weights`: a read of half the bytes, in FP32 arithmetic.
     constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa,
                          kernels::jit::GemvWeights weights = kernels::jit::GemvWeights::kFloat)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), weights_(weights)
+        : CpuTactic(name, version, isa), weights_(weights)
     {}
-    Rounding rounding() const override
+    Traits traits() const override
     {
-        return weights_ == kernels::jit::GemvWeights::kFloat ? Rounding::kPlain : Rounding::kTf32;
+        using kernels::jit::GemvWeights;
+        return traitsWith(weights_ == GemvWeights::kHalf       ? Rounding::kHalfWeights
+                          : weights_ == GemvWeights::kBfloat16 ? Rounding::kBf16
+                                                               : Rounding::kPlain);
     }
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -30,7 +34,6 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    kernels::jit::Isa isa_;
     kernels::jit::GemvWeights weights_;
 };
 

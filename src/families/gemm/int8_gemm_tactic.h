@@ -5,14 +5,15 @@
 
 #include "families/gemm/gemm_tactic.h"
 #include "kernels/cpu/int8_gemm.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
-class Int8GemmTactic final : public Tactic, public PackingTactic
+class Int8GemmTactic final : public CpuTactic, public PackingTactic
 {
 public:
     constexpr Int8GemmTactic(char const* name, int version, kernels::jit::Isa isa, kernels::jit::Dots dots)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), dots_(dots)
+        : CpuTactic(name, version, isa), dots_(dots)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -23,7 +24,6 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    kernels::jit::Isa isa_;
     kernels::jit::Dots dots_;
 };
 

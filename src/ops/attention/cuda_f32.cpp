@@ -80,7 +80,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 } // namespace
 
 constinit CudaTactic const kTf32Mma{
-    "attention_tf32_mma_sm80", 1, generate<false>, supports, configs<false>, nullptr, nullptr, true};
+    "attention_tf32_mma_sm80",          1, generate<false>, supports, configs<false>, nullptr, nullptr,
+    Traits{.rounding = Rounding::kTf32}};
 constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 1, generate<true>, supports, configs<true>};
 
 } // namespace tw::ops::attention

@@ -5,19 +5,17 @@
 #pragma once
 
 #include "kernels/cpu/jit/emitter.h"
+#include "tactic/cpu_isa.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::attention {
 
-class JitTactic final : public Tactic
+class JitTactic final : public CpuTactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
     Support supports(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 } // namespace tw::ops::attention

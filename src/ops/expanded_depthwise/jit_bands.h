@@ -6,23 +6,19 @@
 #pragma once
 
 #include "families/convolution/tactics.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops::expanded_depthwise {
 
-class BandsTactic final : public Tactic
+class BandsTactic final : public CpuTactic
 {
 public:
-    constexpr BandsTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr BandsTactic(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
     std::vector<Config> configs(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 } // namespace tw::ops::expanded_depthwise

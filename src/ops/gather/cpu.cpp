@@ -255,12 +255,10 @@ struct Gathering
 };
 
 // Config: {1: elements by the vector's own gather, which not every CPU does faster than one by one}.
-class VectorGather final : public Tactic
+class VectorGather final : public CpuTactic
 {
 public:
-    constexpr VectorGather(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr VectorGather(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const& p) const override
     {
         if (Support isa = supportsIsa(isa_); !isa.ok)
@@ -321,8 +319,6 @@ private:
         Kernels const& kernels_;
         bool vectors_;
     };
-
-    kernels::jit::Isa isa_;
 };
 
 constexpr VectorGather kAvx512{"gather_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};

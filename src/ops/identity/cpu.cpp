@@ -133,10 +133,10 @@ private:
     kernels::CastKernels const& kernels_;
 };
 
-class CastTactic final : public Tactic
+class CastTactic final : public CpuTactic
 {
 public:
-    constexpr CastTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr CastTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
     Support supports(Problem const& p) const override
     {
         if (Support isa = supportsIsa(isa_); !isa.ok)
@@ -152,9 +152,6 @@ public:
         bool const wide = isa_ == kernels::jit::Isa::kAvx512;
         return std::unique_ptr<Kernel>(std::make_unique<CastKernel>(wide ? avx512::kCasts : avx2::kCasts));
     }
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 constexpr CastTactic kAvx512{"identity_any_cast_avx512", kernels::jit::Isa::kAvx512};

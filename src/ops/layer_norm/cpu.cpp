@@ -137,10 +137,10 @@ private:
     kernels::jit::LayerNormKernel kernel_;
 };
 
-class JitTactic final : public Tactic
+class JitTactic final : public CpuTactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
     Support supports(Problem const& p) const override
     {
         if (p.inputs[0].type != DataType::kFloat)
@@ -171,9 +171,6 @@ public:
                                    isa_, {a.hasGamma, a.hasBeta, a.rms, jitActivation(a.activation)}));
         return std::unique_ptr<Kernel>(std::make_unique<JitKernel>(a, layoutOf(p), std::move(kernel)));
     }
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 constexpr JitTactic kAvx512{"layer_norm_f32_jit_avx512", kernels::jit::Isa::kAvx512};

@@ -224,10 +224,10 @@ private:
     ColumnApplyKernel apply_;
 };
 
-class ColumnsTactic final : public Tactic
+class ColumnsTactic final : public CpuTactic
 {
 public:
-    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
     Support supports(Problem const& p) const override
     {
         if (p.inputs[0].type != DataType::kFloat)
@@ -265,9 +265,6 @@ public:
         return std::unique_ptr<Kernel>(
             std::make_unique<ColumnsKernel>(a, layout, p.threads, std::move(moments), std::move(apply)));
     }
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 constexpr ColumnsTactic kColumnsAvx512{"layer_norm_f32_columns_jit_avx512", kernels::jit::Isa::kAvx512};

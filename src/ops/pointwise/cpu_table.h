@@ -11,6 +11,7 @@ class TableTactic final : public Tactic
 {
 public:
     constexpr TableTactic(char const* name, bool fast) : Tactic(name, 1, Backend::kCpu), fast_(fast) {}
+    Traits traits() const override { return {.isa = fast_ ? "avx512" : ""}; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;

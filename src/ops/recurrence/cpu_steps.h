@@ -8,20 +8,15 @@
 
 namespace tw::ops::recurrence {
 
-class StepsTactic final : public Tactic
+class StepsTactic final : public CpuTactic
 {
 public:
-    constexpr StepsTactic(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr StepsTactic(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 } // namespace tw::ops::recurrence

@@ -64,10 +64,10 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"rotary_any_plain_cpu", 1, run};
 
-class VectorRotary final : public Tactic
+class VectorRotary final : public CpuTactic
 {
 public:
-    constexpr VectorRotary(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr VectorRotary(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
     Support supports(Problem const& p) const override
     {
         if (p.inputs[0].type != DataType::kFloat)
@@ -114,8 +114,6 @@ private:
         Attrs attrs_;
         Kernels const& kernels_;
     };
-
-    kernels::jit::Isa isa_;
 };
 
 constexpr VectorRotary kAvx512{"rotary_f32_vectors_avx512", kernels::jit::Isa::kAvx512};

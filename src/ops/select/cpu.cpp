@@ -60,12 +60,10 @@ Result<void> run(ir::Node const&, RunArgs& args)
 
 constexpr PlainTactic kPlain{"select_any_plain_cpu", 1, run};
 
-class VectorSelect final : public Tactic
+class VectorSelect final : public CpuTactic
 {
 public:
-    constexpr VectorSelect(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr VectorSelect(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const&) const override { return supportsIsa(isa_); }
     Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
     {
@@ -114,8 +112,6 @@ private:
     private:
         Kernels const& kernels_;
     };
-
-    kernels::jit::Isa isa_;
 };
 
 constexpr VectorSelect kAvx512{"select_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};

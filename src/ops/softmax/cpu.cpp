@@ -134,10 +134,10 @@ private:
 };
 
 // Rows: nothing but dimensions of 1 after the axis.
-class JitTactic final : public Tactic
+class JitTactic final : public CpuTactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
     Support supports(Problem const& p) const override
     {
         Extents const& e = p.inputs[0].maxDims;
@@ -155,9 +155,6 @@ public:
         return std::unique_ptr<Kernel>(
             std::make_unique<JitKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(kernel)));
     }
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 constexpr JitTactic kAvx512{"softmax_f32_jit_avx512", kernels::jit::Isa::kAvx512};
@@ -225,10 +222,10 @@ private:
     Code larger_, expOfDifference_, sum_, quotient_;
 };
 
-class ColumnsTactic final : public Tactic
+class ColumnsTactic final : public CpuTactic
 {
 public:
-    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
     Support supports(Problem const& p) const override
     {
         Extents const& e = p.inputs[0].dims;
@@ -253,9 +250,6 @@ public:
                                                                        std::move(larger), std::move(expOfDifference),
                                                                        std::move(sum), std::move(quotient)));
     }
-
-private:
-    kernels::jit::Isa isa_;
 };
 
 constexpr ColumnsTactic kColumnsAvx512{"softmax_f32_columns_avx512", kernels::jit::Isa::kAvx512};

@@ -260,12 +260,10 @@ private:
     Scratch const& s_;
 };
 
-class VectorTopk final : public Tactic
+class VectorTopk final : public CpuTactic
 {
 public:
-    constexpr VectorTopk(char const* name, int version, kernels::jit::Isa isa)
-        : Tactic(name, version, Backend::kCpu), isa_(isa)
-    {}
+    constexpr VectorTopk(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
     Support supports(Problem const& p) const override
     {
         if (Support isa = supportsIsa(isa_); !isa.ok)
@@ -380,8 +378,6 @@ private:
         kernels::jit::Isa isa_;
         int threads_;
     };
-
-    kernels::jit::Isa isa_;
 };
 
 constexpr VectorTopk kAvx512{"topk_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};

@@ -110,6 +110,8 @@ TEST_F(SparseTactics, AreCandidatesByPermission)
         ops::Problem other = layer.problem;
         other.inputs[1].constant = dense.get();
         EXPECT_EQ(one == tune::cacheKey(other, options), !permitted);
+        EXPECT_EQ(tune::choiceKey(layer.problem, options) == tune::choiceKey(other, options), !permitted)
+            << "a dense layer's choice within one build is not that of the sparse one behind it";
     }
 }
 

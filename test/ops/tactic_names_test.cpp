@@ -130,6 +130,28 @@ TEST(TacticNames, AreOpTypesAlgorithmArchitecture)
     }
 }
 
+// For people: the program asks traits().
+TEST(TacticNames, SayWhatTraitsSay)
+{
+    for (Listed const& l : everyTactic()) {
+        Name const n = partsOf(l);
+        ops::Traits const traits = l.tactic->traits();
+        auto const has = [&](char const* part) { return ("_" + n.algorithm + "_").find(part) != std::string::npos; };
+        ops::Rounding const rounding = n.types == "tf32"     ? ops::Rounding::kTf32
+                                       : n.types == "bf16"   ? ops::Rounding::kBf16
+                                       : n.types == "f32f16" ? ops::Rounding::kHalfWeights
+                                       : has("_winograd_") && l.tactic->backend() == ops::Backend::kCpu
+                                           ? ops::Rounding::kWinograd
+                                           : ops::Rounding::kPlain;
+        EXPECT_EQ(int(traits.rounding), int(rounding)) << l.tactic->name();
+        EXPECT_EQ(traits.isSparse, has("_sparse_")) << l.tactic->name();
+        bool const isVector = n.architecture == "avx2" || n.architecture == "avx512";
+        if (isVector || n.architecture != "amx") {
+            EXPECT_EQ(traits.isa, isVector ? n.architecture : std::string()) << l.tactic->name();
+        }
+    }
+}
+
 TEST(TacticNames, TypesAreThoseThatAreSupported)
 {
     std::map<std::string, std::set<DataType>> types;

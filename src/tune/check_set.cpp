@@ -149,15 +149,30 @@ Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples, uint6
     for (int64_t i : samples_)
         wanted_[size_t(i)] = true;
     if (node_->op->reference) {
-        ops::RefContext ctx(*node_, inputs_, want_);
-        ctx.randomState = &state;
-        ctx.setWanted(wanted_, samples_);
-        if (auto done = node_->op->reference(ctx); !done.ok()) {
+        std::vector<Extents> dims;
+        auto run = [&]() -> Result<void> {
+            ops::RefContext ctx(*node_, inputs_, want_);
+            ctx.randomState = &state;
+            ctx.setWanted(wanted_, samples_);
+            TW_TRY(node_->op->reference(ctx));
+            dims.clear();
+            for (size_t i = 0; i < want_.size(); ++i)
+                dims.push_back(ctx.out(int(i)).dims);
+            return {};
+        };
+        auto done = run();
+        if (done.ok() && !samples_.empty() && dims[0] != want_[0].dims) {
+            // Data decide the size: positions in the largest tensor mean nothing in what there is.
+            samples_.clear();
+            wanted_.clear();
+            done = run();
+        }
+        if (!done.ok()) {
             incomparable_ = done.error().message;
             return {};
         }
         for (size_t i = 0; i < want_.size(); ++i)
-            want_[i].dims = ctx.out(int(i)).dims;
+            want_[i].dims = dims[i];
         return {};
     }
     interp::Options options; // a fused node: what it replaced

@@ -101,6 +101,26 @@ def bundle(root, libraries):
     return sorted(renamed.values())
 
 
+def soname(path):
+    return said_by(PATCHELF, "--print-soname", path).strip()
+
+
+def open_by_every_name(folder, versions=()):
+    """Each library lib*.so below `folder` that calls itself lib*.so.N opens by that name, too, and by lib*.so.V for the versions V: by small
+    libraries that load it, as a wheel has no links, and two copies of one library in a process would be two registries. Gives the names."""
+    made = []
+    for path in sorted(folder.rglob("lib*.so")):
+        own = soname(path)
+        if not own.startswith(path.name + "."):
+            continue
+        for name in {own, *(f"{path.name}.{v}" for v in versions if v.startswith(own[len(path.name) + 1 :]))}:
+            alias = path.with_name(name)
+            said_by(os.environ.get("CC", "cc"), "-shared", "-s", "-nostdlib", "-o", alias, "-x", "c", "/dev/null")
+            said_by(PATCHELF, "--set-soname", name, "--add-needed", path.name, "--set-rpath", "$ORIGIN", alias)
+            made.append(name)
+    return sorted(made)
+
+
 def too_new(root):
     """Lines that say which symbol versions, or libraries, keep the files below `root` from the systems of the tag."""
     found = []
@@ -124,6 +144,7 @@ def finish(wheel):
         for path in root.rglob("*"):
             if is_elf(path):
                 said_by("strip", "--strip-unneeded", path)
+        open_by_every_name(root / "tensorwright" / "lib", versions=["8.5.3"])
         names = bundle(root, root / "tensorwright" / "lib")
         print(f"tensorwright: inside the wheel: {', '.join(names) or 'nothing of others'}")
         limits = too_new(root)

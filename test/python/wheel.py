@@ -78,6 +78,23 @@ print("beside", *order)
 """
 
 
+# Programs of 8.5 open libraries by any of their names; all of them are one library.
+NAMES = """
+import ctypes, pathlib, sys
+lib = pathlib.Path(sys.argv[1])
+for stem, versions, symbol in (("nvinfer", ("", ".8", ".8.5.3"), "getInferLibVersion"), ("nvonnxparser", ("", ".8", ".8.5.3"), "getNvOnnxParserVersion"),
+                               ("nvinfer_plugin", ("", ".8", ".8.5.3"), "initLibNvInferPlugins"), ("nvparsers", ("", ".8", ".8.5.3"), "createNvCaffeParser_INTERNAL"),
+                               ("hostcuda/libcudart", ("", ".12"), "cudaGetDeviceCount"), ("hostcuda/libcudart", (".11.0",), "cudaGetDeviceCount"),
+                               ("hostcuda/libcudart", (".13",), "cudaGetDeviceCount")):
+    path = stem if "/" in stem else "lib" + stem
+    addresses = {ctypes.cast(getattr(ctypes.CDLL(str(lib / f"{path}.so{v}")), symbol), ctypes.c_void_p).value for v in versions}
+    assert len(addresses) == 1, (stem, addresses)
+first = sorted(lib.rglob("libcudart.so*"))[0]
+ctypes.CDLL(str(first)).cudaGetDeviceCount
+print("every name opens")
+"""
+
+
 def orders(names):
     """Orders in which tensorwright and these are imported: all where they are few; else each first once, forwards and backwards, and each
     alone before and after it, as torch and tensorflow take seconds."""
@@ -123,6 +140,7 @@ def main():
                 env=environment,
                 cwd=folder,
             )
+        run(sys.executable, "-c", NAMES, site / "tensorwright" / "lib", env=environment, cwd=folder)
         # What imports of the package do not find: the messages of serving.
         assert {"kserve.desc", "kserve.proto", "rpc.py"} <= {path.name for path in (site / "tensorwright" / "serve").iterdir()}
         where = "import sys, tensorrt, tensorwright; assert tensorwright.Builder is tensorrt.Builder; print(tensorrt.__file__, tensorwright.__version__)"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: scripts/gpu/python.sh stage [FOLDER]     (build/gpu-python when not given; ignored by git)
-#        FOLDER/python.sh run [PYTEST OPTIONS]    on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
+#        FOLDER/python.sh run [PYTEST OPTIONS]
+#        FOLDER/python.sh refit [SECONDS [SEED]]  on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
 # stage puts the built libraries and the sources of the Python module into one folder; run builds the module alone there, for the
 # Python at hand, against the carried libraries, and runs gpu_test.py: all calls on the GPU beside the CPU's numbers, by whatever there is of
-# torch, CuPy and cuda-bindings. The log goes to the folder that OUT names (./out when unset). Status: pytest's.
+# torch, CuPy and cuda-bindings. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -26,7 +27,7 @@ stage() {
     cp -r python include cmake "$folder/"
     cp -r src/hostcuda/include "$folder/include/hostcuda"
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
-    cp test/python/{gpu_test,models,small,serving}.py "$folder/test/"
+    cp test/python/{gpu_test,refit_random_test,models,small,serving}.py "$folder/test/"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"
     find "$folder" -name __pycache__ -exec rm -rf {} +
@@ -49,13 +50,29 @@ run() {
     echo "the module was built in $((SECONDS - begin)) s"
     [ -e "$build/python/tensorwright/serve/kserve.desc" ] ||
         cp "$here/python/tensorwright/serve/kserve.desc" "$build/python/tensorwright/serve/"
-    PYTHONPATH=$build/python:$here/test PYTHONDONTWRITEBYTECODE=1 timeout --kill-after=10 "${LIMIT:-480}" \
+    export PYTHONPATH=$build/python:$here/test PYTHONDONTWRITEBYTECODE=1
+    [ "${1:-}" != refit ] || { refit "${@:2}"; return; }
+    timeout --kill-after=10 "${LIMIT:-480}" \
         python3 -m pytest -p no:cacheprovider -rs --durations=8 -W ignore::DeprecationWarning "$here/test/gpu_test.py" "$@" 2>&1 |
         tee "$out/pytest.log"
 }
 
+refit() {
+    local i cpus seconds=${1:-400} seed=${2:-1}
+    cpus=$(nproc)
+    for ((i = 0; i < cpus; i++)); do
+        TENSORWRIGHT_DEVICE=cuda python3 -W ignore "$here/test/refit_random_test.py" "$([ $((i % 3)) = 2 ] && echo layers || echo onnx)" \
+            --seed $((seed + i * 1000)) --count 1000 --seconds "$seconds" >"$out/refit.$i.log" 2>&1 &
+    done
+    wait
+    grep -h "^onnx [0-9]\|^layers [0-9]\|Error" "$out"/refit.*.log | cut -c1-300 || true
+    grep -h "seeds from" "$out"/refit.*.log | awk '{ runs[$1] += $2; failed[$1] += $6; unlisted[$1] += $8; listed[$1] += $15; arrays[$1] += $17 }
+        END { for (k in runs) print k, runs[k] " runs,", failed[k] " failed,", unlisted[k] " with arrays that are not listed,", listed[k] " of " arrays[k] " arrays listed" }'
+}
+
 case ${1:-} in
 stage | run) "$@" ;;
+refit) run "$@" ;;
 *)
     sed -n 's/^# usage: /usage: /p; s/^#        /       /p' "$0" >&2
     exit 2

@@ -218,7 +218,7 @@ Recipes::Watch::Watch(Recipes* recipes, ir::Graph const& g) : recipes_(recipes),
 {
     watching = this;
     if (recipes_)
-        countUses(g_, before_);
+        collectReaders(g_, before_);
 }
 
 Recipes::Watch::~Watch()
@@ -232,19 +232,19 @@ void Recipes::Watch::see(ir::Value const& constant)
         watching->seen_.insert(constant.constant->data.get());
 }
 
-void Recipes::Watch::countUses(ir::Graph const& g, Uses& uses) const
+void Recipes::Watch::collectReaders(ir::Graph const& g, Readers& readers) const
 {
-    auto count = [&](ir::Value const* v) {
+    auto add = [&](ir::Value const* v, ir::Node const* n, size_t i) {
         if (v && v->isConstant() && recipes_->known_.contains(v->constant->data.get()))
-            ++uses[v->constant->data.get()];
+            readers[v->constant->data.get()].emplace(n, n ? n->op : nullptr, i);
     };
-    for (ir::Value const* v : g.outputs)
-        count(v);
+    for (size_t i = 0; i < g.outputs.size(); ++i)
+        add(g.outputs[i], nullptr, i);
     for (auto const& n : g.nodes) {
-        for (ir::Value const* v : n->inputs)
-            count(v);
+        for (size_t i = 0; i < n->inputs.size(); ++i)
+            add(n->inputs[i], n.get(), i);
         for (auto const& r : n->regions)
-            countUses(*r, uses);
+            collectReaders(*r, readers);
     }
 }
 
@@ -252,13 +252,34 @@ void Recipes::Watch::finish()
 {
     if (!recipes_ || seen_.empty())
         return;
-    Uses after;
-    countUses(g_, after);
-    for (Blob const* blob : seen_)
-        if (auto const at = before_.find(blob); at != before_.end() && after[blob] < at->second)
+    Readers after;
+    collectReaders(g_, after);
+    for (Blob const* blob : seen_) {
+        auto const at = before_.find(blob);
+        if (at == before_.end())
+            continue;
+        auto const &was = at->second, &is = after[blob];
+        if (!std::includes(is.begin(), is.end(), was.begin(), was.end()))
             for (ir::Value const* s : recipes_->known_.at(blob).sources)
                 if (recipes_->mayBeUsed(*s))
                     recipes_->fixed_.insert(s);
+    }
+}
+
+// One name stands for all weights that have it, parts of an array too ("W\x1f" "0/8"): what is fixed in one layer cannot change in
+// another.
+void Recipes::fixNamesakes()
+{
+    auto const nameOf = [](ir::Value const& source) {
+        return source.constant->weightsName.substr(0, source.constant->weightsName.find('\x1f'));
+    };
+    std::set<std::string> names;
+    for (ir::Value const* s : fixed_)
+        names.insert(nameOf(*s));
+    names.erase("");
+    for (auto const& v : graph_->values())
+        if (v->isConstant() && names.contains(nameOf(*v)))
+            fixed_.insert(v.get());
 }
 
 Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)
@@ -266,6 +287,7 @@ Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)
     // What is inside of a fused node has become part of its kernel.
     forBodies(g,
               [&](ir::Graph const& body) { forConstants(body, [&](ir::Value const& v) { fix(*v.constant->data); }); });
+    fixNamesakes();
     for (auto const& v : graph_->values())
         if (v->isConstant() && fixed_.contains(v.get())) {
             auto literal = std::make_shared<ir::Constant>();

@@ -44,7 +44,7 @@ public:
     // Elements that the build has looked at and cannot change any more: their sources are none from here on.
     void fix(Blob const& blob);
 
-    // Around a pass: a constant whose elements it has seen (passes::constantOf) and that fewer nodes read afterwards has decided
+    // Around a pass: a constant whose elements it has seen (passes::constantOf) and that a node reads no longer has decided
     // something, and finish() fixes its sources of those that passes may use.
     class Watch
     {
@@ -55,12 +55,13 @@ public:
         static void see(ir::Value const& constant);
 
     private:
-        using Uses = std::map<Blob const*, int>;
-        void countUses(ir::Graph const& g, Uses& uses) const;
+        // By constant: which inputs of which nodes it is. (A new node may lie where an old one was.)
+        using Readers = std::map<Blob const*, std::set<std::tuple<ir::Node const*, ir::OpDef const*, size_t>>>;
+        void collectReaders(ir::Graph const& g, Readers& readers) const;
 
         Recipes* recipes_;
         ir::Graph const& g_;
-        Uses before_;
+        Readers before_;
         std::set<Blob const*> seen_;
         Watch* outer_;
     };
@@ -92,6 +93,7 @@ private:
     Result<ir::Value*> compare(int32_t operation, ir::Value* a, ir::Value* b, std::string const& name);
     void keepConditions(Sources const& used);
     bool mayBeUsed(ir::Value const& source) const;
+    void fixNamesakes();
     bool isLive(Known const& k) const;
 
     std::unique_ptr<ir::Graph> graph_ = std::make_unique<ir::Graph>();

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random networks whose weights a refit replaces, beside engines that are built anew with the new weights.
 
-usage: refit_random_test.py [onnx|layers]... [--seed FIRST] [--count N] [--keep FOLDER]
+usage: refit_random_test.py [onnx|layers]... [--seed FIRST] [--count N] [--seconds N] [--keep FOLDER]
 
 Rule: each array of floating numbers that a client can name is listed and can be set, and then the engine's numbers are those of a fresh
 build; or it is not listed, and setting it is refused. `onnx`: graphs in which initializers are read directly, through other operators,
 several times, and in bodies. `layers`: networks of the API, weights by name and by layer and role. Many numbers are 0, 1 or 2 at first, which
-a build could simplify away. Prints what failed with its seed, and how many names of how many arrays were listed; ends with 1 if any failed.
+a build could simplify away. On a GPU where TENSORWRIGHT_DEVICE says so, which wants torch. --seconds: nothing is begun after them. Prints what failed with its seed, and how many names of how many arrays were listed; ends with 1 if any failed.
 """
 
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -287,6 +288,7 @@ def build(model, refit, messages, half=False):
         raise RuntimeError("parse: " + "; ".join(parser.get_error(i).desc() for i in range(parser.num_errors)))
     config = builder.create_builder_config()
     config.set_flag(trt.BuilderFlag.INT8)
+    config.clear_flag(trt.BuilderFlag.TF32)
     if half:
         config.set_flag(trt.BuilderFlag.FP16)
     if refit:
@@ -301,6 +303,17 @@ def run(engine, x):
     context = engine.create_execution_context()
     y = np.zeros(tuple(context.get_tensor_shape("y")), np.float32)
     x = np.ascontiguousarray(x)
+    if os.environ["TENSORWRIGHT_DEVICE"] != "cpu":
+        import torch
+
+        on_device = torch.from_numpy(x).cuda(), torch.from_numpy(y).cuda()
+        context.set_tensor_address("x", on_device[0].data_ptr())
+        context.set_tensor_address("y", on_device[1].data_ptr())
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        assert context.execute_async_v3(stream.cuda_stream)
+        stream.synchronize()
+        return on_device[1].cpu().numpy()
     context.set_tensor_address("x", x.ctypes.data)
     context.set_tensor_address("y", y.ctypes.data)
     assert context.execute_async_v3(0)
@@ -531,6 +544,7 @@ def network_engine(seed, refit, messages, replaced=()):
     layers = Layers(seed, network, replaced)
     layers.make()
     config = builder.create_builder_config()
+    config.clear_flag(trt.BuilderFlag.TF32)
     if refit:
         config.set_flag(trt.BuilderFlag.REFIT)
     plan = builder.build_serialized_network(network, config)
@@ -585,12 +599,17 @@ def main(arguments):
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--keep")
     args = parser.parse_args(arguments)
-    wrong = 0
+    wrong, end = 0, time.monotonic() + args.seconds
     for kind in args.kinds or KINDS:
         failed = arrays = listed = unlisted = 0
-        for seed in range(args.seed, args.seed + args.count):
+        seeds = range(args.seed, args.seed + args.count)
+        for done, seed in enumerate(seeds):
+            if time.monotonic() > end:
+                seeds = seeds[:done]
+                break
             try:
                 a, l, missing = KINDS[kind](seed, args.keep)
                 arrays, listed = arrays + a, listed + l
@@ -600,7 +619,7 @@ def main(arguments):
             except Exception as e:
                 failed += 1
                 print(f"{kind} {seed}: {type(e).__name__}: {str(e)[:300]}", flush=True)
-        print(f"{kind}: seeds {args.seed} to {args.seed + args.count - 1}: {failed} failed, {unlisted} with arrays that are not listed; "
+        print(f"{kind}: {len(seeds)} seeds from {args.seed}: {failed} failed, {unlisted} with arrays that are not listed; "
               f"{listed} of {arrays} arrays listed")
         wrong += failed + unlisted
     return 1 if wrong else 0

@@ -471,7 +471,8 @@ public:
     /// Largest batch of an implicit batch engine; 1 with explicit batch.
     TRT_DEPRECATED int32_t getMaxBatchSize() const noexcept;
 
-    /// Layers after optimization; fusion makes it differ from the network's number.
+    /// Layers after optimization, counted once for each optimization profile; fusion makes it differ from the network's
+    /// number. A run reports those of its profile: getNbLayers() / getNbOptimizationProfiles() of them.
     int32_t getNbLayers() const noexcept;
 
     /// The engine as bytes for IRuntime::deserializeCudaEngine(). The caller deletes the memory.

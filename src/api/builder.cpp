@@ -170,7 +170,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
 {
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
-    TW_ASSIGN(contents.graph, n.toGraph());
+    TW_ASSIGN(contents.graph, n.toGraph(inputsWithValues(c.profiles)));
     TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
     TW_TRY(settlePlugins(*contents.graph, services, c.has(BuilderFlag::kFP16)));
@@ -180,7 +180,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     contents.profilingVerbosity = static_cast<int32_t>(c.profilingVerbosity);
     contents.engineCapability = static_cast<int32_t>(c.engineCapability);
     contents.tacticSources = c.tacticSources;
-    bool dynamic = false;
+    std::string needsProfile;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
         TensorObject const& t = *n.inputs[i];
         plan::IoTensor io;
@@ -195,7 +195,10 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
             io.dimensionNames.resize(std::max(io.dimensionNames.size(), size_t(axis) + 1));
             io.dimensionNames[size_t(axis)] = dimensionName;
         }
-        dynamic = dynamic || io.isShapeTensor || !isStatic(contents.graph->inputs[i]->shape);
+        if (needsProfile.empty() && io.isShapeTensor)
+            needsProfile = "network input '" + t.name + "' is a shape tensor";
+        else if (needsProfile.empty() && !isStatic(contents.graph->inputs[i]->shape))
+            needsProfile = "network input '" + t.name + "' with shape " + str(t.dims) + " is dynamic";
         contents.io.push_back(std::move(io));
     }
     for (ir::Value const* v : contents.graph->outputs) {
@@ -208,12 +211,13 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     }
     if (n.implicitBatch) {
         contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
-    } else if (dynamic && c.profiles.empty()) {
-        return invalidState("the network has dynamic or shape inputs, but no optimization profile has been defined "
-                            "(IBuilder::createOptimizationProfile, IBuilderConfig::addOptimizationProfile)");
+    } else if (!needsProfile.empty() && c.profiles.empty()) {
+        return invalidState(needsProfile + ", but no optimization profile has been defined; set its ranges in one "
+                                           "(IBuilder::createOptimizationProfile(), "
+                                           "IBuilderConfig::addOptimizationProfile())");
     } else {
         for (size_t p = 0; p < c.profiles.size(); ++p) {
-            TW_ASSIGN(plan::Profile profile, toProfile(n, *c.profiles[p], p));
+            TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
             contents.profiles.push_back(std::move(profile));
         }
     }
@@ -336,7 +340,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
     return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
-        TW_ASSIGN(auto graph, n.toGraph());
+        TW_ASSIGN(auto graph, n.toGraph(inputsWithValues(objectOf(config).profiles)));
         TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
         TW_TRY(ir::verify(*graph));
         TW_TRY(ioFormatsOf(n, *graph, false));

@@ -147,7 +147,7 @@ Result<plan::Profile> profileOf(NetworkObject const& n, BuilderConfigObject cons
         return profile;
     }
     if (c.calibrationProfile) {
-        auto given = toProfile(const_cast<NetworkObject&>(n), *c.calibrationProfile, 0);
+        auto given = toProfile(n, *contents.graph, *c.calibrationProfile, 0);
         if (!given.ok())
             return std::move(given).error().in("calibration profile");
         profile = std::move(*given);

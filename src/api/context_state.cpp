@@ -76,9 +76,15 @@ int ContextObject::inputPosition(int index) const
 
 Result<void> ContextObject::needProfile() const
 {
-    if (context.profile() < 0)
-        return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first");
-    return {};
+    if (context.profile() >= 0)
+        return {};
+    std::string inputs;
+    for (ir::Value const* v : state->core->graph().inputs)
+        if (v->host || !ir::isStatic(v->shape))
+            inputs += (inputs.empty() ? "'" : ", '") + v->name + "'";
+    return invalidState(
+        "the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs " + inputs +
+        " (the engine has profiles 0.." + std::to_string(state->ranges.size() - 1) + ")");
 }
 
 Result<void> ContextObject::readContents(int index)

@@ -16,12 +16,7 @@ void ILayer::setName(char const* name) noexcept
     LayerState& l = stateOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
         TW_ASSIGN(std::string copy, checkName(name, "layer '" + l.name + "'"));
-        // Outputs that still carry their default name follow the layer's.
-        for (auto const& out : l.outputs) {
-            std::string const suffix = "_output" + (out->outputIndex ? "_" + std::to_string(out->outputIndex) : "");
-            if (out->name == l.name + suffix)
-                out->name = copy + suffix;
-        }
+        // Outputs keep the names that they were made with, as in 8.5: "(Unnamed Layer* N) [Kind]_output".
         l.name = std::move(copy);
         l.changed();
         return {};

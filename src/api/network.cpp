@@ -10,6 +10,7 @@
 #include "api/implicit_batch.h"
 #include "api/outputs.h"
 #include "api/ranges.h"
+#include "api/shape_tensors.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
@@ -218,7 +219,8 @@ Result<void> NetworkObject::lowerInputs()
         ir::Value* v = graph_.addInput(t->name, toCore(t->type), shape);
         bool const small =
             v->rank() == 0 || (v->rank() == 1 && shape[0].isConst() && shape[0].value() <= ir::kMaxContent);
-        if (!implicitBatch && small && (v->type == DataType::kInt32 || v->type == DataType::kBool)) {
+        if (!implicitBatch && small && !readByRun_.contains(t.get()) &&
+            (v->type == DataType::kInt32 || v->type == DataType::kBool)) {
             std::vector<ir::Dim> content;
             int64_t const count = v->rank() == 0 ? 1 : shape[0].value();
             for (int64_t k = 0; k < count; ++k) {
@@ -335,46 +337,6 @@ std::string NetworkObject::weightsNameOf(nvinfer1::Weights const& w) const
     return {};
 }
 
-namespace {
-
-// A scalar network input that is start or step of a fill: shape tensor and data.
-bool isScalarOfFill(ir::Graph const& g, ir::Value const* v)
-{
-    return !v->producer && !v->isConstant() && v->rank() == 0 && v->type == DataType::kInt32 &&
-           std::any_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) {
-               return n->op == &ops::fill::def() && std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end();
-           });
-}
-
-} // namespace
-
-bool NetworkObject::isShapeTensor(TensorObject const& t)
-{
-    for (auto const& l : layers)
-        (void)lowerWithInputs(*l).ok(); // errors are reported when the network is built
-    // Outputs for shapes count, and what they are computed from.
-    graph_.outputs.clear();
-    for (TensorObject* s : shapeOutputs) {
-        if (auto it = values_.find(s); it != values_.end()) {
-            it->second->host = true;
-            graph_.outputs.push_back(it->second);
-        }
-    }
-    for (TensorObject const* s : control_flow::shapeInputs(*this)) {
-        if (auto it = values_.find(s); it != values_.end() && !it->second->host) {
-            it->second->host = true;
-            graph_.outputs.push_back(it->second);
-        }
-    }
-    auto const shapes = ir::shapeValues(graph_);
-    for (ir::Value* v : graph_.outputs)
-        v->host = false;
-    graph_.outputs.clear();
-    auto it = values_.find(&t);
-    return t.isShapeOutput ||
-           (it != values_.end() && (shapes.contains(it->second) || isScalarOfFill(graph_, it->second)));
-}
-
 // Equal names are equal sizes.
 Result<void> NetworkObject::checkDimensionNames() const
 {
@@ -397,14 +359,17 @@ Result<void> NetworkObject::checkDimensionNames() const
 
 // Makes the graph with regions anew where the flat one was, in which layers of loops and conditionals stand among the
 // others.
-Result<void> NetworkObject::nest()
+Result<void> NetworkObject::nest(InputNames const& given)
 {
     std::vector<LayerState*> order;
     for (Step const& s : steps_)
         order.push_back(s.layer);
     TW_ASSIGN(auto const nesting, control_flow::findNesting(*this, order));
+    readByRun_ = countsReadByRun(given);
     rollBack(nullptr);
-    TW_TRY(lowerInputs());
+    auto inputsDone = lowerInputs();
+    readByRun_.clear();
+    TW_TRY(std::move(inputsDone));
     auto done = control_flow::emit(*this, nesting, graph_, values_);
     if (!done.ok())
         rollBack(nullptr);
@@ -443,7 +408,7 @@ Error twoOfAName(TensorObject const& t)
 
 } // namespace
 
-Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
+Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& given)
 {
     TW_TRY(checkDimensionNames());
     std::vector<TensorObject*> const marked = allOutputs(*this);
@@ -460,7 +425,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
                                    "'; inputs and outputs need different names");
     bool const isFlat = constructs.empty();
     if (!isFlat)
-        TW_TRY(nest());
+        TW_TRY(nest(given));
     ir::Graph::Mark const mark = graph_.mark();
     graph_.outputs.clear();
     Result<void> status;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ namespace tw::api {
 
 struct NetworkObject;
 struct LayerState;
+using InputNames = std::set<std::string, std::less<>>;
 
 // ---- conversions between public and internal types
 
@@ -230,8 +232,8 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     // Drops everything lowered at or after `layer`; null: everything (an input changed).
     void rollBack(LayerState* layer);
     // The whole network as a graph of its own for the builder: outputs named and of the types asked for, precision
-    // wishes and dynamic ranges set. Values of tensors are found by name.
-    Result<std::unique_ptr<ir::Graph>> toGraph();
+    // wishes and dynamic ranges set. Values of tensors are found by name. `given`: inputs whose elements profiles bound.
+    Result<std::unique_ptr<ir::Graph>> toGraph(InputNames const& given = {});
     // What is lowered already; null for the rest.
     ir::Value* valueOf(TensorObject const& t) const
     {
@@ -253,11 +255,14 @@ private:
     Result<void> lowerLayer(LayerState& layer);
     Result<void> lowerWithInputs(LayerState& layer);
     bool isLowered(LayerState const& layer) const;
-    Result<void> nest();
+    Result<void> nest(InputNames const& given);
+    std::set<ir::Value const*> shapeTensors(InputNames const& given);
+    std::set<TensorObject const*> countsReadByRun(InputNames const& given);
     Result<void> addOutput(TensorObject& t);
     Result<std::string> symbolFor(TensorObject const& t, int axis);
     ir::Graph graph_;
     bool inputsLowered_ = false;
+    std::set<TensorObject const*> readByRun_; // inputs whose elements shape arithmetic shall not know
     std::vector<Step> steps_;
     std::map<TensorObject const*, ir::Value*> values_;
 };

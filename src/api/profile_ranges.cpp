@@ -17,7 +17,17 @@ Extents toExtents(nvinfer1::Dims const& d)
 
 } // namespace
 
-Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject const& p, size_t index)
+InputNames inputsWithValues(std::vector<OptimizationProfileObject const*> const& profiles)
+{
+    InputNames names;
+    for (OptimizationProfileObject const* p : profiles)
+        for (auto const& [name, values] : p->values)
+            names.insert(name);
+    return names;
+}
+
+Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, OptimizationProfileObject const& p,
+                                size_t index)
 {
     std::string const where = "optimization profile " + std::to_string(index);
     if (auto valid = p.validate(); !valid.ok())
@@ -33,7 +43,8 @@ Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject cons
     warnOfUnknown(p.shapes);
     warnOfUnknown(p.values);
     plan::Profile out;
-    for (auto const& t : n.inputs) {
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+        TensorObject const* const t = n.inputs[i].get();
         bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });
         plan::ProfileRange r;
         auto const shape = p.shapes.find(t->name);
@@ -46,8 +57,8 @@ Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject cons
             for (int s = 0; s < 3; ++s) {
                 nvinfer1::Dims const& d = *shape->second.at[size_t(s)];
                 bool fits = d.nbDims == t->dims.nbDims;
-                for (int i = 0; fits && i < d.nbDims; ++i)
-                    fits = t->dims.d[i] < 0 || t->dims.d[i] == d.d[i];
+                for (int axis = 0; fits && axis < d.nbDims; ++axis)
+                    fits = t->dims.d[axis] < 0 || t->dims.d[axis] == d.d[axis];
                 if (!fits)
                     return invalidArgument(where + ": dimensions " + str(d) + " do not fit input '" + t->name +
                                            "' with shape " + str(t->dims));
@@ -61,14 +72,14 @@ Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject cons
         bool const hasValues =
             values != p.values.end() && std::all_of(values->second.at.begin(), values->second.at.end(),
                                                     [](auto const& v) { return v.has_value(); });
-        if (n.isShapeTensor(*t)) {
+        if (graph.inputs[i]->host) {
             if (!hasValues)
                 return invalidArgument(
                     where + ": input '" + t->name +
                     "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
             int64_t count = 1;
-            for (int i = 0; i < t->dims.nbDims; ++i)
-                count *= t->dims.d[i];
+            for (int axis = 0; axis < t->dims.nbDims; ++axis)
+                count *= t->dims.d[axis];
             if (count != int64_t(values->second.at[0]->size()))
                 return invalidArgument(where + ": shape tensor '" + t->name + "' has " + std::to_string(count) +
                                        " elements, " + std::to_string(values->second.at[0]->size()) +

@@ -8,7 +8,12 @@
 
 namespace tw::api {
 
-// Profile `index` of the builder's configuration, for this network's inputs; an error names what it lacks.
-Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject const& p, size_t index);
+// Inputs that have values for a shape tensor in some profile.
+InputNames inputsWithValues(std::vector<OptimizationProfileObject const*> const& profiles);
+
+// Profile `index` of the builder's configuration, for this network's inputs, which are those of `graph`; an error names
+// what it lacks.
+Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, OptimizationProfileObject const& p,
+                                size_t index);
 
 } // namespace tw::api

@@ -130,6 +130,18 @@ void dropRivals(plan::Block& block)
     }
 }
 
+// What a clock has said, and what follows from it: the choices of an algorithm selector are the client's, and a build that
+// repeats them gives the same bytes.
+void dropMeasured(plan::Block& block)
+{
+    for (plan::Step& step : block.steps) {
+        step.choice.microseconds = step.choice.limitMicroseconds = 0;
+        step.choice.lack.clear();
+        step.choice.rivals.clear(); // in the order of their times, with reasons that name them
+        std::for_each(step.regions.begin(), step.regions.end(), dropMeasured);
+    }
+}
+
 } // namespace
 
 Result<void> build(plan::Contents& contents, Options const& given)
@@ -193,6 +205,8 @@ Result<void> build(plan::Contents& contents, Options const& given)
     }
     if (!options.keepRivals)
         dropRivals(target.root);
+    if (options.tune.selector)
+        dropMeasured(target.root);
     if (!cuda && !options.refittable)
         contents.panels = choosePanels(*best.graph, *best.block, target.root, shapes.opt(), shapes.max(),
                                        options.tune.workers->count());

@@ -23,11 +23,25 @@ void ImportContext::nameLayer(nvinfer1::ILayer& layer)
     layer.setName(layerName().c_str());
 }
 
+namespace {
+
+// "inputs 'x' [1,3], 'w' [3,4]": the network's reason may be cut in front of them.
+std::string describeInputs(nvinfer1::ILayer const& layer)
+{
+    std::string text = "inputs";
+    for (int i = 0; i < layer.getNbInputs(); ++i)
+        if (ITensor const* const t = layer.getInput(i))
+            text += (i ? ", '" : " '") + std::string(t->getName()) + "' " + describe(t->getDimensions());
+    return layer.getNbInputs() > 0 ? text : "no inputs";
+}
+
+} // namespace
+
 ITensor& ImportContext::out(nvinfer1::ILayer& layer, int i, Where where) const
 {
     ITensor* t = layer.getOutput(i);
     if (!t || t->getDimensions().nbDims < 0)
-        fail("layer '" + std::string(layer.getName()) + "' is not valid; see the message before this one", where);
+        refused("layer '" + std::string(layer.getName()) + "' is not valid for " + describeInputs(layer), where);
     return *t;
 }
 

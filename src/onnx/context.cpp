@@ -170,6 +170,12 @@ void ImportContext::fail(std::string const& why, Where where) const
     throw ImportError{ErrorCode::kUNSUPPORTED_NODE, why, where};
 }
 
+void ImportContext::refused(std::string const& what, Where where) const
+{
+    std::string const& reason = model_.reason();
+    fail(what + ": " + (reason.empty() ? "the network gave no reason" : reason), where);
+}
+
 void ImportContext::invalid(std::string const& why, Where where) const
 {
     throw ImportError{ErrorCode::kINVALID_NODE, why, where};
@@ -354,8 +360,8 @@ void ImportContext::setOutput(int i, Value value, Where where)
     if (i >= nbOutputs())
         return; // the model does not use it
     if (value.isTensor() && value.dims().nbDims < 0)
-        fail("the network found no dimensions for output " + std::to_string(i) + "; see the message before this one",
-             where);
+        refused("the network found no dimensions for output " + std::to_string(i) + " ('" + outputName(i) + "')",
+                where);
     outputs_[i] = std::move(value);
 }
 

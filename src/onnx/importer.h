@@ -184,6 +184,8 @@ public:
 
     // UNSUPPORTED_NODE: well formed, but it cannot be imported.     INVALID_NODE: not well formed.
     [[noreturn]] void fail(std::string const& why, Where where = Where::current()) const;
+    // With the reason that the network gave last.
+    [[noreturn]] void refused(std::string const& what, Where where = Where::current()) const;
     [[noreturn]] void invalid(std::string const& why, Where where = Where::current()) const;
     void check(bool condition, std::string const& why, Where where = Where::current()) const;
     void warn(std::string const& message) const; // through the ILogger
@@ -246,7 +248,7 @@ public:
     Layer& added(Layer* layer, Where where = Where::current())
     {
         if (!layer)
-            fail("the network refused a layer; see the message before this one", where);
+            refused("the network refused a layer", where);
         nameLayer(*layer);
         return *layer;
     }

@@ -10,7 +10,7 @@ ILoop& addLoop(ImportContext& ctx, std::string const& name)
 {
     ILoop* loop = ctx.network().addLoop();
     if (!loop)
-        ctx.fail("the network refused a loop; see the message before this one");
+        ctx.refused("the network refused a loop");
     loop->setName(name.c_str());
     return *loop;
 }

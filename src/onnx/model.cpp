@@ -131,7 +131,8 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         }
         ITensor* tensor = network_.addInput(name.c_str(), dataType, dims);
         if (!tensor)
-            fail(ErrorCode::kINVALID_GRAPH, "the network refused " + what + " of shape " + describe(dims));
+            fail(ErrorCode::kINVALID_GRAPH,
+                 "the network refused " + what + " of shape " + describe(dims) + ": " + reason());
         for (int i = 0; i < dims.nbDims; ++i)
             if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
                 tensor->setDimensionName(i, cleanName(param).c_str());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onnx/importer.h"
+#include "onnx/reasons.h"
 #include "onnx/weights.h"
 
 namespace tw_onnx {
@@ -70,6 +71,8 @@ public:
     nvinfer1::INetworkDefinition& network() const { return network_; }
     WeightReader& weights() { return weights_; }
     Memory& memory() const { return memory_; }
+    // What the network has said last of something that it refused; empty: nothing.
+    std::string const& reason() const { return reasons_.last(); }
     void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
     std::string uniqueLayerName(std::string const& wanted);
     // False when the computed constants of this model would need more than `limit` bytes.
@@ -111,6 +114,7 @@ private:
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
     nvinfer1::INetworkDefinition& network_;
+    Reasons reasons_{network_};
     nvinfer1::ILogger& logger_;
     ImporterMap const& importers_;
     Memory& memory_;

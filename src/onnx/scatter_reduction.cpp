@@ -37,7 +37,7 @@ ITensor& scattered(ImportContext& ctx, ITensor& x, ITensor& indices, ITensor& up
     bool const isElement = s.mode == ScatterMode::kELEMENT;
     nvinfer1::ILoop* const loop = ctx.network().addLoop();
     if (!loop)
-        ctx.fail("the network refused a loop; see the message before this one");
+        ctx.refused("the network refused a loop");
     loop->setName(ctx.name().c_str());
     ITensor& count = ctx.asScalar(ctx.sizesOf(indices)[size_t(s.axis)]);
     ctx.added(loop->addTripLimit(count, nvinfer1::TripLimit::kCOUNT));

@@ -169,10 +169,10 @@ protected:
     Error pastTheEnd(size_t s, int64_t trip) const
     {
         size_t const input = at_.iteratedAt(s);
-        return failedExecution("iteration " + std::to_string(trip) + " is past the extent " +
-                               std::to_string(iterated_[s].extent) + " of the iterated tensor '" +
-                               m_.node().inputs[input]->name + "'" +
-                               (hasCount_ ? "; the count is " + std::to_string(limit_) : std::string()));
+        return failedExecution(
+            "iteration " + std::to_string(trip) + " is past the extent " + std::to_string(iterated_[s].extent) +
+            " of the iterated tensor '" + m_.node().inputs[input]->name + "'" +
+            (hasCount_ ? "; the count is " + std::to_string(limit_) + saidBy(at_.count()) : std::string()));
     }
     Result<void> gatherStack(size_t k)
     {
@@ -181,8 +181,8 @@ protected:
         if (m_.has(at_.lengthAt(k))) {
             TW_ASSIGN(stack.length, m_.number(at_.lengthAt(k)));
             if (stack.length < 0)
-                return failedExecution("the length " + std::to_string(stack.length) + " of output " +
-                                       std::to_string(at_.carried + k) + " is below 0");
+                return failedExecution("the length " + std::to_string(stack.length) + saidBy(at_.lengthAt(k)) + " of " +
+                                       stackName(k) + " is below 0");
         }
         stack.isPacked = stack.length < 0 && !(counts_ && hasCount_);
         if (stack.length < 0 && !stack.isPacked)
@@ -193,9 +193,15 @@ protected:
     }
     Error tooShort(size_t k, int64_t trips) const
     {
-        return failedExecution("output " + std::to_string(at_.carried + k) + " has the length " +
-                               std::to_string(stacks_[k].length) + ", " + std::to_string(trips) +
-                               " iterations or more are made");
+        return failedExecution(stackName(k) + " has the length " + std::to_string(stacks_[k].length) +
+                               saidBy(at_.lengthAt(k)) + ", " + std::to_string(trips) +
+                               " iterations or more are made; a length is at least the number of iterations");
+    }
+    std::string stackName(size_t k) const { return "output '" + m_.node().outputs[at_.carried + k]->name + "'"; }
+    // The tensor that says a count or a length; nothing where none does.
+    std::string saidBy(size_t input) const
+    {
+        return m_.has(input) ? " (tensor '" + m_.node().inputs[input]->name + "')" : std::string();
     }
 
     Result<void> open()

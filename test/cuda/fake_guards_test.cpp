@@ -94,7 +94,7 @@ std::vector<Ending> endings()
     std::string const past = "iteration 5 is past the extent 5 of the iterated tensor 'rows'";
     return {{"while, a tensor", summing(all, kLess, "7"), 7, 5, past},
             {"while, a tensor and its stack", summing(all, kLess, "5"), 5, 5, past},
-            {"while, a stack", summing(all, kLess, "3"), 3, 3, "has the length 3, 4 iterations or more are made"},
+            {"while, a stack", summing(all, kLess, "3"), 3, 3, "4 iterations or more are made"},
             {"count, a tensor", summing(counted, kAlways, "7"), 7, 5, past},
             {"count and while, a tensor", summing(counted, kLess, "7"), 7, 5, past}};
 }

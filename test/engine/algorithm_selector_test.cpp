@@ -144,6 +144,51 @@ TEST(AlgorithmSelector, IsObeyedAndReproducible)
     EXPECT_EQ(same.reported, last.reported);
 }
 
+// Picks one algorithm of each layer, always the same, whatever the clock says: that of the least numbers and strides.
+int32_t pickByNumber(IAlgorithm const* const* choices, int32_t n, int32_t tensors)
+{
+    auto keyOf = [&](int32_t i) {
+        IAlgorithmVariant const& v = choices[i]->getAlgorithmVariant();
+        std::vector<int64_t> key{v.getImplementation(), v.getTactic()};
+        for (int32_t t = 0; t < tensors; ++t)
+            for (int32_t s : list(choices[i]->getAlgorithmIOInfoByIndex(t)->getStrides()))
+                key.push_back(s);
+        return key;
+    };
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; ++i)
+        if (keyOf(i) < keyOf(best))
+            best = i;
+    return best;
+}
+
+TEST(AlgorithmSelector, EqualChoicesGiveEqualPlans)
+{
+    struct ByNumber final : IAlgorithmSelector
+    {
+        int32_t selectAlgorithms(IAlgorithmContext const& c, IAlgorithm const* const* choices, int32_t n,
+                                 int32_t* selection) noexcept override
+        {
+            selection[0] = pickByNumber(choices, n, c.getNbInputs() + c.getNbOutputs());
+            return 1;
+        }
+        void reportAlgorithms(IAlgorithmContext const* const*, IAlgorithm const* const*, int32_t) noexcept override {}
+    };
+    for (ProfilingVerbosity const verbosity : {ProfilingVerbosity::kLAYER_NAMES_ONLY, ProfilingVerbosity::kDETAILED}) {
+        std::vector<std::string> plans;
+        for (int build = 0; build < 3; ++build) {
+            SoftMaxNet net;
+            ByNumber selector;
+            net.config->setProfilingVerbosity(verbosity);
+            net.config->setAlgorithmSelector(&selector);
+            std::unique_ptr<IHostMemory> const plan(net.builder->buildSerializedNetwork(*net.network, *net.config));
+            ASSERT_TRUE(plan) << net.logger.lastError();
+            plans.emplace_back(static_cast<char const*>(plan->data()), plan->size());
+        }
+        EXPECT_TRUE(plans[0] == plans[1] && plans[0] == plans[2]) << "verbosity " << int(verbosity);
+    }
+}
+
 TEST(AlgorithmSelector, ATimingCacheBesideItIsAWarning)
 {
     SoftMaxNet net;

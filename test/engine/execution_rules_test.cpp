@@ -153,11 +153,11 @@ TEST_F(Joined, WithoutAProfileNothingRuns)
     void* bindings[9] = {};
     std::fill(bindings, bindings + 9, memory.data());
     EXPECT_FALSE(c->enqueueV3(nullptr));
-    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync()"));
+    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync() first, for inputs 'x'"));
     EXPECT_FALSE(c->executeV2(bindings));
-    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync()"));
+    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync() first, for inputs 'x'"));
     EXPECT_FALSE(c->enqueueV2(bindings, nullptr, nullptr));
-    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync()"));
+    EXPECT_TRUE(m.oneError("no optimization profile: call setOptimizationProfileAsync() first, for inputs 'x'"));
     EXPECT_FALSE(c->setBindingDimensions(0, Dims2(2, 4)));
     EXPECT_TRUE(m.oneError("profile"));
     // More contexts than profiles: those that are left have none.

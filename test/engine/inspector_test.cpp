@@ -123,6 +123,17 @@ TEST_F(Inspected, Deconvolution)
     EXPECT_EQ(l["LayerType"], "CaskDeconvolution");
 }
 
+TEST_F(Inspected, AnIdentityLayerSaysThatItIsOne)
+{
+    IIdentityLayer* l =
+        m.network->addIdentity(*m.add(m.input("x", {2, 8}, DataType::kINT32), m.input("z", {2, 8}, DataType::kINT32)));
+    l->setName("to_float");
+    l->setOutputType(0, DataType::kFLOAT);
+    m.output(m.network->addSoftMax(*l->getOutput(0))->getOutput(0), "y");
+    Json const j = only("Reformat", {{"Name", "to_float"}, {"Origin", "IDENTITY"}});
+    EXPECT_EQ(j["LayerType"], "Reformat");
+}
+
 TEST_F(Inspected, Pooling)
 {
     IPoolingLayer* p = m.network->addPoolingNd(*m.input("x", {1, 4, 9, 9}), PoolingType::kAVERAGE, Dims2(3, 2));

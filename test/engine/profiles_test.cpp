@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimization profiles at their ends: dimensions that they fix, and shapes that no layer takes.
 #include <algorithm>
+#include <utility>
 
 #include "engine/engines.h"
 
@@ -335,6 +336,60 @@ TEST(Profiles, HaveLayersOfTheirOwn)
         EXPECT_EQ(profiler.layers, std::vector<std::string>{names[size_t(p)]});
         c->setEnqueueEmitsProfile(true);
         c->setProfiler(nullptr);
+    }
+    EXPECT_EQ(m.errors(), "");
+}
+
+// A run of any profile reports as many layers as the engine has for one: getNbLayers() counts those of all profiles, as
+// programs that divide it by their number take for granted.
+TEST(Profiles, EachRunReportsTheLayersOfItsOwn)
+{
+    struct Counter final : IProfiler
+    {
+        std::vector<std::string> layers;
+        void reportLayerTime(char const* layer, float) noexcept override { layers.emplace_back(layer); }
+    };
+    Maker m;
+    ITensor* x = m.input("x", {-1, 8});
+    ITensor* y = m.network->addSoftMax(*x)->getOutput(0);
+    for (int i = 0; i < 3; ++i) {
+        ITopKLayer* t = m.network->addTopK(*y, TopKOperation::kMAX, 8 - i, 2);
+        y = m.network->addSoftMax(*t->getOutput(0))->getOutput(0);
+    }
+    m.output(y, "y");
+    for (int k : {1, 4, 16})
+        m.profile({{"x", {k, 8}, {k, 8}, {2 * k, 8}}});
+    m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);
+    auto const engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    ASSERT_EQ(engine->getNbLayers() % 3, 0);
+    int const layers = engine->getNbLayers() / 3;
+    EXPECT_GT(layers, 3);
+    std::unique_ptr<IEngineInspector> const inspector(engine->createEngineInspector());
+    for (int p = 0; p < 3; ++p) {
+        Counter counter;
+        Context c = contextOf(*engine);
+        c->setProfiler(&counter);
+        ASSERT_TRUE(c->setOptimizationProfileAsync(p, nullptr));
+        ASSERT_TRUE(c->setInputShape("x", Dims2(1 << (2 * p), 8)));
+        std::vector<float> in(256), out(256);
+        c->setTensorAddress("x", in.data());
+        c->setTensorAddress("y", out.data());
+        ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+        EXPECT_EQ(int(counter.layers.size()), layers) << "profile " << p;
+        auto const told = std::exchange(counter.layers, {});
+        c->setEnqueueEmitsProfile(false);
+        ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+        EXPECT_TRUE(counter.layers.empty());
+        ASSERT_TRUE(c->reportToProfiler());
+        EXPECT_EQ(counter.layers, told) << "profile " << p;
+        // They are the layers of the list that are the profile's; the tensors have the network's names.
+        for (int i = 0; i < layers; ++i) {
+            std::string const json = inspector->getLayerInformation(p * layers + i, LayerInformationFormat::kJSON);
+            EXPECT_TRUE(contains(json, ("{\"Name\":\"" + told[size_t(i)] + "\",").c_str())) << json;
+            EXPECT_EQ(json.rfind(" [profile ") != std::string::npos, p > 0);
+            EXPECT_EQ(json.rfind(" [profile "), json.find(" [profile ")) << "not in tensors: " << json;
+        }
     }
     EXPECT_EQ(m.errors(), "");
 }

@@ -201,10 +201,15 @@ TEST(RegionSizes, ErrorsNameTheLimit)
     };
     ASSERT_NE(e.engine, nullptr);
     EXPECT_EQ(messageFor(3, 3), "");
-    EXPECT_NE(messageFor(4, 4).find("past the extent 3 of the iterated tensor 'x'; the count is 4"), std::string::npos)
+    EXPECT_NE(messageFor(4, 4).find("past the extent 3 of the iterated tensor 'x'; the count is 4 (tensor 'n')"),
+              std::string::npos)
         << messageFor(4, 4);
-    EXPECT_NE(messageFor(3, 2).find("the length 2"), std::string::npos) << messageFor(3, 2);
-    EXPECT_NE(messageFor(1, -1).find("below 0"), std::string::npos) << messageFor(1, -1);
+    EXPECT_NE(messageFor(3, 2).find("layer 'loop': output 'all' has the length 2 (tensor 'length'), 3 iterations"),
+              std::string::npos)
+        << messageFor(3, 2);
+    EXPECT_NE(messageFor(1, -1).find("loop 'loop': the length input 'length' (i32[]) is -1, below 0"),
+              std::string::npos)
+        << messageFor(1, -1);
 }
 
 } // namespace tw::test

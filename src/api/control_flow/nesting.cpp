@@ -43,18 +43,62 @@ TensorObject* alsoNeeds(LayerState const& l)
     return count && output.stacks() && !output.length() ? count->inputs[0] : nullptr;
 }
 
-std::vector<TensorObject const*> shapeInputs(NetworkObject const& network)
+namespace {
+
+// The count of a loop, as far as shape arithmetic knows it.
+struct KnownCount
+{
+    TensorObject const* tensor = nullptr;    // null: not known
+    std::set<TensorObject const*> readByRun; // the inputs that make it data
+};
+
+KnownCount countOf(NetworkObject const& network, Construct const& loop, InputNames const& given)
+{
+    TripLimitLayer const* const count = limitOf(loop, TripLimit::kCOUNT);
+    ir::Value const* const v = count ? network.valueOf(*count->inputs[0]) : nullptr;
+    if (!v || !v->content)
+        return {};
+    KnownCount known{count->inputs[0], {}};
+    auto const outputs = layersOf<LoopOutputLayer>(loop, LayerType::kLOOP_OUTPUT);
+    if (std::any_of(outputs.begin(), outputs.end(), [](auto* l) { return alsoNeeds(*l) != nullptr; }))
+        return known;
+    std::vector<std::string> symbols;
+    for (ir::Dim const& element : *v->content)
+        element.collectSymbols(symbols);
+    for (auto const& t : network.inputs) {
+        ir::Value const* const input = network.valueOf(*t);
+        bool const decides = input && input->content &&
+                             std::any_of(input->content->begin(), input->content->end(), [&](ir::Dim const& element) {
+                                 return std::find(symbols.begin(), symbols.end(), element.str()) != symbols.end();
+                             });
+        if (decides && given.contains(t->name))
+            return {known.tensor, {}};
+        if (decides)
+            known.readByRun.insert(t.get());
+    }
+    return known;
+}
+
+} // namespace
+
+std::vector<TensorObject const*> shapeInputs(NetworkObject const& network, InputNames const& given)
 {
     std::vector<TensorObject const*> out;
     for (auto const& c : network.constructs) {
         for (LoopOutputLayer const* l : layersOf<LoopOutputLayer>(*c, LayerType::kLOOP_OUTPUT))
             if (l->length())
                 out.push_back(l->length());
-        TripLimitLayer const* const count = limitOf(*c, TripLimit::kCOUNT);
-        ir::Value const* const v = count ? network.valueOf(*count->inputs[0]) : nullptr;
-        if (v && v->content)
-            out.push_back(count->inputs[0]);
+        if (KnownCount const count = countOf(network, *c, given); count.tensor && count.readByRun.empty())
+            out.push_back(count.tensor);
     }
+    return out;
+}
+
+std::set<TensorObject const*> readByRun(NetworkObject const& network, InputNames const& given)
+{
+    std::set<TensorObject const*> out;
+    for (auto const& c : network.constructs)
+        out.merge(countOf(network, *c, given).readByRun);
     return out;
 }
 

@@ -49,8 +49,11 @@ inline bool isSink(LayerState const& l)
 // does not nest, and constructs that are not complete.
 Result<Nesting> findNesting(NetworkObject const& network, std::vector<LayerState*> const& order);
 
-// Shape tensors: the lengths of stacked loop outputs, and counts of trips that are known when shapes are.
-std::vector<TensorObject const*> shapeInputs(NetworkObject const& network);
+// Shape tensors: the lengths of stacked loop outputs, and counts of trips that are known when shapes are. A count that
+// elements of network inputs decide is none (8.5 takes it from the binding, without a profile), unless it is the length
+// of a stack, too, or a profile bounds one of those inputs (`given`). readByRun() gives these inputs.
+std::vector<TensorObject const*> shapeInputs(NetworkObject const& network, InputNames const& given);
+std::set<TensorObject const*> readByRun(NetworkObject const& network, InputNames const& given);
 
 // A tensor that the layer's dimensions depend on beside its inputs: the count of the loop, for a stacked output without
 // a length of its own. Null: none.

@@ -57,19 +57,6 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags)
     return ::cudaEventCreateWithFlags(event, flags);
 }
 
-#if TW_CUDART_MAJOR >= 12
-// The form of CUDA 11, which programs of that time still call.
-inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphNode_t* errorNode, char* log,
-                                        size_t logBytes)
-{
-    if (errorNode != nullptr)
-        *errorNode = nullptr;
-    if (log != nullptr && logBytes > 0)
-        log[0] = '\0';
-    return ::cudaGraphInstantiate(exec, graph, 0);
-}
-#endif
-
 template <class T>
 inline cudaError_t cudaLaunchKernel(T* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem = 0,
                                     cudaStream_t stream = nullptr)

@@ -282,6 +282,19 @@ cudaError_t CUDARTAPI cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHan
 
 #ifdef __cplusplus
 } // extern "C"
+
+#if TW_CUDART_MAJOR >= 12
+// The form of CUDA 11, which programs of that time still call, those too that include this header alone.
+extern "C++" inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                     cudaGraphNode_t* errorNode, char* log, size_t logBytes)
+{
+    if (errorNode != nullptr)
+        *errorNode = nullptr;
+    if (log != nullptr && logBytes > 0)
+        log[0] = '\0';
+    return ::cudaGraphInstantiate(exec, graph, 0);
+}
+#endif
 #endif
 #undef TW_HC_OR
 

@@ -46,7 +46,7 @@ void importIf(ImportContext& ctx)
         ctx.invalid("the condition is " + std::string(typeName(condition.getType())) + ", it must be BOOL");
     nvinfer1::IIfConditional* made = ctx.network().addIfConditional();
     if (!made)
-        ctx.fail("the network refused a conditional; see the message before this one");
+        ctx.refused("the network refused a conditional");
     made->setName(ctx.name().c_str());
     ctx.added(made->setCondition(condition));
     auto enter = [&](ITensor& t) -> ITensor& { return ctx.out(ctx.added(made->addInput(t))); };

@@ -124,8 +124,9 @@ private:
         int const out = int(at_.carried + k), length = int(at_.lengthAt(k));
         int64_t const axis = attrs_.stackAxes[k], y = ctx_.has(length) ? ctx_.in(length).getInt(0) : trips;
         if (trips > y)
-            return ctx_.error("output " + std::to_string(out) + " has the length " + std::to_string(y) + ", " +
-                              std::to_string(trips) + " iterations were made");
+            return ctx_.error("output '" + ctx_.node().outputs[size_t(out)]->name + "' has the length " +
+                              std::to_string(y) + ", " + std::to_string(trips) +
+                              " iterations were made; a length is at least the number of iterations");
         int64_t const capacity = ctx_.out(out).sizeBytes();
         Extents dims = ctx_.out(out).dims;
         for (int d = 0; d < dims.rank && trips > 0; ++d)

@@ -42,7 +42,7 @@ constexpr int kMostFloatExponent = 126; // of powers of two that FP32 has, and t
 // The one number of a constant; none where refit may change it.
 std::optional<double> scalarOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
 {
-    TensorRef const t = constantOf(v);
+    TensorRef const t = elementsOf(v);
     bool const mayChange = t.data && recipes && recipes->reaches(*v);
     if (!t.data || t.count() != 1 || mayChange || std::isnan(t.get(0)))
         return std::nullopt;

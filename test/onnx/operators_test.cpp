@@ -28,7 +28,8 @@ struct Model
         addValue(*g.add_output(), "y", kFloat, {});
         g.mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
     }
-    std::map<std::string, int> most; // of unknown dimensions
+    std::map<std::string, int> most;                        // of unknown dimensions
+    std::map<std::string, std::pair<int, int>> shapeValues; // bounds of the one element of a shape tensor
     void input(std::string const& name, std::vector<int64_t> const& dims, int largest = 9)
     {
         most[name] = largest;
@@ -79,6 +80,8 @@ struct Model
                 for (int k = 0; k < d.nbDims; ++k)
                     d.d[k] = d.d[k] < 0 ? std::min(size, most[t.getName()]) : d.d[k];
                 profile->setDimensions(t.getName(), at, d);
+                if (auto const v = shapeValues.find(t.getName()); v != shapeValues.end())
+                    profile->setShapeValues(t.getName(), at, size == 1 ? &v->second.first : &v->second.second, 1);
             }
         }
         config->addOptimizationProfile(profile);
@@ -193,21 +196,47 @@ TEST(OnnxOperators, ResizeByComputedScales)
         }
 }
 
-// The layer takes sizes: scales to parts of an element would lose what they say of coordinates.
-TEST(OnnxOperators, ComputedScalesMustLeadToWholeSizes)
+// Sizes are rounded down; the numbers are ONNX Runtime's for a resize to these sizes, of which coordinates are the quotient.
+TEST(OnnxOperators, ComputedScalesToPartsOfAnElement)
+{
+    for (int opset : {9, 13}) {
+        Model m(opset);
+        m.input("x", {-1});
+        m.input("like", {-1});
+        addNode(m.g, "Shape", {"like"}, {"shape"});
+        m.cast("shape", "size", kFloat);
+        addFloats(m.g, "two", {1}, {2});
+        addNode(m.g, "Div", {"size", "two"}, {"scales"});
+        if (opset == 9)
+            addNode(m.g, "Upsample", {"x", "scales"}, {"y"});
+        else
+            Model::text(addNode(m.g, "Resize", {"x", "", "scales"}, {"y"}), "mode", "linear");
+        ASSERT_EQ(m.build(), "");
+        EXPECT_EQ(m.f.logger.count("floor(size * scale)"), 1);
+        ASSERT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{4}, Values(9)}}}), "");
+        EXPECT_EQ(m.y.shape, (Shape{6}));
+        ASSERT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{3}, Values(9)}}}), ""); // 3 * 1.5
+        EXPECT_EQ(m.y.values, opset == 9 ? (Values{0, 0, 1, 2}) : (Values{0, 0.625F, 1.375F, 2}));
+        ASSERT_EQ(m.run({{"x", {{9}, floats(9)}}, {"like", {{1}, Values(9)}}}), ""); // 9 * 0.5
+        EXPECT_EQ(m.y.shape, (Shape{4}));
+    }
+}
+
+// Scales that the network's client gives: a shape tensor.
+TEST(OnnxOperators, ResizeByScalesThatAreAnInput)
 {
     Model m(13);
-    m.input("x", {-1});
-    m.input("like", {-1});
-    addNode(m.g, "Shape", {"like"}, {"shape"});
-    m.cast("shape", "size", kFloat);
-    addFloats(m.g, "two", {1}, {2});
-    addNode(m.g, "Div", {"size", "two"}, {"scales"});
-    addNode(m.g, "Resize", {"x", "", "scales"}, {"y"});
+    m.input("x", {5});
+    m.input("scales", {1});
+    Model::text(addNode(m.g, "Resize", {"x", "", "scales"}, {"y"}), "coordinate_transformation_mode", "asymmetric");
+    m.shapeValues["scales"] = {1, 4};
     ASSERT_EQ(m.build(), "");
-    EXPECT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{4}, Values(9)}}}), "");
-    EXPECT_EQ(m.y.shape, (Shape{6}));
-    EXPECT_NE(m.run({{"x", {{3}, floats(9)}}, {"like", {{3}, Values(9)}}}).find("whole sizes"), std::string::npos);
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {2}}}}), "");
+    EXPECT_EQ(m.y.values, (Values{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}));
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {1.5F}}}}), ""); // 7 elements, of 7.5
+    EXPECT_EQ(m.y.values, (Values{0, 1, 1, 2, 3, 4, 4}));
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {1}}}}), "");
+    EXPECT_EQ(m.y.values, floats(5));
 }
 
 // Each box has as many samples as its bins have pixels; where they are two, it is sampling_ratio 2.

@@ -269,6 +269,45 @@ TEST(OnnxOperators, RoiAlignCountsSamplesByTheBox)
     EXPECT_NE(one.y.values, two.y.values);
 }
 
+// Mode max: the largest of the four weighted pixels around a sample, not of their sums. ONNX Runtime's numbers.
+TEST(OnnxOperators, RoiAlignOfTheLargestParts)
+{
+    Values x(32);
+    for (size_t i = 0; i < x.size(); ++i)
+        x[i] = float(i * i % 37) - 5;
+    Model::Tensor const image{{1, 2, 4, 4}, x}, boxes{{2, 4}, {0.3F, 0.7F, 2.6F, 3.4F, -1.5F, 1, 0.5F, 4.5F}};
+    struct Case
+    {
+        int opset, ratio;
+        Values expected;
+    };
+    for (Case const& c : {
+             Case{10, 0, {23.372707F, 10.933333F, 19.073542F, 15.033334F, 15.125F, 28, 14.0625F, 2}},
+             {10, 2, {29.091566F, 14, 24.423437F, 19.25F, 15.125F, 28, 14.0625F, 2}},
+             {16, 0, {17.495625F, 15.945415F, 21.695621F, 23.607498F, 17.875F, 28, 23.4375F, 5}},
+             {16, 2, {12.816558F, 12.203124F, 12.304686F, 11.803752F, 17.875F, 28, 23.4375F, 5}},
+         })
+        for (bool isKnown : {true, false}) {
+            Model m(c.opset);
+            m.input("x", isKnown ? std::vector<int64_t>{1, 2, 4, 4} : std::vector<int64_t>{-1, -1, -1, -1});
+            m.input("boxes", {2, 4});
+            m.integers("images", {0, 0});
+            NodeProto& n = addNode(m.g, "RoiAlign", {"x", "boxes", "images"}, {"y"});
+            Model::text(n, "mode", "max");
+            Model::number(n, "output_height", 2);
+            Model::number(n, "sampling_ratio", c.ratio);
+            ASSERT_EQ(m.build(), "");
+            if (isKnown) {
+                nvinfer1::Dims const d = m.f.network->getOutput(0)->getDimensions();
+                EXPECT_EQ(std::vector<int32_t>(d.d, d.d + d.nbDims), (Shape{2, 2, 2, 1})) << c.ratio;
+            }
+            ASSERT_EQ(m.run({{"x", image}, {"boxes", boxes}}), "");
+            ASSERT_EQ(m.y.values.size(), c.expected.size());
+            for (size_t i = 0; i < c.expected.size(); ++i)
+                EXPECT_NEAR(m.y.values[i], c.expected[i], 1e-4) << c.opset << " " << c.ratio << " " << i;
+        }
+}
+
 TEST(OnnxOperators, BitwiseOperators)
 {
     std::vector<int32_t> const a{0, 1, -1, 12345, INT32_MIN, INT32_MAX, -77, 6}, b{5, 3, 255, -9, -1, 7, 1 << 30, 1};

@@ -104,9 +104,9 @@ Sizes scaledSizes(ImportContext& ctx, Sizes const& extents, Value const& scales)
         "sizes, which differs from a scale where its product is not whole; an initializer counts as it is");
     ITensor& in = ctx.cast(ctx.asTensor(extents), DataType::kFLOAT);
     ITensor& out = ctx.elementwise(in, scales.tensor(), nvinfer1::ElementWiseOperation::kPROD);
-    // A scale that is a quotient of sizes leads to the dividend, as one that is an initializer does: FLOAT rounds the
-    // quotient and the product by 2^-24 of them. Sizes from 2^20 on leave no room for that.
-    ITensor& share = ctx.elementwise(out, ctx.scalarLike(0x1p-22, out), nvinfer1::ElementWiseOperation::kPROD);
+    // A scale that is a quotient of sizes leads to the dividend, as one that is an initializer does: FLOAT rounds a
+    // quotient by 2^-24 of it at most. Sizes from 2^22 on leave no room for that.
+    ITensor& share = ctx.elementwise(out, ctx.scalarLike(0x1p-24, out), nvinfer1::ElementWiseOperation::kPROD);
     ITensor& lost = ctx.elementwise(share, ctx.scalarLike(0.25, out), nvinfer1::ElementWiseOperation::kMIN);
     ITensor& sum = ctx.elementwise(out, lost, nvinfer1::ElementWiseOperation::kSUM);
     return ctx.sizesFrom(Value(ctx.cast(ctx.unary(sum, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT32)));

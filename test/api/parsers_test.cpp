@@ -64,7 +64,7 @@ TEST(ParsersAlone, TheRecorderOfTheRegistryHearsOfErrors)
     getPluginRegistry()->setErrorRecorder(&ofAll);
     nvcaffeparser1::ICaffeParser* parser = nvcaffeparser1::createCaffeParser();
     EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);
-    EXPECT_EQ(ofAll.getNbErrors(), 1);
+    ASSERT_EQ(ofAll.getNbErrors(), 1);
     EXPECT_TRUE(contains(ofAll.getErrorDesc(0), "mean.binaryproto"));
     parser->setErrorRecorder(&own);
     EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);

@@ -48,8 +48,16 @@ void make(S* self, typename S::Interface* parser)
 nb::object binaryProto(Caffe& self, char const* file)
 {
     std::unique_ptr<nvcaffeparser1::IBinaryProtoBlob> const blob(self->parseBinaryProto(file));
-    if (!blob)
+    if (!blob) {
+        // No builder or runtime is needed here, and without one there is no logger.
+        if (!getLogger() && !self->getErrorRecorder() && !getPluginRegistry()->getErrorRecorder() &&
+            PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                             "CaffeParser.parse_binary_proto: there is no array of '%.200s', and nobody to hear why: "
+                             "create a Builder with a Logger first, or set error_recorder",
+                             file) < 0)
+            throw nb::python_error();
         return nb::none();
+    }
     Dims const dims = blob->getDimensions();
     nb::list shape;
     int64_t count = 1;

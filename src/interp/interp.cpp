@@ -17,7 +17,8 @@ ir::ValueInfo infoOf(TensorRef const& t, bool wantContent)
     info.type = t.type;
     info.shape = ir::shapeOf(t.dims);
     info.present = true;
-    if (wantContent && t.data && (t.type == DataType::kInt32 || t.type == DataType::kBool) &&
+    // Without elements there is no memory either, and nothing unknown.
+    if (wantContent && (t.data || t.count() == 0) && (t.type == DataType::kInt32 || t.type == DataType::kBool) &&
         t.count() <= ir::kMaxContent) {
         std::vector<Dim> content;
         for (int64_t i = 0; i < t.count(); ++i)

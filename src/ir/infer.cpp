@@ -61,6 +61,9 @@ std::optional<std::vector<Dim>> contentOfConstant(Value const& v)
 
 ValueInfo infoOf(Value const& v)
 {
+    bool const isShape = v.type == DataType::kInt32 || v.type == DataType::kBool;
+    if (isShape && isStatic(v.shape) && extentsOf(v.shape).volume() == 0) // whatever computes it
+        return ValueInfo{v.type, v.shape, std::vector<Dim>(), true};
     return ValueInfo{v.type, v.shape, v.content ? v.content : contentOfConstant(v), true};
 }
 

@@ -53,38 +53,22 @@ WindowAttrs readWindow(ImportContext& ctx, int spatial, std::vector<int64_t> con
     return w;
 }
 
-bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in, int firstClipping,
-             char const* empty)
+bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in)
 {
     if (ctx.attrInt("ceil_mode", 0) == 0 || window.mode != nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN)
         return false;
     window.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP;
-    std::string where; // axes that have or may have such windows
-    bool isKnown = false, isSymmetric = true;
+    bool hasEmpty = false, isSymmetric = true; // hasEmpty: some axis has or may have such a window
     for (size_t i = 0; i < in.size(); ++i) {
         int64_t const stride = window.strides[i], begin = in[i] + window.before[i];
         int64_t const room = begin + window.after[i] - window.extent(i);
-        bool const isEmpty = in[i] >= 0 ? room >= 0 && (room + stride - 1) / stride * stride >= begin
-                                        : window.after[i] + stride > window.extent(i); // for some extent
-        if (isEmpty)
-            where += (where.empty() ? "" : ", ") + std::to_string(i);
-        isKnown = isKnown || (isEmpty && in[i] >= 0);
+        hasEmpty = hasEmpty || (in[i] >= 0 ? room >= 0 && (room + stride - 1) / stride * stride >= begin
+                                           : window.after[i] + stride > window.extent(i)); // for some extent
         isSymmetric = isSymmetric && window.before[i] == window.after[i] && window.before[i] <= window.kernel[i];
     }
-    if (where.empty())
-        return false;
-    if (ctx.opset() < firstClipping) {
-        ctx.warn(std::string("ceil_mode ") + (isKnown ? "makes" : "can make, depending on the input's size,") +
-                 " a last window along spatial axis " + where +
-                 " that begins behind the input and holds no element of it; it gives " + empty +
-                 ". Set ceil_mode to 0, pad less at the end, or export with opset " + std::to_string(firstClipping) +
-                 " or later, where such windows are left out");
-        return false;
-    }
-    if (!isSymmetric)
-        return true;
-    window.mode = nvinfer1::PaddingMode::kCAFFE_ROUND_UP;
-    return false;
+    if (hasEmpty && isSymmetric)
+        window.mode = nvinfer1::PaddingMode::kCAFFE_ROUND_UP; // drops them itself, and takes one padding for both ends
+    return hasEmpty && !isSymmetric;
 }
 
 ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowAttrs const& window)

@@ -20,12 +20,11 @@ struct WindowAttrs
 // input gives it (kernel_shape must then agree when present), empty where the attribute is required.
 WindowAttrs readWindow(ImportContext& ctx, int spatial, std::vector<int64_t> const& kernel);
 
-// ceil_mode of a pool with explicit padding: sets the mode. `in`: spatial extents, -1 where not known. A last window
-// that begins after the input and its front padding holds no element of it. Operator sets before `firstClipping` keep
-// such windows, and so does 8.5; a warning says what they give (`empty`). Later ones drop them: by the mode, or, where
-// this returns true, by withoutEmptyWindows().
-bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in, int firstClipping,
-             char const* empty);
+// ceil_mode of a pool with explicit padding: sets the mode. `in`: spatial extents, -1 where not known. A window that would
+// begin after the input and its front padding is dropped, whatever the operator set: the standard says so since MaxPool 22
+// and AveragePool 19, and PyTorch and ONNX Runtime never had such windows. kEXPLICIT_ROUND_UP keeps them: another mode
+// drops them or, where this returns true, withoutEmptyWindows() has to.
+bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in);
 
 // y without windows that begin after x and its front padding; both have the window's axes innermost.
 ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowAttrs const& window);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Caffe parser object. Importing comes later: every parse fails with an error line that says so.
+#include <cstdio>
 #include <new>
 
 #include "NvCaffeParser.h"
@@ -23,9 +24,20 @@ public:
     {
         return missing("ICaffeParser::parseBuffers: importing Caffe models is not part of this version yet"), nullptr;
     }
-    IBinaryProtoBlob* parseBinaryProto(char const*) noexcept override
+    IBinaryProtoBlob* parseBinaryProto(char const* fileName) noexcept override
     {
-        return missing("ICaffeParser::parseBinaryProto: importing Caffe data is not part of this version yet"), nullptr;
+        if (!fileName) {
+            recorder_.report(nvinfer1::ErrorCode::kINVALID_ARGUMENT,
+                             "ICaffeParser::parseBinaryProto: the name is null");
+            return nullptr;
+        }
+        char text[512]; // of a long name the beginning
+        std::snprintf(text, sizeof text,
+                      "ICaffeParser::parseBinaryProto: '%.200s' is not read: importing Caffe data is not part of this "
+                      "version yet. Caffe's own caffe.io.blobproto_to_array() reads it; subtract the array with a "
+                      "constant layer",
+                      fileName);
+        return missing(text), nullptr;
     }
     void setProtobufBufferSize(size_t) noexcept override {}
     void destroy() noexcept override { delete this; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error lines of the old parsers: to the recorder of the parser, and to the process-wide logger, as their factories
-// take none.
+// Error lines of the old parsers: to the process-wide logger, as their factories take none, and to the recorder of the
+// parser or, where it has none, that of the plugin registry. Without a builder or runtime there is no logger yet.
 #pragma once
 
 #include "NvInfer.h"
@@ -30,8 +30,12 @@ public:
     {
         if (nvinfer1::ILogger* logger = getLogger())
             logger->log(nvinfer1::ILogger::Severity::kERROR, message);
-        if (recorder_)
-            recorder_->reportError(code, message);
+        nvinfer1::IPluginRegistry* const registry = getPluginRegistry();
+        nvinfer1::IErrorRecorder* const recorder = recorder_  ? recorder_
+                                                   : registry ? registry->getErrorRecorder()
+                                                              : nullptr;
+        if (recorder)
+            recorder->reportError(code, message);
     }
 
 private:

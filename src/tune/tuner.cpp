@@ -12,6 +12,7 @@
 #include "tune/check.h"
 #include "tune/contest.h"
 #include "tune/device_run.h"
+#include "tune/limit.h"
 #include "tune/phases.h"
 #include "tune/region_key.h"
 #include "tune/rivals.h"
@@ -27,6 +28,8 @@ constexpr uint64_t kNone = 0;   // in the cache: a combination of formats that i
 // do. Measured on an H200: six of them, each 0.5 to 1 us faster by itself, made ResNet-50 10 us slower.
 constexpr double kAlone = 2;
 constexpr int kDependentCapability = 90; // of GPUs that have dependent launches
+// Of a region's tensors, which a check makes three times over: seconds, and more memory than there may be.
+constexpr double kMostForOne = 1 << 30;
 
 // One sample of n runs.
 Sample meanOf(std::function<Sample()> const& once, int n)
@@ -108,6 +111,13 @@ private:
         c.kernel.reset();
     }
 
+    // The op's one tactic, which its cases prove, with tensors so large that nothing is worth their making: there is no
+    // choice.
+    bool isTakenAsIs(Candidate const& c) const
+    {
+        return c.isPlain && candidates(*problem_.node, options_).size() == 1 && bytesOf(problem_) > kMostForOne;
+    }
+
     // Those that compute what the reference computes.
     void keep(std::vector<Candidate> built)
     {
@@ -131,8 +141,9 @@ private:
                 continue;
             }
             Phases::Scope const phase(options_.phases, "checks");
-            auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
-                                          {c.tactic->traits().rounding, c.isPlain});
+            auto checked = isTakenAsIs(c) ? Checked{"it is the only one, and the tensors are larger than 1 GiB", {}}
+                                          : checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(),
+                                                           *options_.workers, {c.tactic->traits().rounding, c.isPlain});
             if (!checked.ok()) {
                 rivals_.refuse(c, checked.error().message);
                 if (checked.error().code == ErrorCode::kFailedAllocation)
@@ -249,7 +260,7 @@ private:
         for (double& t : times)
             t = 0;
         bool const isDone = std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.isAlone; });
-        if (good_.empty() || (good_.size() == 1 && !options_.timeAlways && !isDone))
+        if (good_.empty() || (good_.size() == 1 && ((!options_.timeAlways && !isDone) || isTakenAsIs(good_[0]))))
             return;
         if (isDone) {
             takeTimes(position, winners, times);

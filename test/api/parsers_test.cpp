@@ -40,15 +40,38 @@ TEST_F(Parsers, CaffeComesLater)
     EXPECT_EQ(parser->parse(nullptr, nullptr, net, DataType::kFLOAT), nullptr);
     EXPECT_EQ(parser->parseBuffers(nullptr, 7, nullptr, 7, net, DataType::kFLOAT), nullptr);
     EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);
-    EXPECT_EQ(logger.errors(), 4);
-    EXPECT_EQ(recorder.getNbErrors(), 4);
+    EXPECT_TRUE(contains(logger.lastError(), "parseBinaryProto: 'mean.binaryproto' is not read"));
+    EXPECT_TRUE(contains(logger.lastError(), "blobproto_to_array"));
+    EXPECT_EQ(parser->parseBinaryProto(nullptr), nullptr);
+    EXPECT_TRUE(contains(logger.lastError(), "parseBinaryProto: the name is null"));
+    EXPECT_EQ(logger.errors(), 5);
+    EXPECT_EQ(recorder.getNbErrors(), 5);
     EXPECT_EQ(recorder.getErrorCode(0), ErrorCode::kUNSUPPORTED_STATE);
+    EXPECT_EQ(recorder.getErrorCode(4), ErrorCode::kINVALID_ARGUMENT);
     parser->destroy();
     EXPECT_EQ(recorder.references, 0);
     nvcaffeparser1::shutdownProtobufLibrary();
     std::unique_ptr<nvcaffeparser1::ICaffeParser> other(
         static_cast<nvcaffeparser1::ICaffeParser*>(createNvCaffeParser_INTERNAL()));
     EXPECT_NE(other, nullptr);
+}
+
+// What needs no network can be called before there is a builder, and so a logger.
+TEST(ParsersAlone, TheRecorderOfTheRegistryHearsOfErrors)
+{
+    ASSERT_EQ(getLogger(), nullptr);
+    CountingRecorder ofAll, own;
+    getPluginRegistry()->setErrorRecorder(&ofAll);
+    nvcaffeparser1::ICaffeParser* parser = nvcaffeparser1::createCaffeParser();
+    EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);
+    ASSERT_EQ(ofAll.getNbErrors(), 1);
+    EXPECT_TRUE(contains(ofAll.getErrorDesc(0), "mean.binaryproto"));
+    parser->setErrorRecorder(&own);
+    EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);
+    EXPECT_EQ(own.getNbErrors(), 1);
+    EXPECT_EQ(ofAll.getNbErrors(), 1);
+    parser->destroy();
+    getPluginRegistry()->setErrorRecorder(nullptr);
 }
 
 TEST_F(Parsers, UffComesLater)

@@ -414,6 +414,46 @@ TEST(ShapeInputs, AreNoMatrices)
     EXPECT_EQ(y, (std::vector<float>{3, 4, 5, 6, -7}));
 }
 
+// A shape tensor without elements says rank 0, and nothing of it is unknown, although it has no memory.
+TEST(ShapeTensorsWithoutElements, SayRankZero)
+{
+    char const* const names[] = {"fill", "shuffle", "slice"};
+    for (int which = 0; which < 3; ++which) {
+        SCOPED_TRACE(names[which]);
+        Maker m;
+        ITensor* d = m.input("d", {0}, DataType::kINT32);
+        ITensor* x = m.input("x", which == 1 ? Shape{1} : Shape{});
+        ILayer* layer = which == 1 ? static_cast<ILayer*>(m.network->addShuffle(*x))
+                                   : m.network->addSlice(*x, dims({}), dims({}), dims({}));
+        layer->setInput(which == 1 ? 1 : 2, *d);
+        ITensor* y = layer->getOutput(0);
+        if (which == 0) {
+            IFillLayer* fill = m.network->addFill(dims({}), FillOperation::kLINSPACE);
+            fill->setInput(0, *d);
+            fill->setInput(1, *x);
+            fill->setInput(2, *m.network->addConstant(dims({0}), {DataType::kFLOAT, nullptr, 0})->getOutput(0));
+            y = fill->getOutput(0);
+        }
+        EXPECT_EQ(list(y->getDimensions()), (Shape{}));
+        m.output(y, "y");
+        IOptimizationProfile* p = m.profile({});
+        for (auto at : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX}) {
+            int32_t const none = 0;
+            EXPECT_TRUE(p->setShapeValues("d", at, &none, 0));
+        }
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        Context c = contextOf(*engine);
+        float value = 3, result = -7;
+        int32_t unused = 0;
+        ASSERT_TRUE(c->setTensorAddress("d", &unused));
+        ASSERT_TRUE(c->setTensorAddress("x", &value));
+        ASSERT_TRUE(c->setTensorAddress("y", &result));
+        ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+        EXPECT_EQ(result, 3);
+    }
+}
+
 TEST(Profiles, AreNeededAndComplete)
 {
     Maker m;

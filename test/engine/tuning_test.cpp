@@ -246,4 +246,28 @@ TEST(Tuning, Bf16IsSwitchedOn)
     EXPECT_TRUE(has(mentioned(with.layers()), "_bf16_"));
 }
 
+// A fill has one kernel: with 2^31 - 1 elements, three tensors of 8 GiB would be made to find that out.
+TEST(Tuning, TheOneKernelOfVeryLargeTensorsIsTakenAsItIs)
+{
+    for (auto [operation, beta] : {std::pair{FillOperation::kLINSPACE, 1.0}, {FillOperation::kRANDOM_UNIFORM, 1.0}})
+        for (bool isInput : {false, true}) {
+            Maker m;
+            IFillLayer* fill = m.network->addFill(dims({INT32_MAX}), operation);
+            fill->setAlpha(0);
+            fill->setBeta(beta);
+            if (isInput) {
+                fill->setInput(0, *m.input("d", {1}, DataType::kINT32));
+                m.profile({}, {{"d", {1}, {INT32_MAX}, {INT32_MAX}}});
+            }
+            m.output(fill->getOutput(0), "y");
+            auto const start = std::chrono::steady_clock::now();
+            EXPECT_TRUE(m.plan()) << m.errors();
+            EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+            bool isSaid = false;
+            for (auto const& line : m.logger.lines)
+                isSaid = isSaid || contains(line.text, "could not be compared: it is the only one");
+            EXPECT_TRUE(isSaid);
+        }
+}
+
 } // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "case_run.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -35,13 +37,22 @@ public:
             std::fprintf(stderr, "  [%d] %s\n", int(severity), text);
         if (severity <= Severity::kERROR && first_.empty())
             first_ = text;
+        if (severity == Severity::kWARNING && std::strstr(text, "an initializer counts as it is"))
+            wantsInitializer_ = true;
     }
     std::string const& firstError() const { return first_; }
-    void clear() { first_.clear(); }
+    // A warning says that an input is taken less exactly than an initializer: the scales of Resize.
+    bool wantsInitializer() const { return wantsInitializer_; }
+    void clear()
+    {
+        first_.clear();
+        wantsInitializer_ = false;
+    }
 
 private:
     bool verbose_;
     std::string first_;
+    bool wantsInitializer_ = false;
 };
 
 // A device buffer that grows when the engine asks for it.
@@ -143,7 +154,7 @@ struct Imported
 };
 
 // Gives the graph inputs that `node` reads beside its data, the first one, as initializers, as a user does on the parser's
-// "must be an initializer!". False when there is none.
+// "must be an initializer!" and on the warning that Resize gives. False when there is none.
 bool bake(tw_onnx::ModelProto& model, std::string const& folder, int node)
 {
     tw_onnx::GraphProto& graph = *model.mutable_graph();
@@ -186,7 +197,18 @@ Imported import(nvinfer1::IBuilder& builder, tw_onnx::ModelProto model, std::str
             throw Stop{"build", "no network"};
         r.parser.reset(nvonnxparser::createParser(*r.network, logger));
         std::string const bytes = model.SerializeAsString();
-        if (r.parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str()))
+        bool const isParsed = r.parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str());
+        if (isParsed && !baked && logger.wantsInitializer()) {
+            auto const& nodes = original.graph().node();
+            auto const at = std::find_if(nodes.begin(), nodes.end(), [](auto const& n) {
+                return n.op_type() == "Resize" || n.op_type() == "Upsample";
+            });
+            baked = bake(model = original, folder, int(at - nodes.begin()));
+            logger.clear();
+            if (baked)
+                continue;
+        }
+        if (isParsed)
             return r;
         if (r.parser->getNbErrors() == 0)
             throw Stop{"parse", "no error was recorded"};

@@ -26,13 +26,6 @@ GraphProto& graphAttr(NodeProto& node, char const* name)
     a.mutable_g()->set_name(name);
     return *a.mutable_g();
 }
-void addInt(NodeProto& node, char const* name, int64_t value)
-{
-    auto& a = *node.add_attribute();
-    a.set_name(name);
-    a.set_type(tw_onnx::AttributeProto::INT);
-    a.set_i(value);
-}
 // `less` = sum(x) < 0
 void addIsNegative(GraphProto& g, std::string const& x)
 {

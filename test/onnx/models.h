@@ -125,6 +125,14 @@ inline void addInts(NodeProto& node, std::string const& name, std::vector<int64_
         a.add_ints(v);
 }
 
+inline void addInt(NodeProto& node, std::string const& name, int64_t value)
+{
+    auto& a = *node.add_attribute();
+    a.set_name(name);
+    a.set_type(tw_onnx::AttributeProto::INT);
+    a.set_i(value);
+}
+
 inline TensorProto& addInitializer(GraphProto& g, std::string const& name, int type, std::vector<int64_t> const& dims)
 {
     TensorProto& t = *g.add_initializer();

@@ -28,7 +28,8 @@ struct Model
         addValue(*g.add_output(), "y", kFloat, {});
         g.mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
     }
-    std::map<std::string, int> most; // of unknown dimensions
+    std::map<std::string, int> most;                        // of unknown dimensions
+    std::map<std::string, std::pair<int, int>> shapeValues; // bounds of the one element of a shape tensor
     void input(std::string const& name, std::vector<int64_t> const& dims, int largest = 9)
     {
         most[name] = largest;
@@ -74,11 +75,13 @@ struct Model
             nvinfer1::ITensor const& t = *f.network->getInput(i);
             for (auto [at, size] : {std::pair{OptProfileSelector::kMIN, 1},
                                     {OptProfileSelector::kOPT, 4},
-                                    {OptProfileSelector::kMAX, 9}}) {
+                                    {OptProfileSelector::kMAX, INT32_MAX}}) {
                 nvinfer1::Dims d = t.getDimensions();
                 for (int k = 0; k < d.nbDims; ++k)
                     d.d[k] = d.d[k] < 0 ? std::min(size, most[t.getName()]) : d.d[k];
                 profile->setDimensions(t.getName(), at, d);
+                if (auto const v = shapeValues.find(t.getName()); v != shapeValues.end())
+                    profile->setShapeValues(t.getName(), at, size == 1 ? &v->second.first : &v->second.second, 1);
             }
         }
         config->addOptimizationProfile(profile);
@@ -174,7 +177,7 @@ TEST(OnnxOperators, ResizeByComputedScales)
 {
     Model m(13);
     m.input("x", {-1});
-    m.input("like", {-1});
+    m.input("like", {-1}, 31);
     for (std::string const name : {"x", "like"}) {
         addNode(m.g, "Shape", {name}, {name + "_shape"});
         m.cast(name + "_shape", name + "_size", kFloat);
@@ -184,30 +187,54 @@ TEST(OnnxOperators, ResizeByComputedScales)
     ASSERT_EQ(m.build(), "");
     ASSERT_EQ(m.run({{"x", {{3}, {1, 2, 3}}}, {"like", {{6}, Values(9)}}}), "");
     EXPECT_EQ(m.y.values, (Values{1, 1, 2, 2, 3, 3}));
-    for (int from = 1; from <= 9; ++from) // a quotient times its divisor is not always the dividend
-        for (int to = 1; to <= 9; ++to) {
-            if (int(float(from) * (float(to) / float(from))) != to)
-                continue;
-            ASSERT_EQ(m.run({{"x", {{from}, floats(9)}}, {"like", {{to}, Values(9)}}}), "");
+    for (int from = 1; from <= 9; ++from) // a rounded quotient times its divisor is not always the dividend: 31 of 7
+        for (int to : {1, 2, 3, 4, 5, 6, 7, 8, 9, 31}) {
+            ASSERT_EQ(m.run({{"x", {{from}, floats(9)}}, {"like", {{to}, Values(31)}}}), "");
             EXPECT_EQ(m.y.shape, (Shape{to}));
         }
 }
 
-// The layer takes sizes: scales to parts of an element would lose what they say of coordinates.
-TEST(OnnxOperators, ComputedScalesMustLeadToWholeSizes)
+// Sizes are rounded down; the numbers are ONNX Runtime's for a resize to these sizes, of which coordinates are the quotient.
+TEST(OnnxOperators, ComputedScalesToPartsOfAnElement)
+{
+    for (int opset : {9, 13}) {
+        Model m(opset);
+        m.input("x", {-1});
+        m.input("like", {-1});
+        addNode(m.g, "Shape", {"like"}, {"shape"});
+        m.cast("shape", "size", kFloat);
+        addFloats(m.g, "two", {1}, {2});
+        addNode(m.g, "Div", {"size", "two"}, {"scales"});
+        if (opset == 9)
+            addNode(m.g, "Upsample", {"x", "scales"}, {"y"});
+        else
+            Model::text(addNode(m.g, "Resize", {"x", "", "scales"}, {"y"}), "mode", "linear");
+        ASSERT_EQ(m.build(), "");
+        EXPECT_EQ(m.f.logger.count("floor(size * scale)"), 1);
+        ASSERT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{4}, Values(9)}}}), "");
+        EXPECT_EQ(m.y.shape, (Shape{6}));
+        ASSERT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{3}, Values(9)}}}), ""); // 3 * 1.5
+        EXPECT_EQ(m.y.values, opset == 9 ? (Values{0, 0, 1, 2}) : (Values{0, 0.625F, 1.375F, 2}));
+        ASSERT_EQ(m.run({{"x", {{9}, floats(9)}}, {"like", {{1}, Values(9)}}}), ""); // 9 * 0.5
+        EXPECT_EQ(m.y.shape, (Shape{4}));
+    }
+}
+
+// Scales that the network's client gives: a shape tensor.
+TEST(OnnxOperators, ResizeByScalesThatAreAnInput)
 {
     Model m(13);
-    m.input("x", {-1});
-    m.input("like", {-1});
-    addNode(m.g, "Shape", {"like"}, {"shape"});
-    m.cast("shape", "size", kFloat);
-    addFloats(m.g, "two", {1}, {2});
-    addNode(m.g, "Div", {"size", "two"}, {"scales"});
-    addNode(m.g, "Resize", {"x", "", "scales"}, {"y"});
+    m.input("x", {5});
+    m.input("scales", {1});
+    Model::text(addNode(m.g, "Resize", {"x", "", "scales"}, {"y"}), "coordinate_transformation_mode", "asymmetric");
+    m.shapeValues["scales"] = {1, 4};
     ASSERT_EQ(m.build(), "");
-    EXPECT_EQ(m.run({{"x", {{3}, floats(9)}}, {"like", {{4}, Values(9)}}}), "");
-    EXPECT_EQ(m.y.shape, (Shape{6}));
-    EXPECT_NE(m.run({{"x", {{3}, floats(9)}}, {"like", {{3}, Values(9)}}}).find("whole sizes"), std::string::npos);
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {2}}}}), "");
+    EXPECT_EQ(m.y.values, (Values{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}));
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {1.5F}}}}), ""); // 7 elements, of 7.5
+    EXPECT_EQ(m.y.values, (Values{0, 1, 1, 2, 3, 4, 4}));
+    ASSERT_EQ(m.run({{"x", {{5}, floats(5)}}, {"scales", {{1}, {2.6F}}}}), ""); // a bit less than 13 / 5
+    EXPECT_EQ(m.y.shape, (Shape{13}));
 }
 
 // Each box has as many samples as its bins have pixels; where they are two, it is sampling_ratio 2.
@@ -238,6 +265,45 @@ TEST(OnnxOperators, RoiAlignCountsSamplesByTheBox)
     for (size_t i = 0; i < 24; ++i)
         EXPECT_NEAR(ofBox.y.values[i], i < 12 ? two.y.values[i] : one.y.values[i], 1e-4) << i;
     EXPECT_NE(one.y.values, two.y.values);
+}
+
+// Mode max: the largest of the four weighted pixels around a sample, not of their sums. ONNX Runtime's numbers.
+TEST(OnnxOperators, RoiAlignOfTheLargestParts)
+{
+    Values x(32);
+    for (size_t i = 0; i < x.size(); ++i)
+        x[i] = float(i * i % 37) - 5;
+    Model::Tensor const image{{1, 2, 4, 4}, x}, boxes{{2, 4}, {0.3F, 0.7F, 2.6F, 3.4F, -1.5F, 1, 0.5F, 4.5F}};
+    struct Case
+    {
+        int opset, ratio;
+        Values expected;
+    };
+    for (Case const& c : {
+             Case{10, 0, {23.372707F, 10.933333F, 19.073542F, 15.033334F, 15.125F, 28, 14.0625F, 2}},
+             {10, 2, {29.091566F, 14, 24.423437F, 19.25F, 15.125F, 28, 14.0625F, 2}},
+             {16, 0, {17.495625F, 15.945415F, 21.695621F, 23.607498F, 17.875F, 28, 23.4375F, 5}},
+             {16, 2, {12.816558F, 12.203124F, 12.304686F, 11.803752F, 17.875F, 28, 23.4375F, 5}},
+         })
+        for (bool isKnown : {true, false}) {
+            Model m(c.opset);
+            m.input("x", isKnown ? std::vector<int64_t>{1, 2, 4, 4} : std::vector<int64_t>{-1, -1, -1, -1});
+            m.input("boxes", {2, 4});
+            m.integers("images", {0, 0});
+            NodeProto& n = addNode(m.g, "RoiAlign", {"x", "boxes", "images"}, {"y"});
+            Model::text(n, "mode", "max");
+            Model::number(n, "output_height", 2);
+            Model::number(n, "sampling_ratio", c.ratio);
+            ASSERT_EQ(m.build(), "");
+            if (isKnown) {
+                nvinfer1::Dims const d = m.f.network->getOutput(0)->getDimensions();
+                EXPECT_EQ(std::vector<int32_t>(d.d, d.d + d.nbDims), (Shape{2, 2, 2, 1})) << c.ratio;
+            }
+            ASSERT_EQ(m.run({{"x", image}, {"boxes", boxes}}), "");
+            ASSERT_EQ(m.y.values.size(), c.expected.size());
+            for (size_t i = 0; i < c.expected.size(); ++i)
+                EXPECT_NEAR(m.y.values[i], c.expected[i], 1e-4) << c.opset << " " << c.ratio << " " << i;
+        }
 }
 
 TEST(OnnxOperators, BitwiseOperators)

@@ -25,8 +25,9 @@ TEST(OnnxParserErrors, CarryTheReasonOfTheNetwork)
             EXPECT_NE(f.error().find(part), std::string::npos) << part << ": " << f.error();
         EXPECT_EQ(f.error().find("message before"), std::string::npos) << f.error();
         EXPECT_EQ(f.network->getErrorRecorder(), hasRecorder ? &recorder : nullptr);
-        if (hasRecorder)
+        if (hasRecorder) {
             EXPECT_GT(recorder.getNbErrors(), 0) << "it hears as ever";
+        }
     }
 }
 

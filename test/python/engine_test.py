@@ -342,6 +342,15 @@ def test_older_parsers_refuse_in_words():
     assert (field.name, field.type, field.length) == ("name", trt.FieldType.INT32, 2)
 
 
+def test_a_parser_before_any_logger_warns():
+    import subprocess
+    import sys
+
+    script = "import tensorrt as trt\nassert trt.CaffeParser().parse_binary_proto('mean.binaryproto') is None"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 0 and "RuntimeWarning" in result.stderr and "'mean.binaryproto'" in result.stderr, result.stderr
+
+
 def test_stubs_can_be_read():
     import ast
     import pathlib

@@ -42,9 +42,9 @@ void importLpPool(ImportContext& ctx)
     for (int64_t d : w.dilations)
         ctx.check(d == 1, "dilations other than 1 cannot be imported");
     // The average counts every position of a window that lies inside of input and padding: rounding up by more padding
-    // instead of by the mode leaves it at the window's size. ceil_mode came with opset 18.
+    // instead of by the mode leaves it at the window's size.
     Dims const d = x.getDimensions();
-    bool const clip = roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}, 18, "0") || w.mode == PaddingMode::kCAFFE_ROUND_UP;
+    bool const clip = roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}) || w.mode == PaddingMode::kCAFFE_ROUND_UP;
     if (w.mode == PaddingMode::kCAFFE_ROUND_UP || w.mode == PaddingMode::kEXPLICIT_ROUND_UP) {
         w.mode = PaddingMode::kEXPLICIT_ROUND_DOWN;
         for (size_t i = 0; i < w.after.size(); ++i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoiAlign, AffineGrid: points of images, which a grid sample layer takes.
+// RoiAlign, AffineGrid: points of images, which a grid sample layer takes, or gathers where they are not mixed.
+#include <array>
 #include <limits>
 
 #include "onnx/importer.h"
@@ -40,32 +41,23 @@ public:
         reduction_ = how == "avg" ? ReduceOperation::kAVG : ReduceOperation::kMAX;
     }
 
-    // Images stand on each other, n h by w, so that one grid reaches all: a place in an image stays inside of it.
     void run()
     {
         Sizes const s = ctx_.sizesOf(x_);
         Size const boxes = ctx_.sizesOf(rois_)[0];
-        ITensor& tall =
-            ctx_.reshape(ctx_.transpose(x_, {1, 0, 2, 3}), Sizes{Size(1), s[1], ctx_.mul(s[0], s[2]), s[3]});
         Axis const down = axisOf(1, rows_, s[2]), across = axisOf(0, columns_, s[3]);
-        ITensor& image = ctx_.unsqueeze(ctx_.cast(ctx_.tensor(2), DataType::kFLOAT), {1}); // [boxes, 1]
-        ITensor& first = ctx_.elementwise(image, number(s[2]), Op::kPROD);
-        ITensor& y = normal(ctx_.elementwise(*down.place, first, Op::kSUM), ctx_.mul(s[0], s[2]));
-        ITensor& x = normal(*across.place, s[3]);
         Size const p = ctx_.mul(rows_, down.perBin), q = ctx_.mul(columns_, across.perBin);
-        Sizes const all{boxes, p, q, Size(1)};
-        ITensor& grid = ctx_.concat(
-            {&ctx_.expand(ctx_.unsqueeze(x, {1, 3}), all), &ctx_.expand(ctx_.unsqueeze(y, {2, 3}), all)}, 3);
-        auto& layer = ctx_.added(
-            ctx_.network().addGridSample(tall, ctx_.reshape(grid, Sizes{Size(1), ctx_.mul(boxes, p), q, Size(2)})));
-        layer.setSampleMode(nvinfer1::SampleMode::kCLAMP);
-        ITensor& points = ctx_.reshape(ctx_.out(layer), Sizes{s[1], boxes, p, q});
+        ITensor& points = reduction_ == ReduceOperation::kAVG ? mixed(s, {s[1], boxes, p, q}, down, across)
+                                                              : largestParts(s, down, across);
         // Points outside count as 0.
         ITensor& taken = ctx_.select(both(*down.isInside, *across.isInside), points, ctx_.scalarLike(0, points));
         Sizes const bins{s[1], boxes, Size(rows_), down.perBin, Size(columns_), across.perBin};
         ITensor& result = samples_ > 0 ? ctx_.reduce(ctx_.reshape(taken, bins), reduction_, {3, 5}, false)
                                        : reduceSamples(taken, bins, down, across);
-        ctx_.setOutput(0, ctx_.transpose(result, {1, 0, 2, 3}));
+        ITensor& ofBoxes = ctx_.transpose(result, {1, 0, 2, 3});
+        // Where a run decides how many samples there are, the sizes behind them are lost on the way.
+        ctx_.setOutput(0,
+                       samples_ > 0 ? ofBoxes : ctx_.reshape(ofBoxes, Sizes{boxes, s[1], Size(rows_), Size(columns_)}));
     }
 
 private:
@@ -76,6 +68,66 @@ private:
         // Where each box has a number of its own, perBin at most: that number, [boxes, 1], and which points are samples.
         ITensor *count = nullptr, *isSample = nullptr;
     };
+
+    // What stands at the points, [c, boxes, p, q], of images s = [n, c, h, w]. Images stand on each other, n h by w, so that
+    // one grid reaches all: a place in an image stays inside of it.
+    ITensor& mixed(Sizes const& s, Sizes const& points, Axis const& down, Axis const& across)
+    {
+        Size const boxes = points[1], p = points[2], q = points[3];
+        ITensor& tall =
+            ctx_.reshape(ctx_.transpose(x_, {1, 0, 2, 3}), Sizes{Size(1), s[1], ctx_.mul(s[0], s[2]), s[3]});
+        ITensor& image = ctx_.unsqueeze(ctx_.cast(ctx_.tensor(2), DataType::kFLOAT), {1}); // [boxes, 1]
+        ITensor& first = ctx_.elementwise(image, number(s[2]), Op::kPROD);
+        ITensor& y = normal(ctx_.elementwise(*down.place, first, Op::kSUM), ctx_.mul(s[0], s[2]));
+        ITensor& x = normal(*across.place, s[3]);
+        Sizes const all{boxes, p, q, Size(1)};
+        ITensor& grid = ctx_.concat(
+            {&ctx_.expand(ctx_.unsqueeze(x, {1, 3}), all), &ctx_.expand(ctx_.unsqueeze(y, {2, 3}), all)}, 3);
+        auto& layer = ctx_.added(
+            ctx_.network().addGridSample(tall, ctx_.reshape(grid, Sizes{Size(1), ctx_.mul(boxes, p), q, Size(2)})));
+        layer.setSampleMode(nvinfer1::SampleMode::kCLAMP);
+        return ctx_.reshape(ctx_.out(layer), points);
+    }
+
+    // Mode max does not mix: the largest of the four pixels around a point, each times its weight of the mix.
+    ITensor& largestParts(Sizes const& s, Axis const& down, Axis const& across)
+    {
+        ITensor& flat =
+            ctx_.reshape(ctx_.transpose(x_, {1, 0, 2, 3}), Sizes{s[1], ctx_.mul(ctx_.mul(s[0], s[2]), s[3])});
+        ITensor& image = ctx_.unsqueeze(ctx_.cast(ctx_.tensor(2), DataType::kINT32), {1}); // [boxes, 1]
+        ITensor& first = ctx_.elementwise(image, ctx_.unsqueeze(ctx_.asTensor(s[2]), {0}), Op::kPROD);
+        ITensor& width = ctx_.unsqueeze(ctx_.asTensor(s[3]), {0, 1});
+        ITensor* largest = nullptr;
+        for (Corner const& y : cornersOf(down, s[2]))
+            for (Corner const& x : cornersOf(across, s[3])) {
+                ITensor& row = ctx_.unsqueeze(ctx_.elementwise(*y.pixel, first, Op::kSUM), {2});
+                ITensor& at = ctx_.elementwise(ctx_.elementwise(row, width, Op::kPROD), ctx_.unsqueeze(*x.pixel, {1}),
+                                               Op::kSUM); // [boxes, p, q]
+                ITensor& pixels = ctx_.out(ctx_.added(ctx_.network().addGather(flat, at, 1)));
+                ITensor& weight = ctx_.unsqueeze(
+                    ctx_.elementwise(ctx_.unsqueeze(*y.weight, {2}), ctx_.unsqueeze(*x.weight, {1}), Op::kPROD), {0});
+                ITensor& part = ctx_.elementwise(pixels, ctx_.cast(weight, pixels.getType()), Op::kPROD);
+                largest = largest ? &ctx_.elementwise(*largest, part, Op::kMAX) : &part;
+            }
+        return *largest;
+    }
+
+    struct Corner
+    {
+        ITensor *pixel, *weight; // INT32 and FLOAT, [boxes, points]
+    };
+    // The pixels before and behind each place; the last one stands behind itself, with weight 0.
+    std::array<Corner, 2> cornersOf(Axis const& axis, Size const& size)
+    {
+        ITensor& place = *axis.place;
+        ITensor& low = ctx_.unary(place, UnaryOperation::kFLOOR);
+        ITensor& high = ctx_.elementwise(ctx_.elementwise(low, ctx_.scalarLike(1, low), Op::kSUM),
+                                         number(ctx_.sub(size, 1)), Op::kMIN);
+        ITensor& behind = ctx_.elementwise(place, low, Op::kSUB);
+        ITensor& before = ctx_.elementwise(ctx_.scalarLike(1, behind), behind, Op::kSUB);
+        return {Corner{&ctx_.cast(low, DataType::kINT32), &before},
+                Corner{&ctx_.cast(high, DataType::kINT32), &behind}};
+    }
 
     ITensor& number(Size const& s) { return ctx_.unsqueeze(ctx_.cast(ctx_.asTensor(s), DataType::kFLOAT), {0}); }
 

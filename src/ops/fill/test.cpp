@@ -7,6 +7,7 @@
 #include "interp/interp.h"
 #include "ops/fill/op.h"
 #include "support/op_case.h"
+#include "tactic/reference.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::fill {
@@ -105,6 +106,28 @@ TEST(Fill, OnlyRandomFillsAreStateful)
     EXPECT_TRUE(def().stateful(*graphOf(Operation::kRandomUniform, 3, 0, 1)->node));
     EXPECT_TRUE(def().stateful(*graphOf(Operation::kRandomNormal, 3, 0, 1)->node));
     EXPECT_FALSE(def().stateful(*graphOf(Operation::kLinspace, 3, 0, 1)->node));
+}
+
+// The tuner asks for a few elements of large outputs: these alone are computed, as they are among all.
+TEST(Fill, TheReferenceComputesWhatIsWanted)
+{
+    for (Operation o : {Operation::kLinspace, Operation::kRandomUniform, Operation::kRandomNormal}) {
+        int64_t const n = 50;
+        auto g = graphOf(o, n, 2, 5);
+        Tensor all(DataType::kFloat, {n}), some(DataType::kFloat, {n});
+        uint64_t state = 7, again = 7;
+        RefContext whole(*g->node, {}, {all.ref()}), part(*g->node, {}, {some.ref()});
+        whole.randomState = &state;
+        part.randomState = &again;
+        std::vector<bool> wanted(size_t(n), false);
+        wanted[3] = wanted[49] = true;
+        part.setWanted(wanted, {3, 49});
+        ASSERT_TRUE(reference(whole).ok());
+        ASSERT_TRUE(reference(part).ok());
+        EXPECT_EQ(state, again);
+        for (int64_t i = 0; i < n; ++i)
+            EXPECT_EQ(some.ref().get(i), wanted[size_t(i)] ? all.ref().get(i) : 0) << i;
+    }
 }
 
 } // namespace tw::ops::fill

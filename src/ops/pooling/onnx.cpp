@@ -106,7 +106,7 @@ void importPool(ImportContext& ctx, PoolingType type)
         ctx.check(window.before[i] >= 0 && window.after[i] >= 0, "attribute 'pads' must not be negative");
     bool const isMax = type == PoolingType::kMAX;
     Dims const d = x->getDimensions();
-    bool clip = roundUp(ctx, window, {d.d + 2, d.d + d.nbDims}, isMax ? 22 : 19, isMax ? "-inf" : "0");
+    bool clip = roundUp(ctx, window, {d.d + 2, d.d + d.nbDims});
 
     if (wantsPlaces || *std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
         ctx.check(isMax, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");

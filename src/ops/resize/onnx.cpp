@@ -85,28 +85,31 @@ void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Sizes const& si
     layer.setOutputDimensions(makeDims(dims));
 }
 
-// Scales that the network computes. Of an input of the network 8.5 says that it must be an initializer.
+// Scales that the network computes or that are an input of it.
 bool isComputed(ImportContext& ctx, int i)
 {
-    return ctx.hasInput(i) && !ctx.isConstant(i) && !ctx.tensor(i).isNetworkInput();
+    return ctx.hasInput(i) && !ctx.isConstant(i);
 }
 
-// The sizes that computed scales of these extents give. The layer takes sizes, so the run checks that they are whole: else
-// the scales would say more than they.
+// The sizes that computed scales of these extents give, rounded down. The layer takes sizes, so coordinates follow the
+// quotient of sizes: where a product is not whole, it is not the scale.
 Sizes scaledSizes(ImportContext& ctx, Sizes const& extents, Value const& scales)
 {
     Dims const d = scales.dims();
     if (d.nbDims != 1 || d.d[0] != int32_t(extents.size()) || scales.type() != DataType::kFLOAT)
-        ctx.fail("scales are computed, " + std::string(typeName(scales.type())) + describe(d) + "; they can be " +
-                 std::to_string(extents.size()) + " numbers of type FLOAT");
+        ctx.fail("the scales are computed or an input, " + std::string(typeName(scales.type())) + describe(d) +
+                 "; they can be " + std::to_string(extents.size()) + " numbers of type FLOAT");
+    ctx.warn(
+        "the scales are known to a run alone: sizes are floor(size * scale), and coordinates follow the quotient of "
+        "sizes, which differs from a scale where its product is not whole; an initializer counts as it is");
     ITensor& in = ctx.cast(ctx.asTensor(extents), DataType::kFLOAT);
     ITensor& out = ctx.elementwise(in, scales.tensor(), nvinfer1::ElementWiseOperation::kPROD);
-    ITensor& whole = ctx.unary(out, nvinfer1::UnaryOperation::kFLOOR);
-    constexpr double kRounding = 1e-3; // of a quotient of sizes times one of them, in FLOAT
-    ITensor& rest = ctx.elementwise(out, whole, nvinfer1::ElementWiseOperation::kSUB);
-    ITensor& isWhole = ctx.elementwise(rest, ctx.scalarLike(kRounding, rest), nvinfer1::ElementWiseOperation::kLESS);
-    ctx.added(ctx.network().addAssertion(isWhole, "computed scales must lead to whole sizes"));
-    return ctx.sizesFrom(Value(ctx.cast(whole, DataType::kINT32)));
+    // A scale that is a quotient of sizes leads to the dividend, as one that is an initializer does: FLOAT rounds a
+    // quotient by 2^-24 of it at most. Sizes from 2^22 on leave no room for that.
+    ITensor& share = ctx.elementwise(out, ctx.scalarLike(0x1p-24, out), nvinfer1::ElementWiseOperation::kPROD);
+    ITensor& lost = ctx.elementwise(share, ctx.scalarLike(0.25, out), nvinfer1::ElementWiseOperation::kMIN);
+    ITensor& sum = ctx.elementwise(out, lost, nvinfer1::ElementWiseOperation::kSUM);
+    return ctx.sizesFrom(Value(ctx.cast(ctx.unary(sum, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT32)));
 }
 
 // What is given for the axes of attribute 'axes' (opset 18), among what holds for the others.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_accuracy.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -56,6 +57,17 @@ std::string networkTensor(std::string name, ReferenceRun const& reference)
     return name;
 }
 
+// What passes and the builder add has names of its own: those of the network's layers alone, or the layer whose tensor it
+// brings into another type or format.
+std::vector<std::string> networkLayers(std::vector<std::string> names, std::string const& tensor,
+                                       ReferenceRun const& reference)
+{
+    std::erase_if(names, [&](std::string const& name) { return !reference.layers().contains(name); });
+    if (auto const at = reference.producers().find(tensor); names.empty() && at != reference.producers().end())
+        names.push_back(at->second);
+    return names;
+}
+
 std::string precisionText(ElementKind kind)
 {
     return kind == ElementKind::kFloat  ? "FP32"
@@ -71,6 +83,19 @@ std::vector<int64_t> coreOf(std::vector<int64_t> dims)
     return dims;
 }
 
+// The energy beyond the largest number of 127 steps, by that of all numbers.
+double clippedShare(RecordedTensor const& wanted, double step)
+{
+    double const largest = 127 * step;
+    double all = 0, beyond = 0;
+    for (size_t i = 0; i < wanted.count(); ++i) {
+        double const x = std::fabs(wanted.at(i));
+        all += x * x;
+        beyond += x > largest ? (x - largest) * (x - largest) : 0;
+    }
+    return all > 0 ? beyond / all : 0;
+}
+
 LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRun const& reference,
                          Tolerance const& tolerance)
 {
@@ -83,6 +108,7 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
     RecordedTensor const made = readNpy(readFile(file), file);
     out.type = precisionText(made.kind);
     out.tensor = networkTensor(out.engineTensor, reference);
+    out.origin = networkLayers(std::move(out.origin), out.tensor, reference);
     Binding const* const binding = reference.find(out.tensor);
     if (out.type.empty()) {
         out.reason = "it holds no numbers of the arithmetic";
@@ -110,6 +136,8 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
     for (size_t i = 0; i < values.size(); ++i)
         values[i] = made.at(i) * scale;
     out.comparison = compareTensors(values, wanted, tolerance);
+    if (made.kind == ElementKind::kInt8)
+        out.clippedShare = clippedShare(wanted, scale);
     return out;
 }
 

@@ -204,4 +204,33 @@ TEST_F(Wishes, AveragesHaveOneRange)
     EXPECT_TRUE(contains(m.errors(), "needs one range for 'relu' and 'pool'")) << m.errors();
 }
 
+TEST(Integers, NumbersThatIntegersCannotHold)
+{
+    for (float bad : {NAN, INFINITY}) {
+        Maker m;
+        float weights[16] = {1, 2, 3, bad}, others[16] = {1};
+        ITensor* x = m.input("x", {1, 4, 3, 3});
+        ILayer* conv = m.network->addConvolutionNd(*x, 4, Dims2(1, 1), {DataType::kFLOAT, weights, 16}, {});
+        conv->setName("broken");
+        m.output(m.network->addConvolutionNd(*conv->getOutput(0), 4, Dims2(1, 1), {DataType::kFLOAT, others, 16}, {})
+                     ->getOutput(0),
+                 "y");
+        for (ITensor* t : {x, conv->getOutput(0)})
+            t->setDynamicRange(-1, 1);
+        EXPECT_TRUE(m.plan()) << m.errors();
+        m.config->setFlag(BuilderFlag::kINT8);
+        EXPECT_FALSE(m.plan());
+        EXPECT_TRUE(m.oneError("layer 'broken' (convolution) is to run in INT8, and element 3 of its weights"));
+        m.config->setFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+        conv->setPrecision(DataType::kFLOAT);
+        EXPECT_TRUE(m.plan()) << m.errors(); // as the message says
+    }
+}
+
+TEST(Integers, IntegersAreFastWhereThereAreKernels)
+{
+    Maker m;
+    EXPECT_EQ(m.builder->platformHasFastInt8(), bool(__builtin_cpu_supports("avx2")));
+}
+
 } // namespace

@@ -37,7 +37,8 @@ private:
     std::string before_;
 };
 
-// The network's name of what the engine calls `name`: passes add these endings to tensors that they quantize or move.
+// The network's name of what the engine calls `name`: passes add these endings to tensors that they quantize or move, and
+// the builder " (channels_last)" where a tensor is in two formats.
 std::string networkTensor(std::string name, ReferenceRun const& reference)
 {
     constexpr std::string_view kEndings[] = {".int8", ".float", ".integers"};
@@ -45,6 +46,11 @@ std::string networkTensor(std::string name, ReferenceRun const& reference)
         again = false;
         if (auto const at = reference.quantized().find(name); at != reference.quantized().end()) {
             name = at->second;
+            again = true;
+            continue;
+        }
+        if (size_t const at = name.rfind(" ("); name.ends_with(')') && at != name.npos && at > 0) {
+            name.resize(at);
             again = true;
             continue;
         }

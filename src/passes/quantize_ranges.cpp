@@ -150,7 +150,8 @@ private:
         if (ctx_.constraints == PrecisionConstraints::kIgnore)
             return {};
         for (auto const& n : g_.nodes) {
-            if (!asksInt8(*n) || !n->regions.empty() || n->outputs[0]->host || !isFloating(n->outputs[0]->type))
+            if (!asksInt8(*n) || n->outputs.empty() || !n->regions.empty() || n->outputs[0]->host ||
+                !isFloating(n->outputs[0]->type))
                 continue;
             bool const computes = !n->precision.byUser || n->precision.value == DataType::kInt8;
             bool const isSum = sums_.contains(n.get());

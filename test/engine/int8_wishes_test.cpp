@@ -191,6 +191,23 @@ TEST_F(Wishes, KindsWithoutIntegersAreRefused)
     EXPECT_TRUE(contains(m.errors(), "layer 'softmax' (softmax) asks for INT8: there is no INT8 kernel")) << m.errors();
 }
 
+// Clients set one precision for all layers: those that compute no floating point have nothing to say.
+TEST_F(Wishes, OfLayersWithoutNumbers)
+{
+    make();
+    giveRanges();
+    ILayer* shape = m.network->addShape(*y);
+    ITensor* isThere = m.input("there", {1}, DataType::kBOOL);
+    ILayer* assertion = m.network->addAssertion(*isThere, "not there");
+    ASSERT_TRUE(assertion);
+    ILayer* whole = m.network->addIdentity(*m.input("i", {3}, DataType::kINT32));
+    m.output(whole->getOutput(0), "whole");
+    m.profile({}, {{"there", {1}, {1}, {1}}, {"i", {0, 0, 0}, {1, 1, 1}, {9, 9, 9}}});
+    for (ILayer* l : {shape, assertion, whole})
+        l->setPrecision(DataType::kINT8);
+    EXPECT_TRUE(m.plan()) << m.errors();
+}
+
 TEST_F(Wishes, AveragesHaveOneRange)
 {
     make(PoolingType::kAVERAGE);

@@ -37,6 +37,7 @@ def compile(
     workspace=None,
     cache=True,
     progress=None,
+    algorithm=None,
 ):
     """Builds the engine of a model and gives it as a Model, which is called with arrays.
 
@@ -46,6 +47,8 @@ def compile(
         extents become open that differ from the example's.
     precision: "fp32", "fp16", "int8" or "best", which may be either; Q/DQ models want "int8".
     calibration: for INT8 without Q/DQ: batches, each an array or a dict of arrays by input; or the name of a cache file.
+    algorithm: of the calibration by batches: "entropy2", which clamps a tensor where that loses least information, or "minmax",
+        which clamps nothing; None: engines of both run on the batches, and the one nearer to the FP32 engine's outputs is taken.
     device: "cpu", "cuda" or "cuda:N"; None: TENSORWRIGHT_DEVICE, else a GPU where there is one.
     refit: weights can be replaced later. workspace: bytes at most.
     cache: True keeps plans in ~/.cache/tensorwright (TENSORWRIGHT_CACHE_DIR, XDG_CACHE_HOME), by the content of all that they
@@ -56,6 +59,8 @@ def compile(
         raise ValueError(f"precision: {precision!r} is none (allowed: {', '.join(PRECISIONS)})")
     if calibration is not None and precision not in ("int8", "best"):
         raise ValueError(f"calibration is for precision 'int8' or 'best', not {precision!r}")
+    if algorithm is not None and (algorithm not in ALGORITHMS or calibration is None):
+        raise ValueError(f"algorithm: {algorithm!r} is none (allowed: None, {', '.join(ALGORITHMS)}; with calibration=)")
     device = _memory.resolve(device)
     shapes = {name: _three(name, given) for name, given in (shapes or {}).items()}
     source = _onnx_of(model, inputs, shapes)
@@ -70,6 +75,7 @@ def compile(
         "device": device,
         "refit": refit,
         "workspace": workspace,
+        "algorithm": algorithm,
     }
     path = _place(cache, _key(source, options)) if cache else None
     if path and os.path.exists(path):
@@ -77,7 +83,8 @@ def compile(
             with open(path, "rb") as file:
                 return Model(file.read(), device, source, options)
     with _Progress(source, progress) as shown:
-        plan = _build(source, options, shown.logger)
+        choose = algorithm is None and isinstance(calibration, list)
+        plan = (_best_of_both if choose else _build)(source, options, shown.logger)
     if path:
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -266,7 +273,50 @@ def _place(cache, key):
     return os.path.join(os.fspath(cache), f"{key}.plan")
 
 
-def _build(source, options, logger):
+def _best_of_both(source, options, logger):
+    """The plan of the algorithm whose engine loses least on the calibration batches."""
+    asked = []
+    plans = {"entropy2": _build(source, {**options, "algorithm": "entropy2"}, logger, asked)}
+    if not asked or not _fit(asked[0], options["shapes"]):
+        return plans["entropy2"]  # a network of Q/DQ layers; or the engine cannot run on the batches
+    plans["minmax"] = _build(source, {**options, "algorithm": "minmax"}, logger)
+    exact = Model(_build(source, {**options, "precision": "fp32", "calibration": None}, logger), options["device"])
+    batches = [{exact.inputs[0] if name is None else name: a for name, a in b.items()} for b in options["calibration"]]
+    wanted = [exact.run(b) for b in batches]
+    losses = {}
+    for name, plan in plans.items():
+        model = Model(plan, options["device"])
+        losses[name] = _loss([model.run(b) for b in batches], wanted)
+    best = min(losses, key=losses.get)
+    logger.log(trt.Logger.INFO, f"calibration: {', '.join(f'{n} loses {v:.2%}' for n, v in losses.items())}: {best} is taken")
+    return plans[best]
+
+
+def _fit(batch, shapes):
+    """Whether all arrays are within the shapes that the engine is for."""
+    return all(
+        all(low <= n <= high for low, n, high in zip(shapes[name][0], shape, shapes[name][2]))
+        for name, shape in batch.items()
+        if name in shapes
+    )
+
+
+def _loss(results, wanted):
+    """Of each output the root of sum (x - ref)^2 / sum ref^2 over all batches; the largest."""
+    worst = 0.0
+    for name in wanted[0]:
+        noise = signal = 0.0
+        for result, reference in zip(results, wanted):
+            x, ref = (np.asarray(a[name], np.float64) for a in (result, reference))
+            noise += np.sum((x - ref) ** 2)
+            signal += np.sum(ref**2)
+        loss = np.sqrt(noise / signal) if signal else float(noise > 0)
+        worst = max(worst, loss if np.isfinite(loss) else np.inf)
+    return worst
+
+
+def _build(source, options, logger, asked=None):
+    """A plan. `asked` gets the shapes of a batch where the builder calibrates."""
     with _memory.chosen(options["device"]):
         builder = trt.Builder(logger)
         network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
@@ -287,7 +337,7 @@ def _build(source, options, logger):
         if profile is not None:
             config.add_optimization_profile(profile)
         if options["calibration"] is not None:
-            calibrator = _calibrator(options["calibration"], network, _memory.memory_of(options["device"]))
+            calibrator = _calibrator(options, network, _memory.memory_of(options["device"]))
             config.int8_calibrator = calibrator
             first = calibrator.shapes()
             if profile is not None and first:
@@ -298,6 +348,8 @@ def _build(source, options, logger):
         plan = builder.build_serialized_network(network, config)
         if options["calibration"] is not None and calibrator.error:
             raise calibrator.error
+        if asked is not None and calibrator.at:
+            asked.append(calibrator.shapes())
     if plan is None:
         raise logger.failure("the engine could not be built")
     return bytes(plan)
@@ -334,7 +386,7 @@ def _profile(builder, network, shapes):
     return profile
 
 
-class _Calibrator(trt.IInt8EntropyCalibrator2):
+class _Batches:
     """Hands batches to the library; what is wrong with one comes out of compile()."""
 
     def __init__(self, batches, cache, network, memory):
@@ -388,11 +440,26 @@ class _Calibrator(trt.IInt8EntropyCalibrator2):
         pass
 
 
-def _calibrator(calibration, network, memory):
+class _Entropy2(_Batches, trt.IInt8EntropyCalibrator2):
+    pass
+
+
+class _MinMax(_Batches, trt.IInt8MinMaxCalibrator):
+    pass
+
+
+ALGORITHMS = {"entropy2": _Entropy2, "minmax": _MinMax}
+
+
+def _calibrator(options, network, memory):
+    calibration, algorithm = options["calibration"], options["algorithm"]
     if isinstance(calibration, list):
-        return _Calibrator(calibration, None, network, memory)
+        return ALGORITHMS[algorithm](calibration, None, network, memory)
     with open(calibration, "rb") as file:
-        return _Calibrator([], file.read(), network, memory)
+        cache = file.read()
+    if algorithm is None:  # a cache says which one has written it
+        algorithm = "minmax" if cache.split(b"\n", 1)[0].strip().endswith(b"-MinMaxCalibration") else "entropy2"
+    return ALGORITHMS[algorithm]([], cache, network, memory)
 
 
 class _Progress:

@@ -166,14 +166,25 @@ uint32_t sourcesOf(BuilderConfigObject const& c)
     return bits;
 }
 
+Result<std::unique_ptr<ir::Graph>> graphOf(NetworkObject& n, BuilderConfigObject const& c)
+{
+    n.hasCalibrator = c.has(BuilderFlag::kINT8) && c.int8Calibrator && !isExplicit(n);
+    auto graph = n.toGraph(inputsWithValues(c.profiles));
+    n.hasCalibrator = false; // the next build may be without
+    return graph;
+}
+
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
 {
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
-    TW_ASSIGN(contents.graph, n.toGraph(inputsWithValues(c.profiles)));
+    TW_ASSIGN(contents.graph, graphOf(n, c));
     TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
-    TW_TRY(settlePlugins(*contents.graph, services, c.has(BuilderFlag::kFP16)));
+    bool const mayQuantize = c.has(BuilderFlag::kINT8) && !isExplicit(n);
+    TW_TRY(settlePlugins(
+        *contents.graph, services,
+        {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.openScalesOfPlugins}));
     contents.engineName = n.name;
     contents.implicitBatch = n.implicitBatch;
     contents.maxBatchSize = b.maxBatchSize;
@@ -273,6 +284,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
                                                 .log = &b.reporter};
     options.int8 = c.has(BuilderFlag::kINT8);
     TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
+    TW_TRY(settleScales(*contents.graph, n, options.ranges));
     std::vector<std::string> sparse;
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         sparse = builder::sparseLayers(*contents.graph);
@@ -340,7 +352,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
     return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
-        TW_ASSIGN(auto graph, n.toGraph(inputsWithValues(objectOf(config).profiles)));
+        TW_ASSIGN(auto graph, graphOf(n, objectOf(config)));
         TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
         TW_TRY(ir::verify(*graph));
         TW_TRY(ioFormatsOf(n, *graph, false));
@@ -399,8 +411,8 @@ bool IBuilder::platformHasFastFp16() const noexcept
 }
 bool IBuilder::platformHasFastInt8() const noexcept
 {
-    device::CpuInfo const cpu = device::probeCpu();
-    return self(this).gpu || cpu.avx512vnni || cpu.avxVnni;
+    // Where there are kernels for sums of integers; those of AVX2 need no VNNI.
+    return self(this).gpu || device::probeCpu().avx2;
 }
 bool IBuilder::platformHasTf32() const noexcept
 {

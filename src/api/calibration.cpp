@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 
 #include "api/calibration_batches.h"
@@ -34,6 +35,26 @@ std::string listed(std::vector<std::string> const& names)
     for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
         text += (i ? ", " : "") + names[i];
     return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+}
+
+std::string percent(double share)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+    return text;
+}
+
+std::string clippingText(std::vector<calibrate::Clipping> const& clipped)
+{
+    std::vector<std::string> names;
+    names.reserve(clipped.size());
+    for (calibrate::Clipping const& c : clipped)
+        names.push_back(c.tensor + " (" + percent(c.share) + ")");
+    return "calibration clamps tensors so far that more than " + percent(calibrate::kMostClipped) +
+           " of their energy is lost: " + listed(names) +
+           "; where results suffer, calibrate by IInt8MinMaxCalibrator, give these tensors ranges by "
+           "ITensor::setDynamicRange(), or keep the layers that read them in FP32 (setPrecision(kFLOAT) with "
+           "kOBEY_PRECISION_CONSTRAINTS)";
 }
 
 // Floating tensors of the network that depend on its inputs, by name.
@@ -137,13 +158,16 @@ Result<plan::Profile> profileOf(NetworkObject const& n, BuilderConfigObject cons
 {
     plan::Profile profile = contents.profiles[0];
     if (n.implicitBatch) {
-        if (batchSize < 1 || batchSize > contents.maxBatchSize)
+        if (batchSize < 1)
             return invalidArgument("IInt8Calibrator::getBatchSize(): " + std::to_string(batchSize) +
-                                   " must be from 1 to the builder's maximum batch size, which is " +
-                                   std::to_string(contents.maxBatchSize));
+                                   " must be at least 1");
+        // The builder's maximum is the engine's; calibration has an arena of its own.
         for (auto const& t : n.inputs)
-            if (!t->broadcastAcrossBatch)
-                profile.inputs[t->name].opt[0] = batchSize;
+            if (!t->broadcastAcrossBatch) {
+                plan::ProfileRange& range = profile.inputs[t->name];
+                range.opt[0] = batchSize;
+                range.max[0] = std::max<int64_t>(range.max[0], batchSize);
+            }
         return profile;
     }
     if (c.calibrationProfile) {
@@ -175,11 +199,18 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
         return unsupported(
             "calibration runs the network on the CPU, and this one has plugins for the GPU: calibrate with "
             "TENSORWRIGHT_DEVICE=cpu and give the cache, or use ITensor::setDynamicRange()");
+    if (!n.openScalesOfPlugins.empty())
+        return unsupported("calibration runs the network in floating point, and the plugin with tensor '" +
+                           *n.openScalesOfPlugins.begin() +
+                           "' takes INT8 alone: give a calibration cache, or use ITensor::setDynamicRange()");
     TW_ASSIGN(plan::Profile const profile, profileOf(n, c, contents, batchSize, log));
     TW_ASSIGN(auto histograms, cachedHistograms(calibrator, settings));
     CalibrationBatches batches(calibrator, gpu);
+    auto const graph = contents.graph->clone();
+    setPluginRanges(*graph, {profile}); // which plugins are configured for
+    openInputsInFloats(*graph, n.openScales);
     TW_ASSIGN(calibrate::Calibrated out,
-              calibrate::calibrate(*contents.graph, profile, batches, settings, options, std::move(histograms)));
+              calibrate::calibrate(*graph, profile, batches, settings, options, std::move(histograms)));
     if (settings.isFused)
         log.info("The calibration table is of fused layers: other devices and versions may fuse others "
                  "(QuantizationFlag::kCALIBRATE_BEFORE_FUSION makes it portable)");
@@ -187,6 +218,8 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
         log.warning("Tensor " + name + " is uniformly zero");
     if (!out.infinite.empty())
         log.warning("tensors with infinite values or NaN, which get no scale: " + listed(out.infinite));
+    if (!out.clipped.empty())
+        log.warning(clippingText(out.clipped));
     for (auto& [name, scale] : out.table.scales)
         for (auto const& t : n.inputs)
             if (t->type == nvinfer1::DataType::kINT8 && name == inFloatsName(t->name))

@@ -2,11 +2,13 @@
 #include "api/explicit_quantization.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
+#include "ops/loop/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/quantize/op.h"
 #include "ops/shuffle/op.h"
@@ -64,8 +66,10 @@ public:
                 TW_TRY(Checker(*r, true).run());
             if (isQuantization(*n) && axisOf(*n) >= 0)
                 TW_TRY(checkChannels(*n));
-            if (n->op == &ops::quantize::def())
+            if (n->op == &ops::quantize::def()) {
+                TW_TRY(checkFinite(*n, *n->inputs[0]));
                 TW_TRY(checkReaders(*n, *n->outputs[0]));
+            }
         }
         return {};
     }
@@ -93,6 +97,20 @@ private:
         return {};
     }
 
+    // Of weights; a NaN would become 0 without a word.
+    static Result<void> checkFinite(ir::Node const& q, ir::Value const& v)
+    {
+        if (!v.isConstant())
+            return {};
+        TensorRef const w{v.type, ir::extentsOf(v.shape), const_cast<void*>(v.constant->data->data())};
+        for (int64_t i = 0; isFloating(w.type) && i < w.count(); ++i)
+            if (double const x = w.get(i); !std::isfinite(x))
+                return errorAt(q, "element " + std::to_string(i) + " of '" + v.name + "'" +
+                                      (v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'") +
+                                      " is " + std::to_string(x) + ", which INT8 cannot hold");
+        return {};
+    }
+
     // `axis`: the dimension of v that the scales of `dq` belong to.
     Result<void> checkWeightReaders(ir::Node const& dq, ir::Value const& v, int axis) const
     {
@@ -113,6 +131,11 @@ private:
             }
             if (n->op->readsDimsOnly)
                 continue;
+            if (size_t const first = firstCapture(*n); !n->regions.empty() && i >= first) {
+                for (auto const& r : n->regions)
+                    TW_TRY(Checker(*r, true).checkWeightReaders(dq, *r->inputs[i - first + firstOfRegion(*n)], axis));
+                continue;
+            }
             int const want = outputChannels(*n, i);
             if (want < 0)
                 return errorAt(dq, std::string(kAllowed) + "; layer '" + n->name + "' (" + n->op->name +
@@ -124,6 +147,18 @@ private:
                                        (axis < 0 ? "no single dimension of it" : "dimension " + std::to_string(axis)));
         }
         return {};
+    }
+
+    // Captures are the last inputs of a loop or conditional, and of its regions.
+    static size_t firstCapture(ir::Node const& n)
+    {
+        bool const isLoop = n.op == &ops::loop::def();
+        return isLoop ? ops::loop::Layout(n.attrsAs<ops::loop::Attrs>()).firstCapture() : 1;
+    }
+    static size_t firstOfRegion(ir::Node const& n)
+    {
+        bool const isLoop = n.op == &ops::loop::def();
+        return isLoop ? ops::loop::Layout(n.attrsAs<ops::loop::Attrs>()).firstRegionCapture() : 0;
     }
 
     // Of input i of a node, as weights; -1: it is none.

@@ -80,7 +80,8 @@ void ILayer::setPrecision(DataType dataType) noexcept
 }
 DataType ILayer::getPrecision() const noexcept
 {
-    return stateOf(*this).precision.value_or(DataType::kFLOAT);
+    LayerState const& l = stateOf(*this);
+    return l.precision.value_or(l.type == LayerType::kDEQUANTIZE ? DataType::kINT8 : DataType::kFLOAT);
 }
 bool ILayer::precisionIsSet() const noexcept
 {

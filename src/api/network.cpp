@@ -231,14 +231,15 @@ Result<void> NetworkObject::lowerInputs()
             v->content = std::move(content);
         }
         values_[t.get()] = v;
-        if (t->layerType) {
+        if (v->type == DataType::kInt8 && (t->rangeMin || t->layerType || hasCalibrator)) {
+            TW_ASSIGN(v, inFloats(graph_, *v, *t));
+            values_[t.get()] = v;
+        }
+        if (t->layerType && toCore(*t->layerType) != v->type) {
             TW_ASSIGN(ir::Node * cast,
                       graph_.addNode(ops::identity::def(), ops::identity::Attrs(toCore(*t->layerType)).clone(), {v},
                                      t->name + " [input]"));
             values_[t.get()] = cast->outputs[0];
-        }
-        if (v->type == DataType::kInt8 && t->rangeMin) {
-            TW_ASSIGN(values_[t.get()], inFloats(graph_, *v, *t));
         }
     }
     inputsLowered_ = true;
@@ -415,6 +416,8 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
     if (marked.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since
+    openScales.clear();
+    openScalesOfPlugins.clear();
     TW_TRY(lowerInputs());
     for (auto const& l : layers)
         TW_TRY(lowerWithInputs(*l));

@@ -78,8 +78,8 @@ struct TensorObject final : nvinfer1::ITensor
     nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
     bool typeIsSet = false;
     nvinfer1::Dims dims{}; // of a network input
-    // What layers read where the network input was defined as another floating type than the one set since; the network
-    // converts.
+    // What layers read where the network input was defined as another floating type than the one set since, or is INT8
+    // since; the network converts.
     std::optional<nvinfer1::DataType> layerType;
     std::map<int, std::string> dimensionNames;
     bool isInput = false, isOutput = false, isShapeOutput = false;
@@ -242,6 +242,10 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     }
     // Tensors that are (transitively) needed as shape tensors.
     bool isShapeTensor(TensorObject const& t);
+    // Set for a build with a calibrator: INT8 network inputs stand for numbers whose scale is found then.
+    bool hasCalibrator = false;
+    // INT8 tensors of toGraph() that stand for numbers of a scale to come (settleScales()); 1 until then.
+    std::set<std::string> openScales, openScalesOfPlugins;
     Result<void> checkDimensionNames() const;
     std::string weightsNameOf(nvinfer1::Weights const& w) const;
 

@@ -5,8 +5,11 @@
 #include <optional>
 
 #include "api/network.h"
+#include "api/ranges.h"
 #include "ir/shape_values.h"
+#include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
+#include "ops/quantize/op.h"
 #include "runtime/profile_ranges.h"
 #include "tactic/registry.h"
 
@@ -50,19 +53,44 @@ std::string textOf(PluginTensors const& t)
     return text;
 }
 
-// Types that each tensor may have.
-std::vector<std::vector<DataType>> typesFor(PluginTensors const& t, bool half, bool prefersHalf)
+// Of its k-th tensor, outputs behind inputs.
+ir::Value* tensorOf(ir::Node const& n, size_t k)
 {
+    return k < n.inputs.size() ? n.inputs[k] : n.outputs[k - n.inputs.size()];
+}
+
+// Types that each tensor may have.
+std::vector<std::vector<DataType>> typesFor(ir::Node const& n, PluginObject const& plugin, PluginTensors const& t,
+                                            PluginTypes const& may, bool prefersHalf)
+{
+    bool const half = may.half;
     std::vector<std::vector<DataType>> types;
-    for (auto const& d : t.descs) {
-        DataType const own = toCore(d.type);
+    for (size_t k = 0; k < t.descs.size(); ++k) {
+        DataType const own = toCore(t.descs[k].type);
         types.push_back({own});
         if (own == DataType::kHalf)
             types.back().push_back(DataType::kFloat);
         if (own == DataType::kFloat && half)
             types.back().insert(prefersHalf ? types.back().begin() : types.back().end(), DataType::kHalf);
+        bool const mayHaveScale = may.hasCalibrator || tensorOf(n, k)->quantization;
+        if (own == DataType::kFloat && may.int8 && mayHaveScale && plugin.isAskedOneByOne())
+            types.back().push_back(DataType::kInt8);
     }
     return types;
+}
+
+// One step of a tensor's integers: of its dynamic range, or 1 and open.
+ir::Value* stepOf(ir::Graph& g, ir::Value& floats, std::string const& name, PluginTypes const& may)
+{
+    if (!floats.quantization)
+        may.open->insert(name);
+    return scaleConstant(g, name, floats.quantization ? float(floats.quantization->scales[0]) : 1.0F);
+}
+ir::Quantization quantizationOf(ir::Value const& scale)
+{
+    return {{double(*static_cast<float const*>(scale.constant->data->data()))},
+            -1,
+            ir::Quantization::Origin::kDynamicRange};
 }
 
 Result<ir::Value*> cast(ir::Graph& g, ir::Value* v, DataType type, ir::Node const& plugin, int position)
@@ -73,21 +101,42 @@ Result<ir::Value*> cast(ir::Graph& g, ir::Value* v, DataType type, ir::Node cons
     return node->outputs[0];
 }
 
-Result<void> changeInput(ir::Graph& g, ir::Node& n, size_t i, DataType type)
+Result<void> changeInput(ir::Graph& g, ir::Node& n, size_t i, DataType type, PluginTypes const& may)
 {
+    if (type == DataType::kInt8) {
+        ir::Value& x = *n.inputs[i];
+        ir::Value* const scale = stepOf(g, x, x.name, may);
+        TW_ASSIGN(ir::Node * q, g.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {&x, scale},
+                                          n.name + " [" + x.name + " to " + nameOf(type) + "]", {}, g.positionOf(&n)));
+        q->layers = n.layers;
+        q->outputs[0]->quantization = quantizationOf(*scale);
+        n.inputs[i] = q->outputs[0];
+        n.attrsAs<Attrs>().inputTypes[i] = int64_t(type);
+        return {};
+    }
     TW_ASSIGN(n.inputs[i], cast(g, n.inputs[i], type, n, g.positionOf(&n)));
     n.attrsAs<Attrs>().inputTypes[i] = int64_t(type);
     return {};
 }
 
 // The value in its old type takes over the name and all readers.
-Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type)
+Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type, PluginTypes const& may)
 {
     ir::Value* const v = n.outputs[i];
     DataType const before = v->type;
     v->type = type;
     n.attrsAs<Attrs>().outputTypes[i] = int64_t(type);
-    TW_ASSIGN(ir::Value * y, cast(g, v, before, n, g.positionOf(&n) + 1));
+    ir::Value *y = nullptr, *scale = nullptr;
+    if (type == DataType::kInt8) {
+        scale = stepOf(g, *v, v->name, may);
+        TW_ASSIGN(ir::Node * d,
+                  g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(), {v, scale},
+                            n.name + " [" + v->name + " to " + nameOf(before) + "]", {}, g.positionOf(&n) + 1));
+        d->layers = n.layers;
+        y = d->outputs[0];
+    } else {
+        TW_ASSIGN(y, cast(g, v, before, n, g.positionOf(&n) + 1));
+    }
     g.replaceAllUses(v, y);
     y->producer->inputs[0] = v;
     y->name = v->name;
@@ -95,10 +144,12 @@ Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type)
     y->quantization = v->quantization;
     v->name += " [plugin]";
     v->quantization.reset();
+    if (scale)
+        v->quantization = quantizationOf(*scale);
     return {};
 }
 
-Result<void> changeTypes(ir::Graph& g, ir::Node& n, PluginTensors const& t)
+Result<void> changeTypes(ir::Graph& g, ir::Node& n, PluginTensors const& t, PluginTypes const& may)
 {
     for (size_t i = 0; i < t.descs.size(); ++i) {
         DataType const type = toCore(t.descs[i].type);
@@ -106,22 +157,34 @@ Result<void> changeTypes(ir::Graph& g, ir::Node& n, PluginTensors const& t)
         size_t const k = isInput ? i : i - size_t(t.inputs);
         if (type == (isInput ? n.inputs[k] : n.outputs[k])->type)
             continue;
-        TW_TRY(isInput ? changeInput(g, n, k, type) : changeOutput(g, n, k, type));
+        TW_TRY(isInput ? changeInput(g, n, k, type, may) : changeOutput(g, n, k, type, may));
     }
     return {};
 }
 
-Error noTypes(PluginObject const& plugin, PluginTensors const& tensors, bool half)
+Error noTypes(ir::Node const& n, PluginObject const& plugin, PluginTensors const& tensors, PluginTypes const& may)
 {
     std::string const what =
         plugin.where() + ": the plugin takes none of the types and formats that are possible for " + textOf(tensors);
-    PluginTensors inHalf = tensors;
-    bool const wouldTake = !half && settleTypes(plugin, inHalf, typesFor(tensors, true, false));
-    return unsupported(what + (wouldTake ? "; it takes FP16: set BuilderFlag::kFP16"
-                                         : " (supportsFormatCombination() or supportsFormat() said no to all)"));
+    auto wouldTake = [&](PluginTypes const& others) {
+        PluginTensors t = tensors;
+        return settleTypes(plugin, t, typesFor(n, plugin, tensors, others, false));
+    };
+    if (!may.half && wouldTake({.half = true}))
+        return unsupported(what + "; it takes FP16: set BuilderFlag::kFP16");
+    if (!wouldTake({.half = may.half, .int8 = true, .hasCalibrator = true}))
+        return unsupported(what + " (supportsFormatCombination() or supportsFormat() said no to all)");
+    std::string without;
+    for (size_t k = 0; k < tensors.descs.size(); ++k)
+        if (ir::Value const& v = *tensorOf(n, k); v.type == DataType::kFloat && !v.quantization)
+            without += (without.empty() ? "'" : ", '") + v.name + "'";
+    return unsupported(
+        what + "; it takes INT8: " + (may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ") +
+        "give ranges to " + (without.empty() ? "its tensors" : without) +
+        " by ITensor::setDynamicRange() or a calibration cache");
 }
 
-Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, bool half, bool prefersHalf)
+Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, PluginTypes const& may, bool prefersHalf)
 {
     auto const* network = dynamic_cast<NetworkPlugin const*>(n.attrsAs<Attrs>().object.get());
     if (!network)
@@ -130,11 +193,11 @@ Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, bool
     PluginTensors t = tensorsOf(n);
     PluginTensors const asked = t;
     bool const prefers = n.precision.byUser ? n.precision.value == DataType::kHalf : prefersHalf;
-    auto const types = typesFor(t, half, prefers);
+    auto const types = typesFor(n, *plugin, t, may, prefers);
     if (!settleTypes(*plugin, t, types))
-        return noTypes(*plugin, asked, half);
+        return noTypes(n, *plugin, asked, may);
     n.attrsAs<Attrs>().object = std::make_shared<BuildPlugin>(plugin, services);
-    return changeTypes(g, n, t);
+    return changeTypes(g, n, t, may);
 }
 
 } // namespace
@@ -146,7 +209,7 @@ bool hasPlugins(ir::Graph const& graph)
             }).ok();
 }
 
-Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool half)
+Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, PluginTypes const& may)
 {
     return forEach(graph, [&](ir::Graph& g, ir::Node& n) -> Result<void> {
         auto const shapes = ir::shapeValues(g);
@@ -156,7 +219,7 @@ Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool h
                     ops::plugin::describe(n) + ": its output '" + v->name +
                     "' decides the shape of something; plugins cannot make shape tensors (a dimension of "
                     "an empty output can carry a number)");
-        return settle(g, n, services, half, half && services->gpu);
+        return settle(g, n, services, may, may.half && services->gpu);
     });
 }
 

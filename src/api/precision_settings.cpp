@@ -44,10 +44,10 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
             continue;
         if (!c.has(BuilderFlag::kINT8))
             log.warning("network input '" + t->name + "' is INT8, but BuilderFlag::kINT8 is not set");
-        if (!t->rangeMin)
-            log.warning(
-                "network input '" + t->name +
-                "' is INT8 without a dynamic range: ITensor::setDynamicRange() says what its numbers stand for");
+        if (!t->rangeMin && !(int8 && c.int8Calibrator))
+            log.warning("network input '" + t->name +
+                        "' is INT8 without a dynamic range: ITensor::setDynamicRange() or a calibrator says what its "
+                        "numbers stand for");
     }
     // A layer's precision is a wish; only the flags of the constraints make it more.
     PrecisionConstraints const constraints = constraintsOf(c);

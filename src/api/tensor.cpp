@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +19,13 @@ TensorObject& self(ITensor* t)
 TensorObject& self(ITensor const* t)
 {
     return const_cast<TensorObject&>(objectOf(*t)); // answers are computed on demand
+}
+bool isRead(TensorObject const& t)
+{
+    auto const& layers = t.network->layers;
+    return std::any_of(layers.begin(), layers.end(), [&](auto const& l) {
+        return std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end();
+    });
 }
 // What depends on a network input's dimensions, names or type is lowered again.
 void inputChanged(TensorObject& t)
@@ -73,10 +81,11 @@ void ITensor::setType(DataType type) noexcept
         int const number = static_cast<int>(type);
         if (number < 0 || number >= kDataTypeCount)
             return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
-        // Layers keep the floating type that a network input was defined with; a change to or from another kind of
-        // number defines it anew.
+        // Layers keep the floating type that a network input was defined with, also when it becomes INT8 under them; a
+        // change to or from another kind of number defines it anew.
         DataType const defined = t.layerType.value_or(t.type);
-        bool const converts = t.isInput && type != defined && isFloating(toCore(type)) && isFloating(toCore(defined));
+        bool const converts = t.isInput && type != defined && isFloating(toCore(defined)) &&
+                              (isFloating(toCore(type)) || (type == DataType::kINT8 && isRead(t)));
         t.layerType = converts ? std::optional(defined) : std::nullopt;
         t.type = type;
         t.typeIsSet = true;

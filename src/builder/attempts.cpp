@@ -316,7 +316,10 @@ private:
     // What a decision depends on: every layer with its shapes.
     std::string graphKey(char const* what) const
     {
-        return options_.fingerprint + "|" + what + " of a graph|" + std::to_string(graphHash(*contents_.graph).value());
+        Hasher h = graphHash(*contents_.graph);
+        for (passes::Alternative const& a : alternatives_) // which decisions name by number
+            h.text(a.without);
+        return options_.fingerprint + "|" + what + " of a graph|" + std::to_string(h.value());
     }
     // And with what the user says of its precision.
     std::string typesKey(ir::Graph const& graph) const

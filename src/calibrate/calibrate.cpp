@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/calibrate.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -137,6 +138,12 @@ Result<Calibrated> calibrate(ir::Graph const& graph, plan::Profile const& profil
             out.infinite.push_back(name);
         else if (h.largest == 0)
             out.zero.push_back(name);
+    for (size_t i = 0; i < histograms.size(); ++i)
+        if (double const share = clippedShare(histograms[i].second, 127.0 * out.table.scales[i].second);
+            share > kMostClipped)
+            out.clipped.push_back({histograms[i].first, share});
+    std::stable_sort(out.clipped.begin(), out.clipped.end(),
+                     [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
     if (settings.algorithm == Algorithm::kLegacy)
         out.histograms = writeHistograms(histograms, settings.version);
     log.info("  Post Processing Calibration data in " + secondsSince(processing));

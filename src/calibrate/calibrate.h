@@ -32,11 +32,18 @@ struct BatchSource
     virtual Result<bool> next(std::vector<Network::Input>& inputs) = 0;
 };
 
+struct Clipping
+{
+    std::string tensor;
+    double share = 0; // clippedShare()
+};
+
 struct Calibrated
 {
     Table table;
     std::string histograms;                  // kLegacy: the text for its histogram cache
     std::vector<std::string> zero, infinite; // tensors without a scale, and why
+    std::vector<Clipping> clipped;           // tensors that lose more than kMostClipped, the worst first
 };
 
 // `known`: histograms of an earlier calibration, instead of batches.

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "calibrate/text_lines.h"
 
@@ -10,7 +11,7 @@ namespace tw::calibrate {
 
 namespace {
 
-constexpr char const *kHistogramCache = "histogram cache", *kKind = "CalibrationHistograms";
+constexpr char const *kHistogramCache = "histogram cache", *kKind = "CalibrationHistograms-";
 constexpr int kMostDoublings = 256; // from the smallest range to the largest float
 constexpr uint64_t kMostCount = uint64_t(1) << 60;
 
@@ -65,7 +66,7 @@ bool parseHistogram(std::string_view rest, Histogram& h)
 
 std::string writeHistograms(NamedHistograms const& list, int version)
 {
-    std::string text = firstLine(version, kKind);
+    std::string text = firstLine(version, kKind + std::to_string(list.size()));
     for (auto const& [name, h] : list) {
         text += name + ": " + hex(h.first) + " " + std::to_string(h.doublings) + " " + hex(h.largest) + " " +
                 std::to_string(h.zeros) + " " + (h.isFinite ? "1" : "0");
@@ -80,9 +81,15 @@ std::string writeHistograms(NamedHistograms const& list, int version)
 Result<NamedHistograms> readHistograms(std::string_view text)
 {
     TW_ASSIGN(TextLines const lines, splitText(text, kHistogramCache));
-    if (lines.kind != kKind)
+    size_t count = 0;
+    if (!lines.kind.starts_with(kKind) || !parseNumber(lines.kind.substr(std::strlen(kKind)), count))
         return invalidArgument(std::string(kHistogramCache) + ": it holds '" + std::string(lines.kind) + "', not " +
-                               kKind);
+                               kKind + "<number of tensors>");
+    if (lines.lines.size() != count || !lines.endsWithLine)
+        return invalidArgument(std::string(kHistogramCache) + ": it has been cut: there are " +
+                               std::to_string(lines.lines.size()) + " of " + std::to_string(count) + " tensors" +
+                               (lines.endsWithLine ? "" : ", the last line without its end") +
+                               "; without the cache the network is calibrated anew");
     NamedHistograms list;
     for (TextLine const& line : lines.lines) {
         list.emplace_back(std::string(line.name), Histogram());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The histogram cache of legacy calibrators, which may try other quantiles without new batches. A text of our own:
 //
-//   TRT-8503-CalibrationHistograms
+//   TRT-8503-CalibrationHistograms-1
 //   input: 40000000 1 407fe000 120 1 0:5 17:2
 //
-// for each tensor its name, the first range (bits as hexadecimal digits), the doublings since, the largest magnitude
+// how many tensors there are, so that a text that was cut is known, and for each tensor its name, the first range (bits as hexadecimal digits), the doublings since, the largest magnitude
 // (bits), the number of zeros, 1 (0: it was not finite), and each bin that is not empty with its count.
 #pragma once
 

@@ -13,13 +13,19 @@ namespace {
 
 constexpr char const* kCalibrationCache = "calibration cache";
 
-Result<float> readScale(TextLine const& line)
+// Of a file that was cut within the last number, the digits that are left make another one. Numbers without a line end
+// must have all digits, or be 0.
+Result<float> readScale(TextLine const& line, bool hasEnd)
 {
     constexpr size_t kDigits = 8;
     auto const shown = [&] { return std::string(line.name) + ": " + std::string(line.rest); };
     uint32_t bits = 0;
     if (line.rest.empty() || line.rest.size() > kDigits || !parseNumber(line.rest, bits, 16))
         return badLine(kCalibrationCache, line.number, shown(), "is not <tensor>: <1 to 8 hexadecimal digits>");
+    if (!hasEnd && line.rest.size() < kDigits && bits != 0)
+        return badLine(kCalibrationCache, line.number, shown(),
+                       "is where the text ends, with " + std::to_string(line.rest.size()) + " of " +
+                           std::to_string(kDigits) + " digits and no line end: it has been cut");
     float const scale = std::bit_cast<float>(bits);
     if (!(scale == 0 || std::isnormal(scale)) || std::signbit(scale))
         return badLine(kCalibrationCache, line.number, shown(),
@@ -52,7 +58,7 @@ Result<Table> readTable(std::string_view text)
     TW_ASSIGN(TextLines const lines, splitText(text, kCalibrationCache));
     Table table{lines.version, std::string(lines.kind), {}};
     for (TextLine const& line : lines.lines) {
-        TW_ASSIGN(float const scale, readScale(line));
+        TW_ASSIGN(float const scale, readScale(line, lines.endsWithLine || &line != &lines.lines.back()));
         table.scales.emplace_back(std::string(line.name), scale);
     }
     return table;

@@ -47,6 +47,7 @@ Result<TextLines> splitText(std::string_view text, char const* what)
     size_t number = 0;
     if (!text.empty() && text.back() == '\0')
         text.remove_suffix(1);
+    out.endsWithLine = text.ends_with('\n');
     for (size_t begin = 0; begin < text.size();) {
         size_t const end = std::min(text.find('\n', begin), text.size());
         std::string_view line = text.substr(begin, end - begin);

@@ -22,6 +22,7 @@ struct TextLines
     int version = 0;
     std::string_view kind;
     std::vector<TextLine> lines;
+    bool endsWithLine = true; // false: the last line has no end, and may have been cut
 };
 
 // Of a cache that errors call `what`. Line ends are "\n" or "\r\n"; a zero byte at the very end is left out: strings are

@@ -142,6 +142,17 @@ double quantileThreshold(Histogram const& h, double quantile, double cutoff)
     return cutoff > 0 ? std::min(threshold, cutoff * double(h.largest)) : threshold;
 }
 
+double clippedShare(Histogram const& h, double threshold)
+{
+    double all = 0, beyond = 0;
+    for (int b = 0; b < kBins; ++b) {
+        double const x = std::min((b + 0.5) * h.binWidth(), double(h.largest)), count = double(h.bins[size_t(b)]);
+        all += count * x * x;
+        beyond += x > threshold ? count * (x - threshold) * (x - threshold) : 0;
+    }
+    return threshold > 0 && all > 0 ? beyond / all : 0;
+}
+
 float scaleOf(double threshold)
 {
     float const scale = float(threshold / 127);

@@ -367,8 +367,14 @@ private:
         for (ir::Node* q : quantizers) {
             if (!q->layers.empty()) // else it is of a range, and no layer of the network
                 joinOrigins(*made, *made, *q);
-            if (!replaceValue(g_, q->outputs[0], y))
-                return internalError("'" + q->name + "' makes an output that cannot be renamed");
+            if (!replaceValue(g_, q->outputs[0], y)) { // a second output of the network: one value has one name
+                TW_ASSIGN(ir::Node * copy, g_.addNode(ops::identity::def(), ops::identity::Attrs(y->type).clone(), {y},
+                                                      q->outputs[0]->name + " [output]", {}, g_.positionOf(q)));
+                copy->layers = q->layers;
+                copy->outputs[0]->name = q->outputs[0]->name;
+                copy->outputs[0]->quantization = q->outputs[0]->quantization;
+                g_.replaceAllUses(q->outputs[0], copy->outputs[0]);
+            }
             g_.eraseNode(q);
         }
         made->outputTypes.resize(1);

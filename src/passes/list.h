@@ -45,6 +45,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseResultQuantization(ir::Graph& g, PassContext const& ctx);
 Result<bool> moveQuantization(ir::Graph& g, PassContext const& ctx);
 Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx);
+bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);
 Result<bool> fuseQuantization(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);

@@ -54,6 +54,8 @@ struct Pass
     int group = 0;  // neighbours of one group (not 0) run in turn until none of them changes anything
     // Whether it pays is for the clock to say: the graph without it is offered too. Not within a group.
     bool isSpeculative = false;
+    // Of a speculative pass: whether the user has decided already, so that the graph without it is not offered.
+    bool (*isWanted)(ir::Graph const& g, PassContext const& ctx) = nullptr;
 };
 
 // The ordered list.

@@ -48,7 +48,7 @@ std::vector<Pass> const& pipeline()
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0},
-        {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true},
+        {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true, wantsIntegers},
         {"fuse_quantization", fuseQuantization, Form::kFused, Form::kFused, 0},
         {"multiply_by_reciprocals", multiplyByReciprocals, Form::kFused, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
@@ -167,7 +167,8 @@ private:
         ++done_;
         if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
             return false;
-        std::unique_ptr<ir::Graph> before = p.isSpeculative ? g_.clone() : nullptr;
+        bool const isOpen = p.isSpeculative && !(p.isWanted && p.isWanted(g_, ctx_));
+        std::unique_ptr<ir::Graph> before = isOpen ? g_.clone() : nullptr;
         auto const begin = std::chrono::steady_clock::now();
         recipe::Recipes::Watch watch(ctx_.recipes, g_);
         auto changed = runOn(g_, p, ctx_);

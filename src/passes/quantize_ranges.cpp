@@ -7,8 +7,12 @@
 // two of them. Weights: t is the largest magnitude of a channel by 127; w / t is rounded, ties to +infinity, into
 // [-127, 127]. Leaves alone: layers whose precision the user set to another type; the last of these layers before a network
 // output in floats ("smoothing", the guide's rule with its exceptions: INT8 outputs, a plugin in between). The graph
-// without it is offered, too: floats win where they are faster. Expects Form::kFused.
+// without it is offered, too: floats win where they are faster.
+// Layers that the user wants in INT8, by precision or output type, are heard with kOBEY and kPREFER_PRECISION_CONSTRAINTS:
+// then that graph is not offered, pools and elementwise layers become INT8 as well, and what cannot is an error or a
+// warning. Expects Form::kFused.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "ops/convolution/op.h"
@@ -52,6 +56,26 @@ int channelAxis(ir::Node const& n)
     return a.connected ? 0 : a.b == kVector ? -1 : n.inputs[1]->rank() - (a.b == kTranspose ? 2 : 1);
 }
 
+// What works on integers between sums.
+bool isLight(ir::Node const& n)
+{
+    return movesElements(n) || n.op == &ops::pooling::def() || n.op == &ops::pointwise::def() || n.op->isElementwise;
+}
+
+bool isProductOfTwo(ir::Node const& n)
+{
+    return n.op == &ops::convolution::def() || n.op == &ops::matrix_multiply::def();
+}
+
+bool asksOutput(ir::Node const& n)
+{
+    return !n.outputTypes.empty() && n.outputTypes[0].byUser && n.outputTypes[0].value == DataType::kInt8;
+}
+bool asksInt8(ir::Node const& n)
+{
+    return (n.precision.byUser && n.precision.value == DataType::kInt8) || asksOutput(n);
+}
+
 class Quantizing
 {
 public:
@@ -62,8 +86,12 @@ public:
         for (auto const& n : g_.nodes)
             if (mayBeIntegers(*n))
                 sums_.insert(n.get());
-        if (sums_.empty())
+        TW_TRY(hearWishes());
+        if (sums_.empty() && asked_.empty() && made_.empty())
             return false;
+        for (auto const& n : g_.nodes)
+            if (sums_.contains(n.get()))
+                TW_TRY(checkWeights(*n));
         chooseValues();
         std::vector<ir::Value*> values;
         for (auto const& v : g_.values())
@@ -86,6 +114,8 @@ private:
     // One step of the tensor's integers; 0: it has no range.
     double stepOf(ir::Value const& v) const
     {
+        if (!ctx_.ranges)
+            return 0;
         auto const found = ctx_.ranges->find(v.name);
         return found == ctx_.ranges->end() ? 0 : found->second;
     }
@@ -106,16 +136,72 @@ private:
         ctx_.log.verbose("FP32: '" + n.name + "' (" + n.op->name + "): the last one before a network output");
         return false;
     }
+    // The type of the output counts where there is no precision: sums of integers may well be floats.
     bool isPinned(ir::Node const& n) const
     {
-        bool const isHeard = ctx_.constraints != PrecisionConstraints::kIgnore;
-        auto pins = [&](auto const& wish) { return isHeard && wish.byUser && wish.value != DataType::kInt8; };
-        return pins(n.precision) || (!n.outputTypes.empty() && pins(n.outputTypes[0]));
+        auto pins = [&](auto const& wish) { return wish.byUser && wish.value != DataType::kInt8; };
+        return ctx_.constraints != PrecisionConstraints::kIgnore &&
+               (n.precision.byUser ? pins(n.precision) : !n.outputTypes.empty() && pins(n.outputTypes[0]));
     }
-    static bool asksInt8(ir::Node const& n)
+
+    // Takes the layers that the user wants in INT8, or says what each of them lacks.
+    Result<void> hearWishes()
     {
-        return (n.precision.byUser && n.precision.value == DataType::kInt8) ||
-               (!n.outputTypes.empty() && n.outputTypes[0].byUser && n.outputTypes[0].value == DataType::kInt8);
+        if (ctx_.constraints == PrecisionConstraints::kIgnore)
+            return {};
+        for (auto const& n : g_.nodes) {
+            if (!asksInt8(*n) || n->outputs.empty() || !n->regions.empty() || n->outputs[0]->host ||
+                !isFloating(n->outputs[0]->type))
+                continue;
+            bool const computes = !n->precision.byUser || n->precision.value == DataType::kInt8;
+            bool const isSum = sums_.contains(n.get());
+            std::string lacks = !computes || isSum ? "" : whyNoIntegers(*n);
+            // What is no sum of products has integers on both sides, or no use of them.
+            bool const makes = asksOutput(*n) || (computes && !isSum);
+            if (lacks.empty() && makes)
+                lacks = whyNoRange(*n->outputs[0]);
+            if (!lacks.empty()) {
+                std::string const what = "layer '" + n->name + "' (" + n->op->name + ") asks for INT8: " + lacks;
+                if (ctx_.constraints == PrecisionConstraints::kObey)
+                    return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                ctx_.log.warning(what + "; it runs in floating point");
+                continue;
+            }
+            if (computes && !isSum)
+                asked_.insert(n.get());
+            if (makes)
+                made_.insert(n->outputs[0]);
+        }
+        return {};
+    }
+    std::string whyNoRange(ir::Value const& v) const
+    {
+        if (v.type != DataType::kFloat)
+            return "tensor '" + v.name + "' is " + nameOf(v.type) + ", only FP32 tensors become INT8";
+        return stepOf(v) > 0
+                   ? std::string()
+                   : "tensor '" + v.name + "' has no range (ITensor::setDynamicRange() or a calibrator gives it one)";
+    }
+    std::string whyNoIntegers(ir::Node const& n) const
+    {
+        bool const isProduct = isProductOfTwo(n);
+        for (size_t i = 0; i < (isProduct ? 1 : n.inputs.size()); ++i)
+            if (ir::Value const* const x = n.inputs[i]; x && !x->host && !x->isConstant() && isFloating(x->type))
+                if (std::string why = whyNoRange(*x); !why.empty())
+                    return why;
+        if (isProduct)
+            return !n.inputs[1]->isConstant() ? "its second input '" + n.inputs[1]->name +
+                                                    "' is computed, and without Q/DQ layers the INT8 kernels take "
+                                                    "constant weights alone"
+                                              : "there is no INT8 kernel for its weights " + str(n.inputs[1]->shape);
+        if (!isLight(n) || n.outputs.size() != 1)
+            return "there is no INT8 kernel for layers of this kind";
+        using ops::pooling::Kind;
+        if (n.op == &ops::pooling::def() && n.attrsAs<ops::pooling::Attrs>().kind != Kind::kMax &&
+            stepOf(*n.inputs[0]) != stepOf(*n.outputs[0]))
+            return "the INT8 kernel for averages needs one range for '" + n.inputs[0]->name + "' and '" +
+                   n.outputs[0]->name + "'";
+        return {};
     }
     // Whether a float output of the network is reached without another such layer; nodes in between that ask for INT8 and
     // plugins end the search.
@@ -140,11 +226,35 @@ private:
         return false;
     }
 
+    // A NaN would become 0 without a word, and an infinity makes its channel's step one.
+    static Result<void> checkWeights(ir::Node const& n)
+    {
+        for (size_t i : {size_t(1), size_t(Epilogue::kBias)}) {
+            if (i >= n.inputs.size() || !n.inputs[i] || !n.inputs[i]->isConstant())
+                continue;
+            TensorRef const w = elementsOf(n.inputs[i]);
+            for (int64_t k = 0; k < w.count(); ++k)
+                if (double const x = w.get(k); !std::isfinite(x))
+                    return invalidArgument("layer '" + n.name + "' (" + n.op->name +
+                                           ") is to run in INT8, and element " + std::to_string(k) + " of its " +
+                                           (i == 1 ? "weights" : "bias") + " '" + n.inputs[i]->name + "' is " +
+                                           std::to_string(x) +
+                                           ", which INT8 cannot hold; correct it, or keep the layer in floating point "
+                                           "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
+        }
+        return {};
+    }
+
     // Values that become integers: what sums read, and the residuals of sums whose result does.
     void chooseValues()
     {
         for (ir::Node const* n : sums_)
             quantized_.insert(n->inputs[0]);
+        for (ir::Node const* n : asked_)
+            for (ir::Value* v : n->inputs)
+                if (mayQuantize(v))
+                    quantized_.insert(v);
+        quantized_.insert(made_.begin(), made_.end());
         for (bool again = true; again;) {
             again = false;
             for (ir::Node const* n : sums_) {
@@ -166,11 +276,9 @@ private:
     }
     bool readsIntegers(ir::Node const& r) const
     {
-        if (sums_.contains(&r))
+        if (sums_.contains(&r) || asked_.contains(&r))
             return true;
-        bool const isLight =
-            movesElements(r) || r.op == &ops::pooling::def() || r.op == &ops::pointwise::def() || r.op->isElementwise;
-        return isLight && r.outputs.size() == 1 && isRead(*r.outputs[0]);
+        return isLight(r) && r.outputs.size() == 1 && isRead(*r.outputs[0]);
     }
 
     Result<ir::Value*> scaleConstant(std::string const& name, double step)
@@ -186,10 +294,11 @@ private:
     Result<void> quantizeValue(ir::Value* v)
     {
         std::vector<ir::Node*> readers;
+        bool const isMade = made_.contains(v); // it is nothing but integers
         for (ir::Node* r : readersOf(g_, v))
-            if (readsIntegers(*r))
+            if (isMade || readsIntegers(*r))
                 readers.push_back(r);
-        if (readers.empty())
+        if (readers.empty() && !isMade)
             return {};
         TW_ASSIGN(ir::Value * scale, scaleConstant(v->name, stepOf(*v)));
         int const position = v->producer ? g_.positionOf(v->producer) + 1 : 0;
@@ -203,6 +312,10 @@ private:
         d->outputs[0]->name = v->name + ".float";
         for (ir::Node* r : readers)
             std::replace(r->inputs.begin(), r->inputs.end(), v, d->outputs[0]);
+        if (isMade && g_.isOutput(v)) {
+            std::swap(v->name, d->outputs[0]->name);
+            std::replace(g_.outputs.begin(), g_.outputs.end(), v, d->outputs[0]);
+        }
         return {};
     }
 
@@ -266,16 +379,31 @@ private:
     ir::Graph& g_;
     PassContext const& ctx_;
     std::set<ir::Node const*> sums_;
+    std::set<ir::Node const*> asked_; // no sums: the user wants them in INT8
+    std::set<ir::Value const*> made_; // the user wants them in INT8, whoever reads them
     std::set<ir::Value const*> quantized_;
 };
+
+bool asksAnywhere(ir::Graph const& g)
+{
+    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+        return asksInt8(*n) ||
+               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return asksAnywhere(*r); });
+    });
+}
 
 } // namespace
 
 Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.int8 || !ctx.ranges)
-        return false;
+    if (!ctx.int8)
+        return false; // the builder has said so where a layer asks for INT8
     return Quantizing(g, ctx).run();
+}
+
+bool wantsIntegers(ir::Graph const& g, PassContext const& ctx)
+{
+    return ctx.int8 && ctx.constraints != PrecisionConstraints::kIgnore && asksAnywhere(g);
 }
 
 } // namespace tw::passes

@@ -38,6 +38,20 @@ TEST(Table, LineEndsAndTerminators)
     EXPECT_TRUE(readTable("TRT-8503-EntropyCalibration2")->scales.empty());
 }
 
+// What is left of a number is a number, too.
+TEST(Table, CutWithinTheLastNumber)
+{
+    std::string const text = "TRT-8503-EntropyCalibration2\na: 3c010204\nx: 3d010204";
+    EXPECT_TRUE(readTable(text).ok());
+    EXPECT_TRUE(readTable(text.substr(0, text.size() - 8) + "0").ok());
+    for (size_t n = 1; n < 8; ++n) {
+        auto const table = readTable(text.substr(0, text.size() - n));
+        ASSERT_FALSE(table.ok()) << n;
+        EXPECT_NE(table.error().message.find("of 8 digits and no line end: it has been cut"), std::string::npos)
+            << table.error().message;
+    }
+}
+
 TEST(Table, NamesOfAlgorithms)
 {
     EXPECT_STREQ(nameOf(Algorithm::kLegacy), "LegacyCalibration");
@@ -109,10 +123,13 @@ TEST(HistogramText, IsReadAsItWasWritten)
     auto const read = readHistograms(text);
     ASSERT_TRUE(read.ok()) << read.error().message;
     EXPECT_EQ(*read, list);
-    // Cut short, or with one byte changed, it is refused or it is other histograms; never something else.
+    // Cut short it is refused, and with one byte changed it is refused or it is other histograms; never something else.
+    for (size_t n = 0; n < text.size(); ++n)
+        EXPECT_FALSE(readHistograms(text.substr(0, n)).ok()) << n;
+    std::string const half = text.substr(0, text.find('\n', text.find('\n') + 1) + 1); // at the end of a line
+    EXPECT_NE(readHistograms(half).error().message.find("it has been cut: there are 1 of 3 tensors"),
+              std::string::npos);
     for (size_t n = 0; n + 1 < text.size(); n += 7) {
-        auto const cut = readHistograms(text.substr(0, n));
-        EXPECT_TRUE(!cut.ok() || *cut != list) << n;
         std::string other = text;
         other[n] = char(other[n] ^ 5);
         auto const changed = readHistograms(other);

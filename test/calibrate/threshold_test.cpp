@@ -166,6 +166,21 @@ TEST(Threshold, ZerosDoNotCount)
     EXPECT_GT(entropyThreshold(h), h.largest / 2); // a normal distribution has no outliers to clip
 }
 
+// Of 10 and 100: what is beyond 50 is 50^2, of 10^2 + 100^2.
+TEST(Threshold, WhatClampingCosts)
+{
+    Tensor t(DataType::kFloat, {2});
+    t.ref().set(0, -10);
+    t.ref().set(1, 100);
+    Histogram h;
+    EXPECT_EQ(clippedShare(h, 1), 0);
+    Tally(serialWorkers()).add(t.ref(), h);
+    EXPECT_NEAR(clippedShare(h, 50), 2500.0 / 10100, 1e-3);
+    EXPECT_NEAR(clippedShare(h, 5), (25.0 + 9025) / 10100, 1e-3);
+    EXPECT_EQ(clippedShare(h, 100), 0);
+    EXPECT_EQ(clippedShare(h, 0), 0);
+}
+
 TEST(Threshold, OneValueOnly)
 {
     Histogram const h = filled([](auto&) { return -3; }, 100, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calibration of networks whose inputs are INT8: samples are FP32 numbers from -128 to 127, the integers that the engine
-// will get, and the input's dynamic range says what they stand for.
+// will get, and the input's dynamic range says what they stand for. Without a range samples are these numbers.
 #include <cmath>
 #include <cstring>
 
@@ -111,15 +111,70 @@ TEST(CalibrationOfInt8Inputs, GivesAnEngineThatTakesIntegers)
     EXPECT_LT(difference, 1e-3 * size);
 }
 
-TEST(CalibrationOfInt8Inputs, NeedARange)
+// Without a range the input is a tensor as any other: samples are the numbers that it stands for, and its scale is what
+// calibration says; so is that of an INT8 output. However the client came to an INT8 input.
+TEST(CalibrationOfInt8Inputs, WithoutARangeCalibrationSaysTheScale)
+{
+    for (bool isChanged : {false, true}) {
+        MinMaxCalibrator c, again;
+        c.batches["x"] = integerBatches(3);
+        for (auto& b : c.batches["x"])
+            for (float& v : b)
+                v *= kRange / 128;
+        Int8InputNet plain(DataType::kFLOAT);
+        again.batches = c.batches;
+        plain.config->setInt8Calibrator(&again);
+        auto const floats = plain.engine();
+        ASSERT_TRUE(floats) << plain.errors();
+
+        Int8InputNet n(isChanged ? DataType::kFLOAT : DataType::kINT8);
+        n.network->getInput(0)->resetDynamicRange();
+        n.network->getInput(0)->setType(DataType::kINT8);
+        n.network->getOutput(0)->setType(DataType::kINT8);
+        n.config->setInt8Calibrator(&c);
+        for (bool isCached : {false, true}) {
+            n.logger.lines.clear();
+            auto const engine = n.engine();
+            ASSERT_TRUE(engine) << n.errors();
+            EXPECT_EQ(n.logger.warnings(), 0);
+            EXPECT_EQ(c.cache, again.cache) << isChanged << isCached;
+            EXPECT_EQ(c.calls.back(), isCached ? "readCalibrationCache" : "writeCalibrationCache");
+            auto const scales = scalesOf(c.cache);
+            EXPECT_FLOAT_EQ(scales.at("x"), kRange / 127);
+            EXPECT_EQ(engine->getTensorDataType("x"), DataType::kINT8);
+            EXPECT_EQ(engine->getTensorDataType("y"), DataType::kINT8);
+            std::vector<float> x = integerBatches(1)[0], want(2 * 4 * 4 * 4);
+            std::vector<int8_t> integers(x.begin(), x.end()), y(want.size());
+            void* bindings[] = {integers.data(), y.data()};
+            ASSERT_TRUE(contextOf(*engine)->executeV2(bindings)) << n.errors();
+            for (float& v : x)
+                v *= scales.at("x");
+            void* others[] = {x.data(), want.data()};
+            ASSERT_TRUE(contextOf(*floats)->executeV2(others));
+            double difference = 0, size = 0;
+            for (size_t i = 0; i < y.size(); ++i) {
+                difference += std::pow(y[i] * scales.at("y") - want[i], 2);
+                size += std::pow(want[i], 2);
+            }
+            EXPECT_GT(size, 1);
+            EXPECT_LT(difference, 2e-3 * size);
+        }
+    }
+}
+
+// A cache without the tensor, and no calibrator at all: its name is said.
+TEST(CalibrationOfInt8Inputs, WithoutAScaleAreRefused)
 {
     MinMaxCalibrator c;
-    c.batches["x"] = integerBatches(2);
-    Int8InputNet n(DataType::kINT8);
-    n.network->getInput(0)->resetDynamicRange();
-    n.config->setInt8Calibrator(&c);
-    EXPECT_FALSE(n.plan());
-    EXPECT_TRUE(contains(n.errors(), "ITensor::setDynamicRange() of 'x'")) << n.errors();
+    c.cache = "TRT-8503-MinMaxCalibration\ny: 3c010204\n";
+    Int8InputNet n(DataType::kFLOAT);
+    n.network->getInput(0)->setType(DataType::kINT8);
+    for (IInt8Calibrator* calibrator : {static_cast<IInt8Calibrator*>(&c), static_cast<IInt8Calibrator*>(nullptr)}) {
+        n.config->setInt8Calibrator(calibrator);
+        n.takeErrors();
+        EXPECT_FALSE(n.plan());
+        EXPECT_TRUE(n.oneError("network input 'x' is INT8 and has no scale"));
+    }
 }
 
 TEST(CalibrationOfInt8Inputs, RefusesWhatIsNoSuchNumber)

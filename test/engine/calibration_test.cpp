@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds with a calibrator: who is asked what and when, which bytes come out, and what is refused.
+#include <cmath>
 #include <cstring>
 
 #include "engine/calibrators.h"
@@ -155,6 +156,38 @@ TEST(Calibration, BytesAreTheSameAgainAndForEveryThreadCount)
     }
 }
 
+// Many values in one place and others far out, which hold the energy: entropy clamps them, and says so once for all tensors.
+TEST(Calibration, SaysWhenClampingHurts)
+{
+    auto warnings = [](Network& n) {
+        std::vector<std::string> lines;
+        for (auto const& l : n.logger.lines)
+            if (l.severity == ILogger::Severity::kWARNING && contains(l.text, "of their energy is lost"))
+                lines.push_back(l.text);
+        return lines;
+    };
+    auto fill = [](CalibratorState& c) {
+        c.fill("x", 2 * 192, 2);
+        for (auto& batch : c.batches["x"])
+            for (size_t i = 0; i < batch.size(); ++i)
+                batch[i] = i % 4 == 0 ? 10 * std::fmod(float(i) * 0.618F, 1.F) : 1;
+    };
+    Network n;
+    EntropyCalibrator2 c;
+    fill(c);
+    ASSERT_TRUE(n.build(&c)) << n.errors();
+    ASSERT_LT(127 * scalesOf(c.cache).at("x"), 5);
+    std::vector<std::string> const said = warnings(n);
+    ASSERT_EQ(said.size(), 1U);
+    for (char const* part : {"x (", " %)", "IInt8MinMaxCalibrator", "setDynamicRange()", "FP32"})
+        EXPECT_TRUE(contains(said[0], part)) << said[0];
+    MinMaxCalibrator all;
+    fill(all);
+    n.logger.lines.clear();
+    ASSERT_TRUE(n.build(&all)) << n.errors();
+    EXPECT_TRUE(warnings(n).empty());
+}
+
 TEST(Calibration, MinMaxDoesNotLookAtTheOrder)
 {
     Network n;
@@ -177,7 +210,7 @@ TEST(Calibration, ImplicitBatch)
     EntropyCalibrator2 same;
     same.fill("x", 3 * 192, 2);
     EXPECT_EQ(cacheOf(explicitly, same), c.cache);
-    for (int32_t bad : {0, -1, 5}) {
+    for (int32_t bad : {0, -1}) {
         n.takeErrors();
         EntropyCalibrator2 other;
         other.batchSize = bad;
@@ -185,6 +218,24 @@ TEST(Calibration, ImplicitBatch)
         EXPECT_FALSE(n.build(&other));
         EXPECT_TRUE(n.oneError("getBatchSize()")) << bad;
     }
+}
+
+// The maximum is that of the engine's batches: clients calibrate with 50 pictures at a time for an engine of 32.
+TEST(Calibration, ImplicitBatchesMayBeLargerThanTheEngines)
+{
+    Network n(0, 0);
+    n.builder->setMaxBatchSize(2);
+    EntropyCalibrator2 c;
+    c.batchSize = 5;
+    c.fill("x", 5 * 192, 2);
+    ASSERT_TRUE(n.build(&c)) << n.errors();
+    Network explicitly(5);
+    EntropyCalibrator2 same;
+    same.fill("x", 5 * 192, 2);
+    EXPECT_EQ(cacheOf(explicitly, same), c.cache);
+    auto const engine = n.engine();
+    ASSERT_TRUE(engine) << n.errors();
+    EXPECT_EQ(engine->getMaxBatchSize(), 2);
 }
 
 TEST(Calibration, DynamicShapesHaveTheProfilesOptimum)

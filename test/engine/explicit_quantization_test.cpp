@@ -96,6 +96,93 @@ TEST_F(ExplicitQuantization, OutputOfTheNetworkInInt8)
     EXPECT_EQ(run<int8_t>({0.1F, -0.26F, 50, -50}, 4), (std::vector<int8_t>{1, -3, 127, -128}));
 }
 
+// Weights with scales for each channel, whose pair stands outside of the body that reads them, since nothing in it depends
+// on the body.
+TEST_F(ExplicitQuantization, ScalesOfChannelsWithinBodies)
+{
+    std::vector<float> const in{1, 2, 3, -4};
+    std::vector<float> const weights{1, 2, -1, 4}; // [2, 2]: y = x w, columns have scales
+    for (bool isLoop : {false, true}) {
+        anotherNetwork();
+        ITensor* const x = m.input("x", {2, 2});
+        ITensor& w = both(constant({2, 2}, weights), {0.25F, 0.5F}, 1);
+        auto product = [&](ITensor& a) {
+            return m.network->addMatrixMultiply(both(a, {0.5F}), MatrixOperation::kNONE, w, MatrixOperation::kNONE)
+                ->getOutput(0);
+        };
+        int32_t const two = 2;
+        if (isLoop) {
+            ILoop* loop = m.network->addLoop();
+            loop->addTripLimit(*m.network->addConstant(Dims{0, {}}, {DataType::kINT32, &two, 1})->getOutput(0),
+                               TripLimit::kCOUNT);
+            IRecurrenceLayer* state = loop->addRecurrence(*x);
+            state->setInput(1, *product(*state->getOutput(0)));
+            m.output(loop->addLoopOutput(*state->getOutput(0), LoopOutput::kLAST_VALUE)->getOutput(0), "y");
+        } else {
+            ITensor* const sum = m.network->addReduce(*x, ReduceOperation::kSUM, 3, false)->getOutput(0);
+            ITensor* const isMore =
+                m.network->addElementWise(*sum, constant({}, {1}), ElementWiseOperation::kGREATER)->getOutput(0);
+            IIfConditional* c = m.network->addIfConditional();
+            c->setCondition(*isMore);
+            ITensor* const inside = c->addInput(*x)->getOutput(0);
+            m.output(c->addOutput(*product(*inside), *inside)->getOutput(0), "y");
+        }
+        // x w = [[-1, 10], [7, -10]], and times w again
+        std::vector<float> const want =
+            isLoop ? std::vector<float>{-11, 38, 17, -26} : std::vector<float>{-1, 10, 7, -10};
+        EXPECT_EQ(run(in, 4), want) << isLoop;
+    }
+}
+
+TEST_F(ExplicitQuantization, NamesWeightsThatIntegersCannotHold)
+{
+    ITensor& w = both(constant({2, 2}, {1, NAN, 2, 3}), {0.5F});
+    m.output(
+        m.network
+            ->addMatrixMultiply(both(*m.input("x", {2, 2}), {0.5F}), MatrixOperation::kNONE, w, MatrixOperation::kNONE)
+            ->getOutput(0),
+        "y");
+    EXPECT_TRUE(refuses("element 1 of "));
+}
+
+TEST_F(ExplicitQuantization, PrecisionsOfTheLayers)
+{
+    IQuantizeLayer* q = m.network->addQuantize(*m.input("x", {2}), scale({0.5F}));
+    IDequantizeLayer* d = m.network->addDequantize(*q->getOutput(0), scale({0.5F}));
+    EXPECT_EQ(q->getPrecision(), DataType::kFLOAT);
+    EXPECT_EQ(d->getPrecision(), DataType::kINT8);
+    EXPECT_FALSE(d->precisionIsSet());
+}
+
+// One sum, which two layers quantize by one scale, both for the client.
+TEST_F(ExplicitQuantization, TwoOutputsOfTheSameIntegers)
+{
+    for (bool isPool : {false, true}) {
+        anotherNetwork();
+        ITensor& x = both(*m.input("x", {1, 2, 2, 2}), {0.5F});
+        ILayer* sum = nullptr;
+        if (isPool) {
+            sum = m.network->addPoolingNd(x, PoolingType::kAVERAGE, Dims2(1, 1));
+        } else {
+            IConvolutionLayer* conv = m.network->addConvolutionNd(x, 2, Dims2(1, 1), Weights{}, Weights{});
+            conv->setInput(1, both(constant({2, 2, 1, 1}, {1, 0, 0, -1}), {0.25F}));
+            sum = conv;
+        }
+        m.output(&quantize(*sum->getOutput(0), {0.5F}), "y");
+        m.output(&quantize(*sum->getOutput(0), {0.5F}), "z");
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::vector<float> in{1, 2, 3, -4, 5, 6, -7, 8};
+        std::vector<int8_t> y(8), z(8), want{2, 4, 6, -8, -10, -12, 14, -16};
+        for (int i = 4; isPool && i < 8; ++i)
+            want[size_t(i)] = int8_t(-want[size_t(i)]);
+        void* bindings[] = {in.data(), y.data(), z.data()};
+        ASSERT_TRUE(contextOf(*engine)->executeV2(bindings)) << m.errors();
+        EXPECT_EQ(y, want);
+        EXPECT_EQ(z, want);
+    }
+}
+
 TEST_F(ExplicitQuantization, InputOfTheNetworkInInt8)
 {
     m.output(&dequantize(*m.input("x", {4}, DataType::kINT8), {0.5F}), "y");

@@ -2,6 +2,7 @@
 // Plugins of all four interfaces in engines: what is called when, who owns what, shapes, and plugins with bad manners.
 #include <thread>
 
+#include "engine/calibrators.h"
 #include "engine/plugins.h"
 
 namespace tw::test {
@@ -438,5 +439,62 @@ TEST(PluginShapes, OnlyDynamicPluginsTakeWildcardsBehindTheBatch)
 }
 
 } // namespace
+
+namespace {
+
+// Of a plugin that takes INT8 alone: it halves integers.
+Behaviour halving()
+{
+    Behaviour b;
+    b.takes = [](DataType t, TensorFormat f) { return t == DataType::kINT8 && f == TensorFormat::kLINEAR; };
+    b.run = [](std::vector<Dims> const& dims, void const* const* in, void* const* out, void*, cudaStream_t) {
+        int64_t count = 1;
+        for (int32_t d = 0; d < dims[0].nbDims; ++d)
+            count *= dims[0].d[d];
+        for (int64_t i = 0; i < count; ++i)
+            static_cast<int8_t*>(out[0])[i] = int8_t(static_cast<int8_t const*>(in[0])[i] / 2);
+        return 0;
+    };
+    return b;
+}
+
+} // namespace
+
+// The ranges of a plugin's tensors say what its integers stand for, whoever gives them.
+TEST(PluginInIntegers, BetweenRanges)
+{
+    for (bool isCached : {false, true}) {
+        Behaviour b = halving();
+        OnePlugin<DynamicPlugin> m(b);
+        ITensor* const twice = m.network->getLayer(0)->getOutput(0);
+        twice->setName("twice");
+        m.layer->getOutput(0)->setName("halves");
+        EXPECT_FALSE(m.plan());
+        EXPECT_TRUE(contains(m.errors(), "BuilderFlag::kINT8")) << m.errors();
+        m.takeErrors();
+        m.config->setFlag(BuilderFlag::kINT8);
+        EXPECT_FALSE(m.plan());
+        EXPECT_TRUE(contains(m.errors(), "give ranges to 'twice', 'halves'")) << m.errors();
+        m.takeErrors();
+        MinMaxCalibrator c;
+        c.fill("x", 6, 1);
+        if (isCached) {
+            m.config->setInt8Calibrator(&c);
+            EXPECT_FALSE(m.plan()); // which calibration cannot run
+            EXPECT_TRUE(contains(m.errors(), "give a calibration cache")) << m.errors();
+            m.takeErrors();
+            c.cache = "TRT-8503-MinMaxCalibration\ntwice: 3f000000\nhalves: 3e800000\n"; // 1/2, 1/4
+        } else {
+            twice->setDynamicRange(-63.5F, 63.5F);
+            m.layer->getOutput(0)->setDynamicRange(-31.75F, 31.75F);
+        }
+        RecordedCreator<DynamicPlugin> creator(b);
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::vector<float> x{1, 2, 3, -4, 10, 31}, y(6);
+        ASSERT_TRUE(run(*contextOf(*engine), x, y));
+        EXPECT_EQ(y, (std::vector<float>{0.5F, 1, 1.5F, 0, 5, 15.5F})) << isCached;
+    }
+}
 
 } // namespace tw::test

@@ -250,6 +250,52 @@ def test_calibration(net, folder):
         tensorwright.compile(net.model(), precision="int8", calibration=folder / "missing.cache")
 
 
+def test_calibration_takes_the_better_algorithm(net, folder, monkeypatch):
+    batches = [image(net, seed=s) for s in range(2)]
+    build, plans, losses = _compile._build, {}, []
+
+    def remembered(source, options, *rest):
+        plans[options["algorithm"] if options["calibration"] else "fp32"] = plan = build(source, options, *rest)
+        return plan
+
+    def ranked(results, wanted):
+        assert len(results) == len(wanted) == 2 and set(wanted[0]) == {"prob"}
+        return losses.pop(0)
+
+    monkeypatch.setattr(_compile, "_build", remembered)
+    monkeypatch.setattr(_compile, "_loss", ranked)
+    for best, losses in (("entropy2", [0.1, 0.5]), ("minmax", [0.5, 0.1]), ("entropy2", [0.1, np.inf])):
+        plans.clear()
+        model = tensorwright.compile(net.model(), precision="int8", calibration=batches, cache=False)
+        assert set(plans) == {"entropy2", "minmax", "fp32"}
+        assert bytes(model.plan) == plans[best], best
+    for algorithm in ("entropy2", "minmax"):  # who says which one has no other built
+        plans.clear()
+        tensorwright.compile(net.model(), precision="int8", calibration=batches, cache=False, algorithm=algorithm)
+        assert set(plans) == {algorithm}
+    # Batches that the engine is not for: nothing can be compared.
+    rest = net.shape[1:]
+    plans.clear()
+    tensorwright.compile(net.model(True), {"input": (1, *rest)}, "int8", [image(net, 3)], cache=False)
+    assert set(plans) == {"entropy2"}
+    # A cache says which algorithm wrote it.
+    cache = folder / "minmax.cache"
+    cache.write_text("TRT-8503-MinMaxCalibration\ninput: 3d010204\n")
+    tensorwright.compile(net.model(), precision="int8", calibration=cache, cache=False)
+    for wrong in ({"algorithm": "median", "calibration": batches, "precision": "int8"}, {"algorithm": "minmax"}):
+        with pytest.raises(ValueError, match="algorithm"):
+            tensorwright.compile(net.model(), **wrong)
+
+
+def test_loss_of_calibration():
+    wanted = [{"a": np.array([3.0, 4.0]), "b": np.array([0.0])}] * 2
+    exact = _compile._loss(wanted, wanted)
+    assert exact == 0
+    off = [{"a": np.array([3.0, 4.5]), "b": np.array([0.0])}, wanted[1]]
+    assert abs(_compile._loss(off, wanted) - np.sqrt(0.25 / 50)) < 1e-12
+    assert _compile._loss([{**wanted[0], "a": np.array([np.nan, 4])}, wanted[1]], wanted) == np.inf
+
+
 def test_profile_and_compare(compiled, net):
     x = image(net)
     layers = compiled.profile(x, runs=3)

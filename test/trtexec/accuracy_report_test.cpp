@@ -34,6 +34,13 @@ TEST(AccuracyReport, NamesTheFirstAndTheWorst)
     EXPECT_EQ(lines[3], "  bad0 (tensor 'bad0.out', INT8): cosine = 1.000000, SQNR = 40.0 dB, max absolute = 0");
     EXPECT_EQ(lines[14], "  bad11 (tensor 'bad11.out', INT8): cosine = 1.000000, SQNR = 20.0 dB, max absolute = 0");
 
+    // The network's layers, not what the engine calls its own.
+    report.layers = {layer("x to INT8", 1, false), layer("a + b + [reformat]", 1, false)};
+    report.layers[0].origin.clear();
+    report.layers[1].origin = {"a", "b"};
+    EXPECT_EQ(accuracyLines(report)[3].find("  network input (tensor 'x to INT8.out'"), 0u);
+    EXPECT_EQ(accuracyLines(report)[4].find("  a + b (tensor "), 0u);
+
     report.layers = {layer("good", 0, true)};
     EXPECT_EQ(accuracyLines(report).size(), 2u);
     report.layers.clear();

@@ -422,7 +422,7 @@ class Flow(unittest.TestCase):
                                  "--optShapesCalib=image:2x1x8x8", "--maxShapesCalib=image:4x1x8x8")
             self.in_order(result.stdout, [f"Calibration: {cache}", "Input calibration shape: image=1x1x8x8+2x1x8x8+4x1x8x8",
                                           f"Reading Calibration Cache for calibrator: {name}"])
-            self.assertIn("Missing scale and zero-point for tensor conv1, ", result.stderr)
+            self.assertRegex(result.stderr, r"Missing scale and zero-point for tensor [^\n]*\bconv1, ")
         for bad in ("image: 3c010a14\n", "TRT-8503-EntropyCalibration2\nimage: 3c010a1x\n", ""):
             cache.write_text(bad)
             self.fails(*onnx, f"--calib={cache}")

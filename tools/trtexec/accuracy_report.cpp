@@ -17,7 +17,11 @@ std::string textOf(LayerAccuracy const& l)
     char numbers[128];
     std::snprintf(numbers, sizeof numbers, "cosine = %.6f, SQNR = %.1f dB, max absolute = %.3g", l.comparison.cosine,
                   l.comparison.sqnrDb(), l.comparison.maxAbsolute);
-    return "  " + l.layer + " (tensor '" + l.tensor + "', " + l.type + "): " + numbers;
+    std::string layers;
+    for (std::string const& name : l.origin)
+        layers += (layers.empty() ? "" : " + ") + name;
+    return "  " + (layers.empty() ? "network input" : layers) + " (tensor '" + l.tensor + "', " + l.type +
+           "): " + numbers;
 }
 
 std::string lossText(double share)
@@ -49,6 +53,8 @@ Json jsonOf(LayerAccuracy const& l)
     row["SqnrDb"] = jsonNumber(c.sqnrDb());
     row["MaxAbsolute"] = jsonNumber(c.maxAbsolute);
     row["RelativeRms"] = jsonNumber(c.relativeRms());
+    if (l.clippedShare)
+        row["ClippedShare"] = jsonNumber(*l.clippedShare);
     row["WithinTolerance"] = c.passed;
     return row;
 }

@@ -20,6 +20,8 @@ struct LayerAccuracy
     std::string tensor; // of the network
     std::string type;   // of the engine's: FP32, FP16, INT8
     Comparison comparison;
+    // Of an INT8 tensor: how much of the FP32 tensor's energy lies beyond what its scale can hold.
+    std::optional<double> clippedShare;
     std::string reason; // why there is no comparison; empty: there is one
 };
 

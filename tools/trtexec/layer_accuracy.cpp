@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_accuracy.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -36,7 +37,8 @@ private:
     std::string before_;
 };
 
-// The network's name of what the engine calls `name`: passes add these endings to tensors that they quantize or move.
+// The network's name of what the engine calls `name`: passes add these endings to tensors that they quantize or move, and
+// the builder " (channels_last)" where a tensor is in two formats.
 std::string networkTensor(std::string name, ReferenceRun const& reference)
 {
     constexpr std::string_view kEndings[] = {".int8", ".float", ".integers"};
@@ -47,6 +49,11 @@ std::string networkTensor(std::string name, ReferenceRun const& reference)
             again = true;
             continue;
         }
+        if (size_t const at = name.rfind(" ("); name.ends_with(')') && at != name.npos && at > 0) {
+            name.resize(at);
+            again = true;
+            continue;
+        }
         for (std::string_view ending : kEndings)
             if (!again && name.ends_with(ending)) {
                 name.resize(name.size() - ending.size());
@@ -54,6 +61,17 @@ std::string networkTensor(std::string name, ReferenceRun const& reference)
             }
     }
     return name;
+}
+
+// What passes and the builder add has names of its own: those of the network's layers alone, or the layer whose tensor it
+// brings into another type or format.
+std::vector<std::string> networkLayers(std::vector<std::string> names, std::string const& tensor,
+                                       ReferenceRun const& reference)
+{
+    std::erase_if(names, [&](std::string const& name) { return !reference.layers().contains(name); });
+    if (auto const at = reference.producers().find(tensor); names.empty() && at != reference.producers().end())
+        names.push_back(at->second);
+    return names;
 }
 
 std::string precisionText(ElementKind kind)
@@ -71,6 +89,19 @@ std::vector<int64_t> coreOf(std::vector<int64_t> dims)
     return dims;
 }
 
+// The energy beyond the largest number of 127 steps, by that of all numbers.
+double clippedShare(RecordedTensor const& wanted, double step)
+{
+    double const largest = 127 * step;
+    double all = 0, beyond = 0;
+    for (size_t i = 0; i < wanted.count(); ++i) {
+        double const x = std::fabs(wanted.at(i));
+        all += x * x;
+        beyond += x > largest ? (x - largest) * (x - largest) : 0;
+    }
+    return all > 0 ? beyond / all : 0;
+}
+
 LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRun const& reference,
                          Tolerance const& tolerance)
 {
@@ -83,6 +114,7 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
     RecordedTensor const made = readNpy(readFile(file), file);
     out.type = precisionText(made.kind);
     out.tensor = networkTensor(out.engineTensor, reference);
+    out.origin = networkLayers(std::move(out.origin), out.tensor, reference);
     Binding const* const binding = reference.find(out.tensor);
     if (out.type.empty()) {
         out.reason = "it holds no numbers of the arithmetic";
@@ -110,6 +142,8 @@ LayerAccuracy compareOne(Json const& row, std::string const& folder, ReferenceRu
     for (size_t i = 0; i < values.size(); ++i)
         values[i] = made.at(i) * scale;
     out.comparison = compareTensors(values, wanted, tolerance);
+    if (made.kind == ElementKind::kInt8)
+        out.clippedShare = clippedShare(wanted, scale);
     return out;
 }
 

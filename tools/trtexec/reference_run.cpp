@@ -71,6 +71,12 @@ ReferenceRun::ReferenceRun(Log& log, LibraryLogger& logger, Options const& optio
     options_.inference.inputFolder = "the engine's own inputs"; // where messages say that they are from
     buildPlan(log, logger, options_, work_,
               [&](nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config) {
+                  for (int32_t i = 0; i < network.getNbLayers(); ++i) {
+                      nvinfer1::ILayer const& layer = *network.getLayer(i);
+                      layers_.insert(layer.getName());
+                      for (int32_t k = 0; k < layer.getNbOutputs(); ++k)
+                          producers_.try_emplace(layer.getOutput(k)->getName(), layer.getName());
+                  }
                   quantized_ = quantizedTensors(network);
                   leavePairsOut(network, [](std::string const&) { return true; });
                   if (hasExplicitQuantization(network)) // of pairs that an output or an INT8 constant needs

@@ -2,7 +2,10 @@
 // A second engine of the same model, in FP32, run on the inputs of the first.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "build.h"
 #include "infer.h"
@@ -27,6 +30,9 @@ public:
     Bindings const& bindings() const { return inference_->outputs(); }
     // Names of tensors that Q/DQ pairs make: what they stand for.
     std::map<std::string, std::string> const& quantized() const { return quantized_; }
+    // The model's layers, Q/DQ pairs too, and by tensor the one that makes it.
+    std::set<std::string> const& layers() const { return layers_; }
+    std::map<std::string, std::string> const& producers() const { return producers_; }
 
 private:
     Options options_;
@@ -34,6 +40,8 @@ private:
     std::unique_ptr<Inference> inference_;
     std::map<std::string, Binding const*> tensors_;
     std::map<std::string, std::string> quantized_;
+    std::set<std::string> layers_;
+    std::map<std::string, std::string> producers_;
 };
 
 // One query and no lines about it.

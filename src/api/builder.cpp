@@ -23,6 +23,7 @@
 #include "builder/build.h"
 #include "builder/sparse_layers.h"
 #include "builder/target_info.h"
+#include "device/machine_load.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
@@ -292,6 +293,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
     TW_ASSIGN(plugins, finishPlugins(*contents.graph, services));
+    if (std::string const busy = device::busyLine(); !busy.empty() && !options.cuda)
+        b.reporter.info(busy);
     for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
         b.reporter.info(line);
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))

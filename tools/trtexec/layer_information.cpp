@@ -2,7 +2,9 @@
 #include "layer_information.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <thread>
 
 #include "json_rows.h"
 
@@ -24,6 +26,20 @@ Json parsed(std::string const& text)
 }
 
 } // namespace
+
+std::string busyLine()
+{
+    double load = 0;
+    unsigned const cpus = std::thread::hardware_concurrency();
+    constexpr double kOdds = 0.5; // what a quiet machine does on the side
+    if (getloadavg(&load, 1) != 1 || cpus == 0 || load <= double(cpus) + kOdds)
+        return {};
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "This machine is busy (load %.1f on %u CPUs): shares of time are not those of a quiet one.", load,
+                  cpus);
+    return text;
+}
 
 std::vector<std::string> slowLayerLines(std::string const& engineJson)
 {

@@ -7,6 +7,9 @@
 
 namespace tw::trtexec {
 
+// That other work takes the CPUs; empty where it does not.
+std::string busyLine();
+
 // Layers without a fast kernel, by their share of the time; none where it is too small to be said.
 std::vector<std::string> slowLayerLines(std::string const& engineJson);
 

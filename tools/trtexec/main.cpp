@@ -98,7 +98,9 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         log.info("--separateProfileRun measures both, one after the other.");
     } else {
         reportPerformance(log, trace, reporting);
-        std::vector<std::string> const slow = slowLayerLines(layerJson(engine));
+        std::vector<std::string> slow = slowLayerLines(layerJson(engine));
+        if (std::string const busy = busyLine(); !slow.empty() && !busy.empty())
+            slow.insert(slow.begin() + 1, busy);
         for (std::string const& line : slow)
             log.info(line);
         if (!slow.empty())

@@ -27,10 +27,11 @@ std::string busyLine()
     if (!isBusy(load, cpus))
         return {};
     char text[160];
-    std::snprintf(text, sizeof text,
-                  "This machine is busy (load %.1f on %d CPUs): times of layers are not those of a quiet one, and kernels "
-                  "that are close to each other are chosen by chance",
-                  load, cpus);
+    std::snprintf(
+        text, sizeof text,
+        "This machine is busy (load %.1f on %d CPUs): times of layers are not those of a quiet one, and kernels "
+        "that are close to each other are chosen by chance",
+        load, cpus);
     return text;
 }
 

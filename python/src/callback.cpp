@@ -16,7 +16,9 @@ bool isPythonAlive() noexcept
 #endif
 }
 
-void reportException(char const* method) noexcept
+namespace {
+
+void report(char const* method)
 {
     try {
         throw;
@@ -34,6 +36,17 @@ void reportException(char const* method) noexcept
         PySys_FormatStderr("[TRT] %s(): an exception of unknown type\n", method);
     }
     PyErr_Clear();
+}
+
+} // namespace
+
+void reportException(char const* method) noexcept
+{
+    try {
+        report(method);
+    } catch (abi::__forced_unwind&) { // the hook gave the GIL up for a while, and Python ended
+        stayUntilTheEnd();
+    }
 }
 
 nb::object findOverride(nb::handle self, nb::handle interface, char const* method)

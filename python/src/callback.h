@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
 
 #include "gil.h"
@@ -52,6 +53,8 @@ Result withPython(char const* method, Result fallback, Body body) noexcept
     Result result = fallback;
     try {
         result = body();
+    } catch (abi::__forced_unwind&) { // the method gave the GIL up for a while, and Python ended
+        stayUntilTheEnd();
     } catch (...) {
         reportException(method);
     }

@@ -15,12 +15,17 @@ auto orStay(Function function) noexcept
     try {
         return function();
     } catch (abi::__forced_unwind&) {
-        for (;;)
-            pause();
+        stayUntilTheEnd();
     }
 }
 
 } // namespace
+
+void stayUntilTheEnd() noexcept
+{
+    for (;;)
+        pause();
+}
 
 GilReleased::~GilReleased()
 {

@@ -8,6 +8,9 @@
 
 namespace tw::python {
 
+/// For a handler of abi::__forced_unwind, by which a thread is made to exit: the handler is never left.
+[[noreturn]] void stayUntilTheEnd() noexcept;
+
 /// Without the GIL while it lives.
 class GilReleased
 {

@@ -54,6 +54,30 @@ TEST_F(DataSizes, SeveralInOneNetwork)
     EXPECT_EQ(k.integers(), (std::vector<int32_t>{1, 2}));
 }
 
+// Of large outputs the builder compares samples, whose places mean nothing where data decide the size.
+TEST(DataSizesOfMany, AreBuiltAndRight)
+{
+    for (int32_t count : {2100, 5000, 70000}) {
+        Maker m;
+        m.output(m.network->addNonZero(*m.input("x", {count, 2}))->getOutput(0), "y");
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::vector<float> x(size_t(count) * 2, 0);
+        std::vector<int32_t> rows, columns;
+        for (int32_t i = 0; i < 2 * count; i += 3) {
+            x[size_t(i)] = 1;
+            rows.push_back(i / 2);
+            columns.push_back(i % 2);
+        }
+        Output y;
+        Context const c = contextOf(*engine);
+        ASSERT_TRUE(c->setTensorAddress("x", x.data()) && c->setOutputAllocator("y", &y) && c->enqueueV3(nullptr));
+        EXPECT_EQ(y.shape, (Shape{2, int32_t(rows.size())}));
+        rows.insert(rows.end(), columns.begin(), columns.end());
+        EXPECT_EQ(y.integers(), rows);
+    }
+}
+
 TEST_F(DataSizes, RunAfterRun)
 {
     for (std::vector<float> const& x : {std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {0, 0}, {}, {-3}, {0, 9, 0}}) {

@@ -42,7 +42,7 @@ public:
             nb::handle const self = nb::find(static_cast<IGpuAllocator const&>(*this));
             nb::object const found =
                 self.is_valid() ? findOverride(self, nb::type<IGpuAllocator>(), "reallocate") : nb::object();
-            return found.is_valid() ? addressOf(found(number(memory), alignment, newSize)) : nullptr;
+            return found.is_valid() ? addressOf(callPython(found, number(memory), alignment, newSize)) : nullptr;
         });
     }
     bool deallocate(void* memory) noexcept override

@@ -62,6 +62,26 @@ Result withPython(char const* method, Result fallback, Body body) noexcept
     return result;
 }
 
+/// Calls a Python function. A thread that is made to exit in it stays there: destructors of objects on the way would count
+/// references without the GIL.
+template <class... Args>
+nb::object callPython(nb::handle function, Args const&... args)
+{
+    nb::object const objects[] = {nb::object(), nb::cast(args)...};
+    PyObject* list[sizeof...(args) + 1] = {};
+    for (size_t i = 0; i < sizeof...(args); ++i)
+        list[i] = objects[i + 1].ptr();
+    PyObject* result = nullptr;
+    try {
+        result = PyObject_Vectorcall(function.ptr(), list, sizeof...(args), nullptr);
+    } catch (abi::__forced_unwind&) {
+        stayUntilTheEnd();
+    }
+    if (!result)
+        throw nb::python_error();
+    return nb::steal(result);
+}
+
 /// Calls the override of a required method and converts what it gives by take.
 template <class Interface, class Result, class Take, class... Args>
 Result callRequired(Interface const& object, char const* method, Result fallback, Take take,
@@ -74,7 +94,7 @@ Result callRequired(Interface const& object, char const* method, Result fallback
             reportMissing(self, method);
             return fallback;
         }
-        return take(found(args...));
+        return take(callPython(found, args...));
     });
 }
 

@@ -13,24 +13,17 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
+
+from refit import call, number
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def call(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    text = done.stdout + done.stderr
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n" + "\n".join(text.splitlines()[-12:]))
-    return text
-
-
 def milliseconds(trtexec, plan, seconds):
     text = call(trtexec, f"--loadEngine={plan}", "--warmUp=200", f"--duration={seconds}", "--iterations=10", "--noDataTransfers", "--useSpinWait")
-    return float(re.search(r"GPU Compute Time:.*?median = ([0-9.]+) ms", text).group(1))
+    return number(r"GPU Compute Time:.*?median = ([0-9.]+) ms", text)
 
 
 def device_of(text):
@@ -63,7 +56,7 @@ def main():
                 plans.append(os.path.join(folder, f"{i}.plan"))
                 text = call(args.trtexec, f"--onnx={model}", f"--saveEngine={plans[-1]}", "--buildOnly", *options.split())
                 device = device or device_of(text)
-                lines.append(float(re.search(r"Engine built in ([0-9.]+) sec", text).group(1)))
+                lines.append(number(r"Engine built in ([0-9.]+) sec", text))
             times = [[] for _ in plans]
             for _ in range(args.rounds):
                 for t, plan in zip(times, plans):

@@ -29,11 +29,6 @@ char const* nameOfRole(nvinfer1::WeightsRole role)
     return i < std::size(kNames) ? kNames[i] : "unknown role";
 }
 
-bool isFloatingType(nvinfer1::DataType t)
-{
-    return t == nvinfer1::DataType::kFLOAT || t == nvinfer1::DataType::kHALF;
-}
-
 // `count`: of the elements that are wanted. FP32 and FP16 are converted into each other.
 Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, nvinfer1::Weights const& w)
 {
@@ -42,7 +37,7 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, 
     if (w.count != count)
         return invalidArgument(what + "are " + std::to_string(count) + " elements, " + std::to_string(w.count) +
                                " are given");
-    if (!isFloatingType(w.type)) {
+    if (!isFloating(static_cast<DataType>(w.type))) {
         int32_t const number = static_cast<int32_t>(w.type);
         bool const isKnown = number >= 0 && number < kDataTypeCount;
         return invalidArgument(what + "are of type " + nameOf(s.type) + ", those given are of " +
@@ -159,15 +154,15 @@ Result<void> RefitterObject::refit()
     workers.run(int64_t(from.size()), [&](int64_t i, int) {
         auto const& [source, w] = from[size_t(i)];
         auto t = std::make_shared<Tensor>(source->type, Extents{source->count});
-        if (!t->data() || source->count == 0) {
-        } else if (static_cast<DataType>(w.type) == source->type) {
-            std::memcpy(t->data(), w.values, size_t(t->ref().sizeBytes()));
-        } else {
-            TensorRef const as{static_cast<DataType>(w.type), Extents{source->count}, const_cast<void*>(w.values)};
+        copies[size_t(i)] = t;
+        if (!t->data() || source->count == 0)
+            return;
+        TensorRef const as{static_cast<DataType>(w.type), Extents{source->count}, const_cast<void*>(w.values)};
+        if (as.type == source->type)
+            std::memcpy(t->data(), as.data, size_t(t->ref().sizeBytes()));
+        else
             for (int64_t k = 0; k < source->count; ++k)
                 t->ref().set(k, as.get(k));
-        }
-        copies[size_t(i)] = std::move(t);
     });
     runtime::NewWeights weights;
     for (size_t i = 0; i < from.size(); ++i) {

@@ -46,8 +46,9 @@ struct RefitterObject final : nvinfer1::IRefitter
     std::map<size_t, nvinfer1::Weights> given; // by source: the client's memory until the refit
     int32_t maxThreads = 0;                    // 0: not set, the whole pool
 
-    // Takes weights for all of `wanted`, or an error for none.
+    // Of constant `v` of the recipes, of position `constant`.
     void addSource(ir::Constant const& c, ir::Value const& v, size_t constant);
+    // Takes weights for all of `wanted`, or an error for none.
     Result<void> take(char const* method, std::vector<size_t> const& wanted, nvinfer1::Weights const& weights);
     Result<Range*> rangeOf(char const* method, char const* tensor);
     // The range of the next refit, else of the engine as it is.

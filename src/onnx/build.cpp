@@ -156,10 +156,11 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
     if (value.isNull())
         invalid("an input is missing", where);
     Constant const& c = value.constant();
-    if (c.computed)
+    if (c.computed) {
         if (ITensor* const t = model_.layersOf(*c.computed); t && volume(t->getDimensions()) == c.count)
             return toVector(t->getDimensions()) == toVector(c.dims) ? *t : reshape(*t, c.dims);
-    decideBy(value.constant().computed ? value : Value());
+        decideBy(value);
+    }
     constexpr int kMostDims = 7; // of constant layers
     if (c.dims.nbDims > kMostDims)
         return reshape(asTensor(Value(reshaped(c, Dims{1, {int32_t(c.count)}})), where), c.dims);

@@ -205,12 +205,12 @@ void ModelImporter::nameWeights(nvinfer1::Weights const& weights, std::string co
 // When all nodes have said which initializers they stand on.
 void ModelImporter::setWeightsNames()
 {
-    std::unordered_map<std::string, nvinfer1::Weights> known;
+    std::unordered_set<std::string> known;
     for (NamedWeights const& w : weightsNames_) {
         if (decided_.count(w.name))
             continue;
         std::string const name = w.name + w.suffix;
-        if (known.emplace(name, w.weights).second) // one initializer may feed several layers
+        if (known.insert(name).second) // one initializer may feed several layers
             network_.setWeightsName(w.weights, name.c_str());
     }
 }

@@ -61,8 +61,10 @@ ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s)
 {
     Dims const flat = s.axis < 0 ? Dims{0, {}} : Dims{1, {int32_t(s.scale.count)}};
     Constant scale = ctx.reshaped(s.scale, flat);
-    ctx.decideBy(scale.computed ? Value(scale) : Value());
-    scale.computed = nullptr; // these layers want a constant
+    if (scale.computed) {
+        ctx.decideBy(Value(scale));
+        scale.computed = nullptr; // these layers want a constant
+    }
     return ctx.asTensor(Value(scale));
 }
 

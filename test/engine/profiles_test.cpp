@@ -291,14 +291,15 @@ TEST(BrokenProfiles, MaximumThatNoLayerTakes)
     EXPECT_TRUE(run(6)) << m.errors();
 }
 
+struct Profiler final : IProfiler
+{
+    std::vector<std::string> layers;
+    void reportLayerTime(char const* layer, float) noexcept override { layers.emplace_back(layer); }
+};
+
 // Layers are listed, counted and timed under each profile's name.
 TEST(Profiles, HaveLayersOfTheirOwn)
 {
-    struct Profiler final : IProfiler
-    {
-        std::vector<std::string> layers;
-        void reportLayerTime(char const* layer, float) noexcept override { layers.emplace_back(layer); }
-    };
     Maker m;
     ITensor* x = m.input("x", {-1, 8});
     ILayer* s = m.network->addSoftMax(*x);
@@ -344,11 +345,6 @@ TEST(Profiles, HaveLayersOfTheirOwn)
 // programs that divide it by their number take for granted.
 TEST(Profiles, EachRunReportsTheLayersOfItsOwn)
 {
-    struct Counter final : IProfiler
-    {
-        std::vector<std::string> layers;
-        void reportLayerTime(char const* layer, float) noexcept override { layers.emplace_back(layer); }
-    };
     Maker m;
     ITensor* x = m.input("x", {-1, 8});
     ITensor* y = m.network->addSoftMax(*x)->getOutput(0);
@@ -367,7 +363,7 @@ TEST(Profiles, EachRunReportsTheLayersOfItsOwn)
     EXPECT_GT(layers, 3);
     std::unique_ptr<IEngineInspector> const inspector(engine->createEngineInspector());
     for (int p = 0; p < 3; ++p) {
-        Counter counter;
+        Profiler counter;
         Context c = contextOf(*engine);
         c->setProfiler(&counter);
         ASSERT_TRUE(c->setOptimizationProfileAsync(p, nullptr));

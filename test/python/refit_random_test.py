@@ -280,23 +280,27 @@ class Graph:
         return model.SerializeToString()
 
 
-def build(model, refit, messages, half=False):
-    builder = trt.Builder(messages)
-    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
-    parser = trt.OnnxParser(network, messages)
-    if not parser.parse(model):
-        raise RuntimeError("parse: " + "; ".join(parser.get_error(i).desc() for i in range(parser.num_errors)))
+def engine_of(builder, network, messages, refit, flags=()):
     config = builder.create_builder_config()
-    config.set_flag(trt.BuilderFlag.INT8)
     config.clear_flag(trt.BuilderFlag.TF32)
-    if half:
-        config.set_flag(trt.BuilderFlag.FP16)
+    for flag in flags:
+        config.set_flag(flag)
     if refit:
         config.set_flag(trt.BuilderFlag.REFIT)
     plan = builder.build_serialized_network(network, config)
     if plan is None:
         raise RuntimeError("build: " + "; ".join(messages.errors[-2:]))
     return trt.Runtime(messages).deserialize_cuda_engine(plan)
+
+
+def build(model, refit, messages, half=False):
+    builder = trt.Builder(messages)
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
+    parser = trt.OnnxParser(network, messages)
+    if not parser.parse(model):
+        raise RuntimeError("parse: " + "; ".join(parser.get_error(i).desc() for i in range(parser.num_errors)))
+    flags = [trt.BuilderFlag.INT8] + ([trt.BuilderFlag.FP16] if half else [])
+    return engine_of(builder, network, messages, refit, flags)
 
 
 def run(engine, x):
@@ -543,14 +547,7 @@ def network_engine(seed, refit, messages, replaced=()):
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
     layers = Layers(seed, network, replaced)
     layers.make()
-    config = builder.create_builder_config()
-    config.clear_flag(trt.BuilderFlag.TF32)
-    if refit:
-        config.set_flag(trt.BuilderFlag.REFIT)
-    plan = builder.build_serialized_network(network, config)
-    if plan is None:
-        raise RuntimeError("build: " + "; ".join(messages.errors[-2:]))
-    return trt.Runtime(messages).deserialize_cuda_engine(plan), layers
+    return engine_of(builder, network, messages, refit), layers
 
 
 def one_network(seed, keep=None):

@@ -137,6 +137,18 @@ private:
         return ctx.add(ops::recurrence::def(), std::move(a), std::move(inputs),
                        levels > 1 ? std::to_string(level) : "");
     }
+    // The elements of all of `list`, one after the other, as `type`.
+    static Tensor copyOf(std::vector<nvinfer1::Weights> const& list, tw::DataType type, Extents const& dims)
+    {
+        Tensor all(type, dims);
+        int64_t at = 0;
+        for (nvinfer1::Weights const& w : list) {
+            TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
+            for (int64_t i = 0; i < w.count; ++i)
+                all.ref().set(at++, from.get(i));
+        }
+        return all;
+    }
     // Numbers of all gates and directions of a level, one after the other: parts(layer index, gate) gives some of each. Where
     // the client has named some, a node joins them, so that a refit takes each by its name.
     template <class Parts>
@@ -149,13 +161,7 @@ private:
         auto const hasName = [&](nvinfer1::Weights const& w) { return !ctx.weightsNameOf(w).empty(); };
         if (std::any_of(list.begin(), list.end(), hasName))
             return joined(ctx, list, type, dims, role);
-        Tensor all(type, dims);
-        int64_t at = 0;
-        for (nvinfer1::Weights const& w : list) {
-            TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
-            for (int64_t i = 0; i < w.count; ++i)
-                all.ref().set(at++, from.get(i));
-        }
+        Tensor const all = copyOf(list, type, dims);
         auto c = std::make_shared<ir::Constant>();
         c->layer = name;
         c->role = role;
@@ -173,10 +179,8 @@ private:
                 flat.push_back(v);
                 continue;
             }
-            Tensor copy(type, {w.count}); // nothing tells it from the layer's others: no refit reaches it
-            TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
-            for (int64_t i = 0; i < w.count; ++i)
-                copy.ref().set(i, from.get(i));
+            // Nothing tells it from the layer's others: no refit reaches it.
+            Tensor const copy = copyOf({w}, type, {w.count});
             flat.push_back(ctx.graph().addConstant(name + ".rest", type, {w.count}, copy.data()));
         }
         char const* const what = role == ir::WeightsRole::kBias ? "bias" : "kernel";

@@ -6,6 +6,8 @@
 
 #include "base/hash.h"
 #include "builder/compile_ahead.h"
+#include "builder/integer_layers.h"
+#include "builder/lowering.h"
 #include "builder/points.h"
 #include "builder/shapes.h"
 #include "builder/types.h"
@@ -13,6 +15,7 @@
 #include "runtime/profile_shapes.h"
 #include "tactic/packed_constants.h"
 #include "tune/phases.h"
+#include "tune/rates.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
 
@@ -123,7 +126,9 @@ public:
                                        : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
                                            ? FormatPolicy::kChannelsLast
                                            : FormatPolicy::kLeastTime;
-            return make(known, graphOf(hit->config.size() > 1 ? hit->config[1] : 0), log);
+            std::span<int64_t const> const choice(hit->config);
+            TW_ASSIGN(ir::Graph const* graph, graphOf(choice.subspan(1)));
+            return make(known, *graph, log);
         }
         TW_ASSIGN(Attempt first, make(options_.formats, *contents_.graph, log));
         logSummary(first.summary, log);
@@ -132,8 +137,9 @@ public:
             return first;
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
-        TW_ASSIGN(size_t const chosen, chooseGraph(attempts, log));
-        ir::Graph const* const graph = &graphOf(int64_t(chosen));
+        auto makeFrom = [&](ir::Graph const& g, Log& to) { return make(options_.formats, g, to); };
+        TW_ASSIGN(std::vector<int64_t> const chosen, chooseGraph(attempts, makeFrom, log));
+        TW_ASSIGN(ir::Graph const* const graph, graphOf(chosen));
         FormatSummary const s = attempts[0].summary;
         if (s.nonLinear < s.nodes && s.nonLinear > 0)
             if (auto other = make(FormatPolicy::kChannelsLast, *graph, log); other.ok())
@@ -147,43 +153,101 @@ public:
                      std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
-            cache->insert(key, tune::CacheEntry{0, {int64_t(best.policy), int64_t(chosen)}, 0, {}});
+            keep(*cache, key, chosen, {int64_t(best.policy)});
         return std::move(best);
     }
 
 private:
-    // By number: the contents' own (0, and what there is not), then its alternatives.
-    ir::Graph const& graphOf(int64_t number) const
+    using MakeFrom = std::function<Result<Attempt>(ir::Graph const& graph, Log& log)>;
+
+    // The graph of a choice: by number, the contents' own (0, and what there is not), its alternatives, and the mixture of
+    // INT8 and floats, whose bits follow.
+    Result<ir::Graph const*> graphOf(std::span<int64_t const> choice)
     {
-        bool const isKnown = number > 0 && number <= int64_t(alternatives_.size());
-        return isKnown ? *alternatives_[size_t(number - 1)].graph : *contents_.graph;
+        int64_t const number = choice.empty() ? 0 : choice[0];
+        if (number > 0 && number <= int64_t(alternatives_.size()))
+            return alternatives_[size_t(number - 1)].graph.get();
+        passes::Alternative const* const floats = withoutRanges();
+        if (number != kMixture || !floats)
+            return contents_.graph.get();
+        if (!mixture_) {
+            TW_ASSIGN(mixture_,
+                      lowerWithFloats(contents_, *floats, fromBits(*floats->graph, choice.subspan(1)), options_));
+        }
+        return mixture_.get();
     }
-    // Times the engine in `attempts` beside one of each alternative and leaves the fastest there; the number of its
-    // graph.
-    Result<size_t> chooseGraph(std::vector<Attempt>& attempts, Log& log)
+    passes::Alternative const* withoutRanges() const
     {
-        std::vector<size_t> numbers{0};
-        for (size_t i = 0; i < alternatives_.size(); ++i)
-            if (auto other = make(options_.formats, *alternatives_[i].graph, log); other.ok()) {
-                attempts.push_back(std::move(*other));
-                numbers.push_back(i + 1);
-            }
-        TW_ASSIGN(size_t const fastest, takeFastest(attempts, numbers, log));
-        return numbers[fastest];
+        for (passes::Alternative const& a : alternatives_)
+            if (std::string_view(a.without) == "quantize_ranges")
+                return &a;
+        return nullptr;
     }
-    // Leaves the fastest of the engines alone, the first of which is that of the contents' graph; which it was. `numbers`:
-    // of their graphs.
-    Result<size_t> takeFastest(std::vector<Attempt>& attempts, std::vector<size_t> const& numbers, Log& log)
+    // A choice behind `before` in the timing cache; one that is too long for it is made again each time.
+    static void keep(tune::TimingCache& cache, std::string const& key, std::vector<int64_t> const& choice,
+                     std::vector<int64_t> before = {})
     {
+        before.insert(before.end(), choice.begin(), choice.end());
+        if (before.size() <= tune::TimingCache::kMaxConfig)
+            cache.insert(key, tune::CacheEntry{0, std::move(before), 0, {}});
+    }
+
+    // Beside the engine in `attempts`, that of the contents' graph, one of each alternative and one of INT8 and floats; leaves
+    // the fastest there. Which it was, as graphOf() takes it.
+    Result<std::vector<int64_t>> chooseGraph(std::vector<Attempt>& attempts, MakeFrom const& makeFrom, Log& log)
+    {
+        struct Other
+        {
+            std::vector<int64_t> choice;
+            char const* pass; // that the first has
+            std::string what;
+        };
+        std::vector<Other> others{{{0}, "", ""}};
+        NullLog quiet;
+        for (size_t i = 0; i < alternatives_.size() && attempts[0].summary.microseconds <= kMostMicroseconds; ++i) {
+            Result<Attempt> other = makeFrom(*alternatives_[i].graph, quiet);
+            if (!other.ok())
+                continue;
+            attempts.push_back(std::move(*other));
+            char const* const pass = alternatives_[i].without;
+            others.push_back({{int64_t(i + 1)}, pass, "without it"});
+            if (&alternatives_[i] != withoutRanges())
+                continue;
+            TW_ASSIGN(std::set<std::string> const layers,
+                      layersInFloat(alternatives_[i], attempts[0], attempts.back()));
+            if (layers.empty())
+                continue;
+            std::vector<int64_t> choice = asBits(*alternatives_[i].graph, layers);
+            choice.insert(choice.begin(), kMixture);
+            TW_ASSIGN(ir::Graph const* const graph, graphOf(choice));
+            other = makeFrom(*graph, quiet);
+            if (!other.ok())
+                continue;
+            attempts.push_back(std::move(*other));
+            others.push_back(
+                {choice, pass, "with " + std::to_string(layers.size()) + " of its layers in floating point"});
+            for (std::string const& layer : layers)
+                log.verbose("INT8: layer '" + layer + "' is faster in floating point, by the times of single layers");
+        }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 1; i < c.microseconds.size(); ++i)
-            log.info(std::string("With ") + alternatives_[numbers[i] - 1].without + " the engine takes " +
-                     std::to_string(c.microseconds[0]) + " us, without it " + std::to_string(c.microseconds[i]) +
-                     " us" + (int(i) == c.fastest ? ", which is taken" : ""));
+            log.info(std::string("With ") + others[i].pass + " the engine takes " + std::to_string(c.microseconds[0]) +
+                     " us, " + others[i].what + " " + std::to_string(c.microseconds[i]) + " us" +
+                     (int(i) == c.fastest ? ", which is taken" : ""));
         size_t const fastest = attempts.size() > 1 ? size_t(c.fastest) : 0;
         std::swap(attempts[0], attempts[fastest]);
         attempts.erase(attempts.begin() + 1, attempts.end());
-        return fastest;
+        return others[fastest].choice;
+    }
+    Result<std::set<std::string>> layersInFloat(passes::Alternative const& alternative, Attempt const& integers,
+                                                Attempt const& floats)
+    {
+        auto const block = runtime::outlineBlock(*alternative.graph);
+        TW_ASSIGN(runtime::NetworkShapes const shapes, runtime::resolveProfiles(contents_, *block));
+        ConversionCost cost{tune::Rates(options_.tune).bytes(), options_.cuda ? kLaunchOnGpu : kLaunchOnCpu};
+        if (!(cost.bytesPerMicrosecond > 0))
+            return std::set<std::string>();
+        return builder::layersInFloat(*alternative.graph, shapes.opt(), integers, floats, cost);
     }
 
     // On a GPU: the best engine of the contents' graph, beside those of the alternatives.
@@ -198,21 +262,16 @@ private:
         };
         tune::TimingCache* const cache = options_.tune.cache;
         std::string const key = cache ? graphKey("alternatives") : std::string();
-        if (auto const hit = cache ? cache->find(key) : std::nullopt; hit && !hit->config.empty())
-            return makeFrom(graphOf(hit->config[0]), log);
+        if (auto const hit = cache ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
+            TW_ASSIGN(ir::Graph const* graph, graphOf(hit->config));
+            return makeFrom(*graph, log);
+        }
         TW_ASSIGN(Attempt first, makeFrom(*contents_.graph, log));
-        std::vector<size_t> numbers{0};
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
-        NullLog quiet;
-        for (size_t i = 0; i < alternatives_.size() && attempts[0].summary.microseconds <= kMostMicroseconds; ++i)
-            if (auto other = makeFrom(*alternatives_[i].graph, quiet); other.ok()) {
-                attempts.push_back(std::move(*other));
-                numbers.push_back(i + 1);
-            }
-        TW_ASSIGN(size_t const fastest, takeFastest(attempts, numbers, log));
+        TW_ASSIGN(std::vector<int64_t> const chosen, chooseGraph(attempts, makeFrom, log));
         if (cache)
-            cache->insert(key, tune::CacheEntry{0, {int64_t(numbers[fastest])}, 0, {}});
+            keep(*cache, key, chosen);
         return std::move(attempts[0]);
     }
 
@@ -365,7 +424,9 @@ private:
         return h;
     }
 
-    static constexpr double kMostMicroseconds = 300'000; // of one run: more takes too long to time
+    static constexpr int64_t kMixture = -1;
+    static constexpr double kLaunchOnGpu = 1.5, kLaunchOnCpu = 1; // microseconds
+    static constexpr double kMostMicroseconds = 300'000;          // of one run: more takes too long to time
     static constexpr double kBudgetMilliseconds = 1000;
     static constexpr double kWorthTrying = 1.3;
     static constexpr double kWorthTryingFloat = 1.1; // of single layers' times, conversions on the other side
@@ -375,6 +436,7 @@ private:
     Chooser& chooser_;
     ops::PackedConstants packed_; // attempts are there at the same time
     passes::HalfWeights weights_; // one conversion for all attempts
+    std::unique_ptr<ir::Graph> mixture_;
 };
 
 } // namespace

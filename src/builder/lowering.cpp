@@ -50,6 +50,15 @@ Result<void> schedule(ir::Graph& graph, plan::Contents const& contents, bool isF
     return ir::verify(graph);
 }
 
+// Without the choice of types where the clock is asked.
+passes::Options passOptions(Options const& options)
+{
+    passes::Options list = options.passes;
+    if (choosesTypes(options))
+        list.disabled.push_back(kTypesPass);
+    return list;
+}
+
 } // namespace
 
 passes::PassContext passContext(Options const& options, Log& log)
@@ -65,9 +74,7 @@ passes::PassContext passContext(Options const& options, Log& log)
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)
 {
-    passes::Options list = options.passes;
-    if (choosesTypes(options))
-        list.disabled.push_back(kTypesPass);
+    passes::Options const list = passOptions(options);
     TW_ASSIGN(auto alternatives, passes::run(*contents.graph, passContext(options, log), list));
     TW_TRY(schedule(*contents.graph, contents, options.cuda != nullptr));
     for (passes::Alternative const& a : alternatives)
@@ -75,10 +82,27 @@ Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options
     return alternatives;
 }
 
+Result<std::unique_ptr<ir::Graph>> lowerWithFloats(plan::Contents const& contents,
+                                                   passes::Alternative const& alternative,
+                                                   std::set<std::string> const& layers, Options const& options)
+{
+    std::unique_ptr<ir::Graph> graph = alternative.before->clone();
+    passes::Options list = passOptions(options);
+    list.startAt = alternative.without;
+    list.dumpFolder = nullptr;
+    NullLog quiet;
+    passes::PassContext context = passContext(options, quiet);
+    context.floatLayers = &layers;
+    TW_TRY(passes::run(*graph, context, list));
+    TW_TRY(schedule(*graph, contents, options.cuda != nullptr));
+    return graph;
+}
+
 Result<void> lowerTyped(ir::Graph& graph, Options const& options, Log& log)
 {
     passes::Options list = options.passes;
-    list.startBehind = kTypesPass;
+    list.startAt = kTypesPass;
+    list.disabled.push_back(kTypesPass);
     list.dumpFolder = nullptr;
     TW_TRY(passes::run(graph, passContext(options, log), list));
     return {};

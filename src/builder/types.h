@@ -14,7 +14,8 @@
 
 namespace tw::builder {
 
-// The pass that gives layers the types that they prefer; left out where the clock is asked.
+// The pass that gives layers the types that they prefer. Where the clock is asked, the builder does so in its place and runs
+// what stands behind it again.
 inline constexpr char const* kTypesPass = "lower_precision";
 
 enum class TypePolicy

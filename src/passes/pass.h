@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct PassContext
     recipe::Recipes* recipes = nullptr;
     bool int8 = false;              // the user permits INT8
     Ranges const* ranges = nullptr; // null: there are none
+    // Layers of sums that quantize_ranges leaves in floating point; null: none.
+    std::set<std::string> const* floatLayers = nullptr;
+
+    // The same with another log.
+    PassContext with(Log& other) const
+    {
+        return {other, target, half, constraints, recipes, int8, ranges, floatLayers};
+    }
 };
 
 // Returns whether it changed the graph.
@@ -64,7 +73,7 @@ std::vector<Pass> const& pipeline();
 struct Options
 {
     std::vector<std::string> disabled;       // by name
-    std::string startBehind;                 // the pass after which to begin; empty: at the first
+    std::string startAt;                     // the pass at which to begin; empty: the first
     int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
     std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;
@@ -75,6 +84,7 @@ struct Alternative
 {
     char const* without; // the speculative pass that was left out
     std::unique_ptr<ir::Graph> graph;
+    std::unique_ptr<ir::Graph> before; // as the pass found it
 };
 
 // Runs the pipeline, on regions too: verifies after each pass that changed something, logs what changed and how long it

@@ -97,30 +97,24 @@ public:
     Result<std::vector<Alternative>> run()
     {
         auto const& list = pipeline();
-        for (std::string const& name : options_.startBehind.empty() ? options_.disabled : std::vector<std::string>())
+        for (std::string const& name : options_.startAt.empty() ? options_.disabled : std::vector<std::string>())
             if (std::none_of(list.begin(), list.end(), [&](Pass const& p) { return p.name == name; }))
                 ctx_.log.warning("there is no pass '" + name + "' to leave out");
         size_t first = 0;
-        if (!options_.startBehind.empty())
-            for (size_t i = 0; i < list.size(); ++i)
-                first = list[i].name == options_.startBehind ? i + 1 : first;
+        for (size_t i = 0; i < list.size(); ++i)
+            first = list[i].name == options_.startAt ? i : first;
         TW_TRY(runFrom(first));
         std::vector<Alternative> out;
         for (Left& left : left_) {
-            NullLog quiet;
-            PassContext const context{.log = quiet,
-                                      .target = ctx_.target,
-                                      .half = ctx_.half,
-                                      .constraints = ctx_.constraints,
-                                      .recipes = ctx_.recipes,
-                                      .int8 = ctx_.int8,
-                                      .ranges = ctx_.ranges};
             Options options = options_;
             options.dumpFolder = nullptr;
-            Runner rest(*left.graph, context, options);
+            std::unique_ptr<ir::Graph> graph = left.graph->clone();
+            NullLog quiet;
+            PassContext const context = ctx_.with(quiet);
+            Runner rest(*graph, context, options);
             rest.done_ = left.done;
             TW_TRY(rest.runFrom(left.next));
-            out.push_back({left.without, std::move(left.graph)});
+            out.push_back({left.without, std::move(graph), std::move(left.graph)});
         }
         return out;
     }

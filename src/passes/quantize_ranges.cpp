@@ -6,8 +6,9 @@
 // a range. A tensor that becomes INT8 for one of them is INT8 for the others, for residuals, and for what stands between
 // two of them. Weights: t is the largest magnitude of a channel by 127; w / t is rounded, ties to +infinity, into
 // [-127, 127]. Leaves alone: layers whose precision the user set to another type; the last of these layers before a network
-// output in floats ("smoothing", the guide's rule with its exceptions: INT8 outputs, a plugin in between). The graph
-// without it is offered, too: floats win where they are faster.
+// output in floats ("smoothing", the guide's rule with its exceptions: INT8 outputs, a plugin in between); those that the
+// builder has found faster in floats (PassContext::floatLayers). The graph without it is offered, too: floats win where they
+// are faster.
 // Layers that the user wants in INT8, by precision or output type, are heard with kOBEY and kPREFER_PRECISION_CONSTRAINTS:
 // then that graph is not offered, pools and elementwise layers become INT8 as well, and what cannot is an error or a
 // warning. Expects Form::kFused.
@@ -126,7 +127,8 @@ private:
 
     bool mayBeIntegers(ir::Node const& n)
     {
-        if (!maySumIntegers(n) || n.outputs[0]->type != DataType::kFloat || !mayQuantize(n.inputs[0]) || isPinned(n))
+        if (!maySumIntegers(n) || n.outputs[0]->type != DataType::kFloat || !mayQuantize(n.inputs[0]) || isPinned(n) ||
+            isSlower(n))
             return false;
         ir::Value const& w = *n.inputs[1];
         if (!w.isConstant() || w.type != DataType::kFloat || ir::extentsOf(w.shape).volume() == 0)
@@ -142,6 +144,12 @@ private:
         auto pins = [&](auto const& wish) { return wish.byUser && wish.value != DataType::kInt8; };
         return ctx_.constraints != PrecisionConstraints::kIgnore &&
                (n.precision.byUser ? pins(n.precision) : !n.outputTypes.empty() && pins(n.outputTypes[0]));
+    }
+
+    bool isSlower(ir::Node const& n) const
+    {
+        return ctx_.floatLayers && std::any_of(n.layers.begin(), n.layers.end(),
+                                               [&](auto const& layer) { return ctx_.floatLayers->contains(layer); });
     }
 
     // Takes the layers that the user wants in INT8, or says what each of them lacks.

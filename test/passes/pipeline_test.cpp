@@ -135,13 +135,13 @@ TEST(Pipeline, WhatIsSpeculativeIsOfferedWithoutItToo)
     std::filesystem::remove_all(folder);
 }
 
-TEST(Pipeline, BeginsBehindAPass)
+TEST(Pipeline, BeginsAtAPass)
 {
     GraphMaker m;
     network(m);
     NullLog log;
     passes::Options options;
-    options.startBehind = "fuse_activation";
+    options.startAt = "fuse_gate";
     std::string const before = ir::print(m.g);
     ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
     EXPECT_EQ(ir::print(m.g), [&] {
@@ -150,7 +150,7 @@ TEST(Pipeline, BeginsBehindAPass)
         n.g.form = ir::Form::kFused;
         return ir::print(n.g);
     }()) << before;
-    options.startBehind = "remove_identities";
+    options.startAt = "remove_dead_rows";
     ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
     EXPECT_EQ(nodesOf(m.g).find("conv:convolution, identity:identity, relu:activation, a.shape"), 0u) << nodesOf(m.g);
 }

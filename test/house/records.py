@@ -36,7 +36,8 @@ def check(root, options):
 
 
 def self_test(root, options):
-    record = {"date": "2026-01-02", "machine": "a machine", "commit": "1234567", "how": "a command", "rows": [{"network": "a", "ms": 0.1}, {"network": "b", "ms": 2}]}
+    rows = [{"network": "a", "ms": 0.1}, {"network": "b", "ms": 2}]
+    record = {"date": "2026-01-02", "machine": "a machine", "commit": "1234567", "how": "a command", "rows": rows}
     good = text_of(record)
     house.plant(root, FOLDER + "2026-01-02-h200-loops.json", good)
     house.plant(root, FOLDER + "cpu_peers-2026-01-02-zen4-loops.json", good)

@@ -17,6 +17,8 @@ import time
 
 import numpy as np
 
+from record import cpu_name, header, write_record
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARIES = os.path.join(HERE, "..", "build", "release", "bin")
 
@@ -149,9 +151,8 @@ def main():
     for r in sorted(rows, key=lambda r: r["limit_ms"] - r["ms"])[:args.slowest]:
         print("%9.3f ms, limit %8.3f (%s)  %-26s %-34s %s" % (r["ms"], r["limit_ms"], r["bound"], r["kind"][:26], (r["tactic"] or "")[:34], r["name"][:50]))
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"model": os.path.basename(args.model), "threads": args.threads, "fma_gflops": flops / 1e9,
-                       "copy_gbs": copied / 1e9, "regions": rows}, f, indent=1)
+        write_record(args.json, header(cpu_name(), model=os.path.basename(args.model), threads=args.threads, fma_gflops=flops / 1e9,
+                                       copy_gbs=copied / 1e9, rows=rows))
     return 0
 
 

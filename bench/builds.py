@@ -8,14 +8,12 @@ network of bench/models, which is written first (needs numpy and onnx). Behind -
 the like).
 """
 import argparse
-import datetime
-import json
 import os
-import re
 import statistics
 import sys
 import tempfile
 
+from record import device_of, header, write_record
 from refit import call, number
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,11 +22,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def milliseconds(trtexec, plan, seconds):
     text = call(trtexec, f"--loadEngine={plan}", "--warmUp=200", f"--duration={seconds}", "--iterations=10", "--noDataTransfers", "--useSpinWait")
     return number(r"GPU Compute Time:.*?median = ([0-9.]+) ms", text)
-
-
-def device_of(text):
-    found = re.search(r"Selected Device: (.*)", text)
-    return found.group(1).strip() if found else "unknown"
 
 
 def main():
@@ -67,10 +60,7 @@ def main():
             rows.append({"network": name, "ratio": round(ratio, 4), "ms": [round(m, 4) for m in medians], "build_s": lines})
             print(f"{name:24s} slowest / fastest {ratio:.3f}   ms {' '.join(f'{m:.4f}' for m in medians)}   built in {' '.join(f'{s:.0f}' for s in lines)} s", flush=True)
     if args.json:
-        record = {"date": str(datetime.date.today()), "device": device, "options": options, "builds": args.builds, "rounds": args.rounds,
-                  "load_average": os.getloadavg()[0], "rows": rows}
-        with open(args.json, "w") as file:
-            file.write(json.dumps(record, indent=1).replace("\n   ", " ").replace("\n  }", " }") + "\n")
+        write_record(args.json, header(device, builds=args.builds, rounds=args.rounds, load_average=os.getloadavg()[0], rows=rows))
 
 
 if __name__ == "__main__":

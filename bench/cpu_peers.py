@@ -11,26 +11,23 @@ L2; quantized models: more than 1.25 times ONNX Runtime's
 distance from the FP32 model) is not timed. A ratio is the median over rounds of best peer's time / our time, the best peer being the one with
 the lower median. "Load" is plan or model load + context + first inference with the file in the page cache.
 
-JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
-  commit, dirty, date, cpu, cpus, load_average, peers {name: version}, options, interpreter_kib
+JSON (record.py; --out, default bench/results/cpu_peers-DATE-COMMIT.json); what its figures must reach, `report.py FILE` says:
+  load_average, versions {peer: version}, options, interpreter_kib
   geometric_mean {threads: ratio over the models that have one}
-  goals [{name, threads, value, must, aim, unit, verdict: aim|pass|miss}]
   products [{m, n, k, isa, threads, fma_gflops, shares {tile: of the FMA loop of the same rounds}, best}]: bench_gemm's
-  runs [{model, threads, macs (null where unknown, and the shares with it), bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
+  rows [{model, threads, macs (null where unknown, and the shares with it), bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
          fma_gflops (median), copy_gbs, best_peer, ratio,
          share {engine: attainable time / its time, median}, attainable being 2 macs over the FMA rate of the round or
          bytes over the rate of a copy, whichever takes longer (above 1 where Winograd saves multiplications;
          tensors inside the network may stay in caches: account.py counts them, region by region),
          share_fma {engine: by macs alone}, bound ("work" or "bytes"),
-         engines {name: {median_s, times_s [per round], error_l2, ready {load_s, context_s, total_s, ...} (medians),
-                         peak_kib (process start to tenth inference, median of peaks_kib), inferences_at_peak,
-                         failure (why it was not timed)}},
-         fma_times_s, build {cold, cached: {parse_s, total_s, plan_bytes}}, order_seed}]
+         engines {name: {median_s, spread_s [least and most of the rounds], error_l2, ready {load_s, context_s, total_s, ...} (medians),
+                         peak_kib (process start to tenth inference, median), inferences_at_peak, failure (why it was not timed)}},
+         build {cold, cached: {parse_s, total_s, plan_bytes}}}]
 Peers' peak_kib hold the Python interpreter and numpy; goals on memory take interpreter_kib off theirs.
 """
 import argparse
 import datetime
-import json
 import math
 import os
 import random
@@ -47,6 +44,7 @@ import onnx
 import account
 import engines
 import report
+from record import cpu_name, header, write_record
 
 RECORD_ROUNDS = 20
 LARGEST_ERROR = 1e-3
@@ -333,7 +331,7 @@ def measure_products(bin_dir):
         done = subprocess.run([os.path.join(bin_dir, "bench_gemm"), *map(str, shape)], capture_output=True, text=True,
                               check=True, timeout=600)
         for line in done.stdout.splitlines():
-            head = re.match(r" *(\d+) x +(\d+) x +(\d+) +(.+?) (\d+)T +peak +([\d.]+) GFLOP/s \|", line)
+            head = re.match(r" *(\d+) x +(\d+) x +(\d+) +(.+?) +(\d+)T +peak +([\d.]+) GFLOP/s \|", line)
             if not head:
                 continue
             m, n, k, threads = (int(head.group(i)) for i in (1, 2, 3, 5))
@@ -346,15 +344,16 @@ def measure_products(bin_dir):
     return rows
 
 
-def commit():
-    def git(*args):
-        return subprocess.run(["git", "-C", engines.ROOT, *args], capture_output=True, text=True).stdout.strip()
-    return git("rev-parse", "--short=12", "HEAD"), bool(git("status", "--porcelain", "--untracked-files=no"))
-
-
-def cpu_model():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+def row_of(run):
+    """What a record keeps of a run: no samples."""
+    first = ("model", "threads", "rounds", "ratio", "best_peer")
+    row = {k: run[k] for k in first} | {k: v for k, v in run.items() if k not in (*first, "engines", "fma_flops", "fma_times_s", "order_seed")}
+    row["engines"] = {}
+    for name, facts in run["engines"].items():
+        row["engines"][name] = {k: v for k, v in facts.items() if k not in ("times_s", "peaks_kib")}
+        if facts.get("times_s"):
+            row["engines"][name]["spread_s"] = [min(facts["times_s"]), max(facts["times_s"])]
+    return row
 
 
 def versions(peers):
@@ -372,31 +371,26 @@ def main():
     for program in ("engine_worker", "fma_peak", "bench_gemm"):
         if not os.path.exists(os.path.join(options.bin_dir, program)):
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
-    head, dirty = commit()
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     kept = ("models", "any", "shapes", "threads", "rounds", "peers", "turn", "budget", "loads")
-    record = {"commit": head, "dirty": dirty, "date": now.isoformat(timespec="seconds"), "cpu": cpu_model(),
-              "cpus": len(os.sched_getaffinity(0)), "load_average": os.getloadavg(), "peers": versions(options.peers),
-              "options": {k: getattr(options, k) for k in kept}, "interpreter_kib": engines.interpreter_kib(),
-              "runs": []}
-    path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{record['date'][:10]}-{head}.json")
+    record = header(cpu_name(), date=now, load_average=os.getloadavg(), versions=versions(options.peers),
+                    options={k: getattr(options, k) for k in kept}, interpreter_kib=engines.interpreter_kib(), rows=[])
+    path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{now[:10]}-{record['commit']}.json")
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    print(f"{record['cpu']}, {record['cpus']} CPUs, load {record['load_average'][0]:.1f}; commit {head}"
-          f"{' with changes' if dirty else ''}; " + ", ".join(f"{n} {v}" for n, v in record["peers"].items()))
+    print(f"{record['machine']}, load {record['load_average'][0]:.1f}; commit {record['commit']}; "
+          + ", ".join(f"{n} {v}" for n, v in record["versions"].items()))
     record["products"] = [] if options.any or options.peers_only or not options.rounds else measure_products(options.bin_dir)
     report.print_header(options.peers)
     for name in [*options.models, *options.any]:
         for threads in options.threads:
-            record["runs"].append(measure(name, threads, options))
-            report.print_run(record["runs"][-1], options.peers)
-            report.judge(record)
-            with open(path + ".part", "w", encoding="utf-8") as file:  # after every run: a session may be cut short
-                json.dump(record, file, indent=1)
-                file.write("\n")
-            os.replace(path + ".part", path)
+            run = measure(name, threads, options)
+            report.print_run(run, options.peers)
+            record["rows"].append(row_of(run))
+            record["geometric_mean"] = report.geometric_mean(record)
+            write_record(path, record)  # after every run: a session may be cut short
     report.print_summary(record)
     print(path)
-    return any("failure" in facts for run in record["runs"] for facts in run["engines"].values())
+    return any("failure" in facts for run in record["rows"] for facts in run["engines"].values())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ PyTorch's modules of gpu_networks.py in a CUDA graph (eager kernels, median by e
 layers are compared with the reference when it is built. Needs torch, numpy, onnx and a GPU.
 """
 import argparse
-import json
 import os
 import re
 import statistics
@@ -17,6 +16,8 @@ import tempfile
 
 import onnx
 import torch
+
+from record import header, write_record
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -61,7 +62,7 @@ def main():
     sys.path[:0] = [args.models, HERE]
     import gpu_networks
 
-    results = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": []}
+    results = header(torch.cuda.get_device_name(), versions={"torch": torch.__version__}, rows=[])
     with tempfile.TemporaryDirectory() as folder:
         for network in (n for n in gpu_networks.rows() if n.row in args.rows):
             model = network.onnx_model()
@@ -78,8 +79,7 @@ def main():
                 print(f"{network.row:16} {'TF32' if tf32 else 'FP32'}  ours {ms:8.3f} ms  torch {theirs:8.3f} ms  "
                       f"build {build:5.1f} s", flush=True)
                 if args.json:
-                    with open(args.json, "w", encoding="utf-8") as file:
-                        json.dump(results, file, indent=1)
+                    write_record(args.json, results)
             os.remove(path)
             del module, inputs
             torch.cuda.empty_cache()

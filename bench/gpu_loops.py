@@ -24,6 +24,8 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
+from record import device_of, header, write_record
+
 F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
@@ -123,7 +125,7 @@ def main():
     parser.add_argument("--trips", type=int, nargs=2, default=[40, 200])
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
-    rows, (few, many) = [], sorted(args.trips)
+    rows, device, (few, many) = [], "unknown", sorted(args.trips)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for kind in ("row", "counted", "counting", "while", "count_input"):
@@ -137,7 +139,7 @@ def main():
                 found = re.search(r"GPU Compute Time:.*?median = ([0-9.]+) ms", log)
                 if not found:
                     sys.exit(f"{kind}: no time in\n{log[-3000:]}")
-                ms[trips] = float(found.group(1))
+                ms[trips], device = float(found.group(1)), device_of(log)
             rows.append({"row": kind, "floats": args.floats, "ms": ms, "us_per_trip": 1000 * (ms[many] - ms[few]) / (many - few)})
             print(f"{kind:12} {few} trips {ms[few]:8.4f} ms  {many} trips {ms[many]:8.4f} ms  {rows[-1]['us_per_trip']:7.2f} us a trip",
                   flush=True)
@@ -146,7 +148,7 @@ def main():
         print(f"deciding: {trip['while'] - trip['counting']:.2f} us a trip; over the body without the condition's kernels: "
               f"{trip['while'] - trip['row']:.2f}; a count on the device: {trip['count_input'] - trip['row']:.2f}")
     if args.out:
-        args.out.write_text(json.dumps(rows, indent=1) + "\n")
+        write_record(args.out, header(device, rows=rows))
 
 
 if __name__ == "__main__":

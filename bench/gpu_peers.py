@@ -13,7 +13,7 @@ compared again. Times are medians over the rounds in milliseconds. Where the pee
 into its own order within its graph, and `ours_nchw` is without that copy. torch's attention is the fastest of cuDNN's, flash and
 the memory-efficient one, measured at each shape.
 
-JSON: gpu, driver, versions, commit, and `rows`:
+JSON (record.py): the GPU, versions, settings, and `rows`:
   network batch seq                    the row
   ours_ms ours_body_ms                 to be set against torch_compile_ms (whole network) and library_ms (body; ResNet: whole)
   ours_nchw_ms eager_ms                for information
@@ -24,7 +24,6 @@ JSON: gpu, driver, versions, commit, and `rows`:
   failed                               what went wrong, in words; the rest of the row stands
 """
 import argparse
-import datetime
 import json
 import os
 import queue
@@ -36,6 +35,7 @@ import threading
 import time
 
 import gpu_inductor_cache
+from record import header, write_record
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Seconds that a row takes when torch.compile has no cache, about: long ones begin first.
@@ -80,26 +80,22 @@ def output_of(*command):
 
 
 def machine(options):
-    facts = json.loads(output_of(sys.executable, "-c", """
+    gpu, gpus, versions = json.loads(output_of(sys.executable, "-c", """
 import json, platform, torch
-facts = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda,
-         "cudnn": torch.backends.cudnn.version(), "gpu": "none", "gpus": 0}
+versions = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version()}
 try:
     import triton
-    facts["triton"] = triton.__version__
+    versions["triton"] = triton.__version__
 except ImportError:
     pass
-if torch.cuda.is_available():
-    facts.update(gpu=torch.cuda.get_device_name(0), gpus=torch.cuda.device_count())
-print(json.dumps(facts))"""))
-    facts["driver"] = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").split("\n")[0]
+gpus = torch.cuda.device_count()
+print(json.dumps([torch.cuda.get_device_name(0) if gpus else "no GPU", gpus, versions]))"""))
+    versions["driver"] = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").split("\n")[0]
+    facts = header(gpu, versions=versions, gpus=gpus)
     if options.commit:
         with open(options.commit, encoding="utf-8") as file:
-            facts["commit"] = file.read().strip()
-    else:
-        facts["commit"] = output_of("git", "-C", HERE, "rev-parse", "HEAD")
-    facts["date"] = datetime.date.today().isoformat()
-    facts["command"] = " ".join(["gpu_peers.py", *sys.argv[1:]])
+            facts["commit"] = file.read().strip()[:12]
     return facts
 
 
@@ -248,10 +244,7 @@ def main():
 
     def save(results):
         ordered = {name: results[name] for name in wanted if name in results}
-        path = os.path.join(options.out, options.json)
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump({**facts, "rows": list(ordered.values())}, file, indent=1)
-        os.replace(path + ".part", path)
+        write_record(os.path.join(options.out, options.json), {**facts, "rows": list(ordered.values())})
         return ordered
 
     def changed(results):

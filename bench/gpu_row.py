@@ -93,7 +93,7 @@ class Row:
         except Exception as error:  # a row goes on without what failed
             traceback.print_exc()
             self.row["failed"].append(f"{name}: {type(error).__name__}: {str(error).strip()[:600]}")
-        self.row.setdefault("seconds", {})[name] = round(time.time() - start, 2)
+        print(f"    {time.time() - start:.2f} s", flush=True)
         self.save()
 
     def save(self):

@@ -8,13 +8,14 @@ kernels to choose of); runs are in turns, a process for each, and the ratio is t
 CPU: ResNet-50 refitted within 0.3 s, its runs within 2 %. Needs numpy and onnx, for the model.
 """
 import argparse
-import json
 import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from record import device_of, header, write_record
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOAL_SECONDS, GOAL_RATIO = 0.3, 1.02
@@ -54,6 +55,7 @@ def main():
         threads = ["--threads"] if args.threads else []
         text = call(args.trtexec, f"--onnx={model}", "--refit", "--timeRefit", f"--saveEngine={refittable}", cache,
                     "--iterations=1", "--warmUp=0", "--duration=0", *threads)
+        device = device_of(text)
         seconds = number(r"Engine refitted in ([0-9.]+) ms", text) / 1000
         times = {plain: [], refittable: []}
         for i in range(args.rounds):
@@ -62,13 +64,13 @@ def main():
                 times[plan].append(number(r"GPU Compute Time: .*?median = ([0-9.]+) ms", text))
     ratios = [b / a for a, b in zip(times[plain], times[refittable])]
     ratio = statistics.median(ratios)
-    print(f"{args.model}: refit of all weights {seconds:.3f} s (goal {GOAL_SECONDS}); a run "
-          f"{statistics.median(times[plain]):.3f} ms, refittable {statistics.median(times[refittable]):.3f} ms, "
+    medians = [statistics.median(times[plan]) for plan in (plain, refittable)]
+    print(f"{args.model}: refit of all weights {seconds:.3f} s (goal {GOAL_SECONDS}); a run {medians[0]:.3f} ms, refittable {medians[1]:.3f} ms, "
           f"ratio {ratio:.3f} (goal {GOAL_RATIO}; rounds {min(ratios):.3f} to {max(ratios):.3f})")
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"model": args.model, "refit_seconds": seconds, "threads": args.threads, "ratio": ratio,
-                       "plain_ms": times[plain], "refittable_ms": times[refittable]}, file, indent=1)
+        row = {"network": args.model, "refit_s": seconds, "threads": args.threads, "ratio": ratio, "ratios": [min(ratios), max(ratios)],
+               "plain_ms": medians[0], "refittable_ms": medians[1], "rounds": args.rounds}
+        write_record(args.json, header(device, rows=[row]))
     return 0 if seconds <= GOAL_SECONDS and ratio <= GOAL_RATIO else 1
 
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of cpu_peers.py, and what its figures must reach."""
+"""usage: report.py RECORD...
+
+Tables of cpu_peers.py, and what its figures must reach: prints that of its records."""
+import json
 import math
+import sys
 
 # Median of best peer's time / our time: must, aim. No aim: never slower is all that is asked.
 RATIOS = {
@@ -20,9 +24,22 @@ PRODUCT = (0.92, 0.95)
 MEMORY = (0.85, 0.7)
 
 
-def judge(record):
-    """Fills record["goals"] and record["geometric_mean"] from record["runs"]."""
-    goals = record["goals"] = []
+def _ratios(record):
+    """threads -> the models' ratios."""
+    found = {}
+    for row in record["rows"]:
+        if row["ratio"] is not None:
+            found.setdefault(str(row["threads"]), []).append(row["ratio"])
+    return found
+
+
+def geometric_mean(record):
+    return {threads: math.exp(sum(map(math.log, ratios)) / len(ratios)) for threads, ratios in _ratios(record).items()}
+
+
+def goals_of(record):
+    """[{name, threads, value, must, aim, unit, verdict: aim|pass|miss}] by the rows and products."""
+    goals = []
 
     def goal(name, run_threads, value, limits, unit, more_is_better):
         must, aim = limits
@@ -35,12 +52,10 @@ def judge(record):
     for row in record.get("products", []):
         if row["threads"] == 1:
             goal(f"{row['m']}x{row['n']}x{row['k']}: of the FMA loop", 1, row["best"], PRODUCT, "x", True)
-    ratios = {}
-    for run in record["runs"]:
+    for run in record["rows"]:
         model, threads, ours = run["model"], run["threads"], run["engines"].get("ours", {})
         peers = {n: f for n, f in run["engines"].items() if n != "ours" and "ready" in f}
         if run["ratio"] is not None:
-            ratios.setdefault(threads, []).append(run["ratio"])
             goal(f"{model}: best peer / ours", threads, run["ratio"], RATIOS.get(model, (1.0, None)), "x", True)
         if peers and "peak_kib" in ours:
             leaner = min(f["peak_kib"] for f in peers.values() if "peak_kib" in f) - record["interpreter_kib"]
@@ -55,9 +70,9 @@ def judge(record):
                 if peers:
                     best = min(f["ready"]["total_s"] for f in peers.values())
                     goal("resnet50: load / best peer's", threads, seconds / best, LOAD_SHARE, "x", False)
-    record["geometric_mean"] = {str(t): math.exp(sum(map(math.log, r)) / len(r)) for t, r in ratios.items()}
-    for threads, value in record["geometric_mean"].items():
-        goal(f"geometric mean over {len(ratios[int(threads)])} models", int(threads), value, GEOMETRIC_MEAN, "x", True)
+    for threads, value in geometric_mean(record).items():
+        goal(f"geometric mean over {len(_ratios(record)[threads])} models", int(threads), value, GEOMETRIC_MEAN, "x", True)
+    return goals
 
 
 def _cell(value, scale=1.0, digits=2, width=9):
@@ -89,13 +104,20 @@ def print_run(run, peers):
 
 
 def print_summary(record):
+    goals = goals_of(record)
     print(f"\n{'goal':<44}{'T':>3}{'value':>10}{'must':>8}{'aim':>8}  verdict")
-    for g in record["goals"]:
+    for g in goals:
         aim = "-" if g["aim"] is None else f"{g['aim']:g}"
         print(f"{g['name']:<44}{g['threads']:>3}{g['value']:>9.3f}{g['unit']}{g['must']:>8g}{aim:>8}  {g['verdict']}")
-    counts = {v: sum(g["verdict"] == v for g in record["goals"]) for v in ("aim", "pass", "miss")}
-    means = ", ".join(f"{v:.3f}x with {t} threads" for t, v in record["geometric_mean"].items())
+    counts = {v: sum(g["verdict"] == v for g in goals) for v in ("aim", "pass", "miss")}
+    means = ", ".join(f"{v:.3f}x with {t} threads" for t, v in geometric_mean(record).items())
     print(f"{counts['aim']} at the aim, {counts['pass']} at the must, {counts['miss']} missed; "
           f"geometric mean {means or '-'}")
-    if any(not run["record"] for run in record["runs"]):
+    if any(not run["record"] for run in record["rows"]):
         print("Not a record: fewer than 20 rounds for some models.")
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as opened:
+            print_summary(json.load(opened))

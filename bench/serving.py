@@ -15,15 +15,14 @@ burst       ten times saturation for --burst seconds against a queue of --queue:
 Goals (exit status 1 when one is missed): shared memory at least 0.9 of trtexec; p99 at half load at most 3 medians; in the burst
 only 200 and 503, every request answered, and as many answers as the server counts.
 
-JSON: commit, dirty, date, cpu, cores, load_average, versions, options; trtexec_qps and `ways` {name: {qps, ratio, ratios, client_busy
-(share of its core), server_ms and engine_ms (CPU and engine's time of a request at saturation), half, poisson {rate, median_ms, p90_ms,
-p99_ms, late_ms (the worst delay of the client itself)}, burst {rate, statuses, lost, counted, refusal_ms, p99_ms, late_ms}}}.
+JSON (record.py): cores, load_average, versions, options, trtexec_qps and `rows` [{way, qps, ratio, ratios [least and most of the rounds],
+client_busy (share of its core), server_ms and engine_ms (CPU and engine's time of a request at saturation; medians), half, poisson {rate,
+median_ms, p90_ms, p99_ms, late_ms (the worst delay of the client itself)}, burst {rate, statuses, lost, counted, refusal_ms, p99_ms, late_ms}}].
 """
 import argparse
 import collections
 import datetime
 import importlib.metadata
-import json
 import os
 import random
 import re
@@ -36,7 +35,8 @@ import time
 import urllib.request
 
 import engines
-from cpu_peers import MAKE, commit, cpu_model
+from cpu_peers import MAKE
+from record import cpu_name, header, write_record
 
 RATIO, TAIL = 0.9, 3.0
 PACKAGES = ("tensorwright", "numpy", "aiohttp", "grpcio", "protobuf", "tritonclient")
@@ -176,21 +176,28 @@ def judged(name, facts):
     return missed
 
 
+def row_of(way, facts):
+    """What a record keeps: of samples the medians, of the ratio the spread, too."""
+    medians = {key: statistics.median(facts[key]) for key in ("client_busy", "server_ms", "engine_ms")}
+    rest = {key: facts[key] for key in ("half", "poisson", "burst")}
+    return {"way": way, "qps": facts["qps"], "ratio": facts["ratio"], "ratios": [min(facts["ratios"]), max(facts["ratios"])], **medians, **rest}
+
+
 def main():
     options = arguments()
     options.cores = [int(core) for core in options.cores.split(",")]
     os.environ.update(engines.our_environment(1))
+    machine = cpu_name()  # with all its CPUs
     os.sched_setaffinity(0, {options.cores[0]})
     from serving_clients import Clients, Questions
     import tensorwright
 
-    head, dirty = commit()
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     versions = {"python": sys.version.split()[0], "tensorwright": tensorwright.__version__}
     versions.update({name: importlib.metadata.version(name) for name in PACKAGES if name not in versions})
-    record = {"commit": head, "dirty": dirty, "date": now, "cpu": cpu_model(), "cores": options.cores, "load_average": os.getloadavg(),
-              "versions": versions, "options": {k: v for k, v in vars(options).items() if k not in ("trtexec", "json")}}
-    print(f"{record['cpu']}, load {record['load_average'][0]:.1f}; commit {head}{' with changes' if dirty else ''}")
+    record = header(machine, date=now, cores=options.cores, load_average=os.getloadavg(), versions=versions,
+                    options={k: v for k, v in vars(options).items() if k not in ("trtexec", "json")}, rows=[])
+    print(f"{record['machine']}, load {record['load_average'][0]:.1f}; commit {record['commit']}")
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         model, plan = options.model, os.path.join(folder, "model.plan")
@@ -203,10 +210,9 @@ def main():
             for name in options.ways.split(","):
                 facts = {key: [] for key in ("rates", "ratios", "client_busy", "server_ms", "engine_ms")}
                 ways[name] = {"clients": Clients(name, 4, questions, server.ports, "model"), "facts": facts}
-            record["trtexec_rates"] = saturation(options, plan, server, ways)
-            record["trtexec_qps"], record["ways"] = statistics.median(record["trtexec_rates"]), {}
+            record["trtexec_qps"] = statistics.median(saturation(options, plan, server, ways))
             for name, way in ways.items():
-                facts = record["ways"][name] = way["facts"]
+                facts = way["facts"]
                 facts["qps"], facts["ratio"] = statistics.median(facts["rates"]), statistics.median(facts["ratios"])
                 with way["clients"]:
                     pass
@@ -220,16 +226,15 @@ def main():
                       f"{facts['poisson']['p99_ms']:.1f}; burst {dict(burst['statuses'])}, p99 {burst['p99_ms']:.0f}, 503 in {burst['refusal_ms'] or 0:.1f}",
                       flush=True)
                 missed += [f"{name}: {text}" for text in judged(name, facts)]
+                record["rows"].append(row_of(name, facts))
         finally:
             server.stopped(False)
             status = server.end()
     if status:
         missed.append(f"the server ended with {status}")
     record["missed"] = missed
-    path = options.json or os.path.join(engines.ROOT, "bench", "results", f"serving-{now[:10]}-{head}.json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
+    path = options.json or os.path.join(engines.ROOT, "bench", "results", f"serving-{now[:10]}-{record['commit']}.json")
+    write_record(path, record)
     print("\n".join(f"missed: {text}" for text in missed) or "goals reached", path, sep="\n")
     return bool(missed)
 

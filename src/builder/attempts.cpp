@@ -35,11 +35,12 @@ public:
     }
 
     Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
-                         TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true)
+                         TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true, int near = 0)
     {
         tune::Phases::Scope const phase(options_.tune.phases, "types and formats");
         Attempt a;
         a.policy = policy;
+        a.near = near;
         a.graph = graph.clone();
         a.block = runtime::outlineBlock(*a.graph);
         TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
@@ -81,7 +82,7 @@ public:
         if (options_.cuda && !isGlance)
             ahead.start(*a.block, shapes.opt(), shapes.max(), points);
         TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
-                                           timesOf, options_.io, settle));
+                                           timesOf, options_.io, settle, near));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -122,13 +123,14 @@ public:
         std::string const key = isFree ? graphKey("formats") : std::string();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
-            FormatPolicy const known = hit->config[0] == int64_t(FormatPolicy::kLinear) ? FormatPolicy::kLinear
-                                       : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
-                                           ? FormatPolicy::kChannelsLast
-                                           : FormatPolicy::kLeastTime;
+            int64_t const number = hit->config[0];
+            FormatPolicy const known = number == int64_t(FormatPolicy::kLinear)         ? FormatPolicy::kLinear
+                                       : number == int64_t(FormatPolicy::kChannelsLast) ? FormatPolicy::kChannelsLast
+                                                                                        : FormatPolicy::kLeastTime;
+            int const near = number > kNear && number < kNear + kNear ? int(number - kNear) : 0;
             std::span<int64_t const> const choice(hit->config);
             TW_ASSIGN(ir::Graph const* graph, graphOf(choice.subspan(1)));
-            return make(known, *graph, log);
+            return make(known, *graph, log, TypePolicy::kLeastTime, true, near);
         }
         TW_ASSIGN(Attempt first, make(options_.formats, *contents_.graph, log));
         logSummary(first.summary, log);
@@ -147,13 +149,16 @@ public:
         if (s.nonLinear > 0 && s.linearMicroseconds < kWorthTrying * s.microseconds)
             if (auto other = make(FormatPolicy::kLinear, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
+        for (int near = 1; near <= s.near; ++near)
+            if (auto other = make(options_.formats, *graph, log, TypePolicy::kLeastTime, true, near); other.ok())
+                attempts.push_back(std::move(*other));
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info(std::string("Formats ") + nameOf(attempts[i].policy) + ": the engine takes " +
-                     std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
+            log.info("Formats " + nameOf(attempts[i]) + ": the engine takes " + std::to_string(c.microseconds[i]) +
+                     " us" + (int(i) == c.fastest ? ", taken" : ""));
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
-            keep(*cache, key, chosen, {int64_t(best.policy)});
+            keep(*cache, key, chosen, {best.near > 0 ? kNear + best.near : int64_t(best.policy)});
         return std::move(best);
     }
 
@@ -330,11 +335,13 @@ private:
         TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
         return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds, options_.cuda.get());
     }
-    static char const* nameOf(FormatPolicy p)
+    static std::string nameOf(Attempt const& a)
     {
-        return p == FormatPolicy::kLinear         ? "all linear"
-               : p == FormatPolicy::kChannelsLast ? "all channels-last"
-                                                  : "by least time";
+        if (a.near > 0)
+            return "nearly by least time (" + std::to_string(a.near) + ")";
+        return a.policy == FormatPolicy::kLinear         ? "all linear"
+               : a.policy == FormatPolicy::kChannelsLast ? "all channels-last"
+                                                         : "by least time";
     }
     static char const* nameOf(TypePolicy p)
     {
@@ -372,7 +379,7 @@ private:
                 addTypes(types, *block.steps[i].regions[r], out.steps[i].regions[r]);
         }
     }
-    // What a decision depends on: every layer with its shapes.
+    // What a decision depends on: every layer with its shapes, and what is permitted and asked for.
     std::string graphKey(char const* what) const
     {
         Hasher h = graphHash(*contents_.graph);
@@ -380,21 +387,9 @@ private:
             h.text(a.without);
         return options_.fingerprint + "|" + what + " of a graph|" + std::to_string(h.value());
     }
-    // And with what the user says of its precision.
     std::string typesKey(ir::Graph const& graph) const
     {
-        Hasher h = graphHash(graph);
-        h.number(uint64_t(options_.constraints));
-        h.number(options_.tune.tf32);
-        if (options_.tune.bf16)
-            h.text("bf16");
-        if (options_.tune.halfWeights)
-            h.text("f16 weights");
-        if (options_.tune.sparse)
-            h.text("sparse");
-        h.number(options_.tune.sources);
-        addWishes(graph, h);
-        return options_.fingerprint + "|types of a graph|" + std::to_string(h.value());
+        return options_.fingerprint + "|types of a graph|" + std::to_string(graphHash(graph).value());
     }
     static void addWishes(ir::Graph const& g, Hasher& h)
     {
@@ -421,10 +416,22 @@ private:
             for (Format f : io.allowed)
                 h.text(tw::nameOf(f));
         }
+        h.number(options_.half);
+        h.number(uint64_t(options_.constraints));
+        h.number(options_.tune.tf32);
+        if (options_.tune.bf16)
+            h.text("bf16");
+        if (options_.tune.halfWeights)
+            h.text("f16 weights");
+        if (options_.tune.sparse)
+            h.text("sparse");
+        h.number(options_.tune.sources);
+        addWishes(graph, h);
         return h;
     }
 
     static constexpr int64_t kMixture = -1;
+    static constexpr int64_t kNear = 16;                          // in the timing cache: and Attempt::near
     static constexpr double kLaunchOnGpu = 1.5, kLaunchOnCpu = 1; // microseconds
     static constexpr double kMostMicroseconds = 300'000;          // of one run: more takes too long to time
     static constexpr double kBudgetMilliseconds = 1000;

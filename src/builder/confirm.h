@@ -18,6 +18,7 @@ namespace tw::builder {
 struct Attempt
 {
     FormatPolicy policy = FormatPolicy::kLeastTime;
+    int near = 0; // of assignFormats()
     TypeSummary types;
     std::unique_ptr<ir::Graph> graph;
     std::unique_ptr<runtime::LoadedBlock> block;

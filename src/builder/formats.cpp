@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "builder/carriers.h"
 #include "builder/labels.h"
@@ -21,6 +22,11 @@ using tune::pbqp::kImpossible;
 // What another type than the preferred one must gain in a layer by itself. HRNet-W18 on an H200: 54 layers in FP32 that
 // gained up to 10 % each, 3 % in all, made an engine 3 % slower: what lies between them is twice as large.
 constexpr double kMargin = 1.05;
+
+// Assignments beside the best that whole engines are made of: of small networks, which take no time to build and are made of
+// layers of a few microseconds, whose times err most.
+constexpr double kNearly = 1.15, kMostMicroseconds = 2000;
+constexpr int kMostNear = 6, kMostNodes = 64;
 
 // Of a conversion by its bytes alone, more than the fastest takes.
 double guessCast(Extents const& dims)
@@ -72,7 +78,7 @@ public:
             add(v, false);
     }
 
-    Result<FormatSummary> run(FormatPolicy policy, std::function<void()> const& settle)
+    Result<FormatSummary> run(FormatPolicy policy, std::function<void()> const& settle, int near)
     {
         collectAll();
         bool const isFixed = std::all_of(boundaries_.begin(), boundaries_.end(), [](Boundary const& b) {
@@ -99,6 +105,7 @@ public:
         } else {
             timeAll(timesOf_);
             TW_TRY(solve());
+            TW_TRY(takeNear(near));
         }
         settle();
         apply();
@@ -164,7 +171,7 @@ private:
         }
     }
 
-    Result<void> solve()
+    Result<tune::pbqp::Problem> pose()
     {
         tune::pbqp::Problem p;
         for (Labels const& l : labels_)
@@ -182,15 +189,49 @@ private:
         }
         if (!variants_)
             addDirect(p);
+        return p;
+    }
+    Result<void> solve()
+    {
+        TW_ASSIGN(tune::pbqp::Problem const p, pose());
         tune::pbqp::Solution const s = tune::pbqp::solve(p);
         summary_.isExact = s.isExact;
         if (s.cost == kImpossible)
             return checkDirect(); // linear throughout
+        take(s);
+        return {};
+    }
+    void take(tune::pbqp::Solution const& s)
+    {
         for (size_t i = 0; i < labels_.size(); ++i)
             labels_[i].chosen = s.labels[i];
         for (Boundary& b : boundaries_)
             b.chosen = s.labels[size_t(b.node)];
         summary_.microseconds = s.cost;
+    }
+    // What is best without one of the labels that were taken, for each of these: the nearest of them.
+    Result<void> takeNear(int near)
+    {
+        if (summary_.nodes > kMostNodes || summary_.microseconds > kMostMicroseconds || summary_.microseconds <= 0)
+            return {};
+        TW_ASSIGN(tune::pbqp::Problem p, pose());
+        std::vector<tune::pbqp::Solution> found;
+        for (size_t i = 0; i < labels_.size(); ++i) {
+            if (labels_[i].list.size() < 2)
+                continue;
+            double& taken = p.nodes[i][size_t(labels_[i].chosen)];
+            double const cost = std::exchange(taken, kImpossible);
+            tune::pbqp::Solution s = tune::pbqp::solve(p);
+            taken = cost;
+            bool const isNew =
+                std::none_of(found.begin(), found.end(), [&](auto const& f) { return f.labels == s.labels; });
+            if (isNew && s.cost < kNearly * summary_.microseconds)
+                found.push_back(std::move(s));
+        }
+        std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
+        summary_.near = std::min(int(found.size()), kMostNear);
+        if (near > 0 && near <= summary_.near)
+            take(found[size_t(near - 1)]);
         return {};
     }
 
@@ -399,7 +440,8 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf, IoFormats const& io, std::function<void()> const& settle)
+                                    TimesOf const& timesOf, IoFormats const& io, std::function<void()> const& settle,
+                                    int near)
 {
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
@@ -409,8 +451,9 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
                                     *max.regions[i][r], options, policy, timesOf, {}, settle));
             sum.add(inner);
         }
-    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy, settle));
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy, settle, near));
     sum.add(own);
+    sum.near = own.near;
     return sum;
 }
 

@@ -38,6 +38,7 @@ struct FormatSummary
     int io = 0;                                      // network inputs and outputs in other than linear formats
     double microseconds = 0, linearMicroseconds = 0; // of the nodes that could choose and the reformats
     bool isExact = true;
+    int near = 0; // other assignments that take nearly as little time
 
     bool changed() const { return nonLinear > 0 || reformats > 0 || io > 0; }
     void add(FormatSummary const& other)
@@ -84,10 +85,12 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
                                       Variants const& variants);
 
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
-// `settle`: called when no more times are asked for, before the graph is changed.
+// `settle`: called when no more times are asked for, before the graph is changed. `near`: not the assignment that takes the
+// least time but the one at this place among those that take nearly as little, from 1 on: clocks err, and layers alone do
+// not feel their neighbours.
 Result<FormatSummary> assignFormats(
     ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
     tune::Options const& options, FormatPolicy policy, TimesOf const& timesOf, IoFormats const& io,
-    std::function<void()> const& settle = [] {});
+    std::function<void()> const& settle = [] {}, int near = 0);
 
 } // namespace tw::builder

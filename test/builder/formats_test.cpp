@@ -4,7 +4,9 @@
 #include "builder/formats.h"
 
 #include <random>
+#include <set>
 
+#include "ir/text.h"
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
@@ -178,6 +180,46 @@ TEST(Formats, TooLittleGainIsNotWorthTwoReformats)
     Built const b = build(m, linearAndLast(1, 1, 1, 0.95)); // 5 * 0.05 < 2 * 0.24
     EXPECT_EQ(b.count("reformat"), 0);
     check(b);
+}
+
+// Layers alone are timed with errors: the assignments that are nearly as good are there for a contest of whole engines.
+TEST(Formats, TheNearestAssignmentsInTheirOrder)
+{
+    GraphMaker m;
+    chainOfSums(m);
+    Provider const provider = linearAndLast(1, 1, 1, 1);
+    ops::TacticProvider const* const providers[] = {&provider};
+    tune::Options options;
+    options.providers = providers;
+    auto times = [](ops::Problem const& p, std::vector<ops::Formats> const& formats) {
+        std::vector<Result<double>> list;
+        for (ops::Formats const& f : formats)
+            list.push_back(p.node->op == &ops::elementwise::def() ? f.outputs[0] == kLast ? 9.9 : 10.0 : 0.4);
+        return list;
+    };
+    std::vector<double> costs;
+    std::set<std::string> texts;
+    int near = 0;
+    for (int i = 0; i <= near + 1; ++i) {
+        auto const g = m.g.clone();
+        auto const block = runtime::outlineBlock(*g);
+        auto const shapes = runtime::resolve(*block, {{ir::extentsOf(g->inputs[0]->shape), true, {}}});
+        ASSERT_TRUE(shapes.ok());
+        auto const s = builder::assignFormats(
+            *g, *block, **shapes, **shapes, options, builder::FormatPolicy::kLeastTime, times, {}, [] {}, i);
+        ASSERT_TRUE(s.ok()) << s.error().message;
+        near = s->near;
+        if (i > near) { // there is none: the best
+            EXPECT_EQ(s->microseconds, costs[0]);
+            break;
+        }
+        costs.push_back(s->microseconds);
+        texts.insert(ir::print(*g));
+    }
+    ASSERT_EQ(near, 1);
+    EXPECT_NEAR(costs[0], 50, 1e-9);
+    EXPECT_NEAR(costs[1], 50.3, 1e-9); // whichever layer leaves its format, all do: two reformats, five times 0.1
+    EXPECT_EQ(texts.size(), 2u);
 }
 
 TEST(Formats, PoliciesAreObeyed)

@@ -171,7 +171,10 @@ def main():
         beside = [name for name in others if importlib.util.find_spec(name)]
         for name in sorted(set(others) - set(beside)):
             print(f"beside {name}: left out, as {sys.executable} has none")
-        for order in orders(["global", *beside]) + ([(name, "tensorwright") for name in beside]):
+        # TensorFlow dies by itself where the system's protobuf is in the global scope.
+        steady = [name for name in beside if name != "tensorflow"]
+        rows = orders(["global", *steady]) + (orders(beside) if "tensorflow" in beside else [])
+        for order in dict.fromkeys(map(tuple, rows + [(name, "tensorwright") for name in beside])):
             run(sys.executable, "-c", BESIDE, folder / "model.onnx", *order, env=environment, cwd=folder)
         (folder / "program.cpp").write_text(PROGRAM)
         run(

@@ -3,8 +3,9 @@
 
     bundle.py FILE.whl    does so to a wheel and prints its new name
 
-A library inside has a file name and soname of its own, and its symbols have names of their own: another protobuf or zlib in the same
-process neither answers for it nor is answered for by it, however either was opened."""
+A library inside has a file name and soname of its own, and its symbols have names of their own: another zlib in the same process neither
+answers for it nor is answered for by it, however either was opened. protobuf is so already where the build makes it
+(cmake/own_protobuf.cmake)."""
 
 import os
 import pathlib
@@ -66,7 +67,7 @@ def symbols_of(path):
     """Dynamic symbols that a library defines, less those of the C++ runtime, which stay common to all."""
     lines = said_by("nm", "-D", "--defined-only", path).splitlines()
     names = {line.split()[-1].partition("@")[0] for line in lines if line.split()[-2] != "A"}
-    return sorted(n for n in names if not n.startswith("_Z") or "google8protobuf" in n)
+    return sorted(n for n in names if not n.startswith("_Z"))
 
 
 def bundle(root, libraries):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API of TensorRT 8.5, on CPUs and GPUs: networks and models become engines, and engines run."""
 
+from . import _machine
 from .tensorrt import *
 
 __version__ = "8.5.3.1"
+
+_machine.serve_polygraphy()
 
 __all__ = [name for name in globals() if not name.startswith("_") and name != "tensorrt"]
 __all__ += ["nptype", "volume"]

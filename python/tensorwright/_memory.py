@@ -8,6 +8,7 @@ import sys
 import threading
 
 import numpy as np
+from tensorrt._machine import gpus
 
 
 class Host:
@@ -113,7 +114,7 @@ def resolve(device):
     """What `device` means here: "cpu" or "cuda:N". None: TENSORWRIGHT_DEVICE, else a GPU where there is one."""
     device = device or os.environ.get("TENSORWRIGHT_DEVICE")
     if device is None:
-        return "cuda:0" if _gpus() else "cpu"
+        return "cuda:0" if gpus() else "cpu"
     device = str(device).replace("gpu", "cuda")
     kind, _, index = device.partition(":")
     if kind == "cuda" and (not index or index.isdigit()):
@@ -121,14 +122,6 @@ def resolve(device):
     if device != "cpu":
         raise ValueError(f"device: {device!r} is none (allowed: 'cpu', 'cuda', 'cuda:N')")
     return device
-
-
-def _gpus():
-    try:
-        library, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-    except OSError:
-        return 0
-    return 0 if library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count)) else count.value
 
 
 def memory_of(device):

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import tensorrt as trt
 import tensorwright
+from tensorrt import _machine
 from tensorwright import _memory
 
 from models import Resnet, close
 from small import B, LOUD, QUIET, W, convolution, engine_of, run
 
-if not _memory._gpus():
+if not _machine.gpus():
     pytest.skip("there is no GPU", allow_module_level=True)
 
 GPU = "cuda:0"

@@ -13,11 +13,6 @@ import tensorrt as trt
 if not (importlib.util.find_spec("polygraphy") and importlib.util.find_spec("onnxruntime")):
     pytest.skip("Polygraphy or ONNX Runtime is not installed (PyPI: polygraphy, onnxruntime)", allow_module_level=True)
 
-from tensorrt import hostcuda  # noqa: E402
-
-# Polygraphy opens the CUDA runtime where the loader finds it.
-os.environ.setdefault("LD_LIBRARY_PATH", os.path.dirname(hostcuda._library._name))
-
 from polygraphy import cuda  # noqa: E402
 from polygraphy.backend.common import BytesFromPath, SaveBytes  # noqa: E402
 from polygraphy.backend.onnxrt import OnnxrtRunner, SessionFromOnnx  # noqa: E402

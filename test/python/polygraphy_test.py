@@ -11,7 +11,6 @@ import sys
 import sysconfig
 
 import pytest
-from tensorrt import hostcuda
 
 from models import Resnet
 
@@ -33,7 +32,7 @@ REFUSED = {"kws_qdq": "zero point"}
 
 
 def polygraphy(*arguments, folder):
-    environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(hostcuda._library._name)}
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     command = [sys.executable, os.path.join(sysconfig.get_path("scripts"), "polygraphy"), *(str(a) for a in arguments)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=200)
     return run.returncode, run.stdout + run.stderr
@@ -44,6 +43,22 @@ def network(tmp_path_factory):
     path = tmp_path_factory.mktemp("polygraphy") / "net.onnx"
     path.write_bytes(Resnet(size=16).model())
     return path
+
+
+# In either order the stand-in is the CUDA runtime that Polygraphy opens, before others that the environment names.
+@pytest.mark.parametrize("order", [("polygraphy", "tensorrt"), ("tensorrt", "polygraphy")])
+def test_finds_the_stand_in(order, tmp_path):
+    (tmp_path / "libcudart.so").touch()
+    program = "import os, polygraphy.cuda as cuda; print(cuda.wrapper().handle._name, os.environ['LD_LIBRARY_PATH'])"
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    command = [sys.executable, "-c", f"import {order[0]}, {order[1]}; {program}"]
+    said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
+    assert os.path.basename(os.path.dirname(said[0])) == "hostcuda" and said[1].endswith(f":{tmp_path}"), said
+
+
+def test_other_programs_keep_their_environment():
+    program = "import os, tensorrt; assert os.environ['LD_LIBRARY_PATH'] == '/nowhere'"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "LD_LIBRARY_PATH": "/nowhere"}, check=True)
 
 
 @pytest.mark.parametrize("more", [[], ["--trt-outputs", "mark", "all", "--onnx-outputs", "mark", "all"], ["--fp16", "--atol=1e-2"], ["--refittable"]])

@@ -12,28 +12,10 @@ results. The machine's own CUDA runtime, where there is one, is not touched.
 
 import ctypes
 import enum
-import os
 
+from .. import _machine
 
-def _load():
-    here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    tried = []
-    for folder in (
-        os.path.join(package, "..", "tensorwright", "lib"),
-        os.path.join(package, "..", "..", "lib"),
-        os.path.join(here, "..", "..", "lib"),
-    ):
-        path = os.path.normpath(os.path.join(folder, "hostcuda", "libcudart.so.12"))
-        if os.path.exists(path):
-            return ctypes.CDLL(path)
-        tried.append(path)
-    raise ImportError(
-        "tensorrt.hostcuda: the CUDA runtime for machines without a GPU is not installed; it was looked for at " + ", ".join(tried)
-    )
-
-
-_library = _load()
+_library = ctypes.CDLL(_machine.stand_in())
 _library.cudaGetErrorName.restype = ctypes.c_char_p
 _library.cudaGetErrorString.restype = ctypes.c_char_p
 

@@ -244,7 +244,6 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.fingerprint = b.fingerprint;
     TW_ASSIGN(options.cuda, withAllocator(b.gpu, b.allocator));
     options.refittable = c.has(BuilderFlag::kREFIT);
-    options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
@@ -264,11 +263,14 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     // A limit that nobody set is the device's memory, which arenas are held against.
     if (auto const limit = c.poolLimits[size_t(nvinfer1::MemoryPoolType::kWORKSPACE)])
         options.tune.workspaceBytes = int64_t(std::min(*limit, size_t(INT64_MAX)));
-    options.tune.winograd = b.environment.winograd;
-    options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
-    options.tune.bf16 = !b.gpu && b.environment.cpuBf16;
-    options.tune.halfWeights = !b.gpu && c.has(BuilderFlag::kFP16);
-    options.tune.sparse = c.has(BuilderFlag::kSPARSE_WEIGHTS);
+    Permissions& permits = options.tune.permits;
+    permits.set(Permission::kHalf, c.has(BuilderFlag::kFP16));
+    permits.set(Permission::kInt8, c.has(BuilderFlag::kINT8));
+    permits.set(Permission::kTf32, b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32);
+    permits.set(Permission::kBf16Factors, !b.gpu && b.environment.cpuBf16);
+    permits.set(Permission::kHalfWeights, !b.gpu && c.has(BuilderFlag::kFP16));
+    permits.set(Permission::kSparse, c.has(BuilderFlag::kSPARSE_WEIGHTS));
+    permits.set(Permission::kWinograd, b.environment.winograd);
     options.tune.sources = sourcesOf(c);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();
@@ -283,7 +285,6 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
                                                 .workers = options.tune.buildWorkers,
                                                 .maxMemoryBytes = b.maxMemoryBytes,
                                                 .log = &b.reporter};
-    options.int8 = c.has(BuilderFlag::kINT8);
     TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
     TW_TRY(settleScales(*contents.graph, n, options.ranges));
     std::vector<std::string> sparse;

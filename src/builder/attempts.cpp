@@ -416,15 +416,8 @@ private:
             for (Format f : io.allowed)
                 h.text(tw::nameOf(f));
         }
-        h.number(options_.half);
+        h.number(options_.tune.permits.bits());
         h.number(uint64_t(options_.constraints));
-        h.number(options_.tune.tf32);
-        if (options_.tune.bf16)
-            h.text("bf16");
-        if (options_.tune.halfWeights)
-            h.text("f16 weights");
-        if (options_.tune.sparse)
-            h.text("sparse");
         h.number(options_.tune.sources);
         addWishes(graph, h);
         return h;

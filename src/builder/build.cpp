@@ -163,7 +163,8 @@ Result<void> build(plan::Contents& contents, Options const& given)
     if (options.refittable)
         TW_TRY(recipes.addSources(g));
     bool const cuda = options.cuda != nullptr;
-    passes::Ranges const steps = options.int8 ? stepsOf(g, options.ranges) : passes::Ranges();
+    passes::Ranges const steps =
+        options.tune.permits.has(Permission::kInt8) ? stepsOf(g, options.ranges) : passes::Ranges();
     TW_ASSIGN(std::vector<passes::Alternative> const alternatives, lower(contents, options, log));
 
     passing.reset();

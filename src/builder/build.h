@@ -22,8 +22,6 @@ struct Options
     std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
     recipe::Recipes* recipes = nullptr; // set by build()
-    bool half = false;                  // FP16 is permitted; the CPU computes in FP32 all the same
-    bool int8 = false;                  // INT8 is permitted
     passes::Ranges ranges;              // of setDynamicRange() and calibration
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;

@@ -127,8 +127,10 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
     auto const index = size_t(block.indexOf(at->get()));
     tune::Options o = options_.tune;
     o.backend = ops::Backend::kCuda;
+    Permissions const& permits = options_.tune.permits;
     for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
-        if ((type == DataType::kHalf && !options_.half) || (type == DataType::kInt8 && !options_.int8))
+        if ((type == DataType::kHalf && !permits.has(Permission::kHalf)) ||
+            (type == DataType::kInt8 && !permits.has(Permission::kInt8)))
             continue;
         posed_.push_back(std::make_unique<ir::Graph>());
         Carrier const from{type, Format::kLinear}, to{type, pixelVectorsOf(type)};
@@ -164,7 +166,7 @@ void CompileAhead::start(runtime::LoadedBlock const& block, runtime::Instance co
 
 void CompileAhead::startThreads()
 {
-    rates_ = options_.tune.heuristicOnly ? 0 : options_.half ? 2 : 1;
+    rates_ = options_.tune.heuristicOnly ? 0 : options_.tune.permits.has(Permission::kHalf) ? 2 : 1;
     next_ = 0;
     for (int i = 0; i < options_.tune.buildWorkers->count(); ++i)
         threads_.emplace_back([this] { work(); });

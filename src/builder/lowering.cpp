@@ -65,10 +65,9 @@ passes::PassContext passContext(Options const& options, Log& log)
 {
     return {.log = log,
             .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
-            .half = options.half,
+            .permits = options.tune.permits,
             .constraints = options.constraints,
             .recipes = options.recipes,
-            .int8 = options.int8,
             .ranges = options.ranges.empty() ? nullptr : &options.ranges};
 }
 

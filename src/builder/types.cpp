@@ -190,8 +190,8 @@ void TypeSummary::add(TypeSummary&& other)
 bool choosesTypes(Options const& options)
 {
     auto const& off = options.passes.disabled;
-    return options.half && options.cuda && options.formats == FormatPolicy::kLeastTime && !options.tune.heuristicOnly &&
-           !options.tune.selector && options.passes.stopAfter < 0 &&
+    return options.tune.permits.has(Permission::kHalf) && options.cuda && options.formats == FormatPolicy::kLeastTime &&
+           !options.tune.heuristicOnly && !options.tune.selector && options.passes.stopAfter < 0 &&
            std::find(off.begin(), off.end(), kTypesPass) == off.end() &&
            std::none_of(options.io.begin(), options.io.end(), [](auto const& io) { return io.second.isDirect; });
 }

@@ -135,7 +135,7 @@ Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
 
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.half || !ctx.target.computesHalf())
+    if (!ctx.permits.has(Permission::kHalf) || !ctx.target.computesHalf())
         return false;
     TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
     for (auto const& n : g.nodes)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/permissions.h"
 #include "base/result.h"
 #include "ir/graph.h"
 #include "passes/target_info.h"
@@ -35,20 +36,16 @@ struct PassContext
 {
     Log& log;
     TargetInfo target = {};
-    bool half = false; // the user permits FP16
+    Permissions permits = {};
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
     // Of a refittable engine: which constants the user may change later, and how passes have computed the others of them.
     recipe::Recipes* recipes = nullptr;
-    bool int8 = false;              // the user permits INT8
     Ranges const* ranges = nullptr; // null: there are none
     // Layers of sums that quantize_ranges leaves in floating point; null: none.
     std::set<std::string> const* floatLayers = nullptr;
 
     // The same with another log.
-    PassContext with(Log& other) const
-    {
-        return {other, target, half, constraints, recipes, int8, ranges, floatLayers};
-    }
+    PassContext with(Log& other) const { return {other, target, permits, constraints, recipes, ranges, floatLayers}; }
 };
 
 // Returns whether it changed the graph.

@@ -404,14 +404,14 @@ bool asksAnywhere(ir::Graph const& g)
 
 Result<bool> quantizeRanges(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.int8)
+    if (!ctx.permits.has(Permission::kInt8))
         return false; // the builder has said so where a layer asks for INT8
     return Quantizing(g, ctx).run();
 }
 
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx)
 {
-    return ctx.int8 && ctx.constraints != PrecisionConstraints::kIgnore && asksAnywhere(g);
+    return ctx.permits.has(Permission::kInt8) && ctx.constraints != PrecisionConstraints::kIgnore && asksAnywhere(g);
 }
 
 } // namespace tw::passes

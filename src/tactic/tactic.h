@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/permissions.h"
 #include "base/result.h"
 #include "base/tensor.h"
 #include "base/workers.h"
@@ -53,6 +54,18 @@ struct Traits
     Rounding rounding = Rounding::kPlain;
     bool isSparse = false; // computes with weights that follow 2:4 (tactic/sparsity.h): BuilderFlag::kSPARSE_WEIGHTS
     char const* isa = "";  // the CPU instruction set that is the last part of its name
+
+    // What the user must have permitted.
+    constexpr Permissions needs() const
+    {
+        Permissions p;
+        p.set(Permission::kTf32, rounding == Rounding::kTf32);
+        p.set(Permission::kBf16Factors, rounding == Rounding::kBf16);
+        p.set(Permission::kHalfWeights, rounding == Rounding::kHalfWeights);
+        p.set(Permission::kWinograd, rounding == Rounding::kWinograd);
+        p.set(Permission::kSparse, isSparse);
+        return p;
+    }
 };
 
 // One input or output of the region that is being tuned.

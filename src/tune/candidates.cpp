@@ -34,25 +34,6 @@ int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kerne
     return kernel.workspaceBytes(in, out);
 }
 
-bool isPermitted(ops::Traits const& traits, Options const& options)
-{
-    if (traits.isSparse && !options.sparse)
-        return false;
-    switch (traits.rounding) {
-    case ops::Rounding::kTf32:
-        return options.tf32;
-    case ops::Rounding::kBf16:
-        return options.bf16;
-    case ops::Rounding::kHalfWeights:
-        return options.halfWeights;
-    case ops::Rounding::kWinograd:
-        return options.winograd;
-    case ops::Rounding::kPlain:
-        return true;
-    }
-    return true;
-}
-
 } // namespace
 
 bool hasSizes(ops::Problem const& p)
@@ -72,7 +53,7 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 {
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
-        if (isPermitted(t->traits(), options) && (options.sources & bitOf(t->source())))
+        if (options.permits.hasAll(t->traits().needs()) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -30,28 +30,24 @@ struct Options
     ops::Backend backend = ops::Backend::kCpu;
     cuda::Target const* cuda = nullptr; // what problems of the CUDA backend are for
     std::span<ops::TacticProvider const* const> providers;
-    TimingCache* cache = nullptr;             // read and extended; null: none
-    std::string device;                       // fingerprint, part of cache keys
-    int minRounds = 3;                        // timing rounds of candidates that are close to each other
-    int leastRounds = 1;                      // and of what is decided earlier, by other means than being far behind
-    int runsPerRound = 1;                     // averaged
-    double regionMilliseconds = 250;          // no more rounds when these have passed
-    int64_t cacheBytes = 1 << 20;             // of each worker's own: emptied before each run, as other layers do
-    bool heuristicOnly = false;               // estimates instead of timing
-    bool timeAlways = false;                  // a lone candidate too: the time itself is wanted
-    bool winograd = true;                     // its convolutions are candidates
-    bool tf32 = false;                        // so are tactics that round to TF32
-    bool bf16 = false;                        // so are tactics that round to BF16
-    bool halfWeights = false;                 // so are CPU tactics that keep weights in FP16
-    bool sparse = false;                      // so are tactics for weights that follow 2:4
-    uint32_t sources = ~0u;                   // bitOf() of those whose tactics are candidates
-    int64_t workspaceBytes = INT64_MAX;       // the most that a kernel may need, but for an op's plain one
-    Workers* workers = &serialWorkers();      // those that the engine will run on
-    Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
-    Selector* selector = nullptr;             // asked for every layer; then the cache is not used
-    std::vector<Extents> minDims;             // of the layer, for the selector
-    std::vector<Point> points;                // where the layer's kernels are checked beside its optimum
-    int mostCandidates = kMostCandidates;     // of each combination of formats, by estimate
+    TimingCache* cache = nullptr;    // read and extended; null: none
+    std::string device;              // fingerprint, part of cache keys
+    int minRounds = 3;               // timing rounds of candidates that are close to each other
+    int leastRounds = 1;             // and of what is decided earlier, by other means than being far behind
+    int runsPerRound = 1;            // averaged
+    double regionMilliseconds = 250; // no more rounds when these have passed
+    int64_t cacheBytes = 1 << 20;    // of each worker's own: emptied before each run, as other layers do
+    bool heuristicOnly = false;      // estimates instead of timing
+    bool timeAlways = false;         // a lone candidate too: the time itself is wanted
+    Permissions permits = {Permission::kWinograd}; // candidates are tactics that need no more (ops::Traits::needs)
+    uint32_t sources = ~0u;                        // bitOf() of those whose tactics are candidates
+    int64_t workspaceBytes = INT64_MAX;            // the most that a kernel may need, but for an op's plain one
+    Workers* workers = &serialWorkers();           // those that the engine will run on
+    Workers* buildWorkers = &serialWorkers();      // those that candidates are built on
+    Selector* selector = nullptr;                  // asked for every layer; then the cache is not used
+    std::vector<Extents> minDims;                  // of the layer, for the selector
+    std::vector<Point> points;                     // where the layer's kernels are checked beside its optimum
+    int mostCandidates = kMostCandidates;          // of each combination of formats, by estimate
     Log* log = nullptr;
     Phases* phases = nullptr; // told what the time is spent on
 };

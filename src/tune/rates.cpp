@@ -73,7 +73,7 @@ Rates::Kind Rates::kindOf(DataType operands) const
     bool const isCuda = options_.backend == ops::Backend::kCuda;
     if (isCuda && operands == DataType::kHalf)
         return Kind::kF16;
-    return isCuda && options_.tf32 && operands == DataType::kFloat ? Kind::kTf32 : Kind::kF32;
+    return isCuda && options_.permits.has(Permission::kTf32) && operands == DataType::kFloat ? Kind::kTf32 : Kind::kF32;
 }
 
 double Rates::operations(DataType operands)

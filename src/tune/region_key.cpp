@@ -167,10 +167,14 @@ std::string choiceKey(ops::Problem const& problem, Options const& options)
 std::string cacheKey(ops::Problem const& problem, Options const& options)
 {
     bool const isCuda = options.backend == ops::Backend::kCuda;
+    auto permitted = [&](char const* text, Permission p, bool is = true) {
+        return std::string(options.permits.has(p) == is ? text : "");
+    };
     uint32_t const libraries = isCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
     std::string key =
-        choiceKey(problem, options) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
-        (options.bf16 ? "|bf16" : "") + (options.halfWeights ? "|f16 weights" : "") +
+        choiceKey(problem, options) + permitted("|no winograd", Permission::kWinograd, false) +
+        permitted("|tf32", Permission::kTf32) + permitted("|bf16", Permission::kBf16Factors) +
+        permitted("|f16 weights", Permission::kHalfWeights) +
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
         (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
         (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");

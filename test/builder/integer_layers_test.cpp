@@ -42,7 +42,7 @@ struct Ranged
         m.output(v, "y");
         contents.graph = m.take();
         contents.profiles.emplace_back();
-        options.int8 = true;
+        options.tune.permits = {Permission::kInt8};
         NullLog log;
         auto lowered = builder::lower(contents, options, log);
         EXPECT_TRUE(lowered.ok()) << lowered.error().message;

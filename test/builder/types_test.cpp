@@ -116,7 +116,7 @@ builder::Options optionsOf(PrecisionConstraints constraints = PrecisionConstrain
 {
     builder::Options options;
     options.fingerprint = "test";
-    options.half = true;
+    options.tune.permits = {Permission::kHalf};
     options.constraints = constraints;
     return options;
 }

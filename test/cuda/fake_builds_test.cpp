@@ -117,7 +117,7 @@ struct FakeGpuBuild
         builder::Options options;
         TW_ASSIGN(options.cuda, fakeTarget());
         options.fingerprint = "fake";
-        options.half = half;
+        options.tune.permits.set(Permission::kHalf, half);
         options.tune.providers = providers;
         options.tune.cache = &cache;
         return builder::build(contents, options);

@@ -166,7 +166,7 @@ TEST(CudaLibraries, SourcesAreChosen)
     ir::Node node;
     tune::Options options;
     options.backend = ops::Backend::kCuda;
-    options.tf32 = true;
+    options.permits.set(Permission::kTf32);
     auto count = [&](char const* op, Source source) {
         node.op = ops::find(op);
         auto const list = tune::candidates(node, options);

@@ -101,7 +101,7 @@ TEST_F(SparseTactics, AreCandidatesByPermission)
         tune::Options options;
         options.backend = ops::Backend::kCuda;
         options.cuda = target.get();
-        options.sparse = permitted;
+        options.permits.set(Permission::kSparse, permitted);
         auto const list = tune::candidates(*layer.problem.node, options);
         EXPECT_EQ(std::count(list.begin(), list.end(), tactic), permitted);
         // Weights alone tell two problems apart, where that matters.

@@ -57,7 +57,7 @@ void checkUnchanged(NormedProduct const& o, passes::TargetInfo const& target = k
     makeProduct(m, o);
     std::string const before = ir::print(m.g);
     NullLog log;
-    auto changed = passes::fuseMatmulNorm(m.g, {.log = log, .target = target, .half = true});
+    auto changed = passes::fuseMatmulNorm(m.g, {.log = log, .target = target, .permits = {Permission::kHalf}});
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_FALSE(*changed);
     EXPECT_EQ(ir::print(m.g), before);

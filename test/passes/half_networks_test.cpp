@@ -80,7 +80,9 @@ TEST(HalfNetworks, TransformerBlockIsFusedAsInFloat)
                 m.normInFloat = islands & 1;
                 m.softmaxInFloat = islands & 2;
                 m.make();
-                PassCheck check{sizes, false, 1e-2, permitted, {}, permitted ? kGpu : passes::TargetInfo{}};
+                PassCheck check{sizes, false,
+                                1e-2,  permitted ? Permissions{Permission::kHalf} : Permissions{},
+                                {},    permitted ? kGpu : passes::TargetInfo{}};
                 checkPass(m.g, unmerged, true, check);
                 EXPECT_EQ(opsOf(m.g), wanted) << islands << nodesOf(m.g);
                 checkBodies(m.g, sizes);
@@ -104,7 +106,7 @@ TEST(HalfNetworks, TransformerBlockIsSevenKernelsOnAGpu)
         TransformerBlock m;
         m.type = type;
         m.make();
-        PassCheck check{sizes, false, 1e-2, true};
+        PassCheck check{sizes, false, 1e-2, {Permission::kHalf}};
         check.target = kGpu;
         checkPass(m.g, wholePipeline, true, check);
         std::string const ops = opsOf(m.g);
@@ -156,7 +158,7 @@ TEST(HalfNetworks, PointwiseChainsInHalfAndMixed)
     checkPass(m.g, passes::fusePointwise, true, {{}, false, 1e-3});
     EXPECT_EQ(opsOf(m.g), "identity pointwise");
     // On a GPU the conversion joins in: it costs no pass over memory of its own.
-    checkPass(*copy, passes::fusePointwise, true, {{}, false, 1e-3, false, {}, kGpu});
+    checkPass(*copy, passes::fusePointwise, true, {{}, false, 1e-3, {}, {}, kGpu});
     EXPECT_EQ(opsOf(*copy), "pointwise");
     EXPECT_EQ(copy->outputs[0]->type, DataType::kFloat);
     checkBodies(*copy, {});

@@ -41,7 +41,7 @@ struct PassCheck
     ir::Bindings sizes;
     bool refittable = false;
     double tolerance = 1e-5;
-    bool half = false;
+    Permissions permits = {};
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     passes::TargetInfo target = {};
     passes::Ranges ranges; // INT8 is permitted where there are some
@@ -79,9 +79,9 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
     if (check.refittable)
         refit.emplace(g);
     NullLog log;
-    passes::PassContext ctx{log, check.target, check.half, check.constraints, refit ? &refit->recipes : nullptr};
-    ctx.int8 = !check.ranges.empty();
-    ctx.ranges = ctx.int8 ? &check.ranges : nullptr;
+    passes::PassContext ctx{log, check.target, check.permits, check.constraints, refit ? &refit->recipes : nullptr};
+    ctx.permits.set(Permission::kInt8, !check.ranges.empty());
+    ctx.ranges = check.ranges.empty() ? nullptr : &check.ranges;
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);

@@ -473,7 +473,7 @@ struct Ranged
     passes::PassContext context(Log& log)
     {
         passes::PassContext ctx{log};
-        ctx.int8 = true;
+        ctx.permits = {Permission::kInt8};
         ctx.ranges = &ranges;
         return ctx;
     }

@@ -92,7 +92,7 @@ void runAll(ir::Graph& g, double tolerance)
     auto const before = interp::run(g, refsOf(inputs));
     ASSERT_TRUE(before.ok()) << before.error().message;
     passes::PassContext ctx{log, kGpu};
-    ctx.half = ctx.int8 = true;
+    ctx.permits = {Permission::kHalf, Permission::kInt8};
     auto done = passes::run(g, ctx, {.verifyEach = true});
     ASSERT_TRUE(done.ok()) << done.error().message;
     auto const after = interp::run(g, refsOf(inputs));

@@ -158,7 +158,7 @@ TEST(QuantizedRandom, NoBitChanges)
             auto const lowered = g->clone();
             NullLog log;
             passes::PassContext ctx{log, target};
-            ctx.int8 = true;
+            ctx.permits = {Permission::kInt8};
             auto const done = passes::run(*lowered, ctx, {.verifyEach = true});
             ASSERT_TRUE(done.ok()) << done.error().message;
             auto const after = interp::run(*lowered, refsOf(inputs));
@@ -171,7 +171,7 @@ TEST(QuantizedRandom, NoBitChanges)
         // FP16 beside it: all is legal.
         NullLog log;
         passes::PassContext ctx{log, kGpu};
-        ctx.int8 = ctx.half = true;
+        ctx.permits = {Permission::kHalf, Permission::kInt8};
         auto const done = passes::run(*g, ctx, {.verifyEach = true});
         ASSERT_TRUE(done.ok()) << done.error().message;
     }

@@ -30,7 +30,7 @@ struct RangedNetwork
         EXPECT_TRUE(added.ok());
         NullLog log;
         passes::PassContext ctx{log};
-        ctx.int8 = true;
+        ctx.permits = {Permission::kInt8};
         ctx.ranges = &ranges;
         ctx.recipes = &recipes;
         auto done = passes::quantizeRanges(m.g, ctx);

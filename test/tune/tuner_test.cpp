@@ -296,7 +296,7 @@ TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)
     };
     Options options;
     EXPECT_GT(count(options), 0);
-    options.winograd = false;
+    options.permits = {};
     EXPECT_EQ(count(options), 0);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/limits.h"
 
+#include "device/machine_load.h"
+#include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "runtime/engine.h"
 #include "tune/limit.h"
@@ -10,13 +12,13 @@ namespace tw::builder {
 namespace {
 
 void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Instance const& opt,
-           runtime::Instance const& max, Options const& options, tune::Rates& rates)
+           runtime::Instance const& max, Options const& options, tune::Rates& rates, bool isBusy)
 {
     for (size_t i = 0; i < block.steps.size(); ++i) {
         plan::Step& step = block.steps[i];
         runtime::LoadedStep const& from = loaded.steps[i];
         for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
-            addTo(step.regions[r], *from.regions[r], *opt.regions[i][r], *max.regions[i][r], options, rates);
+            addTo(step.regions[r], *from.regions[r], *opt.regions[i][r], *max.regions[i][r], options, rates, isBusy);
         if (opt.skipped[i])
             step.choice.microseconds = 0;
         if (!step.regions.empty() || opt.skipped[i] || ir::isOnHost(*from.node))
@@ -26,7 +28,7 @@ void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Inst
         if (options.cuda && !problem.cuda)
             continue; // on the host, where no clock was asked
         step.choice.limitMicroseconds = tune::limitOf(problem, rates);
-        step.choice.lack = tune::lackOf(problem, step.choice, options.tune);
+        step.choice.lack = tune::lackOf(problem, step.choice, options.tune, isBusy);
     }
 }
 
@@ -38,7 +40,8 @@ void addLimits(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::
     if (options.tune.heuristicOnly)
         return;
     tune::Rates rates(options.tune);
-    addTo(block, loaded, opt, max, options, rates);
+    bool const isBusy = !options.cuda && device::isBusy(device::loadAverage(), device::availableCpus());
+    addTo(block, loaded, opt, max, options, rates, isBusy);
 }
 
 } // namespace tw::builder

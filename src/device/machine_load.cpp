@@ -26,11 +26,11 @@ std::string busyLine()
     int const cpus = availableCpus();
     if (!isBusy(load, cpus))
         return {};
-    char text[160];
+    char text[200];
     std::snprintf(
         text, sizeof text,
-        "This machine is busy (load %.1f on %d CPUs): times of layers are not those of a quiet one, and kernels "
-        "that are close to each other are chosen by chance",
+        "This machine is busy (load %.1f on %d CPUs): times of layers are not those of a quiet one: kernels that "
+        "are close to each other are chosen by chance, and none is called slow for its time",
         load, cpus);
     return text;
 }

@@ -119,7 +119,7 @@ double limitOf(ops::Problem const& problem, Rates& rates)
     return us + startOf(problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu);
 }
 
-std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options)
+std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options, bool isBusy)
 {
     auto const list = problem.cuda ? problem.node->op->cudaTactics : problem.node->op->cpuTactics;
     auto const own = list ? list() : std::span<ops::Tactic const* const>();
@@ -130,7 +130,7 @@ std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Opti
         std::string const reasons = reasonsAgainst(others, problem, choice);
         return reasons.empty() ? "the plain kernel is the only one that is allowed" : reasons;
     }
-    if (choice.limitMicroseconds > 0 && choice.microseconds > kSlow * choice.limitMicroseconds) {
+    if (!isBusy && choice.limitMicroseconds > 0 && choice.microseconds > kSlow * choice.limitMicroseconds) {
         char text[120];
         std::snprintf(text, sizeof text, "%.3g us are %.1f times its limit of %.3g us", choice.microseconds,
                       choice.microseconds / choice.limitMicroseconds, choice.limitMicroseconds);

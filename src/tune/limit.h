@@ -20,8 +20,10 @@ double bytesOf(ops::Problem const& problem);
 double limitOf(ops::Problem const& problem, Rates& rates);
 
 // Why the chosen tactic is no fast kernel: it is the plain one that closes a list of several, with what stood against
-// the others; or it takes more than kSlow times its limit. Empty: it is one. `choice` has its time, limit and rivals.
+// the others; or it takes more than kSlow times its limit, unless `isBusy`: others used the machine while it was timed.
+// Empty: it is one. `choice` has its time, limit and rivals.
 inline constexpr double kSlow = 3;
-std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options);
+std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options,
+                   bool isBusy = false);
 
 } // namespace tw::tune

@@ -157,6 +157,7 @@ TEST(Limit, APlainTacticLacksWhatTheOthersRefuse)
     EXPECT_EQ(tune::lackOf(problem, choice, options), "");
     choice.microseconds = 42;
     EXPECT_EQ(tune::lackOf(problem, choice, options), "42 us are 4.2 times its limit of 10 us");
+    EXPECT_EQ(tune::lackOf(problem, choice, options, true), "");
     choice.limitMicroseconds = 0; // not known
     EXPECT_EQ(tune::lackOf(problem, choice, options), "");
 }

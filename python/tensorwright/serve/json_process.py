@@ -40,16 +40,16 @@ class Json:
         self._processes = _Process(), _Process()
 
     async def outline(self, text):
-        """The Outline of the JSON of a request."""
+        """The Outline of the JSON of a request, which is a memoryview."""
         if len(text) <= _SMALL_TEXT:
-            return requests.outline(text)
+            return requests.outline(bytes(text))
         return await self._processes[len(text) > _LARGE * _SMALL_TEXT].ask(b"r", text)
 
     async def numbers(self, array):
         """The JSON of an output's numbers."""
         if array.size <= _SMALL_ARRAY:
             return requests.numbers(array)
-        return await self._processes[array.size > _LARGE * _SMALL_ARRAY].ask(b"w", pickle.dumps(array, 5))
+        return await self._processes[array.size > _LARGE * _SMALL_ARRAY].ask(b"w", array)
 
     async def close(self):
         for process in self._processes:
@@ -86,11 +86,12 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-                start_new_session=True,  # Ctrl-C is for the server, which answers what it took
             )
             for pipe in (self._process.stdin, self._process.stdout):
                 with contextlib.suppress(OSError):
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+        if kind == b"w":
+            data = pickle.dumps(data, 5)
         for part in (_TASK.pack(kind, len(data)), data):
             view = memoryview(part)
             while view:

@@ -29,11 +29,13 @@ def _modules():
 
 
 def main():
+    # Of the server's session, as niceness counts within one, but no process that Ctrl-C is for: the server answers what it took.
+    os.setpgrp()
+    os.nice(10)  # large JSON waits for runs, not runs for it
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no answer
     requests, tensors = _modules()
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
-    os.nice(10)  # large JSON waits for runs, not runs for it
     while len(head := source.read(_TASK.size)) == _TASK.size:
         kind, length = _TASK.unpack(head)
         data = source.read(length)

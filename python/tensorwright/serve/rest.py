@@ -15,6 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import describe, requests, tensors
 from .budget import READ, Arrival, GivenUp
+from .buffer import Buffer
 from .inference import INTERNAL, check_unpacked, from_region, infer, unpack
 from .requests import Place, json_object, parameters_of
 from .tensors import RequestError, name_of, parameter, shown
@@ -102,7 +103,7 @@ class _Body:
 
     def __init__(self, core, request, most, too_large):
         self.core, self.request, self.most, self.too_large = core, request, most, too_large
-        self.data, self.arrival = bytearray(), None
+        self.data, self.arrival = Buffer(), None
 
     async def read(self):
         request, connection = self.request, self.request.protocol
@@ -122,7 +123,7 @@ class _Body:
             self.arrival.complete()
         finally:
             connection.arrival = None
-        return self.data
+        return self.data.view()
 
     def _check(self, count):
         if count > self.most:
@@ -131,10 +132,10 @@ class _Body:
     def _add(self, chunk):
         self._check(len(self.data) + len(chunk))
         self.arrival.add(len(chunk))
-        self.data += chunk
+        self.data.add(chunk)
 
     def close(self):
-        self.data = None
+        self.data.close()
         if self.arrival:
             self.arrival.close()
 
@@ -355,8 +356,8 @@ class _Routes:
             data = await body.read()
             end = header_length(given, data)
             core.check_json_size(end)
-            outline = await core.json.outline(bytes(memoryview(data)[:end]))
-            parsed = filled(core, outline, memoryview(data)[end:])
+            outline = await core.json.outline(data[:end])
+            parsed = filled(core, outline, data[end:])
             try:
                 served, outputs = await infer(core, name, version, parsed)
             finally:

@@ -13,6 +13,8 @@ import struct
 import subprocess
 import sys
 
+import numpy as np
+
 from . import requests
 from .tensors import RequestError
 
@@ -72,7 +74,8 @@ class _Process:
             self._end()
             log.error("the process of JSON ended: %s", error)
             raise RequestError("the request's JSON could not be worked on; the server's log says more", 500) from None
-        result = _Answers(io.BytesIO(answer)).load()
+        text, *buffers = answer
+        result = _Answers(io.BytesIO(text), buffers=buffers).load()
         if isinstance(result, RequestError):
             raise result
         return result
@@ -96,18 +99,18 @@ class _Process:
             view = memoryview(part)
             while view:
                 view = view[self._process.stdin.write(view) :]
-        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
-        return self._exactly(length)
+        (count,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        return [self._exactly(*_LENGTH.unpack(self._exactly(_LENGTH.size))) for _ in range(count)]
 
     def _exactly(self, count):
-        data = bytearray(count)
+        data = np.empty(count, np.uint8)  # which writes nothing under the interpreter's lock
         view = memoryview(data)
         while view:
             got = self._process.stdout.readinto(view)
             if not got:
                 raise EOFError("its answer ends too early")
             view = view[got:]
-        return data
+        return data.data
 
     def _end(self):
         process, self._process = self._process, None

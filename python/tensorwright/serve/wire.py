@@ -8,7 +8,7 @@ import collections
 import logging
 import time
 
-from .budget import READ, Arrival
+from .budget import READ, Arrival, listen
 from .tensors import RequestError
 
 log = logging.getLogger("tensorwright.serve")
@@ -334,8 +334,7 @@ class Wire:
 
     async def start(self, host, port):
         """The number of the port."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: _Client(self), host, port, backlog=1024)
+        self._listener = await listen(lambda: _Client(self), host, port)
         return self._listener.sockets[0].getsockname()[1]
 
     def refuse(self):

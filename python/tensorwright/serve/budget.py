@@ -137,8 +137,11 @@ class Connections:
             before = now
             if late:  # the loop had no time: what clients sent meanwhile has not been read yet
                 continue
-            for connection in list(self._open):
-                connection.check(now)
+            for count, connection in enumerate(list(self._open)):
+                if count % 32 == 31:  # for others' turns
+                    await asyncio.sleep(0)
+                if connection in self._open:
+                    connection.check(now)
 
     def finish(self):
         for connection in list(self._open):

@@ -66,6 +66,17 @@ def _service():
     return pool.FindServiceByName("inference.GRPCInferenceService")
 
 
+class _Handlers(grpc.GenericRpcHandler):
+    """The methods of the service; tells the wire of each call that grpcio looks at."""
+
+    def __init__(self, server, name, handlers):
+        self._server, self._inner = server, grpc.method_handlers_generic_handler(name, handlers)
+
+    def service(self, handler_call_details):
+        self._server.seen()
+        return self._inner.service(handler_call_details)
+
+
 class Server:
     """grpcio's server behind a Wire."""
 
@@ -100,7 +111,7 @@ class Server:
             ("grpc.per_message_decompression", 0),
         ]
         self._server = grpc.aio.server(options=options)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+        self._server.add_generic_rpc_handlers((_Handlers(self, service.full_name, handlers),))
         self._folder = tempfile.mkdtemp(prefix="tensorwright-")  # for this user alone
         path = os.path.join(self._folder, "grpc")
         self._server.add_insecure_port(f"unix:{path}")
@@ -111,6 +122,11 @@ class Server:
         except OSError as error:
             await self.stop(0)
             raise OSError(f"gRPC cannot listen at {host}:{port}: {error}") from None
+
+    def seen(self):
+        """A call has been looked at."""
+        if self._wire:
+            self._wire.seen()
 
     def refuse(self):
         """Takes no more connections."""

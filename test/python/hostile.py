@@ -4,7 +4,8 @@
 
 `tensorwright serve` between clients that misbehave in all the ways below and clients that do not: a process asks right questions at half
 of what the server can answer, first alone, then beside a process with a thread for each misbehaviour. Everything goes to 127.0.0.1, in
-amounts that are bounded, and ends by itself.
+amounts that are bounded, and ends by itself. Strangers have cores of their own: the process of those that misbehave runs in SCHED_IDLE, where
+what it computes takes nothing from the server and the good clients; with --nice it has their class, at nice 19.
 
 Fails when the server ends or answers wrongly, when its memory grows (the medians of the middle and the last third of the time), when it
 takes more than its limits say, or when it does not end at once at the end. With --judge also when the 99th percentile of the good
@@ -305,8 +306,7 @@ WAITING = {
 
 def attack(ports, seed, seconds, names, nice):
     """All of them; prints how often each was done."""
-    # Strangers have machines of their own: what they compute here is to cost the good clients nothing.
-    os.nice(19)
+    os.nice(19)  # what the attacker computes is no attack
     if not nice:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     end, counts, failures = threading.Event(), dict.fromkeys(names, 0), []

@@ -26,8 +26,8 @@ HEADER = "Inference-Header-Content-Length"
 _SMALL_REQUEST = 65536
 # Bytes that are written at a time, and of an answer that goes as a whole.
 _PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
-# Bytes that are read at a time where headers come: about ten of them, whose reading holds others up.
-_HEADERS = 4096
+# Bytes that are read at a time where headers come: some tens of them, whose reading holds others up for about a millisecond.
+_HEADERS = 16384
 # Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
 _KEPT, _LINGER = 75.0, 0.5
 

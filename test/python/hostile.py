@@ -4,7 +4,8 @@
 
 `tensorwright serve` between clients that misbehave in all the ways below and clients that do not: a process asks right questions at half
 of what the server can answer, first alone, then beside a process with a thread for each misbehaviour. Everything goes to 127.0.0.1, in
-amounts that are bounded, and ends by itself.
+amounts that are bounded, and ends by itself. Strangers have cores of their own: the process of those that misbehave runs in SCHED_IDLE, where
+what it computes takes nothing from the server and the good clients; with --nice it has their class, at nice 19.
 
 Fails when the server ends or answers wrongly, when its memory grows (the medians of the middle and the last third of the time), when it
 takes more than its limits say, or when it does not end at once at the end. With --judge also when the 99th percentile of the good
@@ -303,11 +304,14 @@ WAITING = {
 }
 
 
-def attack(ports, seed, seconds, names):
+def attack(ports, seed, seconds, names, nice):
     """All of them; prints how often each was done."""
     os.nice(19)  # what the attacker computes is no attack
+    if not nice:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     end, counts, failures = threading.Event(), dict.fromkeys(names, 0), []
     Attacks.ZEROS, Attacks.SPACES = packed(b"\0", 60), packed(b" ", 200)
+    print("ready", flush=True)
     threading.Timer(seconds, end.set).start()
 
     def work(seed, names):
@@ -456,7 +460,7 @@ def run(options):
         import grpc  # noqa: F401
     except ImportError:
         by_grpc = False
-    only = ["--only", options.only] if options.only else []
+    only = [*(["--only", options.only] if options.only else []), *(["--nice"] if options.nice else [])]
     me = [sys.executable, os.path.abspath(__file__)]
     with tempfile.TemporaryDirectory() as folder:
         plans(folder)
@@ -495,6 +499,7 @@ def run(options):
                 [*me, "--attack", str(options.seconds), "--ports", ",".join(ports), "--seed", str(options.seed), *only]
             )
             others.append(attacker)
+            attacker.stdout.readline()  # it is ready
             asking, samples, begin, used = clients(options.seconds, rate), [], time.monotonic(), cpu_seconds(server.pid)
             while time.monotonic() - begin < options.seconds and server.poll() is None:
                 samples.append(resident(server.pid))
@@ -560,6 +565,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600.0, help="of misbehaviour")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--judge", action="store_true", help="fail when good clients wait too long")
+    parser.add_argument("--nice", action="store_true", help="the process that attacks is at nice 19, not in SCHED_IDLE")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--only", help="these attacks: " + ",".join(Attacks.names()))
     for own in ("--attack", "--good", "--rate"):
@@ -569,7 +575,8 @@ def main():
     options = parser.parse_args()
     ports = [int(port) for port in (options.ports or "").split(",") if port]
     if options.attack:
-        return attack(ports, options.seed, options.attack, options.only.split(",") if options.only else Attacks.names())
+        names = options.only.split(",") if options.only else Attacks.names()
+        return attack(ports, options.seed, options.attack, names, options.nice)
     if options.good:
         return good(ports, options.good, bool(options.grpc), options.rate or None)
     return run(options)

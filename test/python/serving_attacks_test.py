@@ -430,6 +430,52 @@ def test_grpc_answers_are_read(plan):
         assert not isinstance(called(server, message()), tuple)
 
 
+def test_grpc_calls_begin_by_and_by(plan):
+    """Hundreds of calls without a message, and hundreds that are reset, are before nobody else's; what waits is begun, and ended."""
+    with served(plan) as server:
+        assert not isinstance(called(server, message()), tuple)
+        with connections(server.grpc, 6) as calls:
+            for each in calls[:5]:
+                each.sendall(BEGIN + b"".join(frame(1, 4, 2 * i + 1, headers()) for i in range(60)))
+            reset = [frame(1, 4, 2 * i + 1, headers()) + frame(3, 0, 2 * i + 1, struct.pack(">I", 8)) for i in range(200)]
+            calls[5].sendall(BEGIN + b"".join(reset))
+            wire, begin = server.core.connections, time.monotonic()
+            assert not isinstance(called(server, message()), tuple) and time.monotonic() - begin < 2
+            known = lambda: sum(len(each.streams) for each in list(wire._open))  # noqa: E731
+            until(lambda: known() == 5 * 60)
+            body = message()
+            calls[0].sendall(frame(0, 1, 119, b"\0" + struct.pack(">I", len(body)) + body))  # the last one's message
+            data, answer = b"", np.full(5, 3, np.float32).tobytes()
+            while answer not in data:
+                data += calls[0].recv(4096)
+        until(lambda: len(wire) == 0)
+        assert not isinstance(called(server, message()), tuple)
+
+
+def test_grpc_streams_of_the_server(plan):
+    """A client that begins streams with the server's numbers, which grpcio would pass over, is gone."""
+    with served(plan) as server, connections(server.grpc, 1) as (wrong,):
+        wrong.sendall(BEGIN + frame(1, 4, 2, headers()))
+        rest_of(wrong)
+        assert not isinstance(called(server, message()), tuple)
+
+
+def test_large_bodies_in_pieces(plan):
+    """Beyond the size from which on a body lies in pages of its own, plain and compressed, over both protocols."""
+    x = np.random.default_rng(1).standard_normal((200000, 5)).astype(np.float32)
+    body, headers_of = binary({"x": ("FP32", x)}, parameters={"binary_data_output": True})
+    with served(plan) as server:
+        packed = zlib.compress(body, 1)
+        for data, more in ((body, {}), (packed, {"Content-Encoding": "deflate"})):
+            status, found, answer = ask(server, "POST", PATH, data, {**headers_of, **more})
+            y = np.frombuffer(answer[int(found["Inference-Header-Content-Length"]) :], np.float32)
+            assert status == 200 and np.array_equal(y, (2 * x + 1).reshape(-1))
+        for compressed in (False, True):
+            answer = called(server, message(x=x), compressed)
+            assert np.array_equal(np.frombuffer(answer[-x.nbytes :], np.float32), (2 * x + 1).reshape(-1))
+        until(lambda: server.core.held == 0)
+
+
 def test_shapes_beyond_all_arrays(plan):
     with served(plan) as server:
         most = 2**31 - 1

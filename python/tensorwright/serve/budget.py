@@ -4,6 +4,8 @@ counts nothing, and what it leaves unfinished is given up: after a time without 
 
 import asyncio
 import collections
+import os
+import socket
 import time
 
 from .tensors import RequestError
@@ -12,6 +14,17 @@ from .tensors import RequestError
 PROGRESS = 4096
 # Bytes of a connection that are read before others have their turn; asyncio's own 256 KiB of many connections would be felt.
 READ = 1 << 16
+# Connections that wait to be taken, and that are taken before others have their turn.
+_WAITING, _TAKEN = 1024, 4
+
+
+async def listen(factory, host, port):
+    """A server of asyncio's. A crowd that comes at once is let in by and by."""
+    server = await asyncio.get_running_loop().create_server(factory, host, port, backlog=_TAKEN)
+    for each in server.sockets:  # asyncio has one number for both
+        with socket.socket(fileno=os.dup(each.fileno())) as same:
+            same.listen(_WAITING)
+    return server
 
 
 class GivenUp(RequestError, asyncio.TimeoutError):
@@ -124,8 +137,11 @@ class Connections:
             before = now
             if late:  # the loop had no time: what clients sent meanwhile has not been read yet
                 continue
-            for connection in list(self._open):
-                connection.check(now)
+            for count, connection in enumerate(list(self._open)):
+                if count % 32 == 31:  # for others' turns
+                    await asyncio.sleep(0)
+                if connection in self._open:
+                    connection.check(now)
 
     def finish(self):
         for connection in list(self._open):

@@ -111,12 +111,15 @@ _unpacking = concurrent.futures.ThreadPoolExecutor(1, "unpacking")
 async def unpack(unpacker, data, add):
     """Unpacks what a client compressed, by a zlib.decompressobj(), in pieces that others have turns between; add(piece) takes each."""
     loop = asyncio.get_running_loop()
-    while data and not unpacker.eof:
-        try:
-            add(await loop.run_in_executor(_unpacking, unpacker.decompress, data, _PIECE))
-        except zlib.error as error:
-            raise RequestError(f"the request's compressed bytes cannot be read: {error}") from None
-        data = unpacker.unconsumed_tail
+    data = memoryview(data)
+    for at in range(0, len(data), _PIECE):
+        rest = data[at : at + _PIECE]  # zlib copies what it leaves of it
+        while rest and not unpacker.eof:
+            try:
+                add(await loop.run_in_executor(_unpacking, unpacker.decompress, rest, _PIECE))
+            except zlib.error as error:
+                raise RequestError(f"the request's compressed bytes cannot be read: {error}") from None
+            rest = unpacker.unconsumed_tail
 
 
 def check_unpacked(unpacker):

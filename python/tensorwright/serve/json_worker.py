@@ -4,7 +4,7 @@ first byte to the last, and nobody else is answered meanwhile.
 
 Run by its name. Each task on the standard input is a letter and a length, 8 bytes, then so many bytes: "r" the JSON of a request, which
 is answered by the pickle of its Outline; "w" the pickle of an array, answered by that of its numbers' JSON; what is wrong with a request
-by that of a RequestError. Answers have a length, too."""
+by that of a RequestError. An answer is a number of parts, each with its length: the pickle, then the buffers that go beside it."""
 
 import importlib
 import os
@@ -29,24 +29,29 @@ def _modules():
 
 
 def main():
+    # Of the server's session, as niceness counts within one, but no process that Ctrl-C is for: the server answers what it took.
+    os.setpgrp()
+    os.nice(10)  # large JSON waits for runs, not runs for it
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no answer
     requests, tensors = _modules()
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
-    os.nice(10)  # large JSON waits for runs, not runs for it
     while len(head := source.read(_TASK.size)) == _TASK.size:
         kind, length = _TASK.unpack(head)
         data = source.read(length)
         try:
-            result = requests.outline(data) if kind == b"r" else requests.numbers(pickle.loads(data))
+            result = requests.outline(data) if kind == b"r" else pickle.PickleBuffer(requests.numbers(pickle.loads(data)))
         except tensors.RequestError as error:
             result = error
         except MemoryError:
             result = tensors.RequestError("the request's JSON takes too much memory", 413)
         del data
-        answer = pickle.dumps(result, 5)
-        target.write(_LENGTH.pack(len(answer)))
-        target.write(answer)
+        parts = []
+        parts.insert(0, pickle.dumps(result, 5, buffer_callback=lambda buffer: parts.append(buffer.raw())))
+        target.write(_LENGTH.pack(len(parts)))
+        for part in parts:
+            target.write(_LENGTH.pack(len(part)))
+            target.write(part)
         target.flush()
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _RESIDENT:
             return

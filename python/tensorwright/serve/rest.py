@@ -15,6 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import describe, requests, tensors
 from .budget import READ, Arrival, GivenUp
+from .buffer import Buffer
 from .inference import INTERNAL, check_unpacked, from_region, infer, unpack
 from .requests import Place, json_object, parameters_of
 from .tensors import RequestError, name_of, parameter, shown
@@ -25,6 +26,8 @@ HEADER = "Inference-Header-Content-Length"
 _SMALL_REQUEST = 65536
 # Bytes that are written at a time, and of an answer that goes as a whole.
 _PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
+# Bytes that are read at a time where headers come: some tens of them, whose reading holds others up for about a millisecond.
+_HEADERS = 16384
 # Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
 _KEPT, _LINGER = 75.0, 0.5
 
@@ -39,7 +42,7 @@ class Connection(RequestHandler):
         self._in_work, self.asked, self.arrival, self.wrote = False, False, None, None
 
     def connection_made(self, transport):
-        transport.max_size = READ
+        transport.max_size = _HEADERS
         super().connection_made(transport)
         self._open.add(self)
 
@@ -51,6 +54,10 @@ class Connection(RequestHandler):
         if not self._header and self.arrival is None:
             self._header, self._since = True, time.monotonic()
         super().data_received(data)
+
+    def read_at_once(self, count):
+        if self.transport is not None:
+            self.transport.max_size = count
 
     @contextlib.contextmanager
     def asking(self):
@@ -102,7 +109,7 @@ class _Body:
 
     def __init__(self, core, request, most, too_large):
         self.core, self.request, self.most, self.too_large = core, request, most, too_large
-        self.data, self.arrival = bytearray(), None
+        self.data, self.arrival = Buffer(), None
 
     async def read(self):
         request, connection = self.request, self.request.protocol
@@ -110,6 +117,7 @@ class _Body:
         if request.content_length is not None and not unpacker:
             self._check(request.content_length)
         self.arrival = connection.arrival = Arrival(self.core.budget, request.content.set_exception)
+        connection.read_at_once(READ)
         try:
             while not request.content.at_eof():
                 chunk = await request.content.readany()
@@ -122,7 +130,8 @@ class _Body:
             self.arrival.complete()
         finally:
             connection.arrival = None
-        return self.data
+            connection.read_at_once(_HEADERS)
+        return self.data.view()
 
     def _check(self, count):
         if count > self.most:
@@ -131,10 +140,10 @@ class _Body:
     def _add(self, chunk):
         self._check(len(self.data) + len(chunk))
         self.arrival.add(len(chunk))
-        self.data += chunk
+        self.data.add(chunk)
 
     def close(self):
-        self.data = None
+        self.data.close()
         if self.arrival:
             self.arrival.close()
 
@@ -235,7 +244,7 @@ def filled(core, outline, rest):
 
 
 def _described(wanted, array, written):
-    """The JSON of an output; `written` is that of its numbers where they go there."""
+    """The JSON of an output, in pieces; `written` is that of its numbers where they go there."""
     tensor = {"name": wanted.name, "datatype": name_of(array.dtype), "shape": list(array.shape)}
     if wanted.region is not None:
         place = {"shared_memory_region": wanted.region, "shared_memory_offset": wanted.offset}
@@ -243,24 +252,35 @@ def _described(wanted, array, written):
     elif wanted.binary:
         tensor["parameters"] = {"binary_data_size": array.nbytes}
     text = json.dumps(tensor, separators=(",", ":")).encode()
-    return text if written is None else b'%s,"data":%s}' % (text[:-1], written)
+    return [text] if written is None else [text[:-1] + b',"data":', written, b"}"]
 
 
 def answer(served, name, identity, outputs, written=None):
     """([bytes and arrays of them], length of the JSON in front or None) of outputs. written: the JSON of numbers by output's name, where
     they have been written already."""
-    tensors_of, parts = [], []
-    for wanted, array in outputs:
-        as_numbers = wanted.region is None and not wanted.binary
-        text = (written or {}).get(wanted.name) or requests.numbers(array) if as_numbers else None
-        tensors_of.append(_described(wanted, array, text))
-        if wanted.region is None and wanted.binary:
-            parts.append(array.reshape(-1).view(np.uint8).data)
     value = {"model_name": name, "model_version": served.version}
     if identity:
         value["id"] = identity
-    header = b'%s,"outputs":[%s]}' % (json.dumps(value, separators=(",", ":")).encode()[:-1], b",".join(tensors_of))
-    return [header, *parts], len(header) if parts else None
+    header, parts = [json.dumps(value, separators=(",", ":")).encode()[:-1], b',"outputs":['], []
+    for wanted, array in outputs:
+        as_numbers = wanted.region is None and not wanted.binary
+        text = (written or {}).get(wanted.name) or requests.numbers(array) if as_numbers else None
+        header += [b","] * (len(header) > 2) + _described(wanted, array, text)
+        if wanted.region is None and wanted.binary:
+            parts.append(array.reshape(-1).view(np.uint8).data)
+    header = _joined([*header, b"]}"])
+    return [*header, *parts], sum(map(len, header)) if parts else None
+
+
+def _joined(texts):
+    """The same, with the small ones together; a copy of a large one would hold others up."""
+    result = [b""]
+    for text in texts:
+        if len(text) > _SMALL_ANSWER:
+            result += [text, b""]
+        else:
+            result[-1] += text
+    return result
 
 
 class _Routes:
@@ -355,8 +375,8 @@ class _Routes:
             data = await body.read()
             end = header_length(given, data)
             core.check_json_size(end)
-            outline = await core.json.outline(bytes(memoryview(data)[:end]))
-            parsed = filled(core, outline, memoryview(data)[end:])
+            outline = await core.json.outline(data[:end])
+            parsed = filled(core, outline, data[end:])
             try:
                 served, outputs = await infer(core, name, version, parsed)
             finally:
@@ -390,7 +410,7 @@ class _Routes:
             response.content_type, response.content_length = kind, size
             connection.wrote = time.monotonic()
             await response.prepare(request)
-            for part in parts:
+            for part in map(memoryview, parts):
                 for at in range(0, len(part), _PIECE):
                     await response.write(part[at : at + _PIECE])
                     connection.wrote = time.monotonic()

@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.message import DecodeError
 
 from . import describe, tensors
+from .buffer import Buffer
 from .inference import INTERNAL, check_unpacked, from_region, infer, off_loop, unpack
 from .requests import Place, Request, check_count, input_name
 from .tensors import RequestError, name_of, shown
@@ -45,8 +46,8 @@ _STREAM_DEPTH, _CALLS = 64, 100
 _SMALL_MESSAGE = 65536
 # Fields of one message of any depth: a field of two bytes can become a message of a hundred.
 _MOST_FIELDS = 16384
-# Numbers of typed contents that are converted before others have their turn on the event loop.
-_TURN = 16384
+# Numbers of typed contents that are converted, and fields that are looked over, before others have their turn on the event loop.
+_TURN, _FIELDS_TURN = 16384, 1024
 
 
 def _service():
@@ -63,6 +64,17 @@ def _service():
     for each in files.file:
         pool.Add(each)
     return pool.FindServiceByName("inference.GRPCInferenceService")
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """The methods of the service; tells the wire of each call that grpcio looks at."""
+
+    def __init__(self, server, name, handlers):
+        self._server, self._inner = server, grpc.method_handlers_generic_handler(name, handlers)
+
+    def service(self, handler_call_details):
+        self._server.seen()
+        return self._inner.service(handler_call_details)
 
 
 class Server:
@@ -99,7 +111,7 @@ class Server:
             ("grpc.per_message_decompression", 0),
         ]
         self._server = grpc.aio.server(options=options)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+        self._server.add_generic_rpc_handlers((_Handlers(self, service.full_name, handlers),))
         self._folder = tempfile.mkdtemp(prefix="tensorwright-")  # for this user alone
         path = os.path.join(self._folder, "grpc")
         self._server.add_insecure_port(f"unix:{path}")
@@ -110,6 +122,11 @@ class Server:
         except OSError as error:
             await self.stop(0)
             raise OSError(f"gRPC cannot listen at {host}:{port}: {error}") from None
+
+    def seen(self):
+        """A call has been looked at."""
+        if self._wire:
+            self._wire.seen()
 
     def refuse(self):
         """Takes no more connections."""
@@ -123,35 +140,34 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def _read(core, kind, data):
-    """The message of these bytes. What a client compressed is counted while the message is used."""
-    held = 0
+    """(the message of these bytes, without its raw contents; views of those). What a client compressed is counted while it is used."""
+    unpacked, raw = Buffer(), []
 
     def add(piece):
-        nonlocal held
-        core.check_size(held + len(piece))
+        core.check_size(len(unpacked) + len(piece))
         core.budget.take(len(piece))
-        held += len(piece)
-        unpacked.append(piece)
+        unpacked.add(piece)
 
     try:
         if data[:1] in (b"\x1f", b"\x78"):  # what gzip and zlib begin with, and no message of ours
-            unpacked, unpacker = [], zlib.decompressobj(zlib.MAX_WBITS + 32)
+            unpacker = zlib.decompressobj(zlib.MAX_WBITS + 32)
             await unpack(unpacker, data, add)
             check_unpacked(unpacker)
-            data = b"".join(unpacked)
-            unpacked.clear()
+            data = unpacked.view()
         core.check_size(len(data))
         if kind.DESCRIPTOR.name == "ModelInferRequest":
-            core.check_json_size(_check_fields(data))
+            data = await _without_raw(core, memoryview(data), raw)
         elif len(data) > _SMALL_MESSAGE:
             raise RequestError(f"the request has {len(data)} bytes (limit: {_SMALL_MESSAGE})", 413)
-        message = await off_loop(len(data), kind.FromString, data)
+        message = await off_loop(len(data), kind.FromString, bytes(data))
         del data
-        yield message
+        yield message, raw
     except DecodeError:
         raise RequestError(f"these bytes are no {kind.DESCRIPTOR.name}") from None
     finally:
-        core.release(held)
+        raw.clear()
+        core.release(len(unpacked))
+        unpacked.close()
 
 
 def _varint(data, at):
@@ -172,16 +188,20 @@ _FIELDS = {4: _ENTRY, 5: {4: _ENTRY, 5: {}}, 6: {2: _ENTRY}}
 _RAW = 7  # raw_input_contents
 
 
-def _check_fields(data):
-    """Bytes of a ModelInferRequest that are no raw contents. Refuses one that would be far larger than its bytes."""
-    count = raw = 0
+async def _without_raw(core, data, raw):
+    """The bytes of a ModelInferRequest without its raw contents, views of which go into `raw`: protobuf would copy them, and nobody is
+    answered meanwhile. Refuses a message that would be far larger than its bytes."""
+    parts, count, kept = [], 0, 0
     work = [(0, len(data), _FIELDS)]
     try:
         while work:
             at, end, known = work.pop()
             while at < end:
+                begin = at
                 key, at = _varint(data, at)
                 count += 1
+                if count % _FIELDS_TURN == 0:
+                    await asyncio.sleep(0)
                 if count > _MOST_FIELDS:
                     raise RequestError(f"the message has more than {_MOST_FIELDS} fields")
                 kind, number = key & 7, key >> 3
@@ -190,7 +210,11 @@ def _check_fields(data):
                     if number in known:
                         work.append((at, min(at + length, end), known[number]))
                     elif known is _FIELDS and number == _RAW:
-                        raw += length
+                        if length > len(data) - at:
+                            raise DecodeError
+                        raw.append(data[at : at + length])
+                        parts.append(data[kept:begin])
+                        kept = at + length
                     at += length
                 elif kind == 0:
                     _, at = _varint(data, at)
@@ -202,14 +226,16 @@ def _check_fields(data):
                     raise DecodeError
     except IndexError:
         raise DecodeError from None
-    return len(data) - raw
+    parts.append(data[kept:])
+    core.check_json_size(sum(map(len, parts)))
+    return b"".join(parts)
 
 
 async def _guarded(core, call, kind, response, data, context):
     """The answer of a call, or its failure as a status with a sentence."""
     try:
-        async with _read(core, kind, data) as message:
-            answer = await call(message, response())
+        async with _read(core, kind, data) as (message, raw):
+            answer = await (call(message, response(), raw) if raw else call(message, response()))
         size = answer.ByteSize()
         core.budget.take(size)
         # grpcio calls back when the client has it all, or is gone.
@@ -250,9 +276,9 @@ async def typed_contents(message):
     return arrays
 
 
-def parse(core, message, arrays):
-    """A Request of a message and its typed contents. What it read from shared memory is given back where it fails."""
-    request, raw, at = Request(binary=True), message.raw_input_contents, 0
+def parse(core, message, arrays, raw=()):
+    """A Request of a message, its typed and its raw contents. What it read from shared memory is given back where it fails."""
+    request, at = Request(binary=True), 0
     request.common(_plain(message.parameters))
     check_count(message.inputs, "inputs")
     try:
@@ -347,8 +373,9 @@ class _Calls:
         self.core.regions.unregister(request.name)
         return response
 
-    async def ModelInfer(self, request, response):
-        parsed = parse(self.core, request, await typed_contents(request))
+    async def ModelInfer(self, request, response, raw=()):
+        check_count(request.inputs, "inputs")
+        parsed = parse(self.core, request, await typed_contents(request), raw)
         try:
             served, outputs = await infer(self.core, request.model_name, request.model_version, parsed)
         finally:
@@ -373,9 +400,9 @@ class _Calls:
             """(the answer, its bytes, which are counted until it has gone)."""
             response, identity, size = kind(), "", 0
             try:
-                async with _read(self.core, question, data) as message:
+                async with _read(self.core, question, data) as (message, raw):
                     identity = message.id
-                    await self.ModelInfer(message, response.infer_response)
+                    await self.ModelInfer(message, response.infer_response, raw)
                 count = response.ByteSize()
                 self.core.budget.take(count)
                 size = count

@@ -203,6 +203,7 @@ class ServedModel:
     def _work(self, instance):
         while jobs := self._take():
             self._run(instance, jobs)
+            jobs.clear()
 
     def _take(self):
         """The jobs to run next, together; None when the model is closed and the queue is empty."""
@@ -255,6 +256,7 @@ class ServedModel:
         self.metrics.ran(sum(job.rows for job in jobs), end - begin)
         for job, result in zip(jobs, results):
             self.metrics.answered(begin - job.arrived, end - job.arrived, job.rows)
+            job.arrays.clear()
             job.future.set_result(result)
 
     def _run_alone(self, instance, job):
@@ -267,6 +269,7 @@ class ServedModel:
         end = time.monotonic()
         self.metrics.ran(job.rows, end - begin)
         self.metrics.answered(begin - job.arrived, end - job.arrived, job.rows)
+        job.arrays.clear()
         job.future.set_result(result)
 
     def _fail(self, job, error):

@@ -8,7 +8,7 @@ import collections
 import logging
 import time
 
-from .budget import READ, Arrival
+from .budget import READ, Arrival, listen
 from .tensors import RequestError
 
 log = logging.getLogger("tensorwright.serve")
@@ -19,6 +19,12 @@ _END_STREAM, _END_HEADERS, _PADDED = 1, 4, 8
 _REFUSED, _CANCEL = 7, 8
 # Streams of a connection that may be known at a time; grpcio refuses those beyond its own limit, which is lower.
 _MOST_STREAMS = 1024
+# Calls that grpcio has been given and has not looked at yet, of one connection and of all: it takes some tenths of a millisecond for each,
+# one after the other. The seconds after which it will not look at one any more, and at one that its client has reset.
+_UNSEEN_OF_ONE, _UNSEEN, _OVERLOOKED, _LEFT = 3, 6, 0.2, 0.02
+# Calls of a connection whose first message has not come, from which on it begins one in so many seconds; and the seconds between the ends
+# of the calls of a connection that is gone, where they are so many.
+_MANY, _APART, _ENDS_APART = 8, 0.02, 0.01
 # Times the seconds without progress that a client has: for reading an answer by HTTP/2's windows. Between the messages of one stream a
 # long run looks like a client that does not read.
 _UNREAD = 6
@@ -60,6 +66,7 @@ class _Stream:
     def __init__(self):
         self.sent, self.answered = _Messages(), _Messages()
         self.arrival, self.taken, self.answering = None, collections.deque(), None
+        self.new, self.empty, self.left = True, False, False  # empty: begun, and no message has come
 
     def close(self):
         if self.arrival:
@@ -68,13 +75,17 @@ class _Stream:
             arrival.close()
 
 
+_HELD = object()
+
+
 class _Direction:
-    """Frames on their way: handler.frame(kind, flags, stream) for each, handler.data(stream, view) for what is in those of data."""
+    """Frames on their way: handler.frame(kind, flags, stream) for each, which may give _HELD to keep what is behind the frame's head from
+    going on until go_on(); handler.begun(stream) when headers have come as a whole; handler.data(stream, view) for what is in those of data."""
 
     def __init__(self, handler, skipped):
         self._handler, self._head, self._left = handler, bytearray(), skipped
         self._kind = self._stream = None
-        self._block, self._feeding, self._waiting = False, False, []
+        self._block, self._feeding, self._waiting, self._rest = False, False, [], b""
         self.target, self.began = None, time.monotonic()
 
     def between(self):
@@ -91,6 +102,12 @@ class _Direction:
     def in_data(self):
         return bool(self._left) and self._kind == _DATA
 
+    def go_on(self):
+        """Feeds what was left where the handler held a frame back; whether all of it could go."""
+        rest, self._rest = self._rest, b""
+        self.feed(rest)
+        return not self._rest
+
     def feed(self, data):
         view, at, sent, now = memoryview(data), 0, 0, time.monotonic()
         self._feeding = True
@@ -100,13 +117,18 @@ class _Direction:
                 self._left -= step
                 if self._kind == _DATA:
                     self._handler.data(self._stream, view[at : at + step])
+                elif not self._left and self._kind in (_HEADERS, _CONTINUATION) and not self._block:
+                    self._handler.begun(self._stream)
             else:
                 if not self._head:
                     self.began = now
                 step = min(9 - len(self._head), len(view) - at)
                 self._head += view[at : at + step]
-                if len(self._head) == 9:
-                    self._frame()
+                if len(self._head) == 9 and not self._frame():
+                    at += step
+                    self._rest = bytes(view[at:])
+                    view = view[:at]
+                    break
             at += step
             if self._waiting and self.between():
                 self.target.write(view[sent:at])
@@ -123,7 +145,12 @@ class _Direction:
         head.clear()
         if self._kind in (_HEADERS, _CONTINUATION):
             self._block = not flags & _END_HEADERS
-        self._handler.frame(self._kind, flags, self._stream)
+        return self._handler.frame(self._kind, flags, self._stream) is not _HELD
+
+
+def _reset(number, code):
+    """The frame that ends a stream."""
+    return b"\0\0\4%c\0%s%s" % (_RESET, number.to_bytes(4, "big"), code.to_bytes(4, "big"))
 
 
 class _Client(asyncio.Protocol):
@@ -134,7 +161,8 @@ class _Client(asyncio.Protocol):
         self.transport, self.server = None, _Server(self)
         self.frames, self.streams, self._last = _Direction(self, len(_PREFACE)), {}, 0
         self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, b""
-        self._held_back = False
+        self._holding = set()  # why nothing is read
+        self.empty, self.next = 0, 0.0  # calls without a message; when the next one may begin where they are many
 
     def connection_made(self, transport):
         transport.max_size = READ
@@ -152,9 +180,9 @@ class _Client(asyncio.Protocol):
             self.server.transport.abort()
         else:
             self.frames.target = self.server.transport
-            self.frames.feed(self._early)
-            self._early = None
-            self.transport.resume_reading()
+            early, self._early = self._early, None
+            self.frames.feed(early)
+            self.hold_back("connecting", False)
 
     def data_received(self, data):
         self._heard = time.monotonic()
@@ -167,18 +195,41 @@ class _Client(asyncio.Protocol):
         if not _PREFACE.startswith(begun):
             self.abort()
         elif begun == _PREFACE:
-            self.transport.pause_reading()
+            self.hold_back("connecting", True)
             self._connecting = asyncio.ensure_future(self._connect())
 
     def frame(self, kind, flags, number):
         if kind == _HEADERS and number > self._last:
             self._last, self.streams[number] = number, _Stream()
-            if len(self.streams) > _MOST_STREAMS:
+            if len(self.streams) > _MOST_STREAMS or not number % 2:  # even ones are the server's
                 self.abort()
+            elif self.wire.full(self):
+                self.wire.wait(self)
+                self.hold_back("calls", True)
+                return _HELD
         elif kind == _RESET:
+            self.wire.left(self.streams.get(number))
             self.end(number)
         elif kind == _DATA and flags & _PADDED:  # no client of gRPC pads, and messages could not be followed
             self.abort()
+        return None
+
+    def begun(self, number):
+        stream = self.streams.get(number)
+        if stream and stream.new:
+            stream.new, stream.empty, now = False, True, time.monotonic()
+            self.empty, self.next = self.empty + 1, now + _APART
+            self.wire.unseen[stream] = self, now + _OVERLOOKED
+
+    def filled(self, stream):
+        """A stream has a message, or needs none any more."""
+        self.empty -= stream.empty
+        stream.empty = False
+
+    def call(self):
+        """There is room for the call that was held back."""
+        if not self.transport.is_closing() and self.frames.go_on():
+            self.hold_back("calls", False)
 
     def data(self, number, view):
         stream = self.streams.get(number)
@@ -190,6 +241,7 @@ class _Client(asyncio.Protocol):
                     stream.arrival = Arrival(self.budget, lambda error: self.reset(number, error))
                 stream.arrival.add(count)
                 if ended:
+                    self.filled(stream)
                     stream.arrival.complete()
                     stream.taken.append(stream.arrival)
                     stream.arrival = None
@@ -211,6 +263,8 @@ class _Client(asyncio.Protocol):
         stream = self.streams.pop(number, None)
         if stream:
             self.asked = True
+            self.filled(stream)
+            self.wire.seen(stream)
             stream.close()
 
     def reset(self, number, error, code=None):
@@ -219,7 +273,7 @@ class _Client(asyncio.Protocol):
             log.info("gRPC: a stream is reset: %s", error)
             self.end(number)
             code = code or (_REFUSED if getattr(error, "status", 503) == 503 else _CANCEL)
-            frame = b"\0\0\4%c\0%s%s" % (_RESET, number.to_bytes(4, "big"), code.to_bytes(4, "big"))
+            frame = _reset(number, code)
             self.frames.put(frame)
             self.server.frames.put(frame)
 
@@ -231,19 +285,24 @@ class _Client(asyncio.Protocol):
 
     def check(self, now):
         limit = self.open.stall_seconds
-        if self._held_back:  # by grpcio, not by the client
+        if self._holding:  # the client is not what is waited for
             return
         begun = None if self.frames.between() else self._heard if self.frames.in_data() else self.frames.began
         for since in (begun, self._blocked):
             if since is not None and now - since > limit:
                 self.abort()
                 return
+        ended = 0
         for number, stream in list(self.streams.items()):
+            if ended == _MANY:  # the others are the next time's
+                break
             # Behind messages that wait for their answers grpcio reads the next one when it has room.
             if stream.arrival and not stream.taken and now - max(stream.arrival.heard, stream.answering or 0.0) > limit:
                 self.reset(number, "its message did not come in time", _CANCEL)
+                ended += 1
             elif stream.taken and stream.answering is not None and now - stream.answering > _UNREAD * limit:
                 self.reset(number, "its client does not read the answer", _CANCEL)
+                ended += 1
         if self.budget.ending:
             self.end_arriving(now - 1)
 
@@ -261,11 +320,14 @@ class _Client(asyncio.Protocol):
     def abort(self):
         self.transport.abort()
 
-    def hold_back(self, held):
-        """Reads no more of the client while grpcio has not taken what there is."""
-        self._held_back = held
+    def hold_back(self, reason, held):
+        """Reads no more of the client while there is a reason."""
         if held:
+            self._holding.add(reason)
             self.transport.pause_reading()
+            return
+        self._holding.discard(reason)
+        if self._holding:
             return
         self._heard = time.monotonic()
         for stream in self.streams.values():
@@ -288,10 +350,23 @@ class _Client(asyncio.Protocol):
 
     def connection_lost(self, error):
         self.open.remove(self)
-        for number in list(self.streams):
+        numbers = list(self.streams)
+        for number in numbers:
             self.end(number)
         if self.server.transport:
-            self.server.transport.abort()
+            if len(numbers) > _MANY and self.frames.between():
+                self._leaving = asyncio.ensure_future(self._leave(numbers))
+            else:
+                self.server.transport.abort()
+
+    async def _leave(self, numbers):
+        """Tells grpcio by and by: while it ends hundreds of calls it answers nobody."""
+        for number in numbers:
+            if self.server.transport.is_closing():
+                return
+            self.server.transport.write(_reset(number, _CANCEL))
+            await asyncio.sleep(_ENDS_APART)
+        self.server.transport.abort()
 
 
 class _Server(asyncio.Protocol):
@@ -313,30 +388,84 @@ class _Server(asyncio.Protocol):
         elif kind == _HEADERS and number in client.streams:
             client.streams[number].answering = time.monotonic()
 
+    def begun(self, number):
+        pass
+
     def data(self, number, view):
         self.client.answer(number, view)
 
     def pause_writing(self):
-        self.client.hold_back(True)
+        self.client.hold_back("grpcio", True)
 
     def resume_writing(self):
-        self.client.hold_back(False)
+        self.client.hold_back("grpcio", False)
 
     def connection_lost(self, error):
         self.client.transport.close()
 
 
 class Wire:
-    """The port that clients connect to, in front of the server at the socket `path`."""
+    """The port that clients connect to, in front of the server at the socket `path`. Calls are given to grpcio as it looks at them, which it
+    does in their order: a client that begins hundreds at a time has its own wait, not the others' behind them."""
 
     def __init__(self, core, path):
         self.core, self.path, self._listener = core, path, None
+        # Streams in their order, with their clients and when they count no more; clients.
+        self.unseen, self.waiting, self._turn, self._passing = {}, collections.deque(), None, False
 
     async def start(self, host, port):
         """The number of the port."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: _Client(self), host, port, backlog=1024)
+        self._listener = await listen(lambda: _Client(self), host, port)
         return self._listener.sockets[0].getsockname()[1]
+
+    def full(self, client):
+        """Whether a client's next call has to wait."""
+        if self._passing:
+            return True
+        now = time.monotonic()
+        for stream in [stream for stream, (_, until) in self.unseen.items() if until < now]:
+            del self.unseen[stream]
+        if client.empty >= _MANY and now < client.next:
+            return True
+        return len(self.unseen) >= _UNSEEN or sum(of is client for of, _ in self.unseen.values()) >= _UNSEEN_OF_ONE
+
+    def wait(self, client):
+        self.waiting.append(client)
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().call_later(_LEFT, self._next)
+
+    def left(self, stream):
+        """A client has reset its stream. grpcio may look at it all the same."""
+        if stream in self.unseen:
+            client, _ = self.unseen[stream]
+            self.unseen[stream], stream.left = (client, time.monotonic() + _LEFT), True
+
+    def seen(self, stream=None):
+        """grpcio looks at a call, which is the oldest, or a stream has ended."""
+        if stream is None:
+            stream = next(iter(self.unseen), None)
+        elif stream.left:
+            return
+        if self.unseen.pop(stream, None) and self.waiting:
+            if self._turn:
+                self._turn.cancel()
+            self._turn = asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self):
+        """Lets each client that waits begin a call where there is room."""
+        self._turn, skipped = None, []
+        # A client whose calls come with their messages is before those whose calls do not.
+        waiting, self.waiting = sorted(self.waiting, key=lambda client: client.empty), collections.deque()
+        for client in waiting:
+            if self.full(client):
+                skipped.append(client)
+                continue
+            self._passing = True  # one each
+            client.call()
+            self._passing = False
+        self.waiting.extendleft(reversed(skipped))
+        if self.waiting and self._turn is None:
+            self._turn = asyncio.get_running_loop().call_later(_LEFT, self._next)
 
     def refuse(self):
         """Takes no more connections."""

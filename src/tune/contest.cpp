@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kHopelessRun = 10;                 // a first run so far behind is not repeated
 constexpr double kFirstCut = 2;                     // after the warm-up, by the better of two runs
+constexpr double kBrief = 1000;                     // microseconds: of such runs one that is disturbed looks hopeless
+constexpr int kBriefRuns = 6;                       // the best of which counts
 constexpr double kCuts[] = {1.5, 1.10, 1.05, 1.03}; // after each stage, by medians
 constexpr int kStages[] = {2, 2, 3, 8};             // rounds of each
 constexpr double kGroupCut = 1.5;                   // a group that is so far behind gets no more rounds
@@ -84,6 +86,9 @@ private:
         double const least = *std::min_element(first.begin(), first.end());
         for (size_t i = 0; i < list_.size(); ++i)
             if (first[i] < kHopelessRun * least) // cold against warm: once more
+                first[i] = std::min(first[i], list_[i].run().microseconds);
+        for (size_t i = 0; i < list_.size(); ++i)
+            for (int runs = 2; runs < kBriefRuns && first[i] < kBrief && first[i] > kFirstCut * least; ++runs)
                 first[i] = std::min(first[i], list_[i].run().microseconds);
         for (int g = 0; g < groups_; ++g) {
             double best = INFINITY;

@@ -69,11 +69,23 @@ TEST(Contest, HopelessOnesGetNoRounds)
     Machine m(1);
     std::vector<Contestant> list;
     for (int i = 0; i < 10; ++i)
-        list.push_back(m.contestant(i == 4 ? 100 : 400 + i));
+        list.push_back(m.contestant(i == 4 ? 10'000 : 40'000 + i));
     ContestResult const r = hold(list, 1, {3, 15, 1e9});
     EXPECT_EQ(r.winners[0], 4);
     EXPECT_LT(m.runs, 40);
     EXPECT_GT(r.standings[0].ratio, 2);
+}
+
+// Workers that just woke up, a page that is mapped: of 6 us it looks like 100.
+TEST(Contest, ShortOnesAreNotLostToADisturbanceAtTheBeginning)
+{
+    for (int disturbed : {1, 2, 4}) {
+        Machine m(2);
+        int runs = 0;
+        std::vector<Contestant> const list{
+            m.contestant(8), Contestant{[&] { return m.run(runs++ < disturbed ? 100 : 6); }, 0}, m.contestant(12)};
+        EXPECT_EQ(hold(list, 1, {3, 15, 1e9}).winners[0], 1) << disturbed;
+    }
 }
 
 TEST(Contest, TimesOfGroupsCompare)

@@ -5,6 +5,7 @@
 
 #include "api/network.h"
 #include "base/hash.h"
+#include "base/round.h"
 
 namespace tw::api {
 
@@ -29,7 +30,7 @@ Dims stridesOf(ops::TensorSpec const& t, Format format)
     for (int d = t.dims.rank - 1; d >= 0; --d) {
         bool const isPixelChannel = d == axis && isByPixel(format);
         s.d[d] = int32_t(isPixelChannel ? 1 : next);
-        next *= isPixelChannel ? 1 : d == axis ? (t.dims[d] + vector - 1) / vector : t.dims[d];
+        next *= isPixelChannel ? 1 : d == axis ? divideUp(t.dims[d], vector) : t.dims[d];
     }
     return s;
 }
@@ -95,6 +96,11 @@ struct Algorithm final : nvinfer1::IAlgorithm
     float milliseconds;
     size_t workspaceBytes;
 };
+
+TW_OBJECT(nvinfer1::IAlgorithmIOInfo, IoInfo)
+TW_OBJECT(nvinfer1::IAlgorithmVariant, Variant)
+TW_OBJECT(nvinfer1::IAlgorithmContext, Context)
+TW_OBJECT(nvinfer1::IAlgorithm, Algorithm)
 
 class Adapter final : public tune::Selector
 {
@@ -162,61 +168,24 @@ namespace nvinfer1 {
 
 using namespace tw::api;
 
-namespace {
+TW_GETTER(IAlgorithmIOInfo, TensorFormat, getTensorFormat, self.format)
+TW_GETTER(IAlgorithmIOInfo, DataType, getDataType, self.type)
+TW_GETTER(IAlgorithmIOInfo, Dims, getStrides, self.strides)
 
-Context const& self(IAlgorithmContext const* c)
-{
-    return static_cast<Context const&>(*c);
-}
-Algorithm const& self(IAlgorithm const* a)
-{
-    return static_cast<Algorithm const&>(*a);
-}
+TW_GETTER(IAlgorithmVariant, int64_t, getImplementation, self.implementation)
+TW_GETTER(IAlgorithmVariant, int64_t, getTactic, self.tactic)
 
-} // namespace
-
-TensorFormat IAlgorithmIOInfo::getTensorFormat() const noexcept
-{
-    return static_cast<IoInfo const&>(*this).format;
-}
-DataType IAlgorithmIOInfo::getDataType() const noexcept
-{
-    return static_cast<IoInfo const&>(*this).type;
-}
-Dims IAlgorithmIOInfo::getStrides() const noexcept
-{
-    return static_cast<IoInfo const&>(*this).strides;
-}
-
-int64_t IAlgorithmVariant::getImplementation() const noexcept
-{
-    return static_cast<Variant const&>(*this).implementation;
-}
-int64_t IAlgorithmVariant::getTactic() const noexcept
-{
-    return static_cast<Variant const&>(*this).tactic;
-}
-
-char const* IAlgorithmContext::getName() const noexcept
-{
-    return self(this).name.c_str();
-}
+TW_GETTER(IAlgorithmContext, char const*, getName, self.name.c_str())
 Dims IAlgorithmContext::getDimensions(int32_t index, OptProfileSelector select) const noexcept
 {
-    Context const& c = self(this);
+    Context const& c = objectOf(*this);
     int32_t const which = static_cast<int32_t>(select);
     if (index < 0 || index >= int32_t(c.dims.size()) || which < 0 || which >= 3)
         return Dims{-1, {}};
     return c.dims[size_t(index)][size_t(which)];
 }
-int32_t IAlgorithmContext::getNbInputs() const noexcept
-{
-    return self(this).inputs;
-}
-int32_t IAlgorithmContext::getNbOutputs() const noexcept
-{
-    return self(this).outputs;
-}
+TW_GETTER(IAlgorithmContext, int32_t, getNbInputs, self.inputs)
+TW_GETTER(IAlgorithmContext, int32_t, getNbOutputs, self.outputs)
 
 IAlgorithmIOInfo const& IAlgorithm::getAlgorithmIOInfo(int32_t index) const noexcept
 {
@@ -224,21 +193,12 @@ IAlgorithmIOInfo const& IAlgorithm::getAlgorithmIOInfo(int32_t index) const noex
     IAlgorithmIOInfo const* io = getAlgorithmIOInfoByIndex(index);
     return io ? *io : nothing;
 }
-IAlgorithmVariant const& IAlgorithm::getAlgorithmVariant() const noexcept
-{
-    return self(this).variant;
-}
-float IAlgorithm::getTimingMSec() const noexcept
-{
-    return self(this).milliseconds;
-}
-std::size_t IAlgorithm::getWorkspaceSize() const noexcept
-{
-    return self(this).workspaceBytes;
-}
+TW_GETTER(IAlgorithm, IAlgorithmVariant const&, getAlgorithmVariant, self.variant)
+TW_GETTER(IAlgorithm, float, getTimingMSec, self.milliseconds)
+TW_GETTER(IAlgorithm, std::size_t, getWorkspaceSize, self.workspaceBytes)
 IAlgorithmIOInfo const* IAlgorithm::getAlgorithmIOInfoByIndex(int32_t index) const noexcept
 {
-    Algorithm const& a = self(this);
+    Algorithm const& a = objectOf(*this);
     return index < 0 || index >= int32_t(a.io.size()) ? nullptr : a.io[size_t(index)].get();
 }
 

@@ -13,9 +13,9 @@
 #include "api/host_memory.h"
 #include "api/io_formats.h"
 #include "api/layer_report.h"
-#include "api/max_threads.h"
 #include "api/memory_usage.h"
 #include "api/network.h"
+#include "api/object_methods.h"
 #include "api/plugin_graph.h"
 #include "api/precision_settings.h"
 #include "api/profile_ranges.h"
@@ -55,6 +55,7 @@ struct BuilderObject final : nvinfer1::IBuilder
     nvinfer1::IGpuAllocator* allocator = nullptr;
     std::vector<std::unique_ptr<OptimizationProfileObject>> profiles; // live as long as the builder
 };
+TW_OBJECT(nvinfer1::IBuilder, BuilderObject)
 
 namespace {
 
@@ -312,22 +313,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
 
 namespace nvinfer1 {
 
-namespace {
-
-BuilderObject& self(IBuilder* b)
-{
-    return static_cast<BuilderObject&>(*b);
-}
-BuilderObject const& self(IBuilder const* b)
-{
-    return static_cast<BuilderObject const&>(*b);
-}
-
-} // namespace
-
 IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuilderConfig& config) noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
@@ -338,7 +326,7 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 
 ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuilderConfig& config) noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
@@ -352,7 +340,7 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
 
 bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderConfig const& config) const noexcept
 {
-    BuilderObject const& b = self(this);
+    BuilderObject const& b = objectOf(*this);
     return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
@@ -366,7 +354,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
 
 INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     return guarded<INetworkDefinition*>(b.reporter, nullptr, [&]() -> Result<INetworkDefinition*> {
         auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
         if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
@@ -382,7 +370,7 @@ INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags fla
 
 IBuilderConfig* IBuilder::createBuilderConfig() noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     return guarded<IBuilderConfig*>(b.reporter, nullptr, [&]() -> Result<IBuilderConfig*> {
         return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0}));
     });
@@ -390,7 +378,7 @@ IBuilderConfig* IBuilder::createBuilderConfig() noexcept
 
 IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     return guarded<IOptimizationProfile*>(b.reporter, nullptr, [&]() -> Result<IOptimizationProfile*> {
         b.profiles.push_back(std::make_unique<OptimizationProfileObject>(b.reporter));
         return b.profiles.back().get();
@@ -399,29 +387,20 @@ IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
 
 void IBuilder::setMaxBatchSize(int32_t batchSize) noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     if (batchSize < 1)
         b.reporter.error(invalidArgument("setMaxBatchSize: " + std::to_string(batchSize) + " must be at least 1"));
     else
         b.maxBatchSize = batchSize;
 }
-int32_t IBuilder::getMaxBatchSize() const noexcept
-{
-    return self(this).maxBatchSize;
-}
-bool IBuilder::platformHasFastFp16() const noexcept
-{
-    return self(this).gpu || device::probeCpu().avx512fp16;
-}
+TW_GETTER(IBuilder, int32_t, getMaxBatchSize, self.maxBatchSize)
+TW_GETTER(IBuilder, bool, platformHasFastFp16, self.gpu || device::probeCpu().avx512fp16)
 bool IBuilder::platformHasFastInt8() const noexcept
 {
     // Where there are kernels for sums of integers; those of AVX2 need no VNNI.
-    return self(this).gpu || device::probeCpu().avx2;
+    return objectOf(*this).gpu || device::probeCpu().avx2;
 }
-bool IBuilder::platformHasTf32() const noexcept
-{
-    return self(this).gpu != nullptr;
-}
+TW_GETTER(IBuilder, bool, platformHasTf32, self.gpu != nullptr)
 int32_t IBuilder::getMaxDLABatchSize() const noexcept
 {
     return 0; // no DLA
@@ -430,53 +409,19 @@ int32_t IBuilder::getNbDLACores() const noexcept
 {
     return 0;
 }
-void IBuilder::setGpuAllocator(IGpuAllocator* allocator) noexcept
-{
-    self(this).allocator = allocator;
-}
-void IBuilder::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* IBuilder::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
+TW_SETTER(IBuilder, IGpuAllocator*, setGpuAllocator, self.allocator = value)
 void IBuilder::reset() noexcept
 {
-    BuilderObject& b = self(this);
+    BuilderObject& b = objectOf(*this);
     b.maxBatchSize = 1;
     b.maxThreads = 0;
     b.allocator = nullptr;
 }
-ILogger* IBuilder::getLogger() const noexcept
-{
-    return self(this).reporter.logger();
-}
-bool IBuilder::setMaxThreads(int32_t maxThreads) noexcept
-{
-    BuilderObject& b = self(this);
-    return tw::api::setMaxThreads(b.reporter, b.maxThreads, maxThreads);
-}
-int32_t IBuilder::getMaxThreads() const noexcept
-{
-    return tw::api::getMaxThreads(self(this).maxThreads);
-}
+TW_OBJECT_METHODS(IBuilder)
 
 } // namespace nvinfer1
 
 extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noexcept
 {
-    auto* log = static_cast<nvinfer1::ILogger*>(logger);
-    if (!checkClientVersion(log, version, "createInferBuilder"))
-        return nullptr;
-    Reporter reporter(log);
-    return guarded<nvinfer1::IBuilder*>(reporter, nullptr, [&]() -> Result<nvinfer1::IBuilder*> {
-        TW_ASSIGN(Environment const environment, readEnvironment());
-        device::limitIsa(environment.isaLimit);
-        MemoryChange const change(nullptr);
-        TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
-        change.finish(reporter, "Init CUDA", gpu.get());
-        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log, environment, std::move(gpu)));
-    });
+    return createObject<nvinfer1::IBuilder, BuilderObject>(logger, version, "createInferBuilder");
 }

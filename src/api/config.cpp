@@ -47,15 +47,6 @@ namespace nvinfer1 {
 
 namespace {
 
-BuilderConfigObject& self(IBuilderConfig* c)
-{
-    return objectOf(*c);
-}
-BuilderConfigObject const& self(IBuilderConfig const* c)
-{
-    return objectOf(*c);
-}
-
 template <class Enum>
 Result<void> checkExists(Enum value, char const* what)
 {
@@ -81,12 +72,30 @@ constexpr uint32_t bit(Enum value)
     return 1u << static_cast<int>(value);
 }
 
-Result<void> setIterations(int32_t& field, int32_t value, char const* what)
+Result<void> checkIterations(int32_t value, char const* what)
 {
     if (value < 1)
         return invalidArgument(std::string(what) + ": " + std::to_string(value) + " iterations; at least 1 is needed");
-    field = value;
     return {};
+}
+
+// One bit of a mask.
+template <class Enum>
+void setBit(BuilderConfigObject& c, uint32_t& mask, Enum which, bool isOn, char const* method) noexcept
+{
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        TW_TRY(checkExists(which, method));
+        mask = isOn ? mask | bit(which) : mask & ~bit(which);
+        return {};
+    });
+}
+template <class Enum>
+bool hasBit(BuilderConfigObject const& c, uint32_t mask, Enum which, char const* method) noexcept
+{
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        TW_TRY(checkExists(which, method));
+        return (mask & bit(which)) != 0;
+    });
 }
 
 // Takes what no engine of ours can promise out of `flags`: safety, with an error.
@@ -101,28 +110,14 @@ BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags)
 
 } // namespace
 
-void IBuilderConfig::setMinTimingIterations(int32_t minTiming) noexcept
-{
-    guardedVoid(self(this).reporter,
-                [&] { return setIterations(self(this).minTimingIterations, minTiming, "setMinTimingIterations"); });
-}
-int32_t IBuilderConfig::getMinTimingIterations() const noexcept
-{
-    return self(this).minTimingIterations;
-}
-void IBuilderConfig::setAvgTimingIterations(int32_t avgTiming) noexcept
-{
-    guardedVoid(self(this).reporter,
-                [&] { return setIterations(self(this).avgTimingIterations, avgTiming, "setAvgTimingIterations"); });
-}
-int32_t IBuilderConfig::getAvgTimingIterations() const noexcept
-{
-    return self(this).avgTimingIterations;
-}
+TW_PROPERTY(IBuilderConfig, int32_t, setMinTimingIterations, getMinTimingIterations, minTimingIterations,
+            checkIterations(value, "setMinTimingIterations"))
+TW_PROPERTY(IBuilderConfig, int32_t, setAvgTimingIterations, getAvgTimingIterations, avgTimingIterations,
+            checkIterations(value, "setAvgTimingIterations"))
 
 void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkExists(capability, "setEngineCapability"));
         if (capability == EngineCapability::kSAFETY)
@@ -134,71 +129,32 @@ void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
         return {};
     });
 }
-EngineCapability IBuilderConfig::getEngineCapability() const noexcept
-{
-    return self(this).engineCapability;
-}
+TW_GETTER(IBuilderConfig, EngineCapability, getEngineCapability, self.engineCapability)
 
-void IBuilderConfig::setInt8Calibrator(IInt8Calibrator* calibrator) noexcept
-{
-    self(this).int8Calibrator = calibrator;
-}
-IInt8Calibrator* IBuilderConfig::getInt8Calibrator() const noexcept
-{
-    return self(this).int8Calibrator;
-}
+TW_PROPERTY(IBuilderConfig, IInt8Calibrator*, setInt8Calibrator, getInt8Calibrator, int8Calibrator)
 
 void IBuilderConfig::setMaxWorkspaceSize(std::size_t workspaceSize) noexcept
 {
     setMemoryPoolLimit(MemoryPoolType::kWORKSPACE, workspaceSize);
 }
-std::size_t IBuilderConfig::getMaxWorkspaceSize() const noexcept
-{
-    return self(this).poolLimit(MemoryPoolType::kWORKSPACE);
-}
+TW_GETTER(IBuilderConfig, std::size_t, getMaxWorkspaceSize, self.poolLimit(MemoryPoolType::kWORKSPACE))
 
-void IBuilderConfig::setFlags(BuilderFlags builderFlags) noexcept
-{
-    BuilderConfigObject& c = self(this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkMask<BuilderFlag>(builderFlags, "setFlags"));
-        c.flags = withoutMissing(c.reporter, builderFlags);
-        return {};
-    });
-}
-BuilderFlags IBuilderConfig::getFlags() const noexcept
-{
-    return self(this).flags;
-}
-void IBuilderConfig::clearFlag(BuilderFlag builderFlag) noexcept
-{
-    guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(builderFlag, "clearFlag"));
-        self(this).flags &= ~bit(builderFlag);
-        return {};
-    });
-}
-void IBuilderConfig::setFlag(BuilderFlag builderFlag) noexcept
-{
-    BuilderConfigObject& c = self(this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(builderFlag, "setFlag"));
-        c.flags = withoutMissing(c.reporter, c.flags | bit(builderFlag));
-        return {};
-    });
-}
+TW_SETTER(IBuilderConfig, BuilderFlags, setFlags,
+          setField(self, self.flags, value, [&] { return checkMask<BuilderFlag>(value, "setFlags"); });
+          self.flags = withoutMissing(self.reporter, self.flags))
+TW_GETTER(IBuilderConfig, BuilderFlags, getFlags, self.flags)
+TW_SETTER(IBuilderConfig, BuilderFlag, clearFlag, setBit(self, self.flags, value, false, "clearFlag"))
+TW_SETTER(IBuilderConfig, BuilderFlag, setFlag, setBit(self, self.flags, value, true, "setFlag");
+          self.flags = withoutMissing(self.reporter, self.flags))
 bool IBuilderConfig::getFlag(BuilderFlag builderFlag) const noexcept
 {
-    BuilderConfigObject const& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkExists(builderFlag, "getFlag"));
-        return c.has(builderFlag);
-    });
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.flags, builderFlag, "getFlag");
 }
 
 void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         if (!layer)
             return invalidArgument("setDeviceType: the layer is a null pointer");
@@ -213,33 +169,27 @@ void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) n
 }
 DeviceType IBuilderConfig::getDeviceType(ILayer const* layer) const noexcept
 {
-    auto const it = self(this).deviceTypes.find(layer);
-    return it == self(this).deviceTypes.end() ? self(this).defaultDeviceType : it->second;
+    auto const it = objectOf(*this).deviceTypes.find(layer);
+    return it == objectOf(*this).deviceTypes.end() ? objectOf(*this).defaultDeviceType : it->second;
 }
 bool IBuilderConfig::isDeviceTypeSet(ILayer const* layer) const noexcept
 {
-    return self(this).deviceTypes.contains(layer);
+    return objectOf(*this).deviceTypes.contains(layer);
 }
 void IBuilderConfig::resetDeviceType(ILayer const* layer) noexcept
 {
-    self(this).deviceTypes.erase(layer);
+    objectOf(*this).deviceTypes.erase(layer);
 }
 bool IBuilderConfig::canRunOnDLA(ILayer const*) const noexcept
 {
     return false; // there is none: IBuilder::getNbDLACores() is 0
 }
 
-void IBuilderConfig::setDLACore(int32_t dlaCore) noexcept
-{
-    self(this).dlaCore = dlaCore; // no layer runs there: setDeviceType() and setDefaultDeviceType() say so
-}
-int32_t IBuilderConfig::getDLACore() const noexcept
-{
-    return self(this).dlaCore;
-}
+// No layer runs there: setDeviceType() and setDefaultDeviceType() say so.
+TW_PROPERTY(IBuilderConfig, int32_t, setDLACore, getDLACore, dlaCore)
 void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkExists(deviceType, "setDefaultDeviceType"));
         if (deviceType == DeviceType::kDLA)
@@ -249,28 +199,19 @@ void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
         return {};
     });
 }
-DeviceType IBuilderConfig::getDefaultDeviceType() const noexcept
-{
-    return self(this).defaultDeviceType;
-}
+TW_GETTER(IBuilderConfig, DeviceType, getDefaultDeviceType, self.defaultDeviceType)
 
 void IBuilderConfig::reset() noexcept
 {
-    static_cast<ConfigSettings&>(self(this)) = ConfigSettings();
+    static_cast<ConfigSettings&>(objectOf(*this)) = ConfigSettings();
 }
 
-void IBuilderConfig::setProfileStream(cudaStream_t const stream) noexcept
-{
-    self(this).profileStream = stream;
-}
-cudaStream_t IBuilderConfig::getProfileStream() const noexcept
-{
-    return self(this).profileStream;
-}
+TW_SETTER(IBuilderConfig, cudaStream_t const, setProfileStream, self.profileStream = value)
+TW_GETTER(IBuilderConfig, cudaStream_t, getProfileStream, self.profileStream)
 
 int32_t IBuilderConfig::addOptimizationProfile(IOptimizationProfile const* profile) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     return guarded<int32_t>(c.reporter, -1, [&]() -> Result<int32_t> {
         if (!profile)
             return invalidArgument("addOptimizationProfile: the profile is a null pointer");
@@ -279,36 +220,15 @@ int32_t IBuilderConfig::addOptimizationProfile(IOptimizationProfile const* profi
         return int32_t(c.profiles.size()) - 1;
     });
 }
-int32_t IBuilderConfig::getNbOptimizationProfiles() const noexcept
-{
-    return int32_t(self(this).profiles.size());
-}
+TW_GETTER(IBuilderConfig, int32_t, getNbOptimizationProfiles, int32_t(self.profiles.size()))
 
-void IBuilderConfig::setProfilingVerbosity(ProfilingVerbosity verbosity) noexcept
-{
-    guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(verbosity, "setProfilingVerbosity"));
-        self(this).profilingVerbosity = verbosity;
-        return {};
-    });
-}
-ProfilingVerbosity IBuilderConfig::getProfilingVerbosity() const noexcept
-{
-    return self(this).profilingVerbosity;
-}
-
-void IBuilderConfig::setAlgorithmSelector(IAlgorithmSelector* selector) noexcept
-{
-    self(this).algorithmSelector = selector;
-}
-IAlgorithmSelector* IBuilderConfig::getAlgorithmSelector() const noexcept
-{
-    return self(this).algorithmSelector;
-}
+TW_PROPERTY(IBuilderConfig, ProfilingVerbosity, setProfilingVerbosity, getProfilingVerbosity, profilingVerbosity,
+            checkExists(value, "setProfilingVerbosity"))
+TW_PROPERTY(IBuilderConfig, IAlgorithmSelector*, setAlgorithmSelector, getAlgorithmSelector, algorithmSelector)
 
 bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (profile)
             TW_TRY(objectOf(*profile).validate());
@@ -318,63 +238,35 @@ bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) 
 }
 IOptimizationProfile const* IBuilderConfig::getCalibrationProfile() noexcept
 {
-    return self(this).calibrationProfile;
+    return objectOf(*this).calibrationProfile;
 }
 
-void IBuilderConfig::setQuantizationFlags(QuantizationFlags flags) noexcept
-{
-    guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkMask<QuantizationFlag>(flags, "setQuantizationFlags"));
-        self(this).quantizationFlags = flags;
-        return {};
-    });
-}
-QuantizationFlags IBuilderConfig::getQuantizationFlags() const noexcept
-{
-    return self(this).quantizationFlags;
-}
-void IBuilderConfig::clearQuantizationFlag(QuantizationFlag flag) noexcept
-{
-    guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(flag, "clearQuantizationFlag"));
-        self(this).quantizationFlags &= ~bit(flag);
-        return {};
-    });
-}
-void IBuilderConfig::setQuantizationFlag(QuantizationFlag flag) noexcept
-{
-    guardedVoid(self(this).reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(flag, "setQuantizationFlag"));
-        self(this).quantizationFlags |= bit(flag);
-        return {};
-    });
-}
+TW_PROPERTY(IBuilderConfig, QuantizationFlags, setQuantizationFlags, getQuantizationFlags, quantizationFlags,
+            checkMask<QuantizationFlag>(value, "setQuantizationFlags"))
+TW_SETTER(IBuilderConfig, QuantizationFlag, clearQuantizationFlag,
+          setBit(self, self.quantizationFlags, value, false, "clearQuantizationFlag"))
+TW_SETTER(IBuilderConfig, QuantizationFlag, setQuantizationFlag,
+          setBit(self, self.quantizationFlags, value, true, "setQuantizationFlag"))
 bool IBuilderConfig::getQuantizationFlag(QuantizationFlag flag) const noexcept
 {
-    BuilderConfigObject const& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkExists(flag, "getQuantizationFlag"));
-        return (c.quantizationFlags & bit(flag)) != 0;
-    });
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.quantizationFlags, flag, "getQuantizationFlag");
 }
 
 bool IBuilderConfig::setTacticSources(TacticSources tacticSources) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         TW_TRY(checkMask<TacticSource>(tacticSources, "setTacticSources"));
         c.tacticSources = tacticSources;
         return true;
     });
 }
-TacticSources IBuilderConfig::getTacticSources() const noexcept
-{
-    return self(this).tacticSources;
-}
+TW_GETTER(IBuilderConfig, TacticSources, getTacticSources, self.tacticSources)
 
 ITimingCache* IBuilderConfig::createTimingCache(void const* blob, std::size_t size) const noexcept
 {
-    BuilderConfigObject const& c = self(this);
+    BuilderConfigObject const& c = objectOf(*this);
     return guarded<ITimingCache*>(c.reporter, nullptr, [&]() -> Result<ITimingCache*> {
         TW_ASSIGN(auto loaded, tune::TimingCache::deserialize(blob, size, c.device.fingerprint));
         if (!loaded.warning.empty())
@@ -384,7 +276,7 @@ ITimingCache* IBuilderConfig::createTimingCache(void const* blob, std::size_t si
 }
 bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismatch) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         std::string const from = objectOf(cache).cache->fingerprint();
         if (from != c.device.fingerprint && !ignoreMismatch) {
@@ -397,14 +289,11 @@ bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismat
         return true;
     });
 }
-ITimingCache const* IBuilderConfig::getTimingCache() const noexcept
-{
-    return self(this).timingCache;
-}
+TW_GETTER(IBuilderConfig, ITimingCache const*, getTimingCache, self.timingCache)
 
 void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSize) noexcept
 {
-    BuilderConfigObject& c = self(this);
+    BuilderConfigObject& c = objectOf(*this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkExists(pool, "setMemoryPoolLimit"));
         c.poolLimits[static_cast<size_t>(pool)] = poolSize;
@@ -413,7 +302,7 @@ void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSiz
 }
 std::size_t IBuilderConfig::getMemoryPoolLimit(MemoryPoolType pool) const noexcept
 {
-    BuilderConfigObject const& c = self(this);
+    BuilderConfigObject const& c = objectOf(*this);
     return guarded<size_t>(c.reporter, 0, [&]() -> Result<size_t> {
         TW_TRY(checkExists(pool, "getMemoryPoolLimit"));
         return c.poolLimit(pool);
@@ -422,20 +311,13 @@ std::size_t IBuilderConfig::getMemoryPoolLimit(MemoryPoolType pool) const noexce
 
 void IBuilderConfig::setPreviewFeature(PreviewFeature feature, bool enable) noexcept
 {
-    BuilderConfigObject& c = self(this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
-        TW_TRY(checkExists(feature, "setPreviewFeature"));
-        c.previewFeatures = enable ? c.previewFeatures | bit(feature) : c.previewFeatures & ~bit(feature);
-        return {};
-    });
+    BuilderConfigObject& c = objectOf(*this);
+    setBit(c, c.previewFeatures, feature, enable, "setPreviewFeature");
 }
 bool IBuilderConfig::getPreviewFeature(PreviewFeature feature) const noexcept
 {
-    BuilderConfigObject const& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        TW_TRY(checkExists(feature, "getPreviewFeature"));
-        return (c.previewFeatures & bit(feature)) != 0;
-    });
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.previewFeatures, feature, "getPreviewFeature");
 }
 
 } // namespace nvinfer1

@@ -56,13 +56,6 @@ struct BuilderConfigObject final : nvinfer1::IBuilderConfig, ConfigSettings
     ConfigDevice const device;
 };
 
-inline BuilderConfigObject& objectOf(nvinfer1::IBuilderConfig& c)
-{
-    return static_cast<BuilderConfigObject&>(c);
-}
-inline BuilderConfigObject const& objectOf(nvinfer1::IBuilderConfig const& c)
-{
-    return static_cast<BuilderConfigObject const&>(c);
-}
+TW_OBJECT(nvinfer1::IBuilderConfig, BuilderConfigObject)
 
 } // namespace tw::api

@@ -15,8 +15,6 @@ namespace nvinfer1 {
 
 namespace {
 
-using tw::api::self;
-
 // Position in io of a binding, which should belong to the context's profile: bindings of profile 0 are taken for it.
 int ioOfBinding(ContextObject& c, int32_t binding, char const* method)
 {
@@ -130,7 +128,7 @@ Dims currentShape(ContextObject& c, int io)
 
 bool IExecutionContext::setOptimizationProfile(int32_t profileIndex) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         TW_TRY(c.chooseProfile(profileIndex));
         return true;
@@ -140,39 +138,36 @@ bool IExecutionContext::setOptimizationProfileAsync(int32_t profileIndex, cudaSt
 {
     return setOptimizationProfile(profileIndex); // nothing is copied on the CPU
 }
-int32_t IExecutionContext::getOptimizationProfile() const noexcept
-{
-    return self(this).context.profile();
-}
+TW_GETTER(IExecutionContext, int32_t, getOptimizationProfile, self.context.profile())
 bool IExecutionContext::setBindingDimensions(int32_t bindingIndex, Dims dimensions) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = ioOfBinding(c, bindingIndex, "setBindingDimensions");
     return io >= 0 && setShape(c, io, dimensions, "setBindingDimensions");
 }
 bool IExecutionContext::setInputShape(char const* tensorName, Dims const& dims) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "setInputShape");
     return io >= 0 && setShape(c, io, dims, "setInputShape");
 }
 Dims IExecutionContext::getBindingDimensions(int32_t bindingIndex) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = ioOfBinding(c, bindingIndex, "getBindingDimensions");
     return io < 0 ? noDims()
                   : guarded<Dims>(c.reporter, noDims(), [&]() -> Result<Dims> { return currentShape(c, io); });
 }
 Dims IExecutionContext::getTensorShape(char const* tensorName) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "getTensorShape");
     return io < 0 ? noDims()
                   : guarded<Dims>(c.reporter, noDims(), [&]() -> Result<Dims> { return currentShape(c, io); });
 }
 Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     Dims const shape = getTensorShape(tensorName);
     int const io = tensorName ? c.state->core->ioIndex(tensorName) : -1;
     if (io < 0 || shape.nbDims < 0)
@@ -185,14 +180,14 @@ Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
 }
 Dims IExecutionContext::getStrides(int32_t bindingIndex) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = ioOfBinding(c, bindingIndex, "getStrides");
     return io < 0 ? noDims() : getTensorStrides(c.state->core->contents().io[size_t(io)].name.c_str());
 }
 
 bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const* data) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = ioOfBinding(c, bindingIndex, "setInputShapeBinding");
     return io >= 0 && guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
                int const in = c.inputPosition(io);
@@ -211,7 +206,7 @@ bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const
 }
 bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = ioOfBinding(c, bindingIndex, "getShapeBinding");
     return io >= 0 && guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
                if (!data)
@@ -240,7 +235,7 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
 
 bool IExecutionContext::allInputDimensionsSpecified() const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     for (size_t i = 0; i < c.state->core->graph().inputs.size(); ++i)
         if (!c.context.hasInputShape(int(i)) && !c.state->core->contents().implicitBatch)
             return false;
@@ -248,7 +243,7 @@ bool IExecutionContext::allInputDimensionsSpecified() const noexcept
 }
 bool IExecutionContext::allInputShapesSpecified() const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     for (int i = 0; i < c.state->ioCount(); ++i) {
         int const in = c.inputPosition(i);
         if (in >= 0 && c.context.needsContents(in) && !c.context.hasInputContents(in) && !c.io[size_t(i)].address)
@@ -259,7 +254,7 @@ bool IExecutionContext::allInputShapesSpecified() const noexcept
 
 int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNames) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<int32_t>(c.reporter, -1, [&]() -> Result<int32_t> {
         if (nbMaxNames < 0 || (nbMaxNames > 0 && !tensorNames))
             return invalidArgument("inferShapes: no room for " + std::to_string(nbMaxNames) + " names was given");
@@ -296,7 +291,7 @@ int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNa
 
 bool IExecutionContext::setTensorAddress(char const* tensorName, void* data) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "setTensorAddress");
     if (io < 0)
         return false;
@@ -305,12 +300,12 @@ bool IExecutionContext::setTensorAddress(char const* tensorName, void* data) noe
 }
 void const* IExecutionContext::getTensorAddress(char const* tensorName) const noexcept
 {
-    int const io = self(this).ioIndex(tensorName, "getTensorAddress");
-    return io < 0 ? nullptr : self(this).io[size_t(io)].address;
+    int const io = objectOf(*this).ioIndex(tensorName, "getTensorAddress");
+    return io < 0 ? nullptr : objectOf(*this).io[size_t(io)].address;
 }
 bool IExecutionContext::setInputTensorAddress(char const* tensorName, void const* data) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "setInputTensorAddress");
     if (io < 0)
         return false;
@@ -323,7 +318,7 @@ bool IExecutionContext::setInputTensorAddress(char const* tensorName, void const
 }
 void* IExecutionContext::getOutputTensorAddress(char const* tensorName) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "getOutputTensorAddress");
     if (io >= 0 && c.inputPosition(io) >= 0)
         c.reporter.error(invalidArgument("getOutputTensorAddress: '" + std::string(tensorName) + "' is an input"));
@@ -331,7 +326,7 @@ void* IExecutionContext::getOutputTensorAddress(char const* tensorName) const no
 }
 bool IExecutionContext::setOutputAllocator(char const* tensorName, IOutputAllocator* outputAllocator) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "setOutputAllocator");
     if (io < 0)
         return false;
@@ -346,12 +341,12 @@ bool IExecutionContext::setOutputAllocator(char const* tensorName, IOutputAlloca
 }
 IOutputAllocator* IExecutionContext::getOutputAllocator(char const* tensorName) const noexcept
 {
-    int const io = self(this).ioIndex(tensorName, "getOutputAllocator");
-    return io < 0 ? nullptr : self(this).io[size_t(io)].allocator;
+    int const io = objectOf(*this).ioIndex(tensorName, "getOutputAllocator");
+    return io < 0 ? nullptr : objectOf(*this).io[size_t(io)].allocator;
 }
 int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     int const io = c.ioIndex(tensorName, "getMaxOutputSize");
     if (io < 0)
         return -1;
@@ -366,19 +361,16 @@ int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexce
 }
 bool IExecutionContext::setTemporaryStorageAllocator(IGpuAllocator* allocator) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     if (c.temporary != allocator)
         c.extra.reset();
     c.temporary = allocator;
     return true;
 }
-IGpuAllocator* IExecutionContext::getTemporaryStorageAllocator() const noexcept
-{
-    return self(this).temporary;
-}
+TW_GETTER(IExecutionContext, IGpuAllocator*, getTemporaryStorageAllocator, self.temporary)
 void IExecutionContext::setDeviceMemory(void* memory) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     cuda::Target const* const gpu = c.state->core->cuda();
     if (c.ownsMemory)
         c.reporter.error(invalidState("setDeviceMemory: the context was created with device memory of its own; use "
@@ -398,12 +390,9 @@ void IExecutionContext::setDeviceMemory(void* memory) noexcept
 }
 bool IExecutionContext::setInputConsumedEvent(cudaEvent_t event) noexcept
 {
-    self(this).inputConsumed = event;
+    objectOf(*this).inputConsumed = event;
     return true;
 }
-cudaEvent_t IExecutionContext::getInputConsumedEvent() const noexcept
-{
-    return self(this).inputConsumed;
-}
+TW_GETTER(IExecutionContext, cudaEvent_t, getInputConsumedEvent, self.inputConsumed)
 
 } // namespace nvinfer1

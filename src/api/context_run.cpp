@@ -364,15 +364,9 @@ Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) co
 
 namespace nvinfer1 {
 
-namespace {
-
-using tw::api::self;
-
-} // namespace
-
 bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         c.hadLateError = false;
         if (!enqueue(batchSize, bindings, nullptr, nullptr))
@@ -384,7 +378,7 @@ bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexce
 bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaStream_t stream,
                                 cudaEvent_t* inputConsumed) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         plan::Contents const& contents = c.state->core->contents();
         if (!contents.implicitBatch)
@@ -408,7 +402,7 @@ bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaSt
 
 bool IExecutionContext::executeV2(void* const* bindings) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use execute()");
@@ -421,7 +415,7 @@ bool IExecutionContext::executeV2(void* const* bindings) noexcept
 
 bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cudaEvent_t* inputConsumed) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use enqueue()");
@@ -433,7 +427,7 @@ bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cu
 
 bool IExecutionContext::enqueueV3(cudaStream_t stream) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use enqueue()");

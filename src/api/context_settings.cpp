@@ -8,35 +8,12 @@ using namespace tw::api;
 
 namespace nvinfer1 {
 
-namespace {
-
-using tw::api::self;
-
-} // namespace
-
-void IExecutionContext::setDebugSync(bool sync) noexcept
-{
-    self(this).debugSync = sync;
-}
-bool IExecutionContext::getDebugSync() const noexcept
-{
-    return self(this).debugSync;
-}
-void IExecutionContext::setProfiler(IProfiler* profiler) noexcept
-{
-    self(this).profiler = profiler;
-}
-IProfiler* IExecutionContext::getProfiler() const noexcept
-{
-    return self(this).profiler;
-}
-ICudaEngine const& IExecutionContext::getEngine() const noexcept
-{
-    return *self(this).engine;
-}
+TW_PROPERTY(IExecutionContext, bool, setDebugSync, getDebugSync, debugSync)
+TW_PROPERTY(IExecutionContext, IProfiler*, setProfiler, getProfiler, profiler)
+TW_GETTER(IExecutionContext, ICudaEngine const&, getEngine, *self.engine)
 void IExecutionContext::setName(char const* name) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     if (!name)
         c.reporter.error(invalidArgument("IExecutionContext::setName: the name is a null pointer"));
     else
@@ -45,29 +22,12 @@ void IExecutionContext::setName(char const* name) noexcept
             return {};
         });
 }
-char const* IExecutionContext::getName() const noexcept
-{
-    return self(this).name.c_str();
-}
-void IExecutionContext::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* IExecutionContext::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
-void IExecutionContext::setEnqueueEmitsProfile(bool enqueueEmitsProfile) noexcept
-{
-    self(this).emitsProfile = enqueueEmitsProfile;
-}
-bool IExecutionContext::getEnqueueEmitsProfile() const noexcept
-{
-    return self(this).emitsProfile;
-}
+TW_GETTER(IExecutionContext, char const*, getName, self.name.c_str())
+TW_RECORDER_METHODS(IExecutionContext)
+TW_PROPERTY(IExecutionContext, bool, setEnqueueEmitsProfile, getEnqueueEmitsProfile, emitsProfile)
 bool IExecutionContext::reportToProfiler() const noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     if (!c.profiler)
         return false;
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
@@ -82,17 +42,10 @@ bool IExecutionContext::reportToProfiler() const noexcept
         return true;
     });
 }
-void IExecutionContext::setPersistentCacheLimit(size_t size) noexcept
-{
-    self(this).persistentCacheLimit = size;
-}
-size_t IExecutionContext::getPersistentCacheLimit() const noexcept
-{
-    return self(this).persistentCacheLimit;
-}
+TW_PROPERTY(IExecutionContext, size_t, setPersistentCacheLimit, getPersistentCacheLimit, persistentCacheLimit)
 bool IExecutionContext::setNvtxVerbosity(ProfilingVerbosity verbosity) noexcept
 {
-    ContextObject& c = self(this);
+    ContextObject& c = objectOf(*this);
     auto const rank = [](ProfilingVerbosity v) {
         return v == ProfilingVerbosity::kNONE ? 0 : v == ProfilingVerbosity::kLAYER_NAMES_ONLY ? 1 : 2;
     };
@@ -108,9 +61,6 @@ bool IExecutionContext::setNvtxVerbosity(ProfilingVerbosity verbosity) noexcept
     c.nvtxVerbosity = verbosity;
     return true;
 }
-ProfilingVerbosity IExecutionContext::getNvtxVerbosity() const noexcept
-{
-    return self(this).nvtxVerbosity;
-}
+TW_GETTER(IExecutionContext, ProfilingVerbosity, getNvtxVerbosity, self.nvtxVerbosity)
 
 } // namespace nvinfer1

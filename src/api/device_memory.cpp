@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "api/engine.h"
+#include "base/round.h"
 #include "device/large_pages.h"
 
 namespace tw::api {
@@ -14,7 +15,7 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         return {};
     if (sizeBytes > INT64_MAX - int64_t(kDeviceAlignment))
         return Error{ErrorCode::kFailedAllocation, "activations of " + std::to_string(sizeBytes) + " bytes cannot be"};
-    uint64_t const rounded = (uint64_t(sizeBytes) + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+    uint64_t const rounded = uint64_t(roundUp(sizeBytes, kDeviceAlignment));
     std::string const what = std::to_string(rounded) + " bytes of activations";
     if (!allocator && gpu) {
         TW_ASSIGN(buffer_, cuda::Buffer::allocate(gpu->device, int64_t(rounded)));

@@ -42,14 +42,6 @@ namespace nvinfer1 {
 
 namespace {
 
-EngineObject& self(ICudaEngine* e)
-{
-    return objectOf(*e);
-}
-EngineObject const& self(ICudaEngine const* e)
-{
-    return objectOf(*e);
-}
 Dims toDims(Extents const& e, bool implicitBatch)
 {
     Dims d{};
@@ -110,33 +102,25 @@ Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSele
                   e.contents().implicitBatch);
 }
 
-// Of kLINEAR and the other formats without vectors: none.
+// Of kLINEAR and the other formats without vectors: -1.
+int vectorOrNone(EngineObject const& e, int io)
+{
+    int const vector = vectorOf(e.core().ioValue(io).format);
+    return vector > 1 ? vector : -1;
+}
 int vectorDim(EngineObject const& e, int io)
 {
     ir::Value const& v = e.core().ioValue(io);
     return vectorOf(v.format) > 1 ? channelAxis(v.format, v.rank()) - (e.contents().implicitBatch ? 1 : 0) : -1;
 }
-int componentsPerElement(EngineObject const& e, int io)
-{
-    Format const f = e.core().ioValue(io).format;
-    return vectorOf(f) > 1 ? vectorOf(f) : -1;
-}
-TensorFormat formatOf(EngineObject const& e, int io)
-{
-    return static_cast<TensorFormat>(e.core().ioValue(io).format);
-}
-
 } // namespace
 
 // ---- tensors by name
 
-int32_t ICudaEngine::getNbIOTensors() const noexcept
-{
-    return self(this).state->ioCount();
-}
+TW_GETTER(ICudaEngine, int32_t, getNbIOTensors, self.state->ioCount())
 char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 {
-    EngineObject const& e = self(this);
+    EngineObject const& e = objectOf(*this);
     if (index < 0 || index >= e.state->ioCount()) {
         e.reporter.error(invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
                                          std::to_string(e.state->ioCount()) + " tensors)"));
@@ -146,138 +130,58 @@ char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 }
 Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
 {
-    int const i = self(this).ioIndex(tensorName, "getTensorShape");
-    return i < 0 ? noDims() : self(this).state->dimsOf(i, -1);
-}
-DataType ICudaEngine::getTensorDataType(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorDataType");
-    return i < 0 ? DataType::kFLOAT : static_cast<DataType>(self(this).core().ioValue(i).type);
-}
-TensorLocation ICudaEngine::getTensorLocation(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorLocation");
-    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST
-                                                                       : TensorLocation::kDEVICE;
-}
-bool ICudaEngine::isShapeInferenceIO(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "isShapeInferenceIO");
-    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor;
+    int const i = objectOf(*this).ioIndex(tensorName, "getTensorShape");
+    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, -1);
 }
 TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
 {
-    int const i = self(this).ioIndex(tensorName, "getTensorIOMode");
+    int const i = objectOf(*this).ioIndex(tensorName, "getTensorIOMode");
     if (i < 0)
         return TensorIOMode::kNONE;
-    return self(this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
-}
-int32_t ICudaEngine::getTensorBytesPerComponent(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorBytesPerComponent");
-    return i < 0 ? -1 : int32_t(sizeOf(self(this).core().ioValue(i).type));
-}
-int32_t ICudaEngine::getTensorComponentsPerElement(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorComponentsPerElement");
-    return i < 0 ? -1 : componentsPerElement(self(this), i);
-}
-TensorFormat ICudaEngine::getTensorFormat(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorFormat");
-    return i < 0 ? TensorFormat::kLINEAR : formatOf(self(this), i);
-}
-char const* ICudaEngine::getTensorFormatDesc(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorFormatDesc");
-    return i < 0 ? "" : self(this).state->formatTexts[size_t(i)].c_str();
-}
-int32_t ICudaEngine::getTensorVectorizedDim(char const* tensorName) const noexcept
-{
-    int const i = self(this).ioIndex(tensorName, "getTensorVectorizedDim");
-    return i < 0 ? -1 : vectorDim(self(this), i);
+    return objectOf(*this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
 }
 Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
                                   OptProfileSelector select) const noexcept
 {
-    int const i = self(this).ioIndex(tensorName, "getProfileShape");
-    return i < 0 ? noDims() : profileShape(self(this), i, profileIndex, select, "getProfileShape");
+    int const i = objectOf(*this).ioIndex(tensorName, "getProfileShape");
+    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileShape");
 }
 
 // ---- bindings by index
 
-int32_t ICudaEngine::getNbBindings() const noexcept
-{
-    return int32_t(self(this).state->bindingNames.size());
-}
+TW_GETTER(ICudaEngine, int32_t, getNbBindings, int32_t(self.state->bindingNames.size()))
 int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
 {
-    auto const& names = self(this).state->bindingNames;
+    auto const& names = objectOf(*this).state->bindingNames;
     auto it = name ? std::find(names.begin(), names.end(), name) : names.end();
     return it == names.end() ? -1 : int32_t(it - names.begin());
 }
 char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept
 {
-    EngineObject const& e = self(this);
+    EngineObject const& e = objectOf(*this);
     return e.ioOfBinding(bindingIndex, "getBindingName") < 0 ? nullptr
                                                              : e.state->bindingNames[size_t(bindingIndex)].c_str();
 }
 bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
 {
-    int const i = self(this).ioOfBinding(bindingIndex, "bindingIsInput");
-    return i >= 0 && self(this).contents().io[size_t(i)].isInput;
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "bindingIsInput");
+    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isInput;
 }
 Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
 {
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingDimensions");
-    return i < 0 ? noDims() : self(this).state->dimsOf(i, bindingIndex / self(this).state->ioCount());
-}
-DataType ICudaEngine::getBindingDataType(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingDataType");
-    return i < 0 ? DataType::kFLOAT : static_cast<DataType>(self(this).core().ioValue(i).type);
-}
-TensorLocation ICudaEngine::getLocation(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getLocation");
-    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST
-                                                                       : TensorLocation::kDEVICE;
-}
-int32_t ICudaEngine::getBindingBytesPerComponent(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingBytesPerComponent");
-    return i < 0 ? -1 : int32_t(sizeOf(self(this).core().ioValue(i).type));
-}
-int32_t ICudaEngine::getBindingComponentsPerElement(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingComponentsPerElement");
-    return i < 0 ? -1 : componentsPerElement(self(this), i);
-}
-TensorFormat ICudaEngine::getBindingFormat(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingFormat");
-    return i < 0 ? TensorFormat::kLINEAR : formatOf(self(this), i);
-}
-char const* ICudaEngine::getBindingFormatDesc(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingFormatDesc");
-    return i < 0 ? "" : self(this).state->formatTexts[size_t(i)].c_str();
-}
-int32_t ICudaEngine::getBindingVectorizedDim(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "getBindingVectorizedDim");
-    return i < 0 ? -1 : vectorDim(self(this), i);
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "getBindingDimensions");
+    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, bindingIndex / objectOf(*this).state->ioCount());
 }
 Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
                                        OptProfileSelector select) const noexcept
 {
-    int const i = ioOfProfile(self(this), bindingIndex, profileIndex, "getProfileDimensions");
-    return i < 0 ? noDims() : profileShape(self(this), i, profileIndex, select, "getProfileDimensions");
+    int const i = ioOfProfile(objectOf(*this), bindingIndex, profileIndex, "getProfileDimensions");
+    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileDimensions");
 }
 int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
                                                   OptProfileSelector select) const noexcept
 {
-    EngineObject const& e = self(this);
+    EngineObject const& e = objectOf(*this);
     int const i = ioOfProfile(e, inputIndex, profileIndex, "getProfileShapeValues");
     if (i < 0 || !checkSelect(e, select, "getProfileShapeValues"))
         return nullptr;
@@ -294,30 +198,49 @@ int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t 
                                                  : r.maxValues)
         .data();
 }
-bool ICudaEngine::isShapeBinding(int32_t bindingIndex) const noexcept
-{
-    int const i = self(this).ioOfBinding(bindingIndex, "isShapeBinding");
-    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor;
-}
 bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
 {
-    int const i = self(this).ioOfBinding(bindingIndex, "isExecutionBinding");
-    return i >= 0 && self(this).contents().io[size_t(i)].isExecution;
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "isExecutionBinding");
+    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isExecution;
 }
+
+// ---- tensors by either
+
+// `none`: where there is no such tensor; else `answer`, of position `i` in io of the engine `self`.
+#define TW_TENSOR_QUERY(Type, byName, byIndex, none, answer)                                                           \
+    Type ICudaEngine::byName(char const* tensorName) const noexcept                                                    \
+    {                                                                                                                  \
+        EngineObject const& self = objectOf(*this);                                                                    \
+        int const i = self.ioIndex(tensorName, #byName);                                                               \
+        return i < 0 ? none : answer;                                                                                  \
+    }                                                                                                                  \
+    Type ICudaEngine::byIndex(int32_t bindingIndex) const noexcept                                                     \
+    {                                                                                                                  \
+        EngineObject const& self = objectOf(*this);                                                                    \
+        int const i = self.ioOfBinding(bindingIndex, #byIndex);                                                        \
+        return i < 0 ? none : answer;                                                                                  \
+    }
+
+TW_TENSOR_QUERY(DataType, getTensorDataType, getBindingDataType, DataType::kFLOAT,
+                toPublic(self.core().ioValue(i).type))
+TW_TENSOR_QUERY(bool, isShapeInferenceIO, isShapeBinding, false, self.contents().io[size_t(i)].isShapeTensor)
+TW_TENSOR_QUERY(TensorLocation, getTensorLocation, getLocation, TensorLocation::kDEVICE,
+                self.contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST : TensorLocation::kDEVICE)
+TW_TENSOR_QUERY(int32_t, getTensorBytesPerComponent, getBindingBytesPerComponent, -1,
+                int32_t(sizeOf(self.core().ioValue(i).type)))
+TW_TENSOR_QUERY(int32_t, getTensorComponentsPerElement, getBindingComponentsPerElement, -1, vectorOrNone(self, i))
+TW_TENSOR_QUERY(int32_t, getTensorVectorizedDim, getBindingVectorizedDim, -1, vectorDim(self, i))
+TW_TENSOR_QUERY(TensorFormat, getTensorFormat, getBindingFormat, TensorFormat::kLINEAR,
+                static_cast<TensorFormat>(self.core().ioValue(i).format))
+TW_TENSOR_QUERY(char const*, getTensorFormatDesc, getBindingFormatDesc, "", self.state->formatTexts[size_t(i)].c_str())
 
 // ---- the engine
 
-int32_t ICudaEngine::getMaxBatchSize() const noexcept
-{
-    return self(this).contents().implicitBatch ? self(this).contents().maxBatchSize : 1;
-}
-int32_t ICudaEngine::getNbLayers() const noexcept
-{
-    return self(this).state->layerCount();
-}
+TW_GETTER(ICudaEngine, int32_t, getMaxBatchSize, self.contents().implicitBatch ? self.contents().maxBatchSize : 1)
+TW_GETTER(ICudaEngine, int32_t, getNbLayers, self.state->layerCount())
 IHostMemory* ICudaEngine::serialize() const noexcept
 {
-    EngineObject const& e = self(this);
+    EngineObject const& e = objectOf(*this);
     return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
         TW_ASSIGN(std::string bytes, e.plan->bytes());
         if (auto const now = e.core().generation(); now->recipes) { // as if built with the weights of now
@@ -330,7 +253,7 @@ IHostMemory* ICudaEngine::serialize() const noexcept
 }
 IExecutionContext* ICudaEngine::createExecutionContext() noexcept
 {
-    EngineObject& e = self(this);
+    EngineObject& e = objectOf(*this);
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
         MemoryChange const change(e.core().cuda());
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
@@ -342,7 +265,7 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
 }
 IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
 {
-    EngineObject& e = self(this);
+    EngineObject& e = objectOf(*this);
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->context.makeStates());
@@ -350,49 +273,21 @@ IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noex
         return static_cast<IExecutionContext*>(c.release());
     });
 }
-size_t ICudaEngine::getDeviceMemorySize() const noexcept
-{
-    return size_t(self(this).core().arenaBytes());
-}
-bool ICudaEngine::isRefittable() const noexcept
-{
-    return self(this).contents().refittable;
-}
-char const* ICudaEngine::getName() const noexcept
-{
-    return self(this).contents().engineName.c_str();
-}
-int32_t ICudaEngine::getNbOptimizationProfiles() const noexcept
-{
-    return int32_t(std::max<size_t>(self(this).contents().profiles.size(), 1));
-}
-EngineCapability ICudaEngine::getEngineCapability() const noexcept
-{
-    return static_cast<EngineCapability>(self(this).contents().engineCapability);
-}
-void ICudaEngine::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* ICudaEngine::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
-bool ICudaEngine::hasImplicitBatchDimension() const noexcept
-{
-    return self(this).contents().implicitBatch;
-}
-TacticSources ICudaEngine::getTacticSources() const noexcept
-{
-    return self(this).contents().tacticSources;
-}
-ProfilingVerbosity ICudaEngine::getProfilingVerbosity() const noexcept
-{
-    return static_cast<ProfilingVerbosity>(self(this).contents().profilingVerbosity);
-}
+TW_GETTER(ICudaEngine, size_t, getDeviceMemorySize, size_t(self.core().arenaBytes()))
+TW_GETTER(ICudaEngine, bool, isRefittable, self.contents().refittable)
+TW_GETTER(ICudaEngine, char const*, getName, self.contents().engineName.c_str())
+TW_GETTER(ICudaEngine, int32_t, getNbOptimizationProfiles,
+          int32_t(std::max<size_t>(self.contents().profiles.size(), 1)))
+TW_GETTER(ICudaEngine, EngineCapability, getEngineCapability,
+          static_cast<EngineCapability>(self.contents().engineCapability))
+TW_RECORDER_METHODS(ICudaEngine)
+TW_GETTER(ICudaEngine, bool, hasImplicitBatchDimension, self.contents().implicitBatch)
+TW_GETTER(ICudaEngine, TacticSources, getTacticSources, self.contents().tacticSources)
+TW_GETTER(ICudaEngine, ProfilingVerbosity, getProfilingVerbosity,
+          static_cast<ProfilingVerbosity>(self.contents().profilingVerbosity))
 IEngineInspector* ICudaEngine::createEngineInspector() const noexcept
 {
-    EngineObject const& e = self(this);
+    EngineObject const& e = objectOf(*this);
     return guarded<IEngineInspector*>(e.reporter, nullptr, [&]() -> Result<IEngineInspector*> {
         return static_cast<IEngineInspector*>(new InspectorObject(e.reporter, e));
     });

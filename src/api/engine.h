@@ -15,7 +15,7 @@
 #include "api/environment.h"
 #include "api/gpu.h"
 #include "api/plan_source.h"
-#include "api/report.h"
+#include "api/property.h"
 #include "device/nvtx.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -181,26 +181,12 @@ struct ContextObject final : nvinfer1::IExecutionContext
     Result<std::vector<void*>> fromBindings(void* const* bindings) const;
 };
 
-inline EngineObject& objectOf(nvinfer1::ICudaEngine& e)
-{
-    return static_cast<EngineObject&>(e);
-}
-inline EngineObject const& objectOf(nvinfer1::ICudaEngine const& e)
-{
-    return static_cast<EngineObject const&>(e);
-}
-inline ContextObject& objectOf(nvinfer1::IExecutionContext& c)
-{
-    return static_cast<ContextObject&>(c);
-}
-inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
-{
-    return static_cast<ContextObject const&>(c);
-}
+TW_OBJECT(nvinfer1::IRuntime, RuntimeObject)
+TW_OBJECT(nvinfer1::ICudaEngine, EngineObject)
 // Queries, too, may have to compute shapes first.
-inline ContextObject& self(nvinfer1::IExecutionContext const* c)
+inline ContextObject& objectOf(nvinfer1::IExecutionContext const& c)
 {
-    return const_cast<ContextObject&>(objectOf(*c));
+    return const_cast<ContextObject&>(static_cast<ContextObject const&>(c));
 }
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/host_memory.h"
 
-using tw::api::HostMemoryObject;
+using namespace tw::api;
 
 namespace nvinfer1 {
 
-void* IHostMemory::data() const noexcept
-{
-    return const_cast<char*>(static_cast<HostMemoryObject const*>(this)->bytes.data());
-}
-std::size_t IHostMemory::size() const noexcept
-{
-    return static_cast<HostMemoryObject const*>(this)->bytes.size();
-}
-DataType IHostMemory::type() const noexcept
-{
-    return static_cast<HostMemoryObject const*>(this)->elementType;
-}
+TW_GETTER(IHostMemory, void*, data, const_cast<char*>(self.bytes.data()))
+TW_GETTER(IHostMemory, std::size_t, size, self.bytes.size())
+TW_GETTER(IHostMemory, DataType, type, self.elementType)
 
 } // namespace nvinfer1

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "NvInferRuntime.h"
+#include "api/property.h"
 
 namespace tw::api {
 
@@ -16,5 +16,6 @@ struct HostMemoryObject final : nvinfer1::IHostMemory
     std::string bytes;
     nvinfer1::DataType elementType;
 };
+TW_OBJECT(nvinfer1::IHostMemory, HostMemoryObject)
 
 } // namespace tw::api

@@ -209,14 +209,6 @@ namespace nvinfer1 {
 
 namespace {
 
-InspectorObject& self(IEngineInspector* i)
-{
-    return static_cast<InspectorObject&>(*i);
-}
-InspectorObject const& self(IEngineInspector const* i)
-{
-    return static_cast<InspectorObject const&>(*i);
-}
 bool isFormat(LayerInformationFormat f)
 {
     return f == LayerInformationFormat::kONELINE || f == LayerInformationFormat::kJSON;
@@ -226,7 +218,7 @@ bool isFormat(LayerInformationFormat f)
 
 bool IEngineInspector::setExecutionContext(IExecutionContext const* context) noexcept
 {
-    InspectorObject& i = self(this);
+    InspectorObject& i = objectOf(*this);
     if (context && objectOf(*context).state != i.state) {
         i.reporter.error(invalidArgument("setExecutionContext: the context belongs to another engine"));
         return false;
@@ -234,13 +226,10 @@ bool IEngineInspector::setExecutionContext(IExecutionContext const* context) noe
     i.context = context;
     return true;
 }
-IExecutionContext const* IEngineInspector::getExecutionContext() const noexcept
-{
-    return self(this).context;
-}
+TW_GETTER(IEngineInspector, IExecutionContext const*, getExecutionContext, self.context)
 char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInformationFormat format) const noexcept
 {
-    InspectorObject const& i = self(this);
+    InspectorObject const& i = objectOf(*this);
     return guarded<char const*>(i.reporter, nullptr, [&]() -> Result<char const*> {
         int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
@@ -256,7 +245,7 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
 }
 char const* IEngineInspector::getEngineInformation(LayerInformationFormat format) const noexcept
 {
-    InspectorObject const& i = self(this);
+    InspectorObject const& i = objectOf(*this);
     return guarded<char const*>(i.reporter, nullptr, [&]() -> Result<char const*> {
         if (!isFormat(format))
             return invalidArgument("getEngineInformation: unknown format");
@@ -287,13 +276,6 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         return i.engineText.c_str();
     });
 }
-void IEngineInspector::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* IEngineInspector::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
+TW_RECORDER_METHODS(IEngineInspector)
 
 } // namespace nvinfer1

@@ -17,5 +17,6 @@ struct InspectorObject final : nvinfer1::IEngineInspector
 
     std::string layer(int index, bool json) const;
 };
+TW_OBJECT(nvinfer1::IEngineInspector, InspectorObject)
 
 } // namespace tw::api

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/outputs.h"
+#include "base/round.h"
 
 namespace tw::api {
 
@@ -162,7 +162,7 @@ Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph c
     };
     for (auto const& t : network.inputs)
         TW_TRY(add(*t, graph.inputs, "network input"));
-    for (TensorObject const* t : allOutputs(network))
+    for (TensorObject const* t : network.allOutputs())
         TW_TRY(add(*t, graph.outputs, "network output"));
     return out;
 }
@@ -179,7 +179,7 @@ nvinfer1::Dims stridesOf(Format format, Extents const& dims)
         step = extent < 0 || step < 0 ? -1 : step * extent;
     };
     // In the order of memory, innermost first.
-    int64_t const vectors = isPacked && dims[axis] >= 0 ? (dims[axis] + vectorOf(format) - 1) / vectorOf(format)
+    int64_t const vectors = isPacked && dims[axis] >= 0 ? divideUp(dims[axis], vectorOf(format))
                             : dims.rank                 ? dims[axis]
                                                         : 0;
     bool const isByPixels = isPacked && isByPixel(format);

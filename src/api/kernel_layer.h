@@ -3,18 +3,17 @@
 // kernel weights.
 #pragma once
 
-#include "api/network.h"
+#include "api/window_layer.h"
 #include "ops/convolution/op.h"
 #include "tactic/registry.h"
 
 namespace tw::api {
 
 template <class PublicLayer>
-struct KernelLayer : LayerObject<PublicLayer>
+struct KernelLayer : WindowLayer<PublicLayer>
 {
     int32_t outputMaps = 0;
-    nvinfer1::Dims kernel{}, stride{}, dilation{}, prePadding{}, postPadding{};
-    nvinfer1::PaddingMode paddingMode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
+    nvinfer1::Dims dilation{};
     int32_t groups = 1;
     nvinfer1::Weights kernelWeights{}, biasWeights{};
 
@@ -26,17 +25,12 @@ struct KernelLayer : LayerObject<PublicLayer>
                       nvinfer1::Weights const& b)
     {
         std::string const where = std::string(method) + ": ";
-        TW_TRY(checkDims(size, 1, where + "kernel size"));
-        if (size.nbDims != 2 && size.nbDims != 3)
-            return invalidArgument(where + "kernel size " + str(size) + " must have 2 or 3 entries");
-        if (maps < 1)
-            return invalidArgument(where + "the number of output maps " + std::to_string(maps) + " must be positive");
+        TW_TRY(this->setWindow(size, where + "kernel size"));
+        TW_TRY(checkAll(method, {checkPositive(maps, "the number of output maps")}));
         TW_TRY(checkWeights(w, where + "kernel"));
         TW_TRY(checkWeights(b, where + "bias"));
         outputMaps = maps;
-        kernel = size;
-        stride = dilation = filledDims(size.nbDims, 1);
-        prePadding = postPadding = filledDims(size.nbDims, 0);
+        dilation = this->stride;
         kernelWeights = w;
         biasWeights = b;
         return {};
@@ -53,60 +47,13 @@ struct KernelLayer : LayerObject<PublicLayer>
         return {};
     }
 
-    void setPositive(int32_t& field, int32_t value, char const* what)
-    {
-        guardedVoid(this->reporter(), [&]() -> Result<void> {
-            if (value < 1)
-                return this->error(std::string("the number of ") + what + " " + std::to_string(value) +
-                                   " must be at least 1");
-            field = value;
-            this->changed();
-            return {};
-        });
-    }
-    void setWeights(nvinfer1::Weights& field, nvinfer1::Weights const& w, char const* what)
-    {
-        guardedVoid(this->reporter(), [&]() -> Result<void> {
-            TW_TRY(checkWeights(w, what));
-            field = w;
-            this->changed();
-            return {};
-        });
-    }
-    void setDims(nvinfer1::Dims& field, nvinfer1::Dims const& d, int32_t least, char const* what)
-    {
-        guardedVoid(this->reporter(), [&]() -> Result<void> {
-            TW_TRY(checkDims(d, least, "layer '" + this->name + "': " + what));
-            if (d.nbDims != kernel.nbDims)
-                return this->error(std::string(what) + " " + str(d) + " needs one entry for each of the " +
-                                   std::to_string(kernel.nbDims) + " window dimensions");
-            field = d;
-            this->changed();
-            return {};
-        });
-    }
-    void setMode(nvinfer1::PaddingMode mode)
-    {
-        guardedVoid(this->reporter(), [&]() -> Result<void> {
-            int const number = static_cast<int>(mode);
-            if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::PaddingMode>())
-                return this->error("padding mode " + std::to_string(number) + " does not exist");
-            paddingMode = mode;
-            this->changed();
-            return {};
-        });
-    }
-
     Result<void> lower(LowerContext& ctx) override
     {
         ir::Value* x = ctx.in(0);
-        ops::convolution::Attrs a;
+        nvinfer1::Dims const& kernel = this->window;
+        auto a = this->template windowAttrs<ops::convolution::Attrs>();
         a.transposed = isTransposed();
-        a.strides = toVector(stride);
         a.dilations = toVector(dilation);
-        a.prePadding = toVector(prePadding);
-        a.postPadding = toVector(postPadding);
-        a.paddingMode = static_cast<ops::PaddingMode>(paddingMode);
         a.groups = groups;
         int const channelAxis = x->rank() - kernel.nbDims - 1;
         if (channelAxis < ctx.axisShift() || !x->shape[channelAxis].isConst())
@@ -124,49 +71,32 @@ struct KernelLayer : LayerObject<PublicLayer>
         if (!b && biasWeights.count != 0) {
             TW_ASSIGN(b, ctx.weights(biasWeights, {outputMaps}, x->type, ir::WeightsRole::kBias));
         }
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::convolution::def(), std::move(a), {x, w, b}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::convolution::def(), std::move(a), {x, w, b});
     }
 };
 
 } // namespace tw::api
 
-// One setter and getter of a public layer class, on the KernelLayer `Layer` after it.
-#define TW_KERNEL_PROPERTY(Public, Layer, Type, Set, Get, setter, value)                                               \
-    void Public::Set(Type v) noexcept                                                                                  \
+// Everything that the two public classes have in common, their creators too; stands in namespace nvinfer1.
+#define TW_KERNEL_LAYER_METHODS(Public, Layer, addX, type, typeName)                                                   \
+    Public* INetworkDefinition::addX##Nd(ITensor& input, int32_t nbOutputMaps, Dims kernelSize, Weights kernelWeights, \
+                                         Weights biasWeights) noexcept                                                 \
     {                                                                                                                  \
-        [[maybe_unused]] auto& l = static_cast<Layer&>(*this);                                                         \
-        setter;                                                                                                        \
+        return addLayer<Layer>(*this, type, typeName, {&input}, [&](Layer& l) {                                        \
+            return l.init(#addX "Nd", nbOutputMaps, kernelSize, kernelWeights, biasWeights);                           \
+        });                                                                                                            \
     }                                                                                                                  \
-    Type Public::Get() const noexcept                                                                                  \
+    Public* INetworkDefinition::addX(ITensor& input, int32_t nbOutputMaps, DimsHW kernelSize, Weights kernelWeights,   \
+                                     Weights biasWeights) noexcept                                                     \
     {                                                                                                                  \
-        [[maybe_unused]] auto const& l = static_cast<Layer const&>(*this);                                             \
-        return value;                                                                                                  \
-    }
-
-// Everything that the two public classes have in common; stands in namespace nvinfer1.
-#define TW_KERNEL_LAYER_METHODS(Public, Layer)                                                                         \
-    TW_KERNEL_PROPERTY(Public, Layer, int32_t, setNbOutputMaps, getNbOutputMaps,                                       \
-                       l.setPositive(l.outputMaps, v, "output maps"), l.outputMaps)                                    \
-    TW_KERNEL_PROPERTY(Public, Layer, int32_t, setNbGroups, getNbGroups, l.setPositive(l.groups, v, "groups"),         \
-                       l.groups)                                                                                       \
-    TW_KERNEL_PROPERTY(Public, Layer, Weights, setKernelWeights, getKernelWeights,                                     \
-                       l.setWeights(l.kernelWeights, v, "kernel"), l.kernelWeights)                                    \
-    TW_KERNEL_PROPERTY(Public, Layer, Weights, setBiasWeights, getBiasWeights, l.setWeights(l.biasWeights, v, "bias"), \
-                       l.biasWeights)                                                                                  \
-    TW_KERNEL_PROPERTY(Public, Layer, PaddingMode, setPaddingMode, getPaddingMode, l.setMode(v), l.paddingMode)        \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setKernelSizeNd, getKernelSizeNd,                                          \
-                       l.setDims(l.kernel, v, 1, "kernel size"), l.kernel)                                             \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setStrideNd, getStrideNd, l.setDims(l.stride, v, 1, "stride"), l.stride)   \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setDilationNd, getDilationNd, l.setDims(l.dilation, v, 1, "dilation"),     \
-                       l.dilation)                                                                                     \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setPrePadding, getPrePadding,                                              \
-                       l.setDims(l.prePadding, v, 0, "pre-padding"), l.prePadding)                                     \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setPostPadding, getPostPadding,                                            \
-                       l.setDims(l.postPadding, v, 0, "post-padding"), l.postPadding)                                  \
-    TW_KERNEL_PROPERTY(Public, Layer, Dims, setPaddingNd, getPaddingNd, setPrePadding(v);                              \
-                       setPostPadding(v), l.prePadding)                                                                \
-    TW_KERNEL_PROPERTY(Public, Layer, DimsHW, setKernelSize, getKernelSize, setKernelSizeNd(v), toHW(l.kernel))        \
-    TW_KERNEL_PROPERTY(Public, Layer, DimsHW, setStride, getStride, setStrideNd(v), toHW(l.stride))                    \
-    TW_KERNEL_PROPERTY(Public, Layer, DimsHW, setPadding, getPadding, setPaddingNd(v), toHW(l.prePadding))
+        return addX##Nd(input, nbOutputMaps, kernelSize, kernelWeights, biasWeights);                                  \
+    }                                                                                                                  \
+    TW_WINDOW_LAYER_METHODS(Public)                                                                                    \
+    TW_WINDOW_PROPERTY(Public, setKernelSize, getKernelSize, window, 1, "kernel size")                                 \
+    TW_PROPERTY(Public, int32_t, setNbOutputMaps, getNbOutputMaps, outputMaps,                                         \
+                checkPositive(value, "the number of output maps"))                                                     \
+    TW_PROPERTY(Public, int32_t, setNbGroups, getNbGroups, groups, checkPositive(value, "the number of groups"))       \
+    TW_PROPERTY(Public, Weights, setKernelWeights, getKernelWeights, kernelWeights,                                    \
+                checkWeights(value, self.where("kernel")))                                                             \
+    TW_PROPERTY(Public, Weights, setBiasWeights, getBiasWeights, biasWeights, checkWeights(value, self.where("bias"))) \
+    TW_PROPERTY(Public, Dims, setDilationNd, getDilationNd, dilation, self.checkEntries(value, 1, "dilation"))

@@ -8,9 +8,7 @@
 #include "api/control_flow/emit.h"
 #include "api/control_flow/nesting.h"
 #include "api/implicit_batch.h"
-#include "api/outputs.h"
 #include "api/ranges.h"
-#include "api/shape_tensors.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
@@ -377,6 +375,15 @@ Result<void> NetworkObject::nest(InputNames const& given)
     return done;
 }
 
+std::vector<TensorObject*> NetworkObject::allOutputs() const
+{
+    std::vector<TensorObject*> all = outputs;
+    for (TensorObject* t : shapeOutputs)
+        if (!t->isOutput)
+            all.push_back(t);
+    return all;
+}
+
 Result<void> NetworkObject::addOutput(TensorObject& t)
 {
     ir::Value* v = values_.at(&t);
@@ -412,7 +419,7 @@ Error twoOfAName(TensorObject const& t)
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& given)
 {
     TW_TRY(checkDimensionNames());
-    std::vector<TensorObject*> const marked = allOutputs(*this);
+    std::vector<TensorObject*> const marked = allOutputs();
     if (marked.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since

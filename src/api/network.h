@@ -6,7 +6,8 @@
 // How a layer's folder uses this (src/ops/<name>/api.cpp):
 //   struct ConvolutionLayer final : LayerObject<nvinfer1::IConvolutionLayer>
 //   { ...fields...; Result<void> lower(LowerContext&) override; };
-//   IConvolutionLayer's methods:           static_cast<ConvolutionLayer&>(*this), then changed() in setters
+//   TW_OBJECT(nvinfer1::IConvolutionLayer, ConvolutionLayer)
+//   IConvolutionLayer's methods:           TW_PROPERTY, a line each (api/setter.h); else objectOf(*this), then changed()
 //   INetworkDefinition::addConvolutionNd:  return addLayer<ConvolutionLayer>(*this, {&input},
 //                                              [&](ConvolutionLayer& l) { ... return Result<void>(); });
 #pragma once
@@ -20,7 +21,7 @@
 #include <vector>
 
 #include "NvInfer.h"
-#include "api/report.h"
+#include "api/property.h"
 #include "ir/graph.h"
 #include "ir/op_def.h"
 #include "tactic/registry.h"
@@ -89,14 +90,7 @@ struct TensorObject final : nvinfer1::ITensor
     nvinfer1::TensorLocation location = nvinfer1::TensorLocation::kDEVICE;
 };
 
-inline TensorObject& objectOf(nvinfer1::ITensor& t)
-{
-    return static_cast<TensorObject&>(t);
-}
-inline TensorObject const& objectOf(nvinfer1::ITensor const& t)
-{
-    return static_cast<TensorObject const&>(t);
-}
+TW_OBJECT(nvinfer1::ITensor, TensorObject)
 
 // ---- layers
 
@@ -126,6 +120,14 @@ public:
     Result<ir::Node*> add(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs, std::string const& part = "")
     {
         return add(op, std::unique_ptr<ir::AttrsBase>(std::make_unique<A>(std::move(attrs))), std::move(inputs), part);
+    }
+    // Appends the node that the layer is: their outputs are the same.
+    template <class A>
+    Result<void> lowerTo(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs)
+    {
+        TW_ASSIGN(ir::Node * node, add(op, std::move(attrs), std::move(inputs)));
+        outputs_ = node->outputs;
+        return {};
     }
     // Weights as a constant of the given shape and type (converted between float and half if needed, else not copied).
     // The count must be the volume of `dims`.
@@ -198,6 +200,8 @@ struct LayerState
     void changed();
     Reporter& reporter() const;
     Error error(std::string const& what) const; // "layer 'x' (Convolution): <what>", kInvalidArgument
+    std::string where(char const* what) const { return "layer '" + name + "': " + what; }
+    bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }
 };
 
 template <class PublicLayer>
@@ -248,6 +252,8 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     std::set<std::string> openScales, openScalesOfPlugins;
     Result<void> checkDimensionNames() const;
     std::string weightsNameOf(nvinfer1::Weights const& w) const;
+    // Those of markOutput() and of markOutputForShapes(), each once: the engine's outputs, in its order.
+    std::vector<TensorObject*> allOutputs() const;
 
 private:
     struct Step
@@ -275,17 +281,12 @@ private:
 // was.
 Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& layer, ir::Graph& graph,
                                           std::vector<ir::Value*> inputs);
+// A scalar network input that is start or step of a fill: shape tensor and data.
+bool isScalarOfFill(ir::Graph const& g, ir::Value const* v);
 // Tensors' names and dynamic ranges on the values that they became.
 void labelValues(std::map<TensorObject const*, ir::Value*> const& values);
 
-inline NetworkObject& objectOf(nvinfer1::INetworkDefinition& n)
-{
-    return static_cast<NetworkObject&>(n);
-}
-inline NetworkObject const& objectOf(nvinfer1::INetworkDefinition const& n)
-{
-    return static_cast<NetworkObject const&>(n);
-}
+TW_OBJECT(nvinfer1::INetworkDefinition, NetworkObject)
 
 // Makes a layer, lets `init` set and check its fields, adds it to the network and makes its outputs. Null after an
 // error report. An input of another network, or a null one, is an error.
@@ -309,6 +310,12 @@ Layer* addLayer(nvinfer1::INetworkDefinition& net, nvinfer1::LayerType type, cha
         network.layers.push_back(std::move(layer));
         return raw;
     });
+}
+template <class Layer>
+Layer* addLayer(nvinfer1::INetworkDefinition& net, nvinfer1::LayerType type, char const* typeName,
+                std::vector<nvinfer1::ITensor*> const& inputs) noexcept
+{
+    return addLayer<Layer>(net, type, typeName, inputs, [](Layer&) { return Result<void>(); });
 }
 
 } // namespace tw::api

@@ -3,29 +3,15 @@
 #include <algorithm>
 
 #include "api/network.h"
-#include "api/outputs.h"
 
 using namespace tw;
 using namespace tw::api;
 
 namespace nvinfer1 {
 
-namespace {
-
-NetworkObject& self(INetworkDefinition* n)
-{
-    return objectOf(*n);
-}
-NetworkObject const& self(INetworkDefinition const* n)
-{
-    return objectOf(*n);
-}
-
-} // namespace
-
 ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dimensions) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     return guarded<ITensor*>(n.reporter, nullptr, [&]() -> Result<ITensor*> {
         TW_ASSIGN(std::string copy, checkName(name, "network input"));
         int const number = static_cast<int>(type);
@@ -60,7 +46,7 @@ ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dime
 
 void INetworkDefinition::markOutput(ITensor& tensor) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     guardedVoid(n.reporter, [&]() -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
@@ -74,7 +60,7 @@ void INetworkDefinition::markOutput(ITensor& tensor) noexcept
 }
 void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     guardedVoid(n.reporter, [&]() -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isOutput)
@@ -86,7 +72,7 @@ void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
 }
 bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
@@ -105,7 +91,7 @@ bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
 }
 bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isShapeOutput)
@@ -119,7 +105,7 @@ bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
 
 void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     guardedVoid(n.reporter, [&]() -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
@@ -139,58 +125,40 @@ void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
     });
 }
 
-int32_t INetworkDefinition::getNbLayers() const noexcept
-{
-    return int32_t(self(this).layers.size());
-}
+TW_GETTER(INetworkDefinition, int32_t, getNbLayers, int32_t(self.layers.size()))
 ILayer* INetworkDefinition::getLayer(int32_t index) const noexcept
 {
-    auto const& layers = self(this).layers;
+    auto const& layers = objectOf(*this).layers;
     return index >= 0 && index < int32_t(layers.size()) ? layers[size_t(index)]->asLayer() : nullptr;
 }
-int32_t INetworkDefinition::getNbInputs() const noexcept
-{
-    return int32_t(self(this).inputs.size());
-}
+TW_GETTER(INetworkDefinition, int32_t, getNbInputs, int32_t(self.inputs.size()))
 ITensor* INetworkDefinition::getInput(int32_t index) const noexcept
 {
-    auto const& inputs = self(this).inputs;
+    auto const& inputs = objectOf(*this).inputs;
     return index >= 0 && index < int32_t(inputs.size()) ? inputs[size_t(index)].get() : nullptr;
 }
-int32_t INetworkDefinition::getNbOutputs() const noexcept
-{
-    return int32_t(allOutputs(self(this)).size());
-}
+TW_GETTER(INetworkDefinition, int32_t, getNbOutputs, int32_t(self.allOutputs().size()))
 ITensor* INetworkDefinition::getOutput(int32_t index) const noexcept
 {
-    auto const outputs = allOutputs(self(this));
+    auto const outputs = objectOf(*this).allOutputs();
     return index >= 0 && index < int32_t(outputs.size()) ? outputs[size_t(index)] : nullptr;
 }
 
 void INetworkDefinition::setName(char const* name) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     guardedVoid(n.reporter, [&]() -> Result<void> {
         TW_ASSIGN(n.name, checkName(name, "network"));
         return {};
     });
 }
-char const* INetworkDefinition::getName() const noexcept
-{
-    return self(this).name.c_str();
-}
-bool INetworkDefinition::hasImplicitBatchDimension() const noexcept
-{
-    return self(this).implicitBatch;
-}
-bool INetworkDefinition::hasExplicitPrecision() const noexcept
-{
-    return self(this).explicitPrecision;
-}
+TW_GETTER(INetworkDefinition, char const*, getName, self.name.c_str())
+TW_GETTER(INetworkDefinition, bool, hasImplicitBatchDimension, self.implicitBatch)
+TW_GETTER(INetworkDefinition, bool, hasExplicitPrecision, self.explicitPrecision)
 
 bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexcept
 {
-    NetworkObject& n = self(this);
+    NetworkObject& n = objectOf(*this);
     return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
         auto isIt = [&](Weights const& w) {
             return w.values == weights.values && w.count == weights.count && w.type == weights.type;
@@ -217,13 +185,6 @@ bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexc
     });
 }
 
-void INetworkDefinition::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* INetworkDefinition::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
+TW_RECORDER_METHODS(INetworkDefinition)
 
 } // namespace nvinfer1

@@ -104,22 +104,9 @@ Result<void> OptimizationProfileObject::validate() const
 
 namespace nvinfer1 {
 
-namespace {
-
-OptimizationProfileObject& self(IOptimizationProfile* p)
-{
-    return static_cast<OptimizationProfileObject&>(*p);
-}
-OptimizationProfileObject const& self(IOptimizationProfile const* p)
-{
-    return static_cast<OptimizationProfileObject const&>(*p);
-}
-
-} // namespace
-
 bool IOptimizationProfile::setDimensions(char const* inputName, OptProfileSelector select, Dims dims) noexcept
 {
-    OptimizationProfileObject& p = self(this);
+    OptimizationProfileObject& p = objectOf(*this);
     return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
         TW_ASSIGN(std::string name, checkName(inputName, "IOptimizationProfile::setDimensions"));
         std::string const what = "optimization profile: shape of input '" + name + "'";
@@ -143,14 +130,14 @@ Dims IOptimizationProfile::getDimensions(char const* inputName, OptProfileSelect
     int const point = static_cast<int>(select);
     if (!inputName || point < 0 || point > 2)
         return noDims();
-    auto const it = self(this).shapes.find(std::string_view(inputName));
-    return it == self(this).shapes.end() ? noDims() : it->second.at[size_t(point)].value_or(noDims());
+    auto const it = objectOf(*this).shapes.find(std::string_view(inputName));
+    return it == objectOf(*this).shapes.end() ? noDims() : it->second.at[size_t(point)].value_or(noDims());
 }
 
 bool IOptimizationProfile::setShapeValues(char const* inputName, OptProfileSelector select, int32_t const* values,
                                           int32_t nbValues) noexcept
 {
-    OptimizationProfileObject& p = self(this);
+    OptimizationProfileObject& p = objectOf(*this);
     return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
         TW_ASSIGN(std::string name, checkName(inputName, "IOptimizationProfile::setShapeValues"));
         std::string const what = "optimization profile: values of input '" + name + "'";
@@ -175,8 +162,8 @@ int32_t IOptimizationProfile::getNbShapeValues(char const* inputName) const noex
 {
     if (!inputName)
         return -1;
-    auto const it = self(this).values.find(std::string_view(inputName));
-    if (it == self(this).values.end())
+    auto const it = objectOf(*this).values.find(std::string_view(inputName));
+    if (it == objectOf(*this).values.end())
         return -1;
     for (auto const& v : it->second.at)
         if (v)
@@ -189,14 +176,14 @@ int32_t const* IOptimizationProfile::getShapeValues(char const* inputName, OptPr
     int const point = static_cast<int>(select);
     if (!inputName || point < 0 || point > 2)
         return nullptr;
-    auto const it = self(this).values.find(std::string_view(inputName));
-    return it == self(this).values.end() || !it->second.at[size_t(point)] ? nullptr
-                                                                          : it->second.at[size_t(point)]->data();
+    auto const it = objectOf(*this).values.find(std::string_view(inputName));
+    return it == objectOf(*this).values.end() || !it->second.at[size_t(point)] ? nullptr
+                                                                               : it->second.at[size_t(point)]->data();
 }
 
 bool IOptimizationProfile::setExtraMemoryTarget(float target) noexcept
 {
-    OptimizationProfileObject& p = self(this);
+    OptimizationProfileObject& p = objectOf(*this);
     return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
         if (!(target >= 0 && target <= 1)) // not a number, too
             return invalidArgument("optimization profile: extra memory target " + std::to_string(target) +
@@ -205,16 +192,13 @@ bool IOptimizationProfile::setExtraMemoryTarget(float target) noexcept
         return true;
     });
 }
-float IOptimizationProfile::getExtraMemoryTarget() const noexcept
-{
-    return self(this).extraMemoryTarget;
-}
+TW_GETTER(IOptimizationProfile, float, getExtraMemoryTarget, self.extraMemoryTarget)
 
 bool IOptimizationProfile::isValid() const noexcept
 {
     // A question, not an attempt: the reason is told when the profile is added to a config.
     try {
-        return self(this).validate().ok();
+        return objectOf(*this).validate().ok();
     } catch (...) {
         return false;
     }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "NvInfer.h"
-#include "api/report.h"
+#include "api/property.h"
 
 namespace tw::api {
 
@@ -38,9 +38,6 @@ struct OptimizationProfileObject final : nvinfer1::IOptimizationProfile
     float extraMemoryTarget = 1;
 };
 
-inline OptimizationProfileObject const& objectOf(nvinfer1::IOptimizationProfile const& p)
-{
-    return static_cast<OptimizationProfileObject const&>(p);
-}
+TW_OBJECT(nvinfer1::IOptimizationProfile, OptimizationProfileObject)
 
 } // namespace tw::api

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "api/client_memory.h"
-#include "api/max_threads.h"
+#include "api/object_methods.h"
 #include "device/thread_pool.h"
 #include "runtime/constants_of.h"
 
@@ -193,15 +193,6 @@ namespace nvinfer1 {
 
 namespace {
 
-RefitterObject& self(IRefitter* r)
-{
-    return static_cast<RefitterObject&>(*r);
-}
-RefitterObject const& self(IRefitter const* r)
-{
-    return static_cast<RefitterObject const&>(*r);
-}
-
 // The weights that go by a name, those without one left out.
 std::vector<char const*> namesOf(RefitterObject const& r)
 {
@@ -224,7 +215,7 @@ bool checkSize(RefitterObject const& r, int32_t size, char const* method)
 // The tensor's largest magnitude; NaN where it has none.
 float largest(IRefitter const* refitter, char const* method, char const* tensor)
 {
-    auto& r = const_cast<RefitterObject&>(self(refitter));
+    auto& r = const_cast<RefitterObject&>(objectOf(*refitter));
     return guarded<float>(r.reporter, std::numeric_limits<float>::quiet_NaN(), [&]() -> Result<float> {
         TW_ASSIGN(RefitterObject::Range * range, r.rangeOf(method, tensor));
         return r.largestOf(*range);
@@ -235,7 +226,7 @@ float largest(IRefitter const* refitter, char const* method, char const* tensor)
 
 bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weights) noexcept
 {
-    RefitterObject& r = self(this);
+    RefitterObject& r = objectOf(*this);
     return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
         if (!layerName)
             return invalidArgument("setWeights: the layer's name is a null pointer");
@@ -269,7 +260,7 @@ bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weig
 
 bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
 {
-    RefitterObject& r = self(this);
+    RefitterObject& r = objectOf(*this);
     return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
         std::vector<size_t> wanted;
         for (size_t i = 0; name && *name && i < r.sources.size(); ++i)
@@ -285,7 +276,7 @@ bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
 
 bool IRefitter::refitCudaEngine() noexcept
 {
-    RefitterObject& r = self(this);
+    RefitterObject& r = objectOf(*this);
     return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
         TW_TRY(r.refit());
         return true;
@@ -294,19 +285,19 @@ bool IRefitter::refitCudaEngine() noexcept
 
 int32_t IRefitter::getMissing(int32_t size, char const** /*layerNames*/, WeightsRole* /*roles*/) noexcept
 {
-    checkSize(self(this), size, "getMissing");
+    checkSize(objectOf(*this), size, "getMissing");
     return 0;
 }
 
 int32_t IRefitter::getMissingWeights(int32_t size, char const** /*weightsNames*/) noexcept
 {
-    checkSize(self(this), size, "getMissingWeights");
+    checkSize(objectOf(*this), size, "getMissingWeights");
     return 0;
 }
 
 int32_t IRefitter::getAll(int32_t size, char const** layerNames, WeightsRole* roles) noexcept
 {
-    RefitterObject const& r = self(this);
+    RefitterObject const& r = objectOf(*this);
     if (!checkSize(r, size, "getAll"))
         return 0;
     size_t count = 0;
@@ -324,7 +315,7 @@ int32_t IRefitter::getAll(int32_t size, char const** layerNames, WeightsRole* ro
 
 int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexcept
 {
-    RefitterObject const& r = self(this);
+    RefitterObject const& r = objectOf(*this);
     if (!checkSize(r, size, "getAllWeights"))
         return 0;
     return guarded<int32_t>(r.reporter, 0, [&]() -> Result<int32_t> {
@@ -337,7 +328,7 @@ int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexce
 
 bool IRefitter::setDynamicRange(char const* tensorName, float min, float max) noexcept
 {
-    RefitterObject& r = self(this);
+    RefitterObject& r = objectOf(*this);
     return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
         TW_ASSIGN(RefitterObject::Range * range, r.rangeOf("setDynamicRange", tensorName));
         float const largest = std::max(std::fabs(min), std::fabs(max));
@@ -360,7 +351,7 @@ float IRefitter::getDynamicRangeMax(char const* tensorName) const noexcept
 }
 int32_t IRefitter::getTensorsWithDynamicRange(int32_t size, char const** tensorNames) const noexcept
 {
-    RefitterObject const& r = self(this);
+    RefitterObject const& r = objectOf(*this);
     if (!checkSize(r, size, "getTensorsWithDynamicRange"))
         return 0;
     for (size_t i = 0; tensorNames && i < std::min(size_t(size), r.ranges.size()); ++i)
@@ -368,27 +359,7 @@ int32_t IRefitter::getTensorsWithDynamicRange(int32_t size, char const** tensorN
     return int32_t(r.ranges.size());
 }
 
-void IRefitter::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* IRefitter::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
-ILogger* IRefitter::getLogger() const noexcept
-{
-    return self(this).reporter.logger();
-}
-bool IRefitter::setMaxThreads(int32_t maxThreads) noexcept
-{
-    RefitterObject& r = self(this);
-    return tw::api::setMaxThreads(r.reporter, r.maxThreads, maxThreads);
-}
-int32_t IRefitter::getMaxThreads() const noexcept
-{
-    return tw::api::getMaxThreads(self(this).maxThreads);
-}
+TW_OBJECT_METHODS(IRefitter)
 
 } // namespace nvinfer1
 

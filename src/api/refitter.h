@@ -55,5 +55,6 @@ struct RefitterObject final : nvinfer1::IRefitter
     float largestOf(Range const& range) const;
     Result<void> refit();
 };
+TW_OBJECT(nvinfer1::IRefitter, RefitterObject)
 
 } // namespace tw::api

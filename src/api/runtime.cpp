@@ -7,8 +7,8 @@
 #include "api/client_memory.h"
 #include "api/engine.h"
 #include "api/io_formats.h"
-#include "api/max_threads.h"
 #include "api/memory_usage.h"
+#include "api/object_methods.h"
 #include "api/plugin_graph.h"
 #include "device/thread_pool.h"
 #include "runtime/profile_ranges.h"
@@ -108,22 +108,9 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
 
 namespace nvinfer1 {
 
-namespace {
-
-RuntimeObject& self(IRuntime* r)
-{
-    return static_cast<RuntimeObject&>(*r);
-}
-RuntimeObject const& self(IRuntime const* r)
-{
-    return static_cast<RuntimeObject const&>(*r);
-}
-
-} // namespace
-
 ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size) noexcept
 {
-    RuntimeObject& r = self(this);
+    RuntimeObject& r = objectOf(*this);
     return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
@@ -135,7 +122,7 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
 }
 ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size, IPluginFactory* pluginFactory) noexcept
 {
-    RuntimeObject& r = self(this);
+    RuntimeObject& r = objectOf(*this);
     if (pluginFactory) {
         r.reporter.error(invalidArgument("deserializeCudaEngine: pluginFactory must be null"));
         return nullptr;
@@ -143,58 +130,18 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size,
     return deserializeCudaEngine(blob, size);
 }
 
-void IRuntime::setDLACore(int32_t dlaCore) noexcept
-{
-    self(this).dlaCore = dlaCore; // no engine of ours runs there
-}
-int32_t IRuntime::getDLACore() const noexcept
-{
-    return self(this).dlaCore;
-}
+// No engine of ours runs there.
+TW_PROPERTY(IRuntime, int32_t, setDLACore, getDLACore, dlaCore)
 int32_t IRuntime::getNbDLACores() const noexcept
 {
     return 0;
 }
-void IRuntime::setGpuAllocator(IGpuAllocator* allocator) noexcept
-{
-    self(this).allocator = allocator;
-}
-void IRuntime::setErrorRecorder(IErrorRecorder* recorder) noexcept
-{
-    self(this).reporter.setRecorder(recorder);
-}
-IErrorRecorder* IRuntime::getErrorRecorder() const noexcept
-{
-    return self(this).reporter.recorder();
-}
-ILogger* IRuntime::getLogger() const noexcept
-{
-    return self(this).reporter.logger();
-}
-bool IRuntime::setMaxThreads(int32_t maxThreads) noexcept
-{
-    RuntimeObject& r = self(this);
-    return tw::api::setMaxThreads(r.reporter, r.maxThreads, maxThreads);
-}
-int32_t IRuntime::getMaxThreads() const noexcept
-{
-    return tw::api::getMaxThreads(self(this).maxThreads);
-}
+TW_SETTER(IRuntime, IGpuAllocator*, setGpuAllocator, self.allocator = value)
+TW_OBJECT_METHODS(IRuntime)
 
 } // namespace nvinfer1
 
 extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noexcept
 {
-    auto* log = static_cast<nvinfer1::ILogger*>(logger);
-    if (!checkClientVersion(log, version, "createInferRuntime"))
-        return nullptr;
-    Reporter reporter(log);
-    return guarded<nvinfer1::IRuntime*>(reporter, nullptr, [&]() -> Result<nvinfer1::IRuntime*> {
-        TW_ASSIGN(Environment const environment, readEnvironment());
-        device::limitIsa(environment.isaLimit);
-        MemoryChange const change(nullptr);
-        TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
-        change.finish(reporter, "Init CUDA", gpu.get());
-        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log, environment, std::move(gpu)));
-    });
+    return createObject<nvinfer1::IRuntime, RuntimeObject>(logger, version, "createInferRuntime");
 }

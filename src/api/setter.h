@@ -1,32 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most setters of layers are: check a value, keep it, lower the layer again.
+// What most setters of layers are: check a value, keep it, lower the layer again. A check says in words what is wrong
+// with a value, or nothing.
 #pragma once
 
+#include <cmath>
+#include <concepts>
+#include <initializer_list>
 #include <string>
 
 #include "api/network.h"
 
 namespace tw::api {
 
-// `check(value)` says in words what is wrong with the value, or nothing; then the field stays as it was.
-template <class Layer, class T, class Check>
-void setField(Layer& layer, T& field, T const& value, Check&& check) noexcept
+// What a check said, as an error of the layer.
+inline Result<void> refusal(LayerState const& layer, std::string const& why)
+{
+    return why.empty() ? Result<void>() : layer.error(why);
+}
+
+// Keeps `value` where `check()` refuses nothing.
+template <std::derived_from<LayerState> Layer, class T, class Value, class Check>
+void setField(Layer& layer, T& field, Value const& value, Check&& check) noexcept
 {
     guardedVoid(layer.reporter(), [&]() -> Result<void> {
-        if (std::string why = check(value); !why.empty())
-            return layer.error(why);
+        TW_TRY(check());
         field = value;
         layer.changed();
         return {};
     });
 }
-template <class Layer, class T>
+template <std::derived_from<LayerState> Layer, class T>
 void setField(Layer& layer, T& field, T const& value) noexcept
 {
-    setField(layer, field, value, [](T const&) { return std::string(); });
+    setField(layer, field, value, [] { return Result<void>(); });
 }
 
-// Empty when the enumerator exists.
+// For creators: the first of the checks that refuses something, as an error.
+inline Result<void> checkAll(std::string const& where, std::initializer_list<std::string> checks)
+{
+    for (std::string const& why : checks)
+        if (!why.empty())
+            return invalidArgument(where + ": " + why);
+    return {};
+}
+
+// ---- checks
+
 template <class E>
 std::string checkEnum(E value, char const* what)
 {
@@ -36,8 +55,23 @@ std::string checkEnum(E value, char const* what)
     return std::string(what) + " " + std::to_string(number) + " does not exist (allowed: 0.." +
            std::to_string(nvinfer1::EnumMax<E>() - 1) + ")";
 }
-
-// Empty when a mask names exactly one dimension.
+inline std::string checkFinite(double value, char const* what)
+{
+    return std::isfinite(value) ? "" : std::string(what) + " " + std::to_string(value) + " must be finite";
+}
+// `beside` continues the list of what is allowed.
+inline std::string checkRange(int32_t value, int32_t least, int32_t most, char const* what, char const* beside = "")
+{
+    if (value >= least && value <= most)
+        return {};
+    return std::string(what) + " " + std::to_string(value) + " is out of range (allowed: " + std::to_string(least) +
+           ".." + std::to_string(most) + beside + ")";
+}
+inline std::string checkPositive(int32_t value, char const* what)
+{
+    return value >= 1 ? "" : std::string(what) + " " + std::to_string(value) + " must be at least 1";
+}
+// Whether a mask names exactly one dimension.
 inline std::string checkOneAxis(uint32_t axes)
 {
     if (axes != 0 && (axes & (axes - 1)) == 0)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensors of a network are shape tensors.
-#include "api/shape_tensors.h"
-
 #include <algorithm>
 
 #include "api/control_flow/nesting.h"

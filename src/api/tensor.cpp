@@ -45,10 +45,7 @@ void ITensor::setName(char const* name) noexcept
         return {};
     });
 }
-char const* ITensor::getName() const noexcept
-{
-    return self(this).name.c_str();
-}
+TW_GETTER(ITensor, char const*, getName, self.name.c_str())
 
 void ITensor::setDimensions(Dims dimensions) noexcept
 {
@@ -116,32 +113,17 @@ bool ITensor::setDynamicRange(float min, float max) noexcept
         return true;
     });
 }
-bool ITensor::dynamicRangeIsSet() const noexcept
-{
-    return self(this).rangeMin.has_value();
-}
+TW_GETTER(ITensor, bool, dynamicRangeIsSet, self.rangeMin.has_value())
 void ITensor::resetDynamicRange() noexcept
 {
     self(this).rangeMin.reset();
     self(this).rangeMax.reset();
 }
-float ITensor::getDynamicRangeMin() const noexcept
-{
-    return self(this).rangeMin.value_or(std::numeric_limits<float>::quiet_NaN());
-}
-float ITensor::getDynamicRangeMax() const noexcept
-{
-    return self(this).rangeMax.value_or(std::numeric_limits<float>::quiet_NaN());
-}
+TW_GETTER(ITensor, float, getDynamicRangeMin, self.rangeMin.value_or(std::numeric_limits<float>::quiet_NaN()))
+TW_GETTER(ITensor, float, getDynamicRangeMax, self.rangeMax.value_or(std::numeric_limits<float>::quiet_NaN()))
 
-bool ITensor::isNetworkInput() const noexcept
-{
-    return self(this).isInput;
-}
-bool ITensor::isNetworkOutput() const noexcept
-{
-    return self(this).isOutput || self(this).isShapeOutput;
-}
+TW_GETTER(ITensor, bool, isNetworkInput, self.isInput)
+TW_GETTER(ITensor, bool, isNetworkOutput, self.isOutput || self.isShapeOutput)
 
 void ITensor::setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept
 {
@@ -151,15 +133,9 @@ void ITensor::setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept
     t.broadcastAcrossBatch = broadcastAcrossBatch;
     inputChanged(t);
 }
-bool ITensor::getBroadcastAcrossBatch() const noexcept
-{
-    return self(this).broadcastAcrossBatch;
-}
+TW_GETTER(ITensor, bool, getBroadcastAcrossBatch, self.broadcastAcrossBatch)
 
-TensorLocation ITensor::getLocation() const noexcept
-{
-    return self(this).location;
-}
+TW_GETTER(ITensor, TensorLocation, getLocation, self.location)
 void ITensor::setLocation(TensorLocation location) noexcept
 {
     TensorObject& t = self(this);
@@ -183,10 +159,7 @@ void ITensor::setAllowedFormats(TensorFormats formats) noexcept
         return {};
     });
 }
-TensorFormats ITensor::getAllowedFormats() const noexcept
-{
-    return self(this).formats;
-}
+TW_GETTER(ITensor, TensorFormats, getAllowedFormats, self.formats)
 
 bool ITensor::isShapeTensor() const noexcept
 {

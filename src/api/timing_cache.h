@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "NvInfer.h"
-#include "api/report.h"
+#include "api/property.h"
 #include "tune/timing_cache.h"
 
 namespace tw::api {
@@ -16,9 +16,6 @@ struct TimingCacheObject final : nvinfer1::ITimingCache
     std::shared_ptr<tune::TimingCache> cache; // never null; the builder adds to it, although 8.5 passes it as const
 };
 
-inline TimingCacheObject const& objectOf(nvinfer1::ITimingCache const& c)
-{
-    return static_cast<TimingCacheObject const&>(c);
-}
+TW_OBJECT(nvinfer1::ITimingCache, TimingCacheObject)
 
 } // namespace tw::api

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/control_flow/check.h"
-
 #include "api/control_flow/layers.h"
 
 namespace tw::api::control_flow {

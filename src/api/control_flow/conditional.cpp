@@ -48,15 +48,6 @@ Result<void> ConditionalOutputLayer::lower(LowerContext& ctx)
 
 namespace nvinfer1 {
 
-namespace {
-
-ConditionalObject& self(IIfConditional* c)
-{
-    return static_cast<ConditionalObject&>(*c);
-}
-
-} // namespace
-
 IIfConditional* INetworkDefinition::addIfConditional() noexcept
 {
     NetworkObject& n = objectOf(*this);
@@ -75,7 +66,7 @@ IIfConditional* IIfConditionalBoundaryLayer::getConditional() const noexcept
 IConditionLayer* IIfConditional::setCondition(ITensor& condition) noexcept
 {
     return addBoundary<ConditionLayer>(
-        self(this), LayerType::kCONDITION, "Condition", {&condition}, [](ConditionLayer& l) -> Result<void> {
+        objectOf(*this), LayerType::kCONDITION, "Condition", {&condition}, [](ConditionLayer& l) -> Result<void> {
             if (static_cast<ConditionalObject*>(l.construct)->condition())
                 return invalidState(l.construct->describe() + " has a condition already; its layer's setInput(0, "
                                                               "...) takes another tensor");
@@ -85,28 +76,24 @@ IConditionLayer* IIfConditional::setCondition(ITensor& condition) noexcept
 
 IIfConditionalOutputLayer* IIfConditional::addOutput(ITensor& trueSubgraphOutput, ITensor& falseSubgraphOutput) noexcept
 {
-    return addBoundary<ConditionalOutputLayer>(self(this), LayerType::kCONDITIONAL_OUTPUT, "ConditionalOutput",
-                                               {&trueSubgraphOutput, &falseSubgraphOutput},
-                                               [](ConditionalOutputLayer&) { return Result<void>(); });
+    return addBoundary<ConditionalOutputLayer>(objectOf(*this), LayerType::kCONDITIONAL_OUTPUT, "ConditionalOutput",
+                                               {&trueSubgraphOutput, &falseSubgraphOutput});
 }
 
 IIfConditionalInputLayer* IIfConditional::addInput(ITensor& input) noexcept
 {
-    return addBoundary<ConditionalInputLayer>(self(this), LayerType::kCONDITIONAL_INPUT, "ConditionalInput", {&input},
-                                              [](ConditionalInputLayer&) { return Result<void>(); });
+    return addBoundary<ConditionalInputLayer>(objectOf(*this), LayerType::kCONDITIONAL_INPUT, "ConditionalInput",
+                                              {&input});
 }
 
 void IIfConditional::setName(char const* name) noexcept
 {
-    ConditionalObject& c = self(this);
+    ConditionalObject& c = objectOf(*this);
     guardedVoid(c.network->reporter, [&]() -> Result<void> {
         TW_ASSIGN(c.name, checkName(name, c.describe()));
         return {};
     });
 }
-char const* IIfConditional::getName() const noexcept
-{
-    return static_cast<ConditionalObject const&>(*this).name.c_str();
-}
+TW_GETTER(IIfConditional, char const*, getName, self.name.c_str())
 
 } // namespace nvinfer1

@@ -7,7 +7,6 @@
 
 #include "api/control_flow/layers.h"
 #include "api/control_flow/region.h"
-#include "api/outputs.h"
 #include "ops/conditional/op.h"
 #include "ops/loop/op.h"
 
@@ -388,7 +387,7 @@ Result<void> emit(NetworkObject& network, Nesting const& nesting, ir::Graph& gra
 {
     Emitter emitter(network, nesting);
     Region const top{-1, 0, &graph, &values};
-    TW_TRY(emitter.need(top, allOutputs(network)));
+    TW_TRY(emitter.need(top, network.allOutputs()));
     TW_TRY(emitter.needSinks(top));
     return emitter.checkSinks();
 }

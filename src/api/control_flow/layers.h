@@ -14,6 +14,8 @@ struct ConditionalObject final : nvinfer1::IIfConditional, Construct
 {
     LayerState const* condition() const;
 };
+TW_OBJECT(nvinfer1::ILoop, LoopObject)
+TW_OBJECT(nvinfer1::IIfConditional, ConditionalObject)
 
 struct RecurrenceLayer final : LayerObject<nvinfer1::IRecurrenceLayer>
 {
@@ -66,6 +68,14 @@ struct ConditionalOutputLayer final : LayerObject<nvinfer1::IIfConditionalOutput
     Result<void> lower(LowerContext& ctx) override;
 };
 
+TW_OBJECT(nvinfer1::IIteratorLayer, IteratorLayer)
+TW_OBJECT(nvinfer1::ITripLimitLayer, TripLimitLayer)
+TW_OBJECT(nvinfer1::ILoopOutputLayer, LoopOutputLayer)
+
+// A loop or conditional on its own, when the network is built: limits, conditions, next values, types. One without any
+// boundary layer does nothing and is left alone.
+Result<void> checkComplete(Construct const& c);
+
 // The loop's limit of this kind; null: it has none.
 TripLimitLayer const* limitOf(Construct const& loop, nvinfer1::TripLimit kind);
 
@@ -92,6 +102,12 @@ Layer* addBoundary(Construct& construct, nvinfer1::LayerType type, char const* t
     if (made)
         construct.layers.push_back(made);
     return made;
+}
+template <class Layer>
+Layer* addBoundary(Construct& construct, nvinfer1::LayerType type, char const* typeName,
+                   std::vector<nvinfer1::ITensor*> const& inputs) noexcept
+{
+    return addBoundary<Layer>(construct, type, typeName, inputs, [](Layer&) { return Result<void>(); });
 }
 
 // Makes a loop or conditional with its default name.

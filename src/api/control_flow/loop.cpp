@@ -116,20 +116,9 @@ namespace nvinfer1 {
 
 namespace {
 
-LoopObject& self(ILoop* l)
-{
-    return static_cast<LoopObject&>(*l);
-}
 std::string checkAxis(int32_t axis)
 {
-    return axis >= 0 && axis < Dims::MAX_DIMS ? ""
-                                              : "axis " + std::to_string(axis) + " is out of range (allowed: 0..7)";
-}
-Result<void> checkNewAxis(LayerState const& layer, int32_t axis)
-{
-    if (std::string why = checkAxis(axis); !why.empty())
-        return invalidArgument(layer.construct->describe() + ": " + why);
-    return {};
+    return checkRange(axis, 0, Dims::MAX_DIMS - 1, "axis");
 }
 
 } // namespace
@@ -151,16 +140,14 @@ ILoop* ILoopBoundaryLayer::getLoop() const noexcept
 
 IRecurrenceLayer* ILoop::addRecurrence(ITensor& initialValue) noexcept
 {
-    return addBoundary<RecurrenceLayer>(self(this), LayerType::kRECURRENCE, "Recurrence", {&initialValue},
-                                        [](RecurrenceLayer&) { return Result<void>(); });
+    return addBoundary<RecurrenceLayer>(objectOf(*this), LayerType::kRECURRENCE, "Recurrence", {&initialValue});
 }
 
 ITripLimitLayer* ILoop::addTripLimit(ITensor& tensor, TripLimit limit) noexcept
 {
-    return addBoundary<TripLimitLayer>(self(this), LayerType::kTRIP_LIMIT, "TripLimit", {&tensor},
+    return addBoundary<TripLimitLayer>(objectOf(*this), LayerType::kTRIP_LIMIT, "TripLimit", {&tensor},
                                        [&](TripLimitLayer& l) -> Result<void> {
-                                           if (std::string why = checkEnum(limit, "trip limit"); !why.empty())
-                                               return invalidArgument(l.construct->describe() + ": " + why);
+                                           TW_TRY(checkAll(l.construct->describe(), {checkEnum(limit, "trip limit")}));
                                            if (limitOf(*l.construct, limit))
                                                return invalidState(l.construct->describe() + " has a trip limit " +
                                                                    (limit == TripLimit::kCOUNT ? "kCOUNT" : "kWHILE") +
@@ -172,77 +159,38 @@ ITripLimitLayer* ILoop::addTripLimit(ITensor& tensor, TripLimit limit) noexcept
 
 IIteratorLayer* ILoop::addIterator(ITensor& tensor, int32_t axis, bool reverse) noexcept
 {
-    return addBoundary<IteratorLayer>(self(this), LayerType::kITERATOR, "Iterator", {&tensor},
-                                      [&](IteratorLayer& l) -> Result<void> {
-                                          TW_TRY(checkNewAxis(l, axis));
+    return addBoundary<IteratorLayer>(objectOf(*this), LayerType::kITERATOR, "Iterator", {&tensor},
+                                      [&](IteratorLayer& l) {
                                           l.axis = axis;
                                           l.reverse = reverse;
-                                          return {};
+                                          return checkAll(l.construct->describe(), {checkAxis(axis)});
                                       });
 }
 
 ILoopOutputLayer* ILoop::addLoopOutput(ITensor& tensor, LoopOutput outputKind, int32_t axis) noexcept
 {
-    return addBoundary<LoopOutputLayer>(self(this), LayerType::kLOOP_OUTPUT, "LoopOutput", {&tensor},
-                                        [&](LoopOutputLayer& l) -> Result<void> {
-                                            if (std::string why = checkEnum(outputKind, "loop output"); !why.empty())
-                                                return invalidArgument(l.construct->describe() + ": " + why);
-                                            TW_TRY(checkNewAxis(l, axis));
-                                            l.kind = outputKind;
-                                            l.axis = axis;
-                                            return {};
-                                        });
+    return addBoundary<LoopOutputLayer>(
+        objectOf(*this), LayerType::kLOOP_OUTPUT, "LoopOutput", {&tensor}, [&](LoopOutputLayer& l) {
+            l.kind = outputKind;
+            l.axis = axis;
+            return checkAll(l.construct->describe(), {checkEnum(outputKind, "loop output"), checkAxis(axis)});
+        });
 }
 
 void ILoop::setName(char const* name) noexcept
 {
-    LoopObject& l = self(this);
+    LoopObject& l = objectOf(*this);
     guardedVoid(l.network->reporter, [&]() -> Result<void> {
         TW_ASSIGN(l.name, checkName(name, l.describe()));
         return {};
     });
 }
-char const* ILoop::getName() const noexcept
-{
-    return static_cast<LoopObject const&>(*this).name.c_str();
-}
+TW_GETTER(ILoop, char const*, getName, self.name.c_str())
 
-LoopOutput ILoopOutputLayer::getLoopOutput() const noexcept
-{
-    return static_cast<LoopOutputLayer const&>(*this).kind;
-}
-void ILoopOutputLayer::setAxis(int32_t axis) noexcept
-{
-    auto& l = static_cast<LoopOutputLayer&>(*this);
-    setField(l, l.axis, axis, checkAxis);
-}
-int32_t ILoopOutputLayer::getAxis() const noexcept
-{
-    return static_cast<LoopOutputLayer const&>(*this).axis;
-}
-
-TripLimit ITripLimitLayer::getTripLimit() const noexcept
-{
-    return static_cast<TripLimitLayer const&>(*this).limit;
-}
-
-void IIteratorLayer::setAxis(int32_t axis) noexcept
-{
-    auto& l = static_cast<IteratorLayer&>(*this);
-    setField(l, l.axis, axis, checkAxis);
-}
-int32_t IIteratorLayer::getAxis() const noexcept
-{
-    return static_cast<IteratorLayer const&>(*this).axis;
-}
-void IIteratorLayer::setReverse(bool reverse) noexcept
-{
-    auto& l = static_cast<IteratorLayer&>(*this);
-    setField(l, l.reverse, reverse);
-}
-bool IIteratorLayer::getReverse() const noexcept
-{
-    return static_cast<IteratorLayer const&>(*this).reverse;
-}
+TW_GETTER(ILoopOutputLayer, LoopOutput, getLoopOutput, self.kind)
+TW_PROPERTY(ILoopOutputLayer, int32_t, setAxis, getAxis, axis, checkAxis(value))
+TW_GETTER(ITripLimitLayer, TripLimit, getTripLimit, self.limit)
+TW_PROPERTY(IIteratorLayer, int32_t, setAxis, getAxis, axis, checkAxis(value))
+TW_PROPERTY(IIteratorLayer, bool, setReverse, getReverse, reverse)
 
 } // namespace nvinfer1

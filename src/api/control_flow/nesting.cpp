@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "api/control_flow/check.h"
 #include "api/control_flow/layers.h"
-#include "api/outputs.h"
 
 namespace tw::api::control_flow {
 
@@ -291,7 +289,7 @@ class Liveness
 public:
     Liveness(NetworkObject const& network, Nesting& nesting) : nesting_(nesting)
     {
-        for (TensorObject const* t : allOutputs(network))
+        for (TensorObject const* t : network.allOutputs())
             need(t->producer);
         settle();
         for (auto const& l : network.layers)
@@ -356,7 +354,7 @@ public:
 
     Result<void> run(NetworkObject const& network)
     {
-        for (TensorObject const* t : allOutputs(network))
+        for (TensorObject const* t : network.allOutputs())
             if (int const home = nesting_.homeOf(*t); home >= 0)
                 return isInside(*t, *network.constructs[size_t(home)]);
         for (auto const& l : network.layers)

@@ -28,6 +28,8 @@ Result<std::string> checked(char const* message)
     return std::string(message);
 }
 
+TW_OBJECT(nvinfer1::IAssertionLayer, AssertionLayer)
+
 } // namespace
 
 namespace nvinfer1 {
@@ -43,16 +45,13 @@ IAssertionLayer* INetworkDefinition::addAssertion(ITensor& condition, char const
 
 void IAssertionLayer::setMessage(char const* message) noexcept
 {
-    auto& l = static_cast<AssertionLayer&>(*this);
+    AssertionLayer& l = objectOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
         TW_ASSIGN(l.message, checked(message));
         l.changed();
         return {};
     });
 }
-char const* IAssertionLayer::getMessage() const noexcept
-{
-    return static_cast<AssertionLayer const&>(*this).message.c_str();
-}
+TW_GETTER(IAssertionLayer, char const*, getMessage, self.message.c_str())
 
 } // namespace nvinfer1

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/concatenation/op.h"
 
 using namespace tw;
@@ -24,11 +24,11 @@ struct ConcatenationLayer final : LayerObject<nvinfer1::IConcatenationLayer>
         TW_TRY(ctx.shareBatch(parts));
         int const rank = parts[0]->rank() - ctx.axisShift();
         ops::concatenation::Attrs a(axis.value_or(defaultAxis(rank)) + ctx.axisShift());
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::concatenation::def(), std::move(a), std::move(parts)));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::concatenation::def(), std::move(a), std::move(parts));
     }
 };
+
+TW_OBJECT(nvinfer1::IConcatenationLayer, ConcatenationLayer)
 
 } // namespace
 
@@ -40,32 +40,15 @@ IConcatenationLayer* INetworkDefinition::addConcatenation(ITensor* const* inputs
     if (inputs && nbInputs > 0)
         list.assign(inputs, inputs + nbInputs);
     return addLayer<ConcatenationLayer>(
-        *this, LayerType::kCONCATENATION, "Concatenation", list, [&](ConcatenationLayer&) -> Result<void> {
-            if (!inputs)
-                return invalidArgument("addConcatenation: the list of inputs is a null pointer");
-            if (nbInputs < 1)
-                return invalidArgument("addConcatenation: the number of inputs " + std::to_string(nbInputs) +
-                                       " must be at least 1");
-            return {};
+        *this, LayerType::kCONCATENATION, "Concatenation", list, [&](ConcatenationLayer&) {
+            return checkAll("addConcatenation", {inputs ? "" : "the list of inputs is a null pointer",
+                                                 checkPositive(nbInputs, "the number of inputs")});
         });
 }
 
-void IConcatenationLayer::setAxis(int32_t axis) noexcept
-{
-    auto& l = static_cast<ConcatenationLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        if (axis < 0 || axis >= Dims::MAX_DIMS)
-            return l.error("axis " + std::to_string(axis) + " is out of range (allowed: 0.." +
-                           std::to_string(Dims::MAX_DIMS - 1) + ", and below the inputs' rank)");
-        l.axis = axis;
-        l.changed();
-        return {};
-    });
-}
-int32_t IConcatenationLayer::getAxis() const noexcept
-{
-    auto const& l = static_cast<ConcatenationLayer const&>(*this);
-    return l.axis.value_or(ConcatenationLayer::defaultAxis(l.inputs[0]->getDimensions().nbDims));
-}
+TW_FIELD_SETTER(IConcatenationLayer, int32_t, setAxis, axis,
+                checkRange(value, 0, Dims::MAX_DIMS - 1, "axis", ", and below the inputs' rank"))
+TW_GETTER(IConcatenationLayer, int32_t, getAxis,
+          self.axis.value_or(self.defaultAxis(self.inputs[0]->getDimensions().nbDims)))
 
 } // namespace nvinfer1

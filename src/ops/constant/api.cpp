@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants are values of the graph, not nodes: there is no op beside this file. In implicit batch mode a constant has
 // a batch dimension of 1, which broadcasts.
-#include "api/network.h"
+#include "api/setter.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -62,47 +62,22 @@ Result<void> check(nvinfer1::Dims const& dims, nvinfer1::Weights const& weights,
     return checkWeights(weights, std::string(what) + ": constant");
 }
 
+TW_OBJECT(nvinfer1::IConstantLayer, ConstantLayer)
+
 } // namespace
 
 namespace nvinfer1 {
 
 IConstantLayer* INetworkDefinition::addConstant(Dims dimensions, Weights weights) noexcept
 {
-    return addLayer<ConstantLayer>(*this, LayerType::kCONSTANT, "Constant", {}, [&](ConstantLayer& l) -> Result<void> {
-        TW_TRY(check(dimensions, weights, "addConstant"));
+    return addLayer<ConstantLayer>(*this, LayerType::kCONSTANT, "Constant", {}, [&](ConstantLayer& l) {
         l.dims = dimensions;
         l.weights = weights;
-        return {};
+        return check(dimensions, weights, "addConstant");
     });
 }
 
-void IConstantLayer::setWeights(Weights weights) noexcept
-{
-    auto& l = static_cast<ConstantLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(check(l.dims, weights, "setWeights"));
-        l.weights = weights;
-        l.changed();
-        return {};
-    });
-}
-Weights IConstantLayer::getWeights() const noexcept
-{
-    return static_cast<ConstantLayer const&>(*this).weights;
-}
-void IConstantLayer::setDimensions(Dims dimensions) noexcept
-{
-    auto& l = static_cast<ConstantLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(check(dimensions, l.weights, "setDimensions"));
-        l.dims = dimensions;
-        l.changed();
-        return {};
-    });
-}
-Dims IConstantLayer::getDimensions() const noexcept
-{
-    return static_cast<ConstantLayer const&>(*this).dims;
-}
+TW_PROPERTY(IConstantLayer, Weights, setWeights, getWeights, weights, check(self.dims, value, "setWeights"))
+TW_PROPERTY(IConstantLayer, Dims, setDimensions, getDimensions, dims, check(value, self.weights, "setDimensions"))
 
 } // namespace nvinfer1

@@ -15,26 +15,14 @@ struct ConvolutionLayer final : KernelLayer<nvinfer1::IConvolutionLayer>
     }
 };
 
+TW_OBJECT(nvinfer1::IConvolutionLayer, ConvolutionLayer)
+
 } // namespace
 
 namespace nvinfer1 {
 
-IConvolutionLayer* INetworkDefinition::addConvolutionNd(ITensor& input, int32_t nbOutputMaps, Dims kernelSize,
-                                                        Weights kernelWeights, Weights biasWeights) noexcept
-{
-    return addLayer<ConvolutionLayer>(
-        *this, LayerType::kCONVOLUTION, "Convolution", {&input}, [&](ConvolutionLayer& l) -> Result<void> {
-            return l.init("addConvolutionNd", nbOutputMaps, kernelSize, kernelWeights, biasWeights);
-        });
-}
-IConvolutionLayer* INetworkDefinition::addConvolution(ITensor& input, int32_t nbOutputMaps, DimsHW kernelSize,
-                                                      Weights kernelWeights, Weights biasWeights) noexcept
-{
-    return addConvolutionNd(input, nbOutputMaps, kernelSize, kernelWeights, biasWeights);
-}
-
-TW_KERNEL_LAYER_METHODS(IConvolutionLayer, ConvolutionLayer)
-TW_KERNEL_PROPERTY(IConvolutionLayer, ConvolutionLayer, DimsHW, setDilation, getDilation, setDilationNd(v),
-                   toHW(l.dilation))
+TW_KERNEL_LAYER_METHODS(IConvolutionLayer, ConvolutionLayer, addConvolution, LayerType::kCONVOLUTION, "Convolution")
+TW_SETTER(IConvolutionLayer, DimsHW, setDilation, setDilationNd(value))
+TW_GETTER(IConvolutionLayer, DimsHW, getDilation, toHW(self.dilation))
 
 } // namespace nvinfer1

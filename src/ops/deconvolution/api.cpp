@@ -18,24 +18,13 @@ struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer>
     }
 };
 
+TW_OBJECT(nvinfer1::IDeconvolutionLayer, DeconvolutionLayer)
+
 } // namespace
 
 namespace nvinfer1 {
 
-IDeconvolutionLayer* INetworkDefinition::addDeconvolutionNd(ITensor& input, int32_t nbOutputMaps, Dims kernelSize,
-                                                            Weights kernelWeights, Weights biasWeights) noexcept
-{
-    return addLayer<DeconvolutionLayer>(
-        *this, LayerType::kDECONVOLUTION, "Deconvolution", {&input}, [&](DeconvolutionLayer& l) -> Result<void> {
-            return l.init("addDeconvolutionNd", nbOutputMaps, kernelSize, kernelWeights, biasWeights);
-        });
-}
-IDeconvolutionLayer* INetworkDefinition::addDeconvolution(ITensor& input, int32_t nbOutputMaps, DimsHW kernelSize,
-                                                          Weights kernelWeights, Weights biasWeights) noexcept
-{
-    return addDeconvolutionNd(input, nbOutputMaps, kernelSize, kernelWeights, biasWeights);
-}
-
-TW_KERNEL_LAYER_METHODS(IDeconvolutionLayer, DeconvolutionLayer)
+TW_KERNEL_LAYER_METHODS(IDeconvolutionLayer, DeconvolutionLayer, addDeconvolution, LayerType::kDECONVOLUTION,
+                        "Deconvolution")
 
 } // namespace nvinfer1

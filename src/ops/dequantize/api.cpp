@@ -17,12 +17,11 @@ struct DequantizeLayer final : QuantizationLayer<nvinfer1::IDequantizeLayer>
         if (!isFloating(type))
             return error(std::string("its output is f32 or f16 and cannot be ") + nameOf(type));
         TW_ASSIGN(Scale const scale, scaleOf(ctx));
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::dequantize::def(), ops::dequantize::Attrs(scale.axis, type), {ctx.in(0), scale.value}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::dequantize::def(), ops::dequantize::Attrs(scale.axis, type), {ctx.in(0), scale.value});
     }
 };
+
+TW_OBJECT(nvinfer1::IDequantizeLayer, DequantizeLayer)
 
 } // namespace
 
@@ -30,16 +29,9 @@ namespace nvinfer1 {
 
 IDequantizeLayer* INetworkDefinition::addDequantize(ITensor& input, ITensor& scale) noexcept
 {
-    return addLayer<DequantizeLayer>(*this, LayerType::kDEQUANTIZE, "Dequantize", {&input, &scale},
-                                     [](DequantizeLayer&) -> Result<void> { return {}; });
+    return addLayer<DequantizeLayer>(*this, LayerType::kDEQUANTIZE, "Dequantize", {&input, &scale});
 }
-void IDequantizeLayer::setAxis(int32_t axis) noexcept
-{
-    static_cast<DequantizeLayer&>(*this).setAxis(axis);
-}
-int32_t IDequantizeLayer::getAxis() const noexcept
-{
-    return static_cast<DequantizeLayer const&>(*this).axis;
-}
+
+TW_PROPERTY(IDequantizeLayer, int32_t, setAxis, getAxis, axis, self.checkAxis(value))
 
 } // namespace nvinfer1

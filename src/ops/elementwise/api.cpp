@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/elementwise/op.h"
 
 using namespace tw;
@@ -14,19 +14,11 @@ struct ElementWiseLayer final : LayerObject<nvinfer1::IElementWiseLayer>
     Result<void> lower(LowerContext& ctx) override
     {
         ops::elementwise::Attrs a(static_cast<ops::elementwise::Operation>(operation));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::elementwise::def(), std::move(a), {ctx.in(0), ctx.in(1)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::elementwise::def(), std::move(a), {ctx.in(0), ctx.in(1)});
     }
 };
 
-Result<void> checkOperation(nvinfer1::ElementWiseOperation operation)
-{
-    int const number = static_cast<int>(operation);
-    if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::ElementWiseOperation>())
-        return invalidArgument("element-wise operation " + std::to_string(number) + " does not exist");
-    return {};
-}
+TW_OBJECT(nvinfer1::IElementWiseLayer, ElementWiseLayer)
 
 } // namespace
 
@@ -36,26 +28,13 @@ IElementWiseLayer* INetworkDefinition::addElementWise(ITensor& input1, ITensor& 
                                                       ElementWiseOperation op) noexcept
 {
     return addLayer<ElementWiseLayer>(*this, LayerType::kELEMENTWISE, "ElementWise", {&input1, &input2},
-                                      [&](ElementWiseLayer& l) -> Result<void> {
-                                          TW_TRY(checkOperation(op));
+                                      [&](ElementWiseLayer& l) {
                                           l.operation = op;
-                                          return {};
+                                          return checkAll("addElementWise", {checkEnum(op, "element-wise operation")});
                                       });
 }
 
-void IElementWiseLayer::setOperation(ElementWiseOperation op) noexcept
-{
-    auto& l = static_cast<ElementWiseLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(checkOperation(op));
-        l.operation = op;
-        l.changed();
-        return {};
-    });
-}
-ElementWiseOperation IElementWiseLayer::getOperation() const noexcept
-{
-    return static_cast<ElementWiseLayer const&>(*this).operation;
-}
+TW_PROPERTY(IElementWiseLayer, ElementWiseOperation, setOperation, getOperation, operation,
+            checkEnum(value, "element-wise operation"))
 
 } // namespace nvinfer1

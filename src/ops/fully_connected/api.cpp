@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/matrix_multiply/op.h"
 
 using namespace tw;
@@ -45,29 +45,13 @@ struct FullyConnectedLayer final : LayerObject<nvinfer1::IFullyConnectedLayer>
         if (biasWeights.count != 0) {
             TW_ASSIGN(b, ctx.weights(biasWeights, {outputChannels}, x->type, ir::WeightsRole::kBias));
         }
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(), {x, w, b}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(), {x, w, b});
     }
 };
 
-FullyConnectedLayer& self(nvinfer1::IFullyConnectedLayer* l)
-{
-    return static_cast<FullyConnectedLayer&>(*l);
-}
-FullyConnectedLayer const& self(nvinfer1::IFullyConnectedLayer const* l)
-{
-    return static_cast<FullyConnectedLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::IFullyConnectedLayer, FullyConnectedLayer)
 
-Result<void> checkChannels(int32_t n)
-{
-    if (n < 1)
-        return invalidArgument("fully connected: the number of output channels " + std::to_string(n) +
-                               " must be positive");
-    return {};
-}
+constexpr char const* kOutputs = "the number of output channels";
 
 } // namespace
 
@@ -76,56 +60,23 @@ namespace nvinfer1 {
 IFullyConnectedLayer* INetworkDefinition::addFullyConnected(ITensor& input, int32_t nbOutputs, Weights kernelWeights,
                                                             Weights biasWeights) noexcept
 {
-    return addLayer<FullyConnectedLayer>(*this, LayerType::kFULLY_CONNECTED, "Fully Connected", {&input},
-                                         [&](FullyConnectedLayer& l) -> Result<void> {
-                                             TW_TRY(checkChannels(nbOutputs));
-                                             TW_TRY(checkWeights(kernelWeights, "addFullyConnected: kernel"));
-                                             TW_TRY(checkWeights(biasWeights, "addFullyConnected: bias"));
-                                             l.outputChannels = nbOutputs;
-                                             l.kernelWeights = kernelWeights;
-                                             l.biasWeights = biasWeights;
-                                             return {};
-                                         });
+    return addLayer<FullyConnectedLayer>(
+        *this, LayerType::kFULLY_CONNECTED, "Fully Connected", {&input}, [&](FullyConnectedLayer& l) -> Result<void> {
+            TW_TRY(checkAll("addFullyConnected", {checkPositive(nbOutputs, kOutputs)}));
+            TW_TRY(checkWeights(kernelWeights, "addFullyConnected: kernel"));
+            TW_TRY(checkWeights(biasWeights, "addFullyConnected: bias"));
+            l.outputChannels = nbOutputs;
+            l.kernelWeights = kernelWeights;
+            l.biasWeights = biasWeights;
+            return {};
+        });
 }
 
-void IFullyConnectedLayer::setNbOutputChannels(int32_t nbOutputs) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkChannels(nbOutputs));
-        self(this).outputChannels = nbOutputs;
-        self(this).changed();
-        return {};
-    });
-}
-int32_t IFullyConnectedLayer::getNbOutputChannels() const noexcept
-{
-    return self(this).outputChannels;
-}
-void IFullyConnectedLayer::setKernelWeights(Weights weights) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkWeights(weights, "kernel"));
-        self(this).kernelWeights = weights;
-        self(this).changed();
-        return {};
-    });
-}
-Weights IFullyConnectedLayer::getKernelWeights() const noexcept
-{
-    return self(this).kernelWeights;
-}
-void IFullyConnectedLayer::setBiasWeights(Weights weights) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkWeights(weights, "bias"));
-        self(this).biasWeights = weights;
-        self(this).changed();
-        return {};
-    });
-}
-Weights IFullyConnectedLayer::getBiasWeights() const noexcept
-{
-    return self(this).biasWeights;
-}
+TW_PROPERTY(IFullyConnectedLayer, int32_t, setNbOutputChannels, getNbOutputChannels, outputChannels,
+            checkPositive(value, kOutputs))
+TW_PROPERTY(IFullyConnectedLayer, Weights, setKernelWeights, getKernelWeights, kernelWeights,
+            checkWeights(value, self.where("kernel")))
+TW_PROPERTY(IFullyConnectedLayer, Weights, setBiasWeights, getBiasWeights, biasWeights,
+            checkWeights(value, self.where("bias")))
 
 } // namespace nvinfer1

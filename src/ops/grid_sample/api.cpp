@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/grid_sample/op.h"
 
 using namespace tw;
@@ -21,26 +21,20 @@ struct GridSampleLayer final : LayerObject<nvinfer1::IGridSampleLayer>
         a.alignCorners = alignCorners;
         std::vector<ir::Value*> in{ctx.in(0), ctx.in(1)};
         TW_TRY(ctx.shareBatch(in));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::grid_sample::def(), std::move(a), std::move(in)));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::grid_sample::def(), std::move(a), std::move(in));
     }
 };
 
-GridSampleLayer& self(nvinfer1::IGridSampleLayer* l)
-{
-    return static_cast<GridSampleLayer&>(*l);
-}
-GridSampleLayer const& self(nvinfer1::IGridSampleLayer const* l)
-{
-    return static_cast<GridSampleLayer const&>(*l);
-}
-
-bool isPossible(nvinfer1::SampleMode mode)
+std::string checkOutside(nvinfer1::SampleMode mode)
 {
     using nvinfer1::SampleMode;
-    return mode == SampleMode::kCLAMP || mode == SampleMode::kFILL || mode == SampleMode::kREFLECT;
+    if (mode == SampleMode::kCLAMP || mode == SampleMode::kFILL || mode == SampleMode::kREFLECT)
+        return {};
+    return "sample mode " + std::to_string(static_cast<int>(mode)) +
+           " is not possible (allowed: kCLAMP, kFILL, kREFLECT)";
 }
+
+TW_OBJECT(nvinfer1::IGridSampleLayer, GridSampleLayer)
 
 } // namespace
 
@@ -48,50 +42,22 @@ namespace nvinfer1 {
 
 IGridSampleLayer* INetworkDefinition::addGridSample(ITensor& input, ITensor& grid) noexcept
 {
-    return addLayer<GridSampleLayer>(*this, LayerType::kGRID_SAMPLE, "GridSample", {&input, &grid},
-                                     [](GridSampleLayer&) { return Result<void>(); });
+    return addLayer<GridSampleLayer>(*this, LayerType::kGRID_SAMPLE, "GridSample", {&input, &grid});
 }
 
-void IGridSampleLayer::setInterpolationMode(InterpolationMode mode) noexcept
-{
-    auto& l = self(this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        int const number = static_cast<int>(mode);
-        if (number < 0 || number >= EnumMax<InterpolationMode>())
-            return l.error("interpolation mode " + std::to_string(number) + " does not exist");
-        l.interpolation = mode;
-        l.changed();
-        return {};
-    });
-}
-InterpolationMode IGridSampleLayer::getInterpolationMode() const noexcept
-{
-    return self(this).interpolation;
-}
-void IGridSampleLayer::setAlignCorners(bool alignCorners) noexcept
-{
-    self(this).alignCorners = alignCorners;
-    self(this).changed();
-}
-bool IGridSampleLayer::getAlignCorners() const noexcept
-{
-    return self(this).alignCorners;
-}
+TW_PROPERTY(IGridSampleLayer, InterpolationMode, setInterpolationMode, getInterpolationMode, interpolation,
+            checkEnum(value, "interpolation mode"))
+TW_PROPERTY(IGridSampleLayer, bool, setAlignCorners, getAlignCorners, alignCorners)
 bool IGridSampleLayer::setSampleMode(SampleMode mode) noexcept
 {
-    auto& l = self(this);
+    GridSampleLayer& l = objectOf(*this);
     return guarded<bool>(l.reporter(), false, [&]() -> Result<bool> {
-        if (!isPossible(mode))
-            return l.error("sample mode " + std::to_string(static_cast<int>(mode)) +
-                           " is not possible (allowed: kCLAMP, kFILL, kREFLECT)");
+        TW_TRY(refusal(l, checkOutside(mode)));
         l.outside = mode;
         l.changed();
         return true;
     });
 }
-SampleMode IGridSampleLayer::getSampleMode() const noexcept
-{
-    return self(this).outside;
-}
+TW_GETTER(IGridSampleLayer, SampleMode, getSampleMode, self.outside)
 
 } // namespace nvinfer1

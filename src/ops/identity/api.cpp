@@ -15,9 +15,7 @@ struct IdentityLayer final : LayerObject<nvinfer1::IIdentityLayer>
         ops::identity::Attrs a;
         if (outputTypes[0])
             a = ops::identity::Attrs(toCore(*outputTypes[0]));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::identity::def(), std::move(a), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::identity::def(), std::move(a), {ctx.in(0)});
     }
 };
 
@@ -27,8 +25,7 @@ namespace nvinfer1 {
 
 IIdentityLayer* INetworkDefinition::addIdentity(ITensor& input) noexcept
 {
-    return addLayer<IdentityLayer>(*this, LayerType::kIDENTITY, "Identity", {&input},
-                                   [](IdentityLayer&) -> Result<void> { return {}; });
+    return addLayer<IdentityLayer>(*this, LayerType::kIDENTITY, "Identity", {&input});
 }
 
 } // namespace nvinfer1

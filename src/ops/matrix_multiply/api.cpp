@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/matrix_multiply/op.h"
 
 using namespace tw;
@@ -16,19 +16,16 @@ struct MatrixMultiplyLayer final : LayerObject<nvinfer1::IMatrixMultiplyLayer>
         ops::matrix_multiply::Attrs a;
         a.a = static_cast<ops::matrix_multiply::MatrixOperation>(operations[0]);
         a.b = static_cast<ops::matrix_multiply::MatrixOperation>(operations[1]);
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::matrix_multiply::def(), std::move(a), {ctx.in(0), ctx.in(1)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::matrix_multiply::def(), std::move(a), {ctx.in(0), ctx.in(1)});
     }
 };
 
-Result<void> checkOperation(nvinfer1::MatrixOperation op)
+std::string checkOperation(nvinfer1::MatrixOperation op)
 {
-    int const number = static_cast<int>(op);
-    if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::MatrixOperation>())
-        return invalidArgument("matrix operation " + std::to_string(number) + " does not exist");
-    return {};
+    return checkEnum(op, "matrix operation");
 }
+
+TW_OBJECT(nvinfer1::IMatrixMultiplyLayer, MatrixMultiplyLayer)
 
 } // namespace
 
@@ -37,32 +34,26 @@ namespace nvinfer1 {
 IMatrixMultiplyLayer* INetworkDefinition::addMatrixMultiply(ITensor& input0, MatrixOperation op0, ITensor& input1,
                                                             MatrixOperation op1) noexcept
 {
-    return addLayer<MatrixMultiplyLayer>(*this, LayerType::kMATRIX_MULTIPLY, "Matrix Multiply", {&input0, &input1},
-                                         [&](MatrixMultiplyLayer& l) -> Result<void> {
-                                             TW_TRY(checkOperation(op0));
-                                             TW_TRY(checkOperation(op1));
-                                             l.operations[0] = op0;
-                                             l.operations[1] = op1;
-                                             return {};
-                                         });
+    return addLayer<MatrixMultiplyLayer>(
+        *this, LayerType::kMATRIX_MULTIPLY, "Matrix Multiply", {&input0, &input1}, [&](MatrixMultiplyLayer& l) {
+            l.operations[0] = op0;
+            l.operations[1] = op1;
+            return checkAll("addMatrixMultiply", {checkOperation(op0), checkOperation(op1)});
+        });
 }
 
 void IMatrixMultiplyLayer::setOperation(int32_t index, MatrixOperation op) noexcept
 {
-    auto& l = static_cast<MatrixMultiplyLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    MatrixMultiplyLayer& l = objectOf(*this);
+    setField(l, l.operations[index == 1], op, [&]() -> Result<void> {
         if (index != 0 && index != 1)
             return l.error("setOperation: input " + std::to_string(index) + " must be 0 or 1");
-        TW_TRY(checkOperation(op));
-        l.operations[index] = op;
-        l.changed();
-        return {};
+        return refusal(l, checkOperation(op));
     });
 }
 MatrixOperation IMatrixMultiplyLayer::getOperation(int32_t index) const noexcept
 {
-    auto const& l = static_cast<MatrixMultiplyLayer const&>(*this);
-    return index == 0 || index == 1 ? l.operations[index] : MatrixOperation::kNONE;
+    return index == 0 || index == 1 ? objectOf(*this).operations[index] : MatrixOperation::kNONE;
 }
 
 } // namespace nvinfer1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/nms/op.h"
 
 using namespace tw;
@@ -35,10 +35,7 @@ struct NMSLayer final : LayerObject<nvinfer1::INMSLayer>
             in.push_back(ctx.in(i));
         while (!in.back())
             in.pop_back();
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::nms::def(), std::move(a), std::move(in)));
-        ctx.output(0, node->outputs[0]);
-        ctx.output(1, node->outputs[1]);
-        return {};
+        return ctx.lowerTo(ops::nms::def(), std::move(a), std::move(in));
     }
 
 private:
@@ -55,14 +52,7 @@ private:
     }
 };
 
-NMSLayer& self(nvinfer1::INMSLayer* l)
-{
-    return static_cast<NMSLayer&>(*l);
-}
-NMSLayer const& self(nvinfer1::INMSLayer const* l)
-{
-    return static_cast<NMSLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::INMSLayer, NMSLayer)
 
 } // namespace
 
@@ -70,41 +60,12 @@ namespace nvinfer1 {
 
 INMSLayer* INetworkDefinition::addNMS(ITensor& boxes, ITensor& scores, ITensor& maxOutputBoxesPerClass) noexcept
 {
-    return addLayer<NMSLayer>(*this, LayerType::kNMS, "NMS", {&boxes, &scores, &maxOutputBoxesPerClass},
-                              [](NMSLayer&) { return Result<void>(); });
+    return addLayer<NMSLayer>(*this, LayerType::kNMS, "NMS", {&boxes, &scores, &maxOutputBoxesPerClass});
 }
 
-void INMSLayer::setBoundingBoxFormat(BoundingBoxFormat fmt) noexcept
-{
-    auto& l = self(this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        int const number = static_cast<int>(fmt);
-        if (number < 0 || number >= EnumMax<BoundingBoxFormat>())
-            return l.error("bounding box format " + std::to_string(number) + " does not exist");
-        l.format = fmt;
-        l.changed();
-        return {};
-    });
-}
-BoundingBoxFormat INMSLayer::getBoundingBoxFormat() const noexcept
-{
-    return self(this).format;
-}
-void INMSLayer::setTopKBoxLimit(int32_t limit) noexcept
-{
-    auto& l = self(this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        if (limit < 1 || limit > kMostCandidates)
-            return l.error("the limit of boxes is " + std::to_string(limit) + " (allowed: 1 to " +
-                           std::to_string(kMostCandidates) + ")");
-        l.limit = limit;
-        l.changed();
-        return {};
-    });
-}
-int32_t INMSLayer::getTopKBoxLimit() const noexcept
-{
-    return self(this).limit;
-}
+TW_PROPERTY(INMSLayer, BoundingBoxFormat, setBoundingBoxFormat, getBoundingBoxFormat, format,
+            checkEnum(value, "bounding box format"))
+TW_PROPERTY(INMSLayer, int32_t, setTopKBoxLimit, getTopKBoxLimit, limit,
+            checkRange(value, 1, kMostCandidates, "the limit of boxes"))
 
 } // namespace nvinfer1

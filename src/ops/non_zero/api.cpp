@@ -16,9 +16,7 @@ struct NonZeroLayer final : LayerObject<nvinfer1::INonZeroLayer>
         DataType const t = ctx.in(0)->type;
         if (!isFloating(t) && t != DataType::kInt32 && t != DataType::kBool)
             return error("input '" + inputs[0]->name + "' is " + nameOf(t) + " (allowed: f32, f16, i32, bool)");
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::non_zero::def(), ir::NoAttrs(), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::non_zero::def(), ir::NoAttrs(), {ctx.in(0)});
     }
     nvinfer1::DataType naturalOutputType(int) const override { return nvinfer1::DataType::kINT32; }
 };
@@ -29,8 +27,7 @@ namespace nvinfer1 {
 
 INonZeroLayer* INetworkDefinition::addNonZero(ITensor& input) noexcept
 {
-    return addLayer<NonZeroLayer>(*this, LayerType::kNON_ZERO, "NonZero", {&input},
-                                  [](NonZeroLayer&) { return Result<void>(); });
+    return addLayer<NonZeroLayer>(*this, LayerType::kNON_ZERO, "NonZero", {&input});
 }
 
 } // namespace nvinfer1

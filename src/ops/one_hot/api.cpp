@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/one_hot/op.h"
 
 using namespace tw;
@@ -17,20 +17,17 @@ struct OneHotLayer final : LayerObject<nvinfer1::IOneHotLayer>
         ops::one_hot::Attrs a(axis < 0 ? axis : axis + ctx.axisShift());
         if (axis < 0 && axis + ctx.in(0)->rank() + 1 < ctx.axisShift())
             return error("axis " + std::to_string(axis) + " would stand before the batch dimension");
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::one_hot::def(), std::move(a), {ctx.in(0), ctx.in(1), ctx.in(2)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::one_hot::def(), std::move(a), {ctx.in(0), ctx.in(1), ctx.in(2)});
     }
 };
 
-Result<void> checkOneHotAxis(int32_t axis)
+std::string checkOneHotAxis(int32_t axis)
 {
-    if (axis < -nvinfer1::Dims::MAX_DIMS || axis >= nvinfer1::Dims::MAX_DIMS)
-        return invalidArgument("one-hot axis " + std::to_string(axis) +
-                               " is out of range (allowed: " + std::to_string(-nvinfer1::Dims::MAX_DIMS) + ".." +
-                               std::to_string(nvinfer1::Dims::MAX_DIMS - 1) + ", and within the output's rank)");
-    return {};
+    constexpr int32_t kMost = nvinfer1::Dims::MAX_DIMS;
+    return checkRange(axis, -kMost, kMost - 1, "one-hot axis", ", and within the output's rank");
 }
+
+TW_OBJECT(nvinfer1::IOneHotLayer, OneHotLayer)
 
 } // namespace
 
@@ -39,26 +36,12 @@ namespace nvinfer1 {
 IOneHotLayer* INetworkDefinition::addOneHot(ITensor& indices, ITensor& values, ITensor& depth, int32_t axis) noexcept
 {
     return addLayer<OneHotLayer>(*this, LayerType::kONE_HOT, "OneHot", {&indices, &values, &depth},
-                                 [&](OneHotLayer& l) -> Result<void> {
-                                     TW_TRY(checkOneHotAxis(axis));
+                                 [&](OneHotLayer& l) {
                                      l.axis = axis;
-                                     return {};
+                                     return checkAll("addOneHot", {checkOneHotAxis(axis)});
                                  });
 }
 
-void IOneHotLayer::setAxis(int32_t axis) noexcept
-{
-    auto& l = static_cast<OneHotLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(checkOneHotAxis(axis));
-        l.axis = axis;
-        l.changed();
-        return {};
-    });
-}
-int32_t IOneHotLayer::getAxis() const noexcept
-{
-    return static_cast<OneHotLayer const&>(*this).axis;
-}
+TW_PROPERTY(IOneHotLayer, int32_t, setAxis, getAxis, axis, checkOneHotAxis(value))
 
 } // namespace nvinfer1

@@ -16,25 +16,16 @@ struct PaddingLayer final : LayerObject<nvinfer1::IPaddingLayer>
         ops::padding::Attrs a;
         a.pre = toVector(pre);
         a.post = toVector(post);
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::padding::def(), std::move(a), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::padding::def(), std::move(a), {ctx.in(0)});
     }
 };
 
-PaddingLayer& self(nvinfer1::IPaddingLayer* l)
-{
-    return static_cast<PaddingLayer&>(*l);
-}
-PaddingLayer const& self(nvinfer1::IPaddingLayer const* l)
-{
-    return static_cast<PaddingLayer const&>(*l);
-}
 std::string checkPadding(nvinfer1::Dims const& d)
 {
-    return d.nbDims == 2 ? std::string()
-                         : "the padding " + str(d) + " must have 2 entries, for the two innermost dimensions";
+    return d.nbDims == 2 ? "" : "the padding " + str(d) + " must have 2 entries, for the two innermost dimensions";
 }
+
+TW_OBJECT(nvinfer1::IPaddingLayer, PaddingLayer)
 
 } // namespace
 
@@ -42,53 +33,22 @@ namespace nvinfer1 {
 
 IPaddingLayer* INetworkDefinition::addPaddingNd(ITensor& input, Dims prePadding, Dims postPadding) noexcept
 {
-    return addLayer<PaddingLayer>(
-        *this, LayerType::kPADDING, "Padding", {&input}, [&](PaddingLayer& l) -> Result<void> {
-            for (std::string const& why : {checkPadding(prePadding), checkPadding(postPadding)})
-                if (!why.empty())
-                    return invalidArgument("addPaddingNd: " + why);
-            l.pre = prePadding;
-            l.post = postPadding;
-            return {};
-        });
+    return addLayer<PaddingLayer>(*this, LayerType::kPADDING, "Padding", {&input}, [&](PaddingLayer& l) {
+        l.pre = prePadding;
+        l.post = postPadding;
+        return checkAll("addPaddingNd", {checkPadding(prePadding), checkPadding(postPadding)});
+    });
 }
 IPaddingLayer* INetworkDefinition::addPadding(ITensor& input, DimsHW prePadding, DimsHW postPadding) noexcept
 {
     return addPaddingNd(input, prePadding, postPadding);
 }
 
-void IPaddingLayer::setPrePaddingNd(Dims padding) noexcept
-{
-    setField(self(this), self(this).pre, padding, checkPadding);
-}
-Dims IPaddingLayer::getPrePaddingNd() const noexcept
-{
-    return self(this).pre;
-}
-void IPaddingLayer::setPostPaddingNd(Dims padding) noexcept
-{
-    setField(self(this), self(this).post, padding, checkPadding);
-}
-Dims IPaddingLayer::getPostPaddingNd() const noexcept
-{
-    return self(this).post;
-}
-
-void IPaddingLayer::setPrePadding(DimsHW padding) noexcept
-{
-    setPrePaddingNd(padding);
-}
-DimsHW IPaddingLayer::getPrePadding() const noexcept
-{
-    return DimsHW(self(this).pre.d[0], self(this).pre.d[1]);
-}
-void IPaddingLayer::setPostPadding(DimsHW padding) noexcept
-{
-    setPostPaddingNd(padding);
-}
-DimsHW IPaddingLayer::getPostPadding() const noexcept
-{
-    return DimsHW(self(this).post.d[0], self(this).post.d[1]);
-}
+TW_PROPERTY(IPaddingLayer, Dims, setPrePaddingNd, getPrePaddingNd, pre, checkPadding(value))
+TW_PROPERTY(IPaddingLayer, Dims, setPostPaddingNd, getPostPaddingNd, post, checkPadding(value))
+TW_SETTER(IPaddingLayer, DimsHW, setPrePadding, setPrePaddingNd(value))
+TW_GETTER(IPaddingLayer, DimsHW, getPrePadding, toHW(self.pre))
+TW_SETTER(IPaddingLayer, DimsHW, setPostPadding, setPostPaddingNd(value))
+TW_GETTER(IPaddingLayer, DimsHW, getPostPadding, toHW(self.post))
 
 } // namespace nvinfer1

@@ -11,10 +11,7 @@ struct ParametricReLULayer final : LayerObject<nvinfer1::IParametricReLULayer>
 {
     Result<void> lower(LowerContext& ctx) override
     {
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {ctx.in(0), ctx.in(1)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {ctx.in(0), ctx.in(1)});
     }
 };
 
@@ -24,8 +21,7 @@ namespace nvinfer1 {
 
 IParametricReLULayer* INetworkDefinition::addParametricReLU(ITensor& input, ITensor& slope) noexcept
 {
-    return addLayer<ParametricReLULayer>(*this, LayerType::kPARAMETRIC_RELU, "ParametricReLU", {&input, &slope},
-                                         [](ParametricReLULayer&) -> Result<void> { return {}; });
+    return addLayer<ParametricReLULayer>(*this, LayerType::kPARAMETRIC_RELU, "ParametricReLU", {&input, &slope});
 }
 
 } // namespace nvinfer1

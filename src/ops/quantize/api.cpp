@@ -16,12 +16,11 @@ struct QuantizeLayer final : QuantizationLayer<nvinfer1::IQuantizeLayer>
         if (outputTypes[0] && *outputTypes[0] != nvinfer1::DataType::kINT8)
             return error(std::string("its output is i8 and cannot be ") + nameOf(toCore(*outputTypes[0])));
         TW_ASSIGN(Scale const scale, scaleOf(ctx));
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::quantize::def(), ops::quantize::Attrs(scale.axis), {ctx.in(0), scale.value}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::quantize::def(), ops::quantize::Attrs(scale.axis), {ctx.in(0), scale.value});
     }
 };
+
+TW_OBJECT(nvinfer1::IQuantizeLayer, QuantizeLayer)
 
 } // namespace
 
@@ -29,16 +28,9 @@ namespace nvinfer1 {
 
 IQuantizeLayer* INetworkDefinition::addQuantize(ITensor& input, ITensor& scale) noexcept
 {
-    return addLayer<QuantizeLayer>(*this, LayerType::kQUANTIZE, "Quantize", {&input, &scale},
-                                   [](QuantizeLayer&) -> Result<void> { return {}; });
+    return addLayer<QuantizeLayer>(*this, LayerType::kQUANTIZE, "Quantize", {&input, &scale});
 }
-void IQuantizeLayer::setAxis(int32_t axis) noexcept
-{
-    static_cast<QuantizeLayer&>(*this).setAxis(axis);
-}
-int32_t IQuantizeLayer::getAxis() const noexcept
-{
-    return static_cast<QuantizeLayer const&>(*this).axis;
-}
+
+TW_PROPERTY(IQuantizeLayer, int32_t, setAxis, getAxis, axis, self.checkAxis(value))
 
 } // namespace nvinfer1

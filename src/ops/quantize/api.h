@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "api/network.h"
+#include "api/setter.h"
 #include "tactic/scale_axis.h"
 
 namespace tw::api {
@@ -17,17 +17,10 @@ struct QuantizationLayer : LayerObject<PublicLayer>
 
     int maxInputs() const override { return 3; } // data, scale, zero point
 
-    void setAxis(int32_t value)
+    static std::string checkAxis(int32_t value)
     {
-        guardedVoid(this->reporter(), [&]() -> Result<void> {
-            if (value < -1 || value >= nvinfer1::Dims::MAX_DIMS)
-                return this->error("axis " + std::to_string(value) +
-                                   " is out of range (allowed: -1, one scale for all, " + "and 0.." +
-                                   std::to_string(nvinfer1::Dims::MAX_DIMS - 1) + ")");
-            axis = value;
-            this->changed();
-            return {};
-        });
+        return value == -1 ? ""
+                           : checkRange(value, 0, nvinfer1::Dims::MAX_DIMS - 1, "axis", ", and -1, one scale for all");
     }
 
     struct Scale

@@ -106,8 +106,7 @@ namespace nvinfer1 {
 
 IRaggedSoftMaxLayer* INetworkDefinition::addRaggedSoftMax(ITensor& input, ITensor& bounds) noexcept
 {
-    return addLayer<RaggedSoftMaxLayer>(*this, LayerType::kRAGGED_SOFTMAX, "RaggedSoftMax", {&input, &bounds},
-                                        [](RaggedSoftMaxLayer&) { return Result<void>(); });
+    return addLayer<RaggedSoftMaxLayer>(*this, LayerType::kRAGGED_SOFTMAX, "RaggedSoftMax", {&input, &bounds});
 }
 
 } // namespace nvinfer1

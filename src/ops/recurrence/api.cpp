@@ -263,23 +263,6 @@ private:
     }
 };
 
-RecurrentLayer& self(nvinfer1::IRNNv2Layer* l)
-{
-    return static_cast<RecurrentLayer&>(*l);
-}
-RecurrentLayer const& self(nvinfer1::IRNNv2Layer const* l)
-{
-    return static_cast<RecurrentLayer const&>(*l);
-}
-
-std::string checkPositive(int32_t value, int32_t most, char const* what)
-{
-    if (value >= 1 && value <= most)
-        return {};
-    return std::string(what) + " " + std::to_string(value) + " is out of range (allowed: 1.." + std::to_string(most) +
-           ")";
-}
-
 std::string checkOperation(RecurrentLayer const& l, RNNOperation op)
 {
     if (std::string why = checkEnum(op, "recurrent operation"); !why.empty())
@@ -321,6 +304,8 @@ nvinfer1::ITensor* slot(RecurrentLayer const& l, int32_t i)
     return i < int32_t(l.inputs.size()) ? l.inputs[size_t(i)] : nullptr;
 }
 
+TW_OBJECT(nvinfer1::IRNNv2Layer, RecurrentLayer)
+
 } // namespace
 
 namespace nvinfer1 {
@@ -328,102 +313,54 @@ namespace nvinfer1 {
 IRNNv2Layer* INetworkDefinition::addRNNv2(ITensor& input, int32_t layerCount, int32_t hiddenSize, int32_t maxSeqLen,
                                           RNNOperation op) noexcept
 {
-    return addLayer<RecurrentLayer>(*this, LayerType::kRNN_V2, "RNN", {&input}, [&](RecurrentLayer& l) -> Result<void> {
-        for (std::string const& why :
-             {checkEnum(op, "recurrent operation"), checkPositive(layerCount, kMostLevels, "layer count"),
-              checkPositive(hiddenSize, 1 << 20, "hidden size"),
-              checkPositive(maxSeqLen, INT32_MAX, "sequence length")})
-            if (!why.empty())
-                return invalidArgument("addRNNv2: " + why);
+    return addLayer<RecurrentLayer>(*this, LayerType::kRNN_V2, "RNN", {&input}, [&](RecurrentLayer& l) {
         l.operation = op;
         l.levels = layerCount;
         l.hidden = hiddenSize;
         l.maxSteps = maxSeqLen;
-        return {};
+        return checkAll("addRNNv2",
+                        {checkEnum(op, "recurrent operation"), checkRange(layerCount, 1, kMostLevels, "layer count"),
+                         checkRange(hiddenSize, 1, 1 << 20, "hidden size"),
+                         checkRange(maxSeqLen, 1, INT32_MAX, "sequence length")});
     });
 }
 
-int32_t IRNNv2Layer::getLayerCount() const noexcept
-{
-    return self(this).levels;
-}
-int32_t IRNNv2Layer::getHiddenSize() const noexcept
-{
-    return self(this).hidden;
-}
-int32_t IRNNv2Layer::getMaxSeqLength() const noexcept
-{
-    return self(this).maxSteps;
-}
+TW_GETTER(IRNNv2Layer, int32_t, getLayerCount, self.levels)
+TW_GETTER(IRNNv2Layer, int32_t, getHiddenSize, self.hidden)
+TW_GETTER(IRNNv2Layer, int32_t, getMaxSeqLength, self.maxSteps)
 int32_t IRNNv2Layer::getDataLength() const noexcept
 {
-    Dims const d = self(this).inputs[kData]->getDimensions();
+    Dims const d = objectOf(*this).inputs[kData]->getDimensions();
     return d.nbDims > 0 ? d.d[d.nbDims - 1] : -1;
 }
-void IRNNv2Layer::setSequenceLengths(ITensor& seqLengths) noexcept
-{
-    setInput(kLengths, seqLengths);
-}
-ITensor* IRNNv2Layer::getSequenceLengths() const noexcept
-{
-    return slot(self(this), kLengths);
-}
-void IRNNv2Layer::setOperation(RNNOperation op) noexcept
-{
-    RecurrentLayer& l = self(this);
-    setField(l, l.operation, op, [&](RNNOperation v) { return checkOperation(l, v); });
-}
-RNNOperation IRNNv2Layer::getOperation() const noexcept
-{
-    return self(this).operation;
-}
-void IRNNv2Layer::setInputMode(RNNInputMode op) noexcept
-{
-    setField(self(this), self(this).inputMode, op, [](RNNInputMode v) { return checkEnum(v, "input mode"); });
-}
-RNNInputMode IRNNv2Layer::getInputMode() const noexcept
-{
-    return self(this).inputMode;
-}
-void IRNNv2Layer::setDirection(RNNDirection op) noexcept
-{
-    setField(self(this), self(this).direction, op, [](RNNDirection v) { return checkEnum(v, "direction"); });
-}
-RNNDirection IRNNv2Layer::getDirection() const noexcept
-{
-    return self(this).direction;
-}
+TW_PROPERTY(IRNNv2Layer, RNNOperation, setOperation, getOperation, operation, checkOperation(self, value))
+TW_PROPERTY(IRNNv2Layer, RNNInputMode, setInputMode, getInputMode, inputMode, checkEnum(value, "input mode"))
+TW_PROPERTY(IRNNv2Layer, RNNDirection, setDirection, getDirection, direction, checkEnum(value, "direction"))
+
 void IRNNv2Layer::setWeightsForGate(int32_t layerIndex, RNNGateType gate, bool isW, Weights weights) noexcept
 {
-    setGate(self(this), self(this).matrices, "setWeightsForGate", {layerIndex, gate, isW}, weights);
+    RecurrentLayer& l = objectOf(*this);
+    setGate(l, l.matrices, "setWeightsForGate", {layerIndex, gate, isW}, weights);
 }
 Weights IRNNv2Layer::getWeightsForGate(int32_t layerIndex, RNNGateType gate, bool isW) const noexcept
 {
-    return getGate(self(this).matrices, {layerIndex, gate, isW});
+    return getGate(objectOf(*this).matrices, {layerIndex, gate, isW});
 }
 void IRNNv2Layer::setBiasForGate(int32_t layerIndex, RNNGateType gate, bool isW, Weights bias) noexcept
 {
-    setGate(self(this), self(this).biases, "setBiasForGate", {layerIndex, gate, isW}, bias);
+    RecurrentLayer& l = objectOf(*this);
+    setGate(l, l.biases, "setBiasForGate", {layerIndex, gate, isW}, bias);
 }
 Weights IRNNv2Layer::getBiasForGate(int32_t layerIndex, RNNGateType gate, bool isW) const noexcept
 {
-    return getGate(self(this).biases, {layerIndex, gate, isW});
+    return getGate(objectOf(*this).biases, {layerIndex, gate, isW});
 }
-void IRNNv2Layer::setHiddenState(ITensor& hidden) noexcept
-{
-    setInput(kHidden, hidden);
-}
-ITensor* IRNNv2Layer::getHiddenState() const noexcept
-{
-    return slot(self(this), kHidden);
-}
-void IRNNv2Layer::setCellState(ITensor& cell) noexcept
-{
-    setInput(kCellState, cell);
-}
-ITensor* IRNNv2Layer::getCellState() const noexcept
-{
-    return slot(self(this), kCellState);
-}
+
+TW_SETTER(IRNNv2Layer, ITensor&, setSequenceLengths, setInput(kLengths, value))
+TW_GETTER(IRNNv2Layer, ITensor*, getSequenceLengths, slot(self, kLengths))
+TW_SETTER(IRNNv2Layer, ITensor&, setHiddenState, setInput(kHidden, value))
+TW_GETTER(IRNNv2Layer, ITensor*, getHiddenState, slot(self, kHidden))
+TW_SETTER(IRNNv2Layer, ITensor&, setCellState, setInput(kCellState, value))
+TW_GETTER(IRNNv2Layer, ITensor*, getCellState, slot(self, kCellState))
 
 } // namespace nvinfer1

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "api/setter.h"
 #include "ops/resize/op.h"
 
@@ -21,7 +19,6 @@ struct ResizeLayer final : LayerObject<nvinfer1::IResizeLayer>
     bool excludeOutside = false;
 
     int maxInputs() const override { return 2; } // data, output dimensions
-    bool hasDimsInput() const { return inputs.size() > 1 && inputs[1]; }
     Result<void> onSetInput(int index, TensorObject&) override
     {
         if (index == 1) {
@@ -63,20 +60,11 @@ struct ResizeLayer final : LayerObject<nvinfer1::IResizeLayer>
         std::vector<ir::Value*> in{x};
         if (ctx.in(1))
             in.push_back(ctx.in(1));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::resize::def(), std::move(a), std::move(in)));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::resize::def(), std::move(a), std::move(in));
     }
 };
 
-ResizeLayer& self(nvinfer1::IResizeLayer* l)
-{
-    return static_cast<ResizeLayer&>(*l);
-}
-ResizeLayer const& self(nvinfer1::IResizeLayer const* l)
-{
-    return static_cast<ResizeLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::IResizeLayer, ResizeLayer)
 
 } // namespace
 
@@ -84,32 +72,28 @@ namespace nvinfer1 {
 
 IResizeLayer* INetworkDefinition::addResize(ITensor& input) noexcept
 {
-    return addLayer<ResizeLayer>(*this, LayerType::kRESIZE, "Resize", {&input},
-                                 [](ResizeLayer&) -> Result<void> { return {}; });
+    return addLayer<ResizeLayer>(*this, LayerType::kRESIZE, "Resize", {&input});
 }
 
 void IResizeLayer::setOutputDimensions(Dims dimensions) noexcept
 {
-    ResizeLayer& l = self(this);
+    ResizeLayer& l = objectOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
-        if (l.hasDimsInput())
+        if (l.hasInput(1))
             return l.error("the output dimensions come from input 1, they cannot be set");
-        TW_TRY(checkDims(dimensions, 0, "layer '" + l.name + "': output dimensions"));
+        TW_TRY(checkDims(dimensions, 0, l.where("output dimensions")));
         l.outputDims = dimensions;
         l.scales.clear();
         l.changed();
         return {};
     });
 }
-Dims IResizeLayer::getOutputDimensions() const noexcept
-{
-    return self(this).outputDims;
-}
+TW_GETTER(IResizeLayer, Dims, getOutputDimensions, self.outputDims)
 void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
 {
-    ResizeLayer& l = self(this);
+    ResizeLayer& l = objectOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
-        if (l.hasDimsInput())
+        if (l.hasInput(1))
             return l.error("the output dimensions come from input 1, scales cannot be set");
         if (!scales || nbScales < 1 || nbScales > Dims::MAX_DIMS)
             return l.error("setScales needs 1.." + std::to_string(int(Dims::MAX_DIMS)) + " scales, got " +
@@ -126,20 +110,12 @@ void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
 }
 int32_t IResizeLayer::getScales(int32_t size, float* scales) const noexcept
 {
-    std::vector<float> const& own = self(this).scales;
+    std::vector<float> const& own = objectOf(*this).scales;
     if (own.empty())
         return -1;
     for (int32_t i = 0; scales && i < size && i < int32_t(own.size()); ++i)
         scales[i] = own[size_t(i)];
     return int32_t(own.size());
-}
-void IResizeLayer::setResizeMode(ResizeMode resizeMode) noexcept
-{
-    setField(self(this), self(this).mode, resizeMode, [](ResizeMode v) { return checkEnum(v, "resize mode"); });
-}
-ResizeMode IResizeLayer::getResizeMode() const noexcept
-{
-    return self(this).mode;
 }
 void IResizeLayer::setAlignCorners(bool alignCorners) noexcept
 {
@@ -149,54 +125,16 @@ void IResizeLayer::setAlignCorners(bool alignCorners) noexcept
     else if (getAlignCorners())
         setCoordinateTransformation(Transformation::kASYMMETRIC);
 }
-bool IResizeLayer::getAlignCorners() const noexcept
-{
-    return self(this).coordinates == ResizeCoordinateTransformation::kALIGN_CORNERS;
-}
-void IResizeLayer::setCoordinateTransformation(ResizeCoordinateTransformation coordTransform) noexcept
-{
-    setField(self(this), self(this).coordinates, coordTransform,
-             [](ResizeCoordinateTransformation v) { return checkEnum(v, "coordinate transformation"); });
-}
-ResizeCoordinateTransformation IResizeLayer::getCoordinateTransformation() const noexcept
-{
-    return self(this).coordinates;
-}
-void IResizeLayer::setSelectorForSinglePixel(ResizeSelector selector) noexcept
-{
-    setField(self(this), self(this).selector, selector,
-             [](ResizeSelector v) { return checkEnum(v, "selector for a single pixel"); });
-}
-ResizeSelector IResizeLayer::getSelectorForSinglePixel() const noexcept
-{
-    return self(this).selector;
-}
-void IResizeLayer::setNearestRounding(ResizeRoundMode value) noexcept
-{
-    setField(self(this), self(this).rounding, value,
-             [](ResizeRoundMode v) { return checkEnum(v, "nearest rounding"); });
-}
-ResizeRoundMode IResizeLayer::getNearestRounding() const noexcept
-{
-    return self(this).rounding;
-}
-void IResizeLayer::setCubicCoeff(float A) noexcept
-{
-    setField(self(this), self(this).cubicCoeff, A, [](float v) {
-        return std::isfinite(v) ? std::string() : std::string("the cubic coefficient must be finite");
-    });
-}
-float IResizeLayer::getCubicCoeff() const noexcept
-{
-    return self(this).cubicCoeff;
-}
-void IResizeLayer::setExcludeOutside(bool excludeFlag) noexcept
-{
-    setField(self(this), self(this).excludeOutside, excludeFlag);
-}
-bool IResizeLayer::getExcludeOutside() const noexcept
-{
-    return self(this).excludeOutside;
-}
+TW_GETTER(IResizeLayer, bool, getAlignCorners, self.coordinates == ResizeCoordinateTransformation::kALIGN_CORNERS)
+
+TW_PROPERTY(IResizeLayer, ResizeMode, setResizeMode, getResizeMode, mode, checkEnum(value, "resize mode"))
+TW_PROPERTY(IResizeLayer, ResizeCoordinateTransformation, setCoordinateTransformation, getCoordinateTransformation,
+            coordinates, checkEnum(value, "coordinate transformation"))
+TW_PROPERTY(IResizeLayer, ResizeSelector, setSelectorForSinglePixel, getSelectorForSinglePixel, selector,
+            checkEnum(value, "selector for a single pixel"))
+TW_PROPERTY(IResizeLayer, ResizeRoundMode, setNearestRounding, getNearestRounding, rounding,
+            checkEnum(value, "nearest rounding"))
+TW_PROPERTY(IResizeLayer, float, setCubicCoeff, getCubicCoeff, cubicCoeff, checkFinite(value, "the cubic coefficient"))
+TW_PROPERTY(IResizeLayer, bool, setExcludeOutside, getExcludeOutside, excludeOutside)
 
 } // namespace nvinfer1

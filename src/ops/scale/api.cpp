@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/scale/op.h"
 
 using namespace tw;
@@ -62,64 +62,39 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
             TW_ASSIGN(b, make(shift, ir::WeightsRole::kShift));
         }
         TW_ASSIGN(ir::Value * p, make(power, ir::WeightsRole::kAny));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::scale::def(), std::move(a), {x, s, b, p}));
-        ctx.output(0, node->outputs[0]);
-        return {};
-    }
-    void setWeights(nvinfer1::Weights& field, nvinfer1::Weights const& w, char const* what)
-    {
-        guardedVoid(reporter(), [&]() -> Result<void> {
-            TW_TRY(checkWeights(w, "layer '" + name + "': " + what));
-            field = w;
-            changed();
-            return {};
-        });
+        return ctx.lowerTo(ops::scale::def(), std::move(a), {x, s, b, p});
     }
 };
 
-Result<void> checkMode(nvinfer1::ScaleMode mode)
+std::string checkScaleMode(nvinfer1::ScaleMode mode)
 {
-    int const number = static_cast<int>(mode);
-    if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::ScaleMode>())
-        return invalidArgument("Invalid scale mode: " + std::to_string(number) + " does not exist");
-    return {};
+    return checkEnum(mode, "scale mode");
 }
-Result<void> checkChannelAxis(int32_t axis)
+std::string checkChannelAxis(int32_t axis)
 {
-    if (axis < 0 || axis >= nvinfer1::Dims::MAX_DIMS)
-        return invalidArgument("channel axis " + std::to_string(axis) + " is out of range (allowed: 0.." +
-                               std::to_string(nvinfer1::Dims::MAX_DIMS - 1) + ", and below the input's rank)");
-    return {};
+    return checkRange(axis, 0, nvinfer1::Dims::MAX_DIMS - 1, "channel axis", ", and below the input's rank");
 }
-ScaleLayer& self(nvinfer1::IScaleLayer* l)
-{
-    return static_cast<ScaleLayer&>(*l);
-}
-ScaleLayer const& self(nvinfer1::IScaleLayer const* l)
-{
-    return static_cast<ScaleLayer const&>(*l);
-}
+
+TW_OBJECT(nvinfer1::IScaleLayer, ScaleLayer)
 
 nvinfer1::IScaleLayer* makeScale(nvinfer1::INetworkDefinition& network, nvinfer1::ITensor& input,
                                  nvinfer1::ScaleMode mode, nvinfer1::Weights shift, nvinfer1::Weights scale,
                                  nvinfer1::Weights power, std::optional<int32_t> axis, char const* creator)
 {
-    return addLayer<ScaleLayer>(network, nvinfer1::LayerType::kSCALE, "Scale", {&input},
-                                [&](ScaleLayer& l) -> Result<void> {
-                                    std::string const where = std::string(creator) + ": ";
-                                    TW_TRY(checkMode(mode));
-                                    TW_TRY(checkWeights(shift, where + "shift"));
-                                    TW_TRY(checkWeights(scale, where + "scale"));
-                                    TW_TRY(checkWeights(power, where + "power"));
-                                    if (axis)
-                                        TW_TRY(checkChannelAxis(*axis));
-                                    l.mode = mode;
-                                    l.shift = shift;
-                                    l.scale = scale;
-                                    l.power = power;
-                                    l.channelAxis = axis;
-                                    return {};
-                                });
+    return addLayer<ScaleLayer>(
+        network, nvinfer1::LayerType::kSCALE, "Scale", {&input}, [&](ScaleLayer& l) -> Result<void> {
+            std::string const where = std::string(creator) + ": ";
+            TW_TRY(checkAll(creator, {checkScaleMode(mode), checkChannelAxis(axis.value_or(0))}));
+            TW_TRY(checkWeights(shift, where + "shift"));
+            TW_TRY(checkWeights(scale, where + "scale"));
+            TW_TRY(checkWeights(power, where + "power"));
+            l.mode = mode;
+            l.shift = shift;
+            l.scale = scale;
+            l.power = power;
+            l.channelAxis = axis;
+            return {};
+        });
 }
 
 } // namespace
@@ -137,55 +112,12 @@ IScaleLayer* INetworkDefinition::addScaleNd(ITensor& input, ScaleMode mode, Weig
     return makeScale(*this, input, mode, shift, scale, power, channelAxis, "addScaleNd");
 }
 
-void IScaleLayer::setMode(ScaleMode mode) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkMode(mode));
-        self(this).mode = mode;
-        self(this).changed();
-        return {};
-    });
-}
-ScaleMode IScaleLayer::getMode() const noexcept
-{
-    return self(this).mode;
-}
-void IScaleLayer::setShift(Weights shift) noexcept
-{
-    self(this).setWeights(self(this).shift, shift, "shift");
-}
-Weights IScaleLayer::getShift() const noexcept
-{
-    return self(this).shift;
-}
-void IScaleLayer::setScale(Weights scale) noexcept
-{
-    self(this).setWeights(self(this).scale, scale, "scale");
-}
-Weights IScaleLayer::getScale() const noexcept
-{
-    return self(this).scale;
-}
-void IScaleLayer::setPower(Weights power) noexcept
-{
-    self(this).setWeights(self(this).power, power, "power");
-}
-Weights IScaleLayer::getPower() const noexcept
-{
-    return self(this).power;
-}
-int32_t IScaleLayer::getChannelAxis() const noexcept
-{
-    return self(this).channelAxis ? *self(this).channelAxis : self(this).inputs[0]->getDimensions().nbDims - 3;
-}
-void IScaleLayer::setChannelAxis(int32_t channelAxis) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkChannelAxis(channelAxis));
-        self(this).channelAxis = channelAxis;
-        self(this).changed();
-        return {};
-    });
-}
+TW_PROPERTY(IScaleLayer, ScaleMode, setMode, getMode, mode, checkScaleMode(value))
+TW_PROPERTY(IScaleLayer, Weights, setShift, getShift, shift, checkWeights(value, self.where("shift")))
+TW_PROPERTY(IScaleLayer, Weights, setScale, getScale, scale, checkWeights(value, self.where("scale")))
+TW_PROPERTY(IScaleLayer, Weights, setPower, getPower, power, checkWeights(value, self.where("power")))
+TW_FIELD_SETTER(IScaleLayer, int32_t, setChannelAxis, channelAxis, checkChannelAxis(value))
+TW_GETTER(IScaleLayer, int32_t, getChannelAxis,
+          self.channelAxis ? *self.channelAxis : self.inputs[0]->getDimensions().nbDims - 3)
 
 } // namespace nvinfer1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/scatter/op.h"
 
 using namespace tw;
@@ -21,19 +21,11 @@ struct ScatterLayer final : LayerObject<nvinfer1::IScatterLayer>
         a.axis = int64_t(axis) + ctx.axisShift();
         std::vector<ir::Value*> in{ctx.in(0), ctx.in(1), ctx.in(2)};
         TW_TRY(ctx.shareBatch(in));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::scatter::def(), std::move(a), std::move(in)));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::scatter::def(), std::move(a), std::move(in));
     }
 };
 
-Result<void> checkMode(nvinfer1::ScatterMode mode)
-{
-    int const number = static_cast<int>(mode);
-    if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::ScatterMode>())
-        return invalidArgument("scatter mode " + std::to_string(number) + " does not exist");
-    return {};
-}
+TW_OBJECT(nvinfer1::IScatterLayer, ScatterLayer)
 
 } // namespace
 
@@ -43,39 +35,13 @@ IScatterLayer* INetworkDefinition::addScatter(ITensor& data, ITensor& indices, I
                                               ScatterMode mode) noexcept
 {
     return addLayer<ScatterLayer>(*this, LayerType::kSCATTER, "Scatter", {&data, &indices, &updates},
-                                  [&](ScatterLayer& l) -> Result<void> {
-                                      TW_TRY(checkMode(mode));
+                                  [&](ScatterLayer& l) {
                                       l.mode = mode;
-                                      return {};
+                                      return checkAll("addScatter", {checkEnum(mode, "scatter mode")});
                                   });
 }
 
-void IScatterLayer::setMode(ScatterMode mode) noexcept
-{
-    auto& l = static_cast<ScatterLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(checkMode(mode));
-        l.mode = mode;
-        l.changed();
-        return {};
-    });
-}
-ScatterMode IScatterLayer::getMode() const noexcept
-{
-    return static_cast<ScatterLayer const&>(*this).mode;
-}
-void IScatterLayer::setAxis(int32_t axis) noexcept
-{
-    auto& l = static_cast<ScatterLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        l.axis = axis;
-        l.changed();
-        return {};
-    });
-}
-int32_t IScatterLayer::getAxis() const noexcept
-{
-    return static_cast<ScatterLayer const&>(*this).axis;
-}
+TW_PROPERTY(IScatterLayer, ScatterMode, setMode, getMode, mode, checkEnum(value, "scatter mode"))
+TW_PROPERTY(IScatterLayer, int32_t, setAxis, getAxis, axis)
 
 } // namespace nvinfer1

@@ -11,10 +11,7 @@ struct SelectLayer final : LayerObject<nvinfer1::ISelectLayer>
 {
     Result<void> lower(LowerContext& ctx) override
     {
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::select::def(), ops::select::Attrs(), {ctx.in(0), ctx.in(1), ctx.in(2)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::select::def(), ops::select::Attrs(), {ctx.in(0), ctx.in(1), ctx.in(2)});
     }
 };
 

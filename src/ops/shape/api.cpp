@@ -12,9 +12,7 @@ struct ShapeLayer final : LayerObject<nvinfer1::IShapeLayer>
     nvinfer1::DataType naturalOutputType(int) const override { return nvinfer1::DataType::kINT32; }
     Result<void> lower(LowerContext& ctx) override
     {
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::shape::def(), ir::NoAttrs(), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::shape::def(), ir::NoAttrs(), {ctx.in(0)});
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/shuffle/op.h"
 
 using namespace tw;
@@ -15,7 +15,6 @@ nvinfer1::Permutation identityPermutation()
     return p;
 }
 
-// The first `rank` entries, moved after an implicit batch. Entries past the rank do not count.
 // The first `rank` entries, after the batch; those after them do not count and may hold anything. (Setters do not know
 // the rank: it is the op that refuses what is no permutation.)
 std::vector<int64_t> toAttribute(nvinfer1::Permutation const& p, int rank, int shift)
@@ -82,20 +81,11 @@ struct ShuffleLayer final : LayerObject<nvinfer1::IShuffleLayer>
             rank = int(a.reshape.size());
         }
         a.secondTranspose = toAttribute(second, rank, shift);
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::shuffle::def(), std::move(a), {x, dims}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::shuffle::def(), std::move(a), {x, dims});
     }
 };
 
-ShuffleLayer& self(nvinfer1::IShuffleLayer* l)
-{
-    return static_cast<ShuffleLayer&>(*l);
-}
-ShuffleLayer const& self(nvinfer1::IShuffleLayer const* l)
-{
-    return static_cast<ShuffleLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::IShuffleLayer, ShuffleLayer)
 
 } // namespace
 
@@ -103,40 +93,14 @@ namespace nvinfer1 {
 
 IShuffleLayer* INetworkDefinition::addShuffle(ITensor& input) noexcept
 {
-    return addLayer<ShuffleLayer>(*this, LayerType::kSHUFFLE, "Shuffle", {&input},
-                                  [](ShuffleLayer&) -> Result<void> { return {}; });
-}
-
-void IShuffleLayer::setFirstTranspose(Permutation permutation) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        self(this).first = permutation;
-        self(this).changed();
-        return {};
-    });
-}
-Permutation IShuffleLayer::getFirstTranspose() const noexcept
-{
-    return self(this).first;
-}
-void IShuffleLayer::setSecondTranspose(Permutation permutation) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        self(this).second = permutation;
-        self(this).changed();
-        return {};
-    });
-}
-Permutation IShuffleLayer::getSecondTranspose() const noexcept
-{
-    return self(this).second;
+    return addLayer<ShuffleLayer>(*this, LayerType::kSHUFFLE, "Shuffle", {&input});
 }
 
 void IShuffleLayer::setReshapeDimensions(Dims dimensions) noexcept
 {
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        ShuffleLayer& l = self(this);
-        TW_TRY(checkDims(dimensions, -1, "layer '" + l.name + "': reshape dimensions"));
+    ShuffleLayer& l = objectOf(*this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        TW_TRY(checkDims(dimensions, -1, l.where("reshape dimensions")));
         int wildcards = 0;
         for (int64_t d : toVector(dimensions))
             wildcards += d == -1;
@@ -149,21 +113,9 @@ void IShuffleLayer::setReshapeDimensions(Dims dimensions) noexcept
         return {};
     });
 }
-Dims IShuffleLayer::getReshapeDimensions() const noexcept
-{
-    return self(this).reshape;
-}
-void IShuffleLayer::setZeroIsPlaceholder(bool zeroIsPlaceholder) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        self(this).zeroIsPlaceholder = zeroIsPlaceholder;
-        self(this).changed();
-        return {};
-    });
-}
-bool IShuffleLayer::getZeroIsPlaceholder() const noexcept
-{
-    return self(this).zeroIsPlaceholder;
-}
+TW_GETTER(IShuffleLayer, Dims, getReshapeDimensions, self.reshape)
+TW_PROPERTY(IShuffleLayer, Permutation, setFirstTranspose, getFirstTranspose, first)
+TW_PROPERTY(IShuffleLayer, Permutation, setSecondTranspose, getSecondTranspose, second)
+TW_PROPERTY(IShuffleLayer, bool, setZeroIsPlaceholder, getZeroIsPlaceholder, zeroIsPlaceholder)
 
 } // namespace nvinfer1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/concatenation/op.h"
 #include "ops/shape/op.h"
 #include "ops/slice/op.h"
@@ -22,16 +22,17 @@ struct SliceLayer final : LayerObject<nvinfer1::ISliceLayer>
             *field[index] = nvinfer1::Dims{-1, {}}; // the tensor takes the place of the value
         return {};
     }
-    bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }
 
-    Result<void> set(nvinfer1::Dims& field, size_t input, nvinfer1::Dims const& d, int32_t least, char const* what)
+    void set(nvinfer1::Dims& field, size_t input, nvinfer1::Dims const& d, int32_t least, char const* what)
     {
-        TW_TRY(checkDims(d, least, "layer '" + name + "': " + what));
-        changed();
-        if (hasInput(input))
-            inputs[input] = nullptr;
-        field = d;
-        return {};
+        guardedVoid(reporter(), [&]() -> Result<void> {
+            TW_TRY(checkDims(d, least, where(what)));
+            changed();
+            if (hasInput(input))
+                inputs[input] = nullptr;
+            field = d;
+            return {};
+        });
     }
 
     // Implicit batch: the whole batch is kept, whose size is a tensor.
@@ -68,20 +69,11 @@ struct SliceLayer final : LayerObject<nvinfer1::ISliceLayer>
         } else if (!in[2]) {
             a.size = toVector(size);
         }
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::slice::def(), std::move(a), std::move(in)));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::slice::def(), std::move(a), std::move(in));
     }
 };
 
-SliceLayer& self(nvinfer1::ISliceLayer* l)
-{
-    return static_cast<SliceLayer&>(*l);
-}
-SliceLayer const& self(nvinfer1::ISliceLayer const* l)
-{
-    return static_cast<SliceLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::ISliceLayer, SliceLayer)
 
 } // namespace
 
@@ -100,45 +92,12 @@ ISliceLayer* INetworkDefinition::addSlice(ITensor& input, Dims start, Dims size,
     });
 }
 
-void ISliceLayer::setStart(Dims start) noexcept
-{
-    guardedVoid(self(this).reporter(), [&] { return self(this).set(self(this).start, 1, start, INT32_MIN, "start"); });
-}
-Dims ISliceLayer::getStart() const noexcept
-{
-    return self(this).start;
-}
-void ISliceLayer::setSize(Dims size) noexcept
-{
-    guardedVoid(self(this).reporter(), [&] { return self(this).set(self(this).size, 2, size, 0, "size"); });
-}
-Dims ISliceLayer::getSize() const noexcept
-{
-    return self(this).size;
-}
-void ISliceLayer::setStride(Dims stride) noexcept
-{
-    guardedVoid(self(this).reporter(),
-                [&] { return self(this).set(self(this).stride, 3, stride, INT32_MIN, "stride"); });
-}
-Dims ISliceLayer::getStride() const noexcept
-{
-    return self(this).stride;
-}
-void ISliceLayer::setMode(SliceMode mode) noexcept
-{
-    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        int const number = static_cast<int>(mode);
-        if (number < 0 || number >= EnumMax<SampleMode>())
-            return self(this).error("slice mode " + std::to_string(number) + " does not exist");
-        self(this).mode = mode;
-        self(this).changed();
-        return {};
-    });
-}
-SliceMode ISliceLayer::getMode() const noexcept
-{
-    return self(this).mode;
-}
+TW_SETTER(ISliceLayer, Dims, setStart, self.set(self.start, 1, value, INT32_MIN, "start"))
+TW_GETTER(ISliceLayer, Dims, getStart, self.start)
+TW_SETTER(ISliceLayer, Dims, setSize, self.set(self.size, 2, value, 0, "size"))
+TW_GETTER(ISliceLayer, Dims, getSize, self.size)
+TW_SETTER(ISliceLayer, Dims, setStride, self.set(self.stride, 3, value, INT32_MIN, "stride"))
+TW_GETTER(ISliceLayer, Dims, getStride, self.stride)
+TW_PROPERTY(ISliceLayer, SliceMode, setMode, getMode, mode, checkEnum(value, "slice mode"))
 
 } // namespace nvinfer1

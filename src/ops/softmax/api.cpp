@@ -24,20 +24,11 @@ struct SoftMaxLayer final : LayerObject<nvinfer1::ISoftMaxLayer>
             return error("axis " + std::to_string(axis) + " is out of range for input '" + inputs[0]->name +
                          "' of rank " + std::to_string(rank));
         a.axis = axis + ctx.axisShift();
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::softmax::def(), std::move(a), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::softmax::def(), std::move(a), {ctx.in(0)});
     }
 };
 
-SoftMaxLayer& self(nvinfer1::ISoftMaxLayer* l)
-{
-    return static_cast<SoftMaxLayer&>(*l);
-}
-SoftMaxLayer const& self(nvinfer1::ISoftMaxLayer const* l)
-{
-    return static_cast<SoftMaxLayer const&>(*l);
-}
+TW_OBJECT(nvinfer1::ISoftMaxLayer, SoftMaxLayer)
 
 } // namespace
 
@@ -45,19 +36,11 @@ namespace nvinfer1 {
 
 ISoftMaxLayer* INetworkDefinition::addSoftMax(ITensor& input) noexcept
 {
-    return addLayer<SoftMaxLayer>(*this, LayerType::kSOFTMAX, "SoftMax", {&input},
-                                  [](SoftMaxLayer&) -> Result<void> { return {}; });
+    return addLayer<SoftMaxLayer>(*this, LayerType::kSOFTMAX, "SoftMax", {&input});
 }
 
-void ISoftMaxLayer::setAxes(uint32_t axes) noexcept
-{
-    setField(self(this), self(this).axes, std::optional<uint32_t>(axes),
-             [](std::optional<uint32_t> const& mask) { return checkOneAxis(*mask); });
-}
-uint32_t ISoftMaxLayer::getAxes() const noexcept
-{
-    SoftMaxLayer const& l = self(this);
-    return l.axes.value_or(SoftMaxLayer::defaultAxes(l.inputs[0]->getDimensions().nbDims));
-}
+TW_FIELD_SETTER(ISoftMaxLayer, uint32_t, setAxes, axes, checkOneAxis(value))
+TW_GETTER(ISoftMaxLayer, uint32_t, getAxes,
+          self.axes.value_or(self.defaultAxes(self.inputs[0]->getDimensions().nbDims)))
 
 } // namespace nvinfer1

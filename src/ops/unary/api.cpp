@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/setter.h"
 #include "ops/unary/op.h"
 
 using namespace tw;
@@ -18,19 +18,11 @@ struct UnaryLayer final : LayerObject<nvinfer1::IUnaryLayer>
             return error("input '" + inputs[0]->name + "' has rank " + std::to_string(rank) + "; the limit is " +
                          std::to_string(kMaxUnaryRank));
         ops::unary::Attrs a(static_cast<ops::unary::Operation>(operation));
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::unary::def(), std::move(a), {ctx.in(0)}));
-        ctx.output(0, node->outputs[0]);
-        return {};
+        return ctx.lowerTo(ops::unary::def(), std::move(a), {ctx.in(0)});
     }
 };
 
-Result<void> checkOperation(nvinfer1::UnaryOperation operation)
-{
-    int const number = static_cast<int>(operation);
-    if (number < 0 || number >= nvinfer1::EnumMax<nvinfer1::UnaryOperation>())
-        return invalidArgument("unary operation " + std::to_string(number) + " does not exist");
-    return {};
-}
+TW_OBJECT(nvinfer1::IUnaryLayer, UnaryLayer)
 
 } // namespace
 
@@ -38,26 +30,12 @@ namespace nvinfer1 {
 
 IUnaryLayer* INetworkDefinition::addUnary(ITensor& input, UnaryOperation operation) noexcept
 {
-    return addLayer<UnaryLayer>(*this, LayerType::kUNARY, "Unary", {&input}, [&](UnaryLayer& l) -> Result<void> {
-        TW_TRY(checkOperation(operation));
+    return addLayer<UnaryLayer>(*this, LayerType::kUNARY, "Unary", {&input}, [&](UnaryLayer& l) {
         l.operation = operation;
-        return {};
+        return checkAll("addUnary", {checkEnum(operation, "unary operation")});
     });
 }
 
-void IUnaryLayer::setOperation(UnaryOperation op) noexcept
-{
-    auto& l = static_cast<UnaryLayer&>(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
-        TW_TRY(checkOperation(op));
-        l.operation = op;
-        l.changed();
-        return {};
-    });
-}
-UnaryOperation IUnaryLayer::getOperation() const noexcept
-{
-    return static_cast<UnaryLayer const&>(*this).operation;
-}
+TW_PROPERTY(IUnaryLayer, UnaryOperation, setOperation, getOperation, operation, checkEnum(value, "unary operation"))
 
 } // namespace nvinfer1

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "NvInfer.h"
-#include "api/plugin_registry.h"
+#include "api/plugin/registry.h"
 
 using namespace tw;
 using namespace tw::api;

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "api/stream.h"
+#include "api/engine/stream.h"
 #include "device/cpu.h"
 #include "device/cuda/libraries.h"
 #include "device/cuda/search_path.h"

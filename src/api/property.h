@@ -7,8 +7,15 @@
 
 namespace tw::api {
 
-// Keeps `value` where `check()` refuses nothing. Of layers: api/setter.h.
-template <class Object, class T, class Value, class Check>
+// No layer: a change of those is more (api/network/setter.h).
+template <class Object>
+concept HasReporter = requires(Object const& o)
+{
+    o.reporter.recorder();
+};
+
+// Keeps `value` where `check()` refuses nothing.
+template <HasReporter Object, class T, class Value, class Check>
 void setField(Object& object, T& field, Value const& value, Check&& check) noexcept
 {
     guardedVoid(object.reporter, [&]() -> Result<void> {
@@ -17,7 +24,7 @@ void setField(Object& object, T& field, Value const& value, Check&& check) noexc
         return {};
     });
 }
-template <class Object, class T>
+template <HasReporter Object, class T>
 void setField(Object&, T& field, T const& value) noexcept
 {
     field = value;

@@ -6,7 +6,7 @@
 
 #include "NvUtils.h"
 #include "api/entry.h"
-#include "api/network.h"
+#include "api/network/network.h"
 
 using namespace tw;
 using namespace tw::api;

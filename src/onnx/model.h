@@ -23,7 +23,7 @@ class ValueInfoProto;
 namespace tw::onnx {
 
 // Weights of a layer that are a part of an initializer have its name, this mark, where the part begins and how many elements
-// there are in all: "W\x1f" "128/512". A refitter takes the parts together (api/refitter.cpp).
+// there are in all: "W\x1f" "128/512". A refitter takes the parts together (api/engine/refitter.cpp).
 inline constexpr char const kPartMark[] = "\x1f";
 
 struct ParserError final : nvonnxparser::IParserError

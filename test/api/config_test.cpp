@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/config.h"
+#include "api/builder/config.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "api/client.h"
-#include "api/network.h"
+#include "api/network/network.h"
 #include "base/tensor.h"
 #include "interp/interp.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every network does, whatever its layers: inputs, outputs, names, changes after a question, wrong use.
-#include "api/network.h"
+#include "api/network/network.h"
 
 #include <vector>
 

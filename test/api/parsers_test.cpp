@@ -9,7 +9,7 @@
 #include "NvUffParser.h"
 #include "api/client.h"
 #include "api/entry.h"
-#include "api/network.h"
+#include "api/network/network.h"
 
 using namespace nvinfer1;
 using namespace tw::test;

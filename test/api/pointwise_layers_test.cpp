@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/client.h"
-#include "api/network.h"
+#include "api/network/network.h"
 
 using namespace nvinfer1;
 using namespace tw::test;
@@ -273,6 +273,28 @@ TEST_F(PointwiseLayers, ImplicitBatchCountsWithoutTheBatch)
     EXPECT_EQ(net.addFill(dims({3}), FillOperation::kLINSPACE), nullptr);
     EXPECT_EQ(net.addSelect(x, x, x), nullptr);
     EXPECT_EQ(logger.errors(), 2);
+}
+
+// A refusal names the layer or the creator, the value and what is allowed, and the setting stays as it was.
+TEST_F(PointwiseLayers, RefusalsSayWhereAndWhat)
+{
+    IActivationLayer* l = net.addActivation(input(), ActivationType::kELU);
+    l->setName("act");
+    auto says = [&](char const* what) { return contains(logger.lastError(), what); };
+    l->setActivationType(static_cast<ActivationType>(12));
+    EXPECT_TRUE(says("layer 'act' (Activation): activation type 12 does not exist (allowed: 0..11)"));
+    l->setBeta(NAN);
+    EXPECT_TRUE(says("layer 'act' (Activation): beta nan must be finite"));
+    EXPECT_EQ(l->getActivationType(), ActivationType::kELU);
+    EXPECT_EQ(net.addActivation(input(), static_cast<ActivationType>(-1)), nullptr);
+    EXPECT_TRUE(says("addActivation: activation type -1 does not exist (allowed: 0..11)"));
+    IScaleLayer* scale = net.addScale(input(), ScaleMode::kUNIFORM, none, none, none);
+    scale->setName("s");
+    scale->setShift({DataType::kFLOAT, nullptr, 2});
+    EXPECT_TRUE(says("layer 's': shift weights has non-zero count but null values"));
+    scale->setChannelAxis(8);
+    EXPECT_TRUE(says("layer 's' (Scale): channel axis 8 is out of range (allowed: 0..7, and below the input's rank)"));
+    EXPECT_EQ(logger.errors(), 5);
 }
 
 } // namespace

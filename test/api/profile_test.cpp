@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/profile.h"
+#include "api/builder/profile.h"
 
 #include <cmath>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/plugin/registry.h"
+
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "api/client.h"
 #include "api/entry.h"
-#include "api/plugin_registry.h"
 
 using namespace nvinfer1;
 using namespace tw::test;

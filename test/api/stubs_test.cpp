@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/builder/config.h"
 #include "api/client.h"
-#include "api/config.h"
 
 using namespace tw::test;
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/builder/config.h"
 #include "api/client.h"
-#include "api/config.h"
 #include "base/hash.h"
 
 using namespace tw::test;

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/client.h"
-#include "api/network.h"
+#include "api/network/network.h"
 
 using namespace nvinfer1;
 using namespace tw::test;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "api/network.h"
+#include "api/network/network.h"
 #include "base/tensor.h"
 #include "fuzz/random_network.h"
 #include "interp/interp.h"

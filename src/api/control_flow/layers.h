@@ -3,7 +3,7 @@
 // dimensions while a network is under construction, they are values without a producer; emit.h makes regions of them.
 #pragma once
 
-#include "api/network.h"
+#include "api/network/network.h"
 
 namespace tw::api::control_flow {
 

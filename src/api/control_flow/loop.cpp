@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/control_flow/layers.h"
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ir/infer.h"
 
 using namespace tw;

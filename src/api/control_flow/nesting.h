@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "api/network.h"
+#include "api/network/network.h"
 
 namespace tw::api::control_flow {
 

@@ -2,7 +2,7 @@
 // A region's graph while it is filled, and how values of the graph around become its inputs.
 #pragma once
 
-#include "api/network.h"
+#include "api/network/network.h"
 
 namespace tw::api::control_flow {
 

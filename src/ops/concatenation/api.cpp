@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ops/concatenation/op.h"
 
 using namespace tw;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants are values of the graph, not nodes: there is no op beside this file. In implicit batch mode a constant has
 // a batch dimension of 1, which broadcasts.
-#include "api/setter.h"
+#include "api/network/setter.h"
 
 using namespace tw;
 using namespace tw::api;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/kernel_layer.h"
+#include "api/network/kernel_layer.h"
 
 using namespace tw;
 using namespace tw::api;

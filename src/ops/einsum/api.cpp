@@ -2,7 +2,7 @@
 // Einsum becomes sums, transposes and one matrix product (or an element-wise one, where nothing is summed over).
 #include <algorithm>
 
-#include "api/network.h"
+#include "api/network/network.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ops/padding/op.h"
 
 using namespace tw;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "api/implicit_batch.h"
-#include "api/network.h"
-#include "api/plugin_exprs.h"
-#include "api/plugin_kernel.h"
+#include "api/network/implicit_batch.h"
+#include "api/network/network.h"
+#include "api/plugin/exprs.h"
+#include "api/plugin/kernel.h"
 #include "ops/plugin/op.h"
 
 using namespace tw;

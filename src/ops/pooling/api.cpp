@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/window_layer.h"
+#include "api/network/window_layer.h"
 #include "ops/pooling/op.h"
 
 using namespace tw;

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "tactic/scale_axis.h"
 
 namespace tw::api {

@@ -4,7 +4,7 @@
 // which holds for lengths of 0 too: what the softmax of nothing gives is not taken.
 #include <limits>
 
-#include "api/network.h"
+#include "api/network/network.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/select/op.h"

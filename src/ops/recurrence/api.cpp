@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ops/concatenation/op.h"
 #include "ops/gather/op.h"
 #include "ops/recurrence/op.h"

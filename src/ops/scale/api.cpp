@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ops/scale/op.h"
 
 using namespace tw;

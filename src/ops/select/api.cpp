@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network.h"
+#include "api/network/network.h"
 #include "ops/select/op.h"
 
 using namespace tw;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/setter.h"
+#include "api/network/setter.h"
 #include "ops/concatenation/op.h"
 #include "ops/shape/op.h"
 #include "ops/slice/op.h"

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// IBuilder: from a network and a config to a plan.
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "api/builder/algorithm_selector.h"
+#include "api/builder/calibration.h"
+#include "api/builder/config.h"
+#include "api/builder/explicit_quantization.h"
+#include "api/builder/io_formats.h"
+#include "api/builder/precision_settings.h"
+#include "api/builder/profile_ranges.h"
+#include "api/client_memory.h"
+#include "api/engine/engine.h"
+#include "api/engine/layer_report.h"
+#include "api/host_memory.h"
+#include "api/memory_usage.h"
+#include "api/network/network.h"
+#include "api/network/ranges.h"
+#include "api/object_methods.h"
+#include "api/plugin/graph.h"
+#include "builder/build.h"
+#include "builder/sparse_layers.h"
+#include "builder/target_info.h"
+#include "device/cpu.h"
+#include "device/machine_load.h"
+#include "device/thread_pool.h"
+#include "ir/shape_values.h"
+#include "tactic/cpu_isa.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+struct BuilderObject final : nvinfer1::IBuilder
+{
+    BuilderObject(nvinfer1::ILogger* logger, Environment const& e, std::shared_ptr<cuda::Target const> device)
+        : reporter(logger), use(logger), environment(e), gpu(std::move(device)), fingerprint(fingerprintOf(gpu.get()))
+    {
+        maxMemoryBytes = device::physicalMemoryBytes();
+        if (char const* mebibytes = std::getenv("TENSORWRIGHT_MAX_MEMORY_MB"))
+            if (int64_t const n = std::strtoll(mebibytes, nullptr, 10); n > 0 && n <= INT64_MAX >> 20)
+                maxMemoryBytes = maxMemoryBytes > 0 ? std::min(maxMemoryBytes, n << 20) : n << 20;
+    }
+    mutable Reporter reporter;
+    LoggerUse use;
+    Environment environment;
+    std::shared_ptr<cuda::Target const> gpu; // null: the CPU
+    std::string fingerprint;
+    int64_t maxMemoryBytes = 0; // see builder::Options
+    int32_t maxBatchSize = 1;
+    int32_t maxThreads = 0; // 0: not set, the whole pool
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    std::vector<std::unique_ptr<OptimizationProfileObject>> profiles; // live as long as the builder
+};
+TW_OBJECT(nvinfer1::IBuilder, BuilderObject)
+
+namespace {
+
+using nvinfer1::BuilderFlag;
+using nvinfer1::OptProfileSelector;
+
+// Everything that the user may ask for and that later releases bring, as errors; permissions that have no effect yet,
+// as warnings.
+Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
+{
+    if (c.has(BuilderFlag::kREFIT) && c.profiles.size() > 1)
+        return invalidState("BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the "
+                            "configuration has " +
+                            std::to_string(c.profiles.size()));
+    if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
+        return unsupported("engine capability " + std::to_string(static_cast<int>(c.engineCapability)) +
+                           ": safety and DLA standalone engines are not available yet");
+    if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
+        return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
+    TW_TRY(checkPrecisions(n, c, onGpu, log));
+    if (c.algorithmSelector && c.timingCache)
+        log.warning(
+            "an algorithm selector and a timing cache are both set: the selector's choices neither come from the "
+            "cache nor go there");
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS) && !c.has(BuilderFlag::kFP16) && !c.has(BuilderFlag::kINT8))
+        log.warning("BuilderFlag::kSPARSE_WEIGHTS: sparse math is for FP16 and INT8; set kFP16 or kINT8, too");
+    return {};
+}
+
+// In implicit batch mode one profile is made: batch 1 .. maximum, optimized for the maximum.
+plan::Profile batchProfile(NetworkObject const& n, int32_t maxBatch)
+{
+    plan::Profile out;
+    for (auto const& t : n.inputs) {
+        plan::ProfileRange r;
+        r.hasShape = true;
+        r.min.push(1);
+        r.opt.push(t->broadcastAcrossBatch ? 1 : maxBatch);
+        r.max.push(t->broadcastAcrossBatch ? 1 : maxBatch);
+        for (int i = 0; i < t->dims.nbDims; ++i)
+            for (Extents* e : {&r.min, &r.opt, &r.max})
+                e->push(t->dims.d[i]);
+        out.inputs[t->name] = r;
+    }
+    return out;
+}
+
+// For looking into a build that went wrong; the library reads these once a build.
+//   TENSORWRIGHT_DISABLE_PASSES=a,b   leaves passes out        TENSORWRIGHT_STOP_AFTER_PASS=<number of pass runs>
+//   TENSORWRIGHT_DUMP_PASSES=<folder>  writes the graph's text after each pass that changed it
+passes::Options passesFromEnvironment(std::string& dumpFolder)
+{
+    passes::Options options;
+    if (char const* disabled = std::getenv("TENSORWRIGHT_DISABLE_PASSES")) {
+        std::istringstream list(disabled);
+        for (std::string name; std::getline(list, name, ',');)
+            options.disabled.push_back(name);
+    }
+    if (char const* stop = std::getenv("TENSORWRIGHT_STOP_AFTER_PASS"); stop && *stop)
+        options.stopAfter = std::atoi(stop);
+    if (char const* folder = std::getenv("TENSORWRIGHT_DUMP_PASSES"); folder && *folder) {
+        dumpFolder = folder;
+        options.dumpFolder = &dumpFolder;
+    }
+    return options;
+}
+
+// Whether a node that is no shape computation reads the input's elements (not its dimensions, nor to decide a shape).
+bool isReadAsData(ir::Graph const& g, ir::Value const* input)
+{
+    auto const shapes = ir::hostValues(g);
+    for (auto const& node : g.nodes) {
+        bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                      [&](ir::Value const* v) { return shapes.contains(v); });
+        if (host || node->op->readsDimsOnly)
+            continue;
+        for (size_t i = 0; i < node->inputs.size(); ++i)
+            if (node->inputs[i] == input && !ir::isShapeInput(*node, i))
+                return true;
+    }
+    return false;
+}
+
+// Shape tensors among network inputs are vectors or scalars of a known, small size. 8.5 takes INT32 only; numbers of
+// other types are converted by the network itself.
+Result<void> checkShapeInput(ir::Value const& v, Log& log)
+{
+    constexpr int64_t kMaxElements = 64;
+    std::string const what =
+        "network input '" + v.name + "' (" + nameOf(v.type) + str(v.shape) + ") decides the shape of something";
+    if (v.rank() > 1 || !isStatic(v.shape) || ir::extentsOf(v.shape).volume() > kMaxElements)
+        return invalidArgument(what + ", so it must have at most one dimension, which is constant and at most " +
+                               std::to_string(kMaxElements));
+    if (v.type != DataType::kInt32)
+        log.warning(what + "; programs that shall run on 8.5 too must make it kINT32");
+    return {};
+}
+
+// Our own tactics are always there; cuBLAS proper has none.
+uint32_t sourcesOf(BuilderConfigObject const& c)
+{
+    bool const external =
+        !(c.previewFeatures >> int(nvinfer1::PreviewFeature::kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805) & 1);
+    auto has = [&](nvinfer1::TacticSource s) { return external && (c.tacticSources >> int(s) & 1) != 0; };
+    uint32_t bits = tune::bitOf(ops::Source::kOwn);
+    if (has(nvinfer1::TacticSource::kCUBLAS_LT))
+        bits |= tune::bitOf(ops::Source::kCublasLt);
+    if (has(nvinfer1::TacticSource::kCUDNN))
+        bits |= tune::bitOf(ops::Source::kCudnn);
+    return bits;
+}
+
+Result<std::unique_ptr<ir::Graph>> graphOf(NetworkObject& n, BuilderConfigObject const& c)
+{
+    n.hasCalibrator = c.has(BuilderFlag::kINT8) && c.int8Calibrator && !isExplicit(n);
+    auto graph = n.toGraph(inputsWithValues(c.profiles));
+    n.hasCalibrator = false; // the next build may be without
+    return graph;
+}
+
+Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
+{
+    TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
+    plan::Contents contents;
+    TW_ASSIGN(contents.graph, graphOf(n, c));
+    TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
+    auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
+    bool const mayQuantize = c.has(BuilderFlag::kINT8) && !isExplicit(n);
+    TW_TRY(settlePlugins(
+        *contents.graph, services,
+        {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.openScalesOfPlugins}));
+    contents.engineName = n.name;
+    contents.implicitBatch = n.implicitBatch;
+    contents.maxBatchSize = b.maxBatchSize;
+    contents.profilingVerbosity = static_cast<int32_t>(c.profilingVerbosity);
+    contents.engineCapability = static_cast<int32_t>(c.engineCapability);
+    contents.tacticSources = c.tacticSources;
+    std::string needsProfile;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+        TensorObject const& t = *n.inputs[i];
+        plan::IoTensor io;
+        io.name = t.name;
+        io.isInput = true;
+        io.isShapeTensor = contents.graph->inputs[i]->host;
+        io.isExecution = !io.isShapeTensor || isReadAsData(*contents.graph, contents.graph->inputs[i]);
+        if (io.isShapeTensor)
+            TW_TRY(checkShapeInput(*contents.graph->inputs[i], b.reporter));
+        io.broadcastAcrossBatch = t.broadcastAcrossBatch;
+        for (auto const& [axis, dimensionName] : t.dimensionNames) {
+            io.dimensionNames.resize(std::max(io.dimensionNames.size(), size_t(axis) + 1));
+            io.dimensionNames[size_t(axis)] = dimensionName;
+        }
+        if (needsProfile.empty() && io.isShapeTensor)
+            needsProfile = "network input '" + t.name + "' is a shape tensor";
+        else if (needsProfile.empty() && !isStatic(contents.graph->inputs[i]->shape))
+            needsProfile = "network input '" + t.name + "' with shape " + str(t.dims) + " is dynamic";
+        contents.io.push_back(std::move(io));
+    }
+    for (ir::Value const* v : contents.graph->outputs) {
+        plan::IoTensor io;
+        io.name = v->name;
+        io.isShapeTensor = v->host;
+        io.isExecution =
+            std::any_of(n.outputs.begin(), n.outputs.end(), [&](TensorObject const* t) { return t->name == v->name; });
+        contents.io.push_back(std::move(io));
+    }
+    if (n.implicitBatch) {
+        contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
+    } else if (!needsProfile.empty() && c.profiles.empty()) {
+        return invalidState(needsProfile + ", but no optimization profile has been defined; set its ranges in one "
+                                           "(IBuilder::createOptimizationProfile(), "
+                                           "IBuilderConfig::addOptimizationProfile())");
+    } else {
+        for (size_t p = 0; p < c.profiles.size(); ++p) {
+            TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
+            contents.profiles.push_back(std::move(profile));
+        }
+    }
+    if (contents.profiles.empty())
+        contents.profiles.emplace_back();
+    setPluginRanges(*contents.graph, contents.profiles);
+
+    builder::Options options;
+    std::string dumpFolder;
+    options.passes = passesFromEnvironment(dumpFolder);
+    device::SourceScope const memory(b.allocator && !b.gpu ? std::make_shared<ClientMemory>(*b.allocator) : nullptr);
+    options.fingerprint = b.fingerprint;
+    TW_ASSIGN(options.cuda, withAllocator(b.gpu, b.allocator));
+    options.refittable = c.has(BuilderFlag::kREFIT);
+    options.constraints = constraintsOf(c);
+    options.log = &b.reporter;
+    options.maxMemoryBytes = b.maxMemoryBytes;
+    TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
+    options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
+    options.tune.minRounds = std::max(options.tune.minRounds, c.minTimingIterations);
+    options.tune.leastRounds = c.minTimingIterations;
+    options.tune.runsPerRound = c.avgTimingIterations;
+    options.shareTimings = !c.has(BuilderFlag::kDISABLE_TIMING_CACHE);
+    options.tune.cacheBytes = device::probeCpu().l2Bytes;
+    options.tuningSeconds = b.environment.tuningSeconds;
+    options.keepRivals = c.profilingVerbosity == nvinfer1::ProfilingVerbosity::kDETAILED;
+    std::shared_ptr<tune::TimingCache> cache;
+    if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
+        cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
+    options.tune.cache = cache.get();
+    // A limit that nobody set is the device's memory, which arenas are held against.
+    if (auto const limit = c.poolLimits[size_t(nvinfer1::MemoryPoolType::kWORKSPACE)])
+        options.tune.workspaceBytes = int64_t(std::min(*limit, size_t(INT64_MAX)));
+    Permissions& permits = options.tune.permits;
+    permits.set(Permission::kHalf, c.has(BuilderFlag::kFP16));
+    permits.set(Permission::kInt8, c.has(BuilderFlag::kINT8));
+    permits.set(Permission::kTf32, b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32);
+    permits.set(Permission::kBf16Factors, !b.gpu && b.environment.cpuBf16);
+    permits.set(Permission::kHalfWeights, !b.gpu && c.has(BuilderFlag::kFP16));
+    permits.set(Permission::kSparse, c.has(BuilderFlag::kSPARSE_WEIGHTS));
+    permits.set(Permission::kWinograd, b.environment.winograd);
+    options.tune.sources = sourcesOf(c);
+    device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
+    options.tune.workers = &pool.workers();
+    options.tune.buildWorkers = b.maxThreads > 0 ? &pool.workers(b.maxThreads) : &pool.workers();
+    std::unique_ptr<tune::Selector> selector;
+    if (c.algorithmSelector)
+        selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
+    options.tune.selector = selector.get();
+    passes::Ranges const given = takeRanges(*contents.graph);
+    calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
+                                                .providers = options.tune.providers,
+                                                .workers = options.tune.buildWorkers,
+                                                .maxMemoryBytes = b.maxMemoryBytes,
+                                                .log = &b.reporter};
+    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
+    TW_TRY(settleScales(*contents.graph, n, options.ranges));
+    std::vector<std::string> sparse;
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
+        sparse = builder::sparseLayers(*contents.graph);
+    MemoryPeak const peak(options.cuda.get());
+    MemoryChange const change(options.cuda.get());
+    TW_TRY(builder::build(contents, options));
+    TW_ASSIGN(plugins, finishPlugins(*contents.graph, services));
+    if (std::string const busy = device::busyLine(); !busy.empty() && !options.cuda)
+        b.reporter.info(busy);
+    for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
+        b.reporter.info(line);
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
+        for (std::string const& line : builder::sparsityLines(sparse, *contents.graph, contents.targets.back().root))
+            b.reporter.info(line);
+    peak.finish(b.reporter);
+    change.finish(b.reporter, "TensorRT-managed allocation in building engine", options.cuda.get());
+    return contents;
+}
+
+} // namespace
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuilderConfig& config) noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+        PluginList plugins;
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
+        TW_ASSIGN(std::string bytes, plan::write(contents));
+        return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
+    });
+}
+
+ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuilderConfig& config) noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+        PluginList plugins;
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
+        // Through the bytes: the engine must not refer to the caller's weights.
+        TW_ASSIGN(std::string bytes, plan::write(contents));
+        TW_ASSIGN(EngineObject * engine, makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator,
+                                                    b.gpu, b.maxThreads, plugins));
+        return engine;
+    });
+}
+
+bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderConfig const& config) const noexcept
+{
+    BuilderObject const& b = objectOf(*this);
+    return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
+        auto& n = const_cast<NetworkObject&>(objectOf(network));
+        TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
+        TW_ASSIGN(auto graph, graphOf(n, objectOf(config)));
+        TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
+        TW_TRY(ir::verify(*graph));
+        TW_TRY(ioFormatsOf(n, *graph, false));
+        return true;
+    });
+}
+
+INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    return guarded<INetworkDefinition*>(b.reporter, nullptr, [&]() -> Result<INetworkDefinition*> {
+        auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
+        if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
+            return invalidArgument("createNetworkV2: unknown flags in " + std::to_string(flags));
+        if (has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION))
+            b.reporter.warning("createNetworkV2: kEXPLICIT_PRECISION is deprecated and has no effect");
+        auto n = std::make_unique<NetworkObject>(b.reporter);
+        n->implicitBatch = !has(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+        n->explicitPrecision = has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION);
+        return n.release();
+    });
+}
+
+IBuilderConfig* IBuilder::createBuilderConfig() noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    return guarded<IBuilderConfig*>(b.reporter, nullptr, [&]() -> Result<IBuilderConfig*> {
+        return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0}));
+    });
+}
+
+IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    return guarded<IOptimizationProfile*>(b.reporter, nullptr, [&]() -> Result<IOptimizationProfile*> {
+        b.profiles.push_back(std::make_unique<OptimizationProfileObject>(b.reporter));
+        return b.profiles.back().get();
+    });
+}
+
+void IBuilder::setMaxBatchSize(int32_t batchSize) noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    if (batchSize < 1)
+        b.reporter.error(invalidArgument("setMaxBatchSize: " + std::to_string(batchSize) + " must be at least 1"));
+    else
+        b.maxBatchSize = batchSize;
+}
+TW_GETTER(IBuilder, int32_t, getMaxBatchSize, self.maxBatchSize)
+TW_GETTER(IBuilder, bool, platformHasFastFp16, self.gpu || device::probeCpu().avx512fp16)
+bool IBuilder::platformHasFastInt8() const noexcept
+{
+    // Where there are kernels for sums of integers; those of AVX2 need no VNNI.
+    return objectOf(*this).gpu || device::probeCpu().avx2;
+}
+TW_GETTER(IBuilder, bool, platformHasTf32, self.gpu != nullptr)
+int32_t IBuilder::getMaxDLABatchSize() const noexcept
+{
+    return 0; // no DLA
+}
+int32_t IBuilder::getNbDLACores() const noexcept
+{
+    return 0;
+}
+TW_SETTER(IBuilder, IGpuAllocator*, setGpuAllocator, self.allocator = value)
+void IBuilder::reset() noexcept
+{
+    BuilderObject& b = objectOf(*this);
+    b.maxBatchSize = 1;
+    b.maxThreads = 0;
+    b.allocator = nullptr;
+}
+TW_OBJECT_METHODS(IBuilder)
+
+} // namespace nvinfer1
+
+extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noexcept
+{
+    return createObject<nvinfer1::IBuilder, BuilderObject>(logger, version, "createInferBuilder");
+}

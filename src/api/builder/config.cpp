@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder/config.h"
+
+#include <unistd.h>
+
+#include "api/network/network.h"
+#include "api/stubs.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+namespace {
+
+size_t machineMemoryBytes()
+{
+    long const pages = sysconf(_SC_PHYS_PAGES);
+    long const pageBytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && pageBytes > 0 ? size_t(pages) * size_t(pageBytes) : size_t(1) << 32;
+}
+
+ConfigDevice withMemory(ConfigDevice d)
+{
+    if (d.memoryBytes == 0)
+        d.memoryBytes = machineMemoryBytes();
+    return d;
+}
+
+} // namespace
+
+BuilderConfigObject::BuilderConfigObject(Reporter const& r, ConfigDevice d)
+    : reporter(r), device(withMemory(std::move(d)))
+{}
+
+size_t BuilderConfigObject::poolLimit(nvinfer1::MemoryPoolType pool) const
+{
+    // In the order of MemoryPoolType: workspace, DLA's managed SRAM, local DRAM and global DRAM.
+    size_t const defaults[] = {device.memoryBytes, size_t(1) << 20, size_t(1) << 30, size_t(512) << 20};
+    size_t const i = static_cast<size_t>(pool);
+    return i < poolLimits.size() ? poolLimits[i].value_or(defaults[i]) : 0;
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+template <class Enum>
+Result<void> checkExists(Enum value, char const* what)
+{
+    int const number = static_cast<int>(value);
+    if (number < 0 || number >= EnumMax<Enum>())
+        return invalidArgument(std::string(what) + ": value " + std::to_string(number) +
+                               " does not exist (allowed: 0.." + std::to_string(EnumMax<Enum>() - 1) + ")");
+    return {};
+}
+
+template <class Enum>
+Result<void> checkMask(uint32_t mask, char const* what)
+{
+    if ((mask >> EnumMax<Enum>()) != 0)
+        return invalidArgument(std::string(what) + ": mask " + std::to_string(mask) + " has bits that do not exist (" +
+                               std::to_string(EnumMax<Enum>()) + " bits are defined)");
+    return {};
+}
+
+template <class Enum>
+constexpr uint32_t bit(Enum value)
+{
+    return 1u << static_cast<int>(value);
+}
+
+Result<void> checkIterations(int32_t value, char const* what)
+{
+    if (value < 1)
+        return invalidArgument(std::string(what) + ": " + std::to_string(value) + " iterations; at least 1 is needed");
+    return {};
+}
+
+// One bit of a mask.
+template <class Enum>
+void setBit(BuilderConfigObject& c, uint32_t& mask, Enum which, bool isOn, char const* method) noexcept
+{
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        TW_TRY(checkExists(which, method));
+        mask = isOn ? mask | bit(which) : mask & ~bit(which);
+        return {};
+    });
+}
+template <class Enum>
+bool hasBit(BuilderConfigObject const& c, uint32_t mask, Enum which, char const* method) noexcept
+{
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        TW_TRY(checkExists(which, method));
+        return (mask & bit(which)) != 0;
+    });
+}
+
+// Takes what no engine of ours can promise out of `flags`: safety, with an error.
+BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags)
+{
+    if (flags & bit(BuilderFlag::kSAFETY_SCOPE)) {
+        reportStub(reporter, Stub::safety_IBuilderConfig_setFlag, "kSAFETY_SCOPE");
+        flags &= ~bit(BuilderFlag::kSAFETY_SCOPE);
+    }
+    return flags;
+}
+
+} // namespace
+
+TW_PROPERTY(IBuilderConfig, int32_t, setMinTimingIterations, getMinTimingIterations, minTimingIterations,
+            checkIterations(value, "setMinTimingIterations"))
+TW_PROPERTY(IBuilderConfig, int32_t, setAvgTimingIterations, getAvgTimingIterations, avgTimingIterations,
+            checkIterations(value, "setAvgTimingIterations"))
+
+void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        TW_TRY(checkExists(capability, "setEngineCapability"));
+        if (capability == EngineCapability::kSAFETY)
+            reportStub(c.reporter, Stub::safety_IBuilderConfig_setEngineCapability, "kSAFETY");
+        else if (capability == EngineCapability::kDLA_STANDALONE)
+            reportStub(c.reporter, Stub::dla_IBuilderConfig_setEngineCapability, "kDLA_STANDALONE");
+        else
+            c.engineCapability = capability;
+        return {};
+    });
+}
+TW_GETTER(IBuilderConfig, EngineCapability, getEngineCapability, self.engineCapability)
+
+TW_PROPERTY(IBuilderConfig, IInt8Calibrator*, setInt8Calibrator, getInt8Calibrator, int8Calibrator)
+
+void IBuilderConfig::setMaxWorkspaceSize(std::size_t workspaceSize) noexcept
+{
+    setMemoryPoolLimit(MemoryPoolType::kWORKSPACE, workspaceSize);
+}
+TW_GETTER(IBuilderConfig, std::size_t, getMaxWorkspaceSize, self.poolLimit(MemoryPoolType::kWORKSPACE))
+
+TW_SETTER(IBuilderConfig, BuilderFlags, setFlags,
+          setField(self, self.flags, value, [&] { return checkMask<BuilderFlag>(value, "setFlags"); });
+          self.flags = withoutMissing(self.reporter, self.flags))
+TW_GETTER(IBuilderConfig, BuilderFlags, getFlags, self.flags)
+TW_SETTER(IBuilderConfig, BuilderFlag, clearFlag, setBit(self, self.flags, value, false, "clearFlag"))
+TW_SETTER(IBuilderConfig, BuilderFlag, setFlag, setBit(self, self.flags, value, true, "setFlag");
+          self.flags = withoutMissing(self.reporter, self.flags))
+bool IBuilderConfig::getFlag(BuilderFlag builderFlag) const noexcept
+{
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.flags, builderFlag, "getFlag");
+}
+
+void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        if (!layer)
+            return invalidArgument("setDeviceType: the layer is a null pointer");
+        TW_TRY(checkExists(deviceType, "setDeviceType"));
+        if (deviceType == DeviceType::kDLA)
+            reportStub(c.reporter, Stub::dla_IBuilderConfig_setDeviceType,
+                       "kDLA for layer '" + stateOf(*layer).name + "'");
+        else
+            c.deviceTypes[layer] = deviceType;
+        return {};
+    });
+}
+DeviceType IBuilderConfig::getDeviceType(ILayer const* layer) const noexcept
+{
+    auto const it = objectOf(*this).deviceTypes.find(layer);
+    return it == objectOf(*this).deviceTypes.end() ? objectOf(*this).defaultDeviceType : it->second;
+}
+bool IBuilderConfig::isDeviceTypeSet(ILayer const* layer) const noexcept
+{
+    return objectOf(*this).deviceTypes.contains(layer);
+}
+void IBuilderConfig::resetDeviceType(ILayer const* layer) noexcept
+{
+    objectOf(*this).deviceTypes.erase(layer);
+}
+bool IBuilderConfig::canRunOnDLA(ILayer const*) const noexcept
+{
+    return false; // there is none: IBuilder::getNbDLACores() is 0
+}
+
+// No layer runs there: setDeviceType() and setDefaultDeviceType() say so.
+TW_PROPERTY(IBuilderConfig, int32_t, setDLACore, getDLACore, dlaCore)
+void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        TW_TRY(checkExists(deviceType, "setDefaultDeviceType"));
+        if (deviceType == DeviceType::kDLA)
+            reportStub(c.reporter, Stub::dla_IBuilderConfig_setDefaultDeviceType, "kDLA");
+        else
+            c.defaultDeviceType = deviceType;
+        return {};
+    });
+}
+TW_GETTER(IBuilderConfig, DeviceType, getDefaultDeviceType, self.defaultDeviceType)
+
+void IBuilderConfig::reset() noexcept
+{
+    static_cast<ConfigSettings&>(objectOf(*this)) = ConfigSettings();
+}
+
+TW_SETTER(IBuilderConfig, cudaStream_t const, setProfileStream, self.profileStream = value)
+TW_GETTER(IBuilderConfig, cudaStream_t, getProfileStream, self.profileStream)
+
+int32_t IBuilderConfig::addOptimizationProfile(IOptimizationProfile const* profile) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    return guarded<int32_t>(c.reporter, -1, [&]() -> Result<int32_t> {
+        if (!profile)
+            return invalidArgument("addOptimizationProfile: the profile is a null pointer");
+        TW_TRY(objectOf(*profile).validate());
+        c.profiles.push_back(&objectOf(*profile));
+        return int32_t(c.profiles.size()) - 1;
+    });
+}
+TW_GETTER(IBuilderConfig, int32_t, getNbOptimizationProfiles, int32_t(self.profiles.size()))
+
+TW_PROPERTY(IBuilderConfig, ProfilingVerbosity, setProfilingVerbosity, getProfilingVerbosity, profilingVerbosity,
+            checkExists(value, "setProfilingVerbosity"))
+TW_PROPERTY(IBuilderConfig, IAlgorithmSelector*, setAlgorithmSelector, getAlgorithmSelector, algorithmSelector)
+
+bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (profile)
+            TW_TRY(objectOf(*profile).validate());
+        c.calibrationProfile = profile ? &objectOf(*profile) : nullptr; // null: the first of the build
+        return true;
+    });
+}
+IOptimizationProfile const* IBuilderConfig::getCalibrationProfile() noexcept
+{
+    return objectOf(*this).calibrationProfile;
+}
+
+TW_PROPERTY(IBuilderConfig, QuantizationFlags, setQuantizationFlags, getQuantizationFlags, quantizationFlags,
+            checkMask<QuantizationFlag>(value, "setQuantizationFlags"))
+TW_SETTER(IBuilderConfig, QuantizationFlag, clearQuantizationFlag,
+          setBit(self, self.quantizationFlags, value, false, "clearQuantizationFlag"))
+TW_SETTER(IBuilderConfig, QuantizationFlag, setQuantizationFlag,
+          setBit(self, self.quantizationFlags, value, true, "setQuantizationFlag"))
+bool IBuilderConfig::getQuantizationFlag(QuantizationFlag flag) const noexcept
+{
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.quantizationFlags, flag, "getQuantizationFlag");
+}
+
+bool IBuilderConfig::setTacticSources(TacticSources tacticSources) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        TW_TRY(checkMask<TacticSource>(tacticSources, "setTacticSources"));
+        c.tacticSources = tacticSources;
+        return true;
+    });
+}
+TW_GETTER(IBuilderConfig, TacticSources, getTacticSources, self.tacticSources)
+
+ITimingCache* IBuilderConfig::createTimingCache(void const* blob, std::size_t size) const noexcept
+{
+    BuilderConfigObject const& c = objectOf(*this);
+    return guarded<ITimingCache*>(c.reporter, nullptr, [&]() -> Result<ITimingCache*> {
+        TW_ASSIGN(auto loaded, tune::TimingCache::deserialize(blob, size, c.device.fingerprint));
+        if (!loaded.warning.empty())
+            c.reporter.warning(loaded.warning);
+        return new TimingCacheObject(c.reporter, std::move(loaded.cache));
+    });
+}
+bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismatch) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        std::string const from = objectOf(cache).cache->fingerprint();
+        if (from != c.device.fingerprint && !ignoreMismatch) {
+            // No error: the build goes on and measures anew.
+            c.reporter.warning("setTimingCache: the cache was measured on '" + from + "', this device is '" +
+                               c.device.fingerprint + "'; it is not used (ignoreMismatch would add to it)");
+            return false;
+        }
+        c.timingCache = &objectOf(cache);
+        return true;
+    });
+}
+TW_GETTER(IBuilderConfig, ITimingCache const*, getTimingCache, self.timingCache)
+
+void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSize) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    guardedVoid(c.reporter, [&]() -> Result<void> {
+        TW_TRY(checkExists(pool, "setMemoryPoolLimit"));
+        c.poolLimits[static_cast<size_t>(pool)] = poolSize;
+        return {};
+    });
+}
+std::size_t IBuilderConfig::getMemoryPoolLimit(MemoryPoolType pool) const noexcept
+{
+    BuilderConfigObject const& c = objectOf(*this);
+    return guarded<size_t>(c.reporter, 0, [&]() -> Result<size_t> {
+        TW_TRY(checkExists(pool, "getMemoryPoolLimit"));
+        return c.poolLimit(pool);
+    });
+}
+
+void IBuilderConfig::setPreviewFeature(PreviewFeature feature, bool enable) noexcept
+{
+    BuilderConfigObject& c = objectOf(*this);
+    setBit(c, c.previewFeatures, feature, enable, "setPreviewFeature");
+}
+bool IBuilderConfig::getPreviewFeature(PreviewFeature feature) const noexcept
+{
+    BuilderConfigObject const& c = objectOf(*this);
+    return hasBit(c, c.previewFeatures, feature, "getPreviewFeature");
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder/explicit_quantization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ops/convolution/op.h"
+#include "ops/dequantize/op.h"
+#include "ops/loop/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/quantize/op.h"
+#include "ops/shuffle/op.h"
+#include "tactic/registry.h"
+
+namespace tw::api {
+
+namespace {
+
+using Readers = std::map<ir::Value const*, std::vector<std::pair<ir::Node const*, size_t>>>;
+
+bool isQuantization(ir::Node const& n)
+{
+    return n.op == &ops::quantize::def() || n.op == &ops::dequantize::def();
+}
+
+int32_t axisOf(ir::Node const& n)
+{
+    return n.op == &ops::quantize::def() ? n.attrsAs<ops::quantize::Attrs>().axis
+                                         : n.attrsAs<ops::dequantize::Attrs>().axis;
+}
+
+ir::Node const* findQuantization(ir::Graph const& g)
+{
+    for (auto const& n : g.nodes) {
+        if (isQuantization(*n))
+            return n.get();
+        for (auto const& r : n->regions)
+            if (ir::Node const* inside = findQuantization(*r))
+                return inside;
+    }
+    return nullptr;
+}
+
+Error errorAt(ir::Node const& n, std::string const& what)
+{
+    return invalidArgument("layer '" + n.name + "' (" + n.op->name + "): " + what);
+}
+
+class Checker
+{
+public:
+    explicit Checker(ir::Graph const& g, bool isRegion) : g_(g), isRegion_(isRegion)
+    {
+        for (auto const& n : g.nodes)
+            for (size_t i = 0; i < n->inputs.size(); ++i)
+                if (n->inputs[i])
+                    readers_[n->inputs[i]].emplace_back(n.get(), i);
+    }
+
+    Result<void> run()
+    {
+        for (auto const& n : g_.nodes) {
+            for (auto const& r : n->regions)
+                TW_TRY(Checker(*r, true).run());
+            if (isQuantization(*n) && axisOf(*n) >= 0)
+                TW_TRY(checkChannels(*n));
+            if (n->op == &ops::quantize::def()) {
+                TW_TRY(checkFinite(*n, *n->inputs[0]));
+                TW_TRY(checkReaders(*n, *n->outputs[0]));
+            }
+        }
+        return {};
+    }
+
+private:
+    // Computed of constants alone.
+    bool isBuildTime(ir::Value const* v) const
+    {
+        if (v->isConstant())
+            return true;
+        if (!v->producer)
+            return isRegion_ && std::find(g_.inputs.begin(), g_.inputs.end(), v) != g_.inputs.end();
+        return std::all_of(v->producer->inputs.begin(), v->producer->inputs.end(),
+                           [&](ir::Value const* in) { return !in || isBuildTime(in); });
+    }
+
+    Result<void> checkChannels(ir::Node const& n) const
+    {
+        if (!isBuildTime(n.inputs[0]))
+            return errorAt(n, "input '" + n.inputs[0]->name +
+                                  "' is computed from the network's inputs, so it takes one scale for all elements "
+                                  "(axis -1); one for each channel is for weights");
+        if (n.op == &ops::dequantize::def())
+            return checkWeightReaders(n, *n.outputs[0], axisOf(n));
+        return {};
+    }
+
+    // Of weights; a NaN would become 0 without a word.
+    static Result<void> checkFinite(ir::Node const& q, ir::Value const& v)
+    {
+        if (!v.isConstant())
+            return {};
+        TensorRef const w{v.type, ir::extentsOf(v.shape), const_cast<void*>(v.constant->data->data())};
+        for (int64_t i = 0; isFloating(w.type) && i < w.count(); ++i)
+            if (double const x = w.get(i); !std::isfinite(x))
+                return errorAt(q, "element " + std::to_string(i) + " of '" + v.name + "'" +
+                                      (v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'") +
+                                      " is " + std::to_string(x) + ", which INT8 cannot hold");
+        return {};
+    }
+
+    // `axis`: the dimension of v that the scales of `dq` belong to.
+    Result<void> checkWeightReaders(ir::Node const& dq, ir::Value const& v, int axis) const
+    {
+        static constexpr char const* kAllowed =
+            "scales for each channel are for the output channels of the weights of convolutions, deconvolutions, fully "
+            "connected layers and products of matrices";
+        auto const readers = readers_.find(&v);
+        if (readers == readers_.end())
+            return {};
+        for (auto const& [n, i] : readers->second) {
+            if (n->op == &ops::shuffle::def() && i == 0) {
+                TW_TRY(checkWeightReaders(dq, *n->outputs[0], axis < 0 ? -1 : ops::shuffle::dimensionBehind(*n, axis)));
+                continue;
+            }
+            if (n->op == &ops::identity::def()) {
+                TW_TRY(checkWeightReaders(dq, *n->outputs[0], axis));
+                continue;
+            }
+            if (n->op->readsDimsOnly)
+                continue;
+            if (size_t const first = firstCapture(*n); !n->regions.empty() && i >= first) {
+                for (auto const& r : n->regions)
+                    TW_TRY(Checker(*r, true).checkWeightReaders(dq, *r->inputs[i - first + firstOfRegion(*n)], axis));
+                continue;
+            }
+            int const want = outputChannels(*n, i);
+            if (want < 0)
+                return errorAt(dq, std::string(kAllowed) + "; layer '" + n->name + "' (" + n->op->name +
+                                       ") reads them otherwise");
+            if (axis != want)
+                return errorAt(dq, std::string(kAllowed) + "; those of layer '" + n->name + "' (" + n->op->name +
+                                       ") are dimension " + std::to_string(want) + " of '" + v.name + "' " +
+                                       str(v.shape) + ", the scales belong to " +
+                                       (axis < 0 ? "no single dimension of it" : "dimension " + std::to_string(axis)));
+        }
+        return {};
+    }
+
+    // Captures are the last inputs of a loop or conditional, and of its regions.
+    static size_t firstCapture(ir::Node const& n)
+    {
+        bool const isLoop = n.op == &ops::loop::def();
+        return isLoop ? ops::loop::Layout(n.attrsAs<ops::loop::Attrs>()).firstCapture() : 1;
+    }
+    static size_t firstOfRegion(ir::Node const& n)
+    {
+        bool const isLoop = n.op == &ops::loop::def();
+        return isLoop ? ops::loop::Layout(n.attrsAs<ops::loop::Attrs>()).firstRegionCapture() : 0;
+    }
+
+    // Of input i of a node, as weights; -1: it is none.
+    static int outputChannels(ir::Node const& n, size_t i)
+    {
+        if (i != 1)
+            return -1;
+        if (n.op == &ops::convolution::def())
+            return n.attrsAs<ops::convolution::Attrs>().transposed ? 1 : 0;
+        if (n.op != &ops::matrix_multiply::def())
+            return -1;
+        auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+        ir::Shape const& b = n.inputs[1]->shape;
+        if (a.connected)
+            return 0;
+        bool const isMatrix = a.b != ops::matrix_multiply::MatrixOperation::kVector && b.size() >= 2 &&
+                              std::all_of(b.begin(), b.end() - 2, [](ir::Dim const& d) { return d.is(1); });
+        if (!isMatrix)
+            return -1;
+        return int(b.size()) - (a.b == ops::matrix_multiply::MatrixOperation::kTranspose ? 2 : 1);
+    }
+
+    // Layers that take INT8 from a quantize layer as it is.
+    static bool takesInt8(ir::Node const& n)
+    {
+        ir::OpDef const* const kOps[] = {
+            &ops::dequantize::def(),    &ops::identity::def(), &ops::shuffle::def(), &ops::slice::def(),
+            &ops::concatenation::def(), &ops::gather::def(),   &ops::padding::def(), &ops::resize::def(),
+            &ops::select::def(),        &ops::pooling::def(),  &ops::plugin::def(),  &ops::conditional::def(),
+            &ops::loop::def(),
+        };
+        return n.op->readsDimsOnly || std::find(std::begin(kOps), std::end(kOps), n.op) != std::end(kOps);
+    }
+    Result<void> checkReaders(ir::Node const& q, ir::Value const& v)
+    {
+        auto const readers = readers_.find(&v);
+        if (readers == readers_.end() || !checked_.insert(&v).second)
+            return {};
+        for (auto const& [n, i] : readers->second) {
+            if (!takesInt8(*n))
+                return errorAt(*n, "it reads the INT8 tensor '" + v.name + "' of quantize layer '" + q.name +
+                                       "', which has no meaning for a layer of this kind; put a dequantize layer "
+                                       "before it (and a quantize layer behind it, so that it may run in INT8)");
+            for (ir::Value const* y : n->outputs)
+                if (y->type == DataType::kInt8)
+                    TW_TRY(checkReaders(q, *y));
+        }
+        return {};
+    }
+
+    ir::Graph const& g_;
+    bool const isRegion_;
+    Readers readers_;
+    std::set<ir::Value const*> checked_;
+};
+
+} // namespace
+
+bool isExplicit(NetworkObject const& n)
+{
+    using nvinfer1::LayerType;
+    return std::any_of(n.layers.begin(), n.layers.end(), [](auto const& l) {
+        return l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE;
+    });
+}
+
+Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& g, BuilderConfigObject const& c)
+{
+    ir::Node const* const found = isExplicit(n) ? findQuantization(g) : nullptr;
+    if (!found)
+        return {};
+    if (!c.has(nvinfer1::BuilderFlag::kINT8))
+        return errorAt(*found, "a network with quantize and dequantize layers needs BuilderFlag::kINT8");
+    using nvinfer1::LayerType;
+    for (auto const& l : n.layers) {
+        if (l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE || l->type == LayerType::kCONSTANT)
+            continue;
+        auto asks = [](auto const& type) { return type == nvinfer1::DataType::kINT8; };
+        if (asks(l->precision) || std::any_of(l->outputTypes.begin(), l->outputTypes.end(), asks))
+            return l->error(std::string(asks(l->precision) ? "precision" : "output type") +
+                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '" +
+                            found->name + "': put these around the layer instead");
+    }
+    return Checker(g, false).run();
+}
+
+} // namespace tw::api

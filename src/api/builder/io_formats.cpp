@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder/io_formats.h"
+
+#include <algorithm>
+
+#include "base/round.h"
+
+namespace tw::api {
+
+bool isLegal(Format f, DataType type)
+{
+    switch (f) {
+    case Format::kLinear:
+        return true;
+    case Format::kCHW2:
+    case Format::kHWC8:
+    case Format::kCHW16:
+    case Format::kDHWC8:
+    case Format::kHWC16:
+        return type == DataType::kHalf;
+    case Format::kCHW4:
+    case Format::kCDHW32:
+        return type == DataType::kHalf || type == DataType::kInt8;
+    case Format::kCHW32:
+        return type == DataType::kFloat || type == DataType::kHalf || type == DataType::kInt8;
+    case Format::kHWC:
+        return type == DataType::kFloat;
+    case Format::kChannelsLast:
+        return false;
+    }
+    return false;
+}
+
+namespace {
+
+using nvinfer1::TensorFormat;
+
+char const* widthWord(int vector)
+{
+    switch (vector) {
+    case 2:
+        return "Two";
+    case 4:
+        return "Four";
+    case 16:
+        return "Sixteen";
+    default:
+        return "Thirty-two";
+    }
+}
+
+// Every format is allowed at first.
+bool isSet(TensorObject const& t)
+{
+    return t.formats != TensorObject().formats;
+}
+
+std::string listOf(std::vector<Format> const& list)
+{
+    std::string text;
+    for (Format f : list)
+        text += (text.empty() ? "" : ", ") + std::string(publicNameOf(f));
+    return text;
+}
+
+Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, char const* what)
+{
+    int const rank = v.rank() - (t.network->implicitBatch ? 1 : 0); // a batch is no channel
+    builder::IoFormat io;
+    if (!isSet(t)) // clients expect the plain one then
+        return io;
+    io.allowed.clear();
+    std::vector<Format> asked, legal;
+    bool isForDla = false;
+    for (int i = 0; i < nvinfer1::EnumMax<TensorFormat>(); ++i) {
+        bool const isAsked = t.formats >> i & 1;
+        auto const f = static_cast<Format>(i);
+        if (!isKnown(f)) {
+            isForDla = isForDla || isAsked;
+            continue;
+        }
+        bool const fits = isLegal(f, v.type) && fitsRank(f, rank) && (!v.host || f == Format::kLinear);
+        if (isAsked)
+            asked.push_back(f);
+        if (fits)
+            legal.push_back(f);
+        if (isAsked && fits)
+            io.allowed.push_back(f);
+    }
+    if (!io.allowed.empty())
+        return io;
+    std::string const name = std::string(what) + " '" + t.name + "'";
+    if (asked.empty() && isForDla)
+        return unsupported(name + ": its allowed formats are those of DLAs, and this device has none");
+    return invalidArgument(name + " of type " + nameOf(v.type) + " and rank " + std::to_string(rank) +
+                           (v.host ? ", a shape tensor," : "") + " can be in none of its allowed formats (" +
+                           listOf(asked) + "); it can be in " + listOf(legal));
+}
+
+} // namespace
+
+std::string formatWords(Format format, std::string const& type)
+{
+    std::string const text = type + " format";
+    switch (format) {
+    case Format::kLinear:
+        return "Row major linear " + text;
+    case Format::kHWC:
+    case Format::kChannelsLast:
+        return "Channel major " + text;
+    case Format::kHWC8:
+    case Format::kDHWC8:
+    case Format::kHWC16:
+        return "Channel major " + text + " where channel % " + std::to_string(vectorOf(format)) + " == 0";
+    case Format::kCDHW32:
+        return "Thirty-two wide channel vectorized row major " + text + " with 3 spatial dimensions";
+    default:
+        return widthWord(vectorOf(format)) + std::string(" wide channel vectorized row major ") + text;
+    }
+}
+
+char const* publicNameOf(Format format)
+{
+    switch (format) {
+    case Format::kLinear:
+        return "kLINEAR";
+    case Format::kCHW2:
+        return "kCHW2";
+    case Format::kHWC8:
+        return "kHWC8";
+    case Format::kCHW4:
+        return "kCHW4";
+    case Format::kCHW16:
+        return "kCHW16";
+    case Format::kCHW32:
+        return "kCHW32";
+    case Format::kDHWC8:
+        return "kDHWC8";
+    case Format::kCDHW32:
+        return "kCDHW32";
+    case Format::kHWC:
+        return "kHWC";
+    case Format::kHWC16:
+        return "kHWC16";
+    case Format::kChannelsLast:
+        break;
+    }
+    return "internal";
+}
+
+Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect)
+{
+    builder::IoFormats out;
+    auto add = [&](TensorObject const& t, std::vector<ir::Value*> const& values, char const* what) -> Result<void> {
+        for (ir::Value const* v : values)
+            if (v->name == t.name) {
+                TW_ASSIGN(builder::IoFormat io, formatsOf(t, *v, what));
+                io.isDirect = isDirect && isSet(t) && !v->host;
+                out[t.name] = std::move(io);
+            }
+        return {};
+    };
+    for (auto const& t : network.inputs)
+        TW_TRY(add(*t, graph.inputs, "network input"));
+    for (TensorObject const* t : network.allOutputs())
+        TW_TRY(add(*t, graph.outputs, "network output"));
+    return out;
+}
+
+nvinfer1::Dims stridesOf(Format format, Extents const& dims)
+{
+    nvinfer1::Dims strides{};
+    strides.nbDims = dims.rank;
+    bool const isPacked = format != Format::kLinear && fitsRank(format, dims.rank);
+    int const axis = isPacked ? channelAxis(format, dims.rank) : 0;
+    int64_t step = 1;
+    auto take = [&](int d, int64_t extent) {
+        strides.d[d] = step < 0 ? -1 : int32_t(step);
+        step = extent < 0 || step < 0 ? -1 : step * extent;
+    };
+    // In the order of memory, innermost first.
+    int64_t const vectors = isPacked && dims[axis] >= 0 ? divideUp(dims[axis], vectorOf(format))
+                            : dims.rank                 ? dims[axis]
+                                                        : 0;
+    bool const isByPixels = isPacked && isByPixel(format);
+    if (isByPixels)
+        take(axis, vectors);
+    for (int d = dims.rank - 1; d >= 0; --d)
+        if (!isByPixels || d != axis)
+            take(d, isPacked && d == axis ? vectors : dims[d]);
+    return strides;
+}
+
+} // namespace tw::api

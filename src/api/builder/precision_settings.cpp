@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder/precision_settings.h"
+
+#include <algorithm>
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+using nvinfer1::BuilderFlag;
+
+passes::PrecisionConstraints constraintsOf(BuilderConfigObject const& c)
+{
+    using passes::PrecisionConstraints;
+    if (c.has(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS))
+        return PrecisionConstraints::kObey;
+    // kSTRICT_TYPES is the old name of this flag and two that have nothing to do with precision.
+    return c.has(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS) || c.has(BuilderFlag::kSTRICT_TYPES)
+               ? PrecisionConstraints::kPrefer
+               : PrecisionConstraints::kIgnore;
+}
+
+namespace {
+
+// Layers whose output type is what they compute, not how.
+bool isConversion(LayerState const& l)
+{
+    using nvinfer1::LayerType;
+    return l.type == LayerType::kIDENTITY || l.type == LayerType::kFILL || l.type == LayerType::kSCALE;
+}
+
+} // namespace
+
+Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
+{
+    using passes::PrecisionConstraints;
+    bool const half = c.has(BuilderFlag::kFP16), int8 = c.has(BuilderFlag::kINT8);
+    if (half && !onGpu)
+        log.warning(std::string("FP16 may be used, but this device has no kernels for that yet: the engine runs in ") +
+                    (int8 ? "INT8 and FP32" : "FP32"));
+    for (auto const& t : n.inputs) {
+        if (t->type != nvinfer1::DataType::kINT8)
+            continue;
+        if (!c.has(BuilderFlag::kINT8))
+            log.warning("network input '" + t->name + "' is INT8, but BuilderFlag::kINT8 is not set");
+        if (!t->rangeMin && !(int8 && c.int8Calibrator))
+            log.warning("network input '" + t->name +
+                        "' is INT8 without a dynamic range: ITensor::setDynamicRange() or a calibrator says what its "
+                        "numbers stand for");
+    }
+    // A layer's precision is a wish; only the flags of the constraints make it more.
+    PrecisionConstraints const constraints = constraintsOf(c);
+    if (constraints == PrecisionConstraints::kIgnore)
+        return {};
+    for (auto const& l : n.layers) {
+        auto asks = [&](nvinfer1::DataType t) {
+            return l->precision ? l->precision == t
+                                : std::any_of(l->outputTypes.begin(), l->outputTypes.end(),
+                                              [&](auto const& type) { return type == t && !isConversion(*l); });
+        };
+        bool const asksHalf = asks(nvinfer1::DataType::kHALF) && !(onGpu && half);
+        if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && !int8))
+            continue;
+        bool const isForbidden = !asksHalf || onGpu;
+        std::string const what =
+            "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
+            (!isForbidden ? ", for which this device has no kernels yet"
+                          : std::string(", which BuilderFlag::") + (asksHalf ? "kFP16" : "kINT8") + " does not permit");
+        if (constraints == PrecisionConstraints::kObey)
+            return unsupported(what + (isForbidden
+                                           ? std::string("; set that flag")
+                                           : "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32"));
+        log.warning(what + ": it runs in FP32");
+    }
+    return {};
+}
+
+} // namespace tw::api

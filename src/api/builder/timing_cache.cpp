@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder/timing_cache.h"
+
+#include "api/host_memory.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace nvinfer1 {
+
+IHostMemory* ITimingCache::serialize() const noexcept
+{
+    TimingCacheObject const& c = objectOf(*this);
+    return guarded<IHostMemory*>(c.reporter, nullptr,
+                                 [&]() -> Result<IHostMemory*> { return new HostMemoryObject(c.cache->serialize()); });
+}
+
+bool ITimingCache::combine(ITimingCache const& inputCache, bool ignoreMismatch) noexcept
+{
+    TimingCacheObject const& c = objectOf(*this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        TW_TRY(c.cache->combine(*objectOf(inputCache).cache, ignoreMismatch));
+        return true;
+    });
+}
+
+bool ITimingCache::reset() noexcept
+{
+    TimingCacheObject const& c = objectOf(*this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        c.cache->clear();
+        return true;
+    });
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a context keeps between runs: its optimization profile, and shapes that follow from what the client set.
+#include <algorithm>
+
+#include "api/engine/engine.h"
+
+namespace tw::api {
+
+ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, std::shared_ptr<EngineState> s)
+    : reporter(r), engine(&e), state(s), context(s->core), io(size_t(s->ioCount())),
+      nvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(state->core->contents().profilingVerbosity)),
+      alive(std::make_shared<ContextObject*>(this))
+{
+    late = std::make_shared<std::function<void(Error const&)> const>(
+        [weak = std::weak_ptr(alive)](Error const& e) noexcept {
+            if (auto const context = weak.lock()) {
+                guardedVoid((*context)->reporter, [&]() -> Result<void> { return e; });
+                (*context)->hadLateError = true;
+            }
+        });
+    // The first context, or one that has no other beside it, has profile 0 without asking; with static shapes every
+    // context does.
+    std::lock_guard lock(state->mutex);
+    bool const first = state->liveContexts++ == 0;
+    if (!state->isDynamic()) {
+        context.setProfile(0);
+    } else if (first) {
+        context.setProfile(0);
+        state->profilesInUse.insert(0);
+    }
+}
+
+ContextObject::~ContextObject()
+{
+    std::lock_guard lock(state->mutex);
+    --state->liveContexts;
+    if (state->isDynamic())
+        state->profilesInUse.erase(context.profile());
+}
+
+Result<void> ContextObject::chooseProfile(int profile)
+{
+    int const count = int(std::max<size_t>(state->core->contents().profiles.size(), 1));
+    if (profile < 0 || profile >= count)
+        return invalidArgument("optimization profile " + std::to_string(profile) + " does not exist; the engine has " +
+                               std::to_string(count));
+    if (profile == context.profile())
+        return {};
+    std::lock_guard lock(state->mutex);
+    if (state->isDynamic()) {
+        if (state->profilesInUse.contains(profile))
+            return invalidState("optimization profile " + std::to_string(profile) +
+                                " is in use by another execution context; each context needs a profile of its own");
+        state->profilesInUse.erase(context.profile());
+        state->profilesInUse.insert(profile);
+    }
+    context.setProfile(profile);
+    return {};
+}
+
+int ContextObject::ioIndex(char const* tensor, char const* method) const
+{
+    int const i = tensor ? state->core->ioIndex(tensor) : -1;
+    if (i < 0)
+        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
+                                       (tensor ? tensor : "(null)") + "'"));
+    return i;
+}
+
+int ContextObject::inputPosition(int index) const
+{
+    auto const& inputs = state->core->graph().inputs;
+    auto it = std::find(inputs.begin(), inputs.end(), &state->core->ioValue(index));
+    return it == inputs.end() ? -1 : int(it - inputs.begin());
+}
+
+Result<void> ContextObject::needProfile() const
+{
+    if (context.profile() >= 0)
+        return {};
+    std::string inputs;
+    for (ir::Value const* v : state->core->graph().inputs)
+        if (v->host || !ir::isStatic(v->shape))
+            inputs += (inputs.empty() ? "'" : ", '") + v->name + "'";
+    return invalidState(
+        "the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs " + inputs +
+        " (the engine has profiles 0.." + std::to_string(state->ranges.size() - 1) + ")");
+}
+
+Result<void> ContextObject::readContents(int index)
+{
+    int const in = inputPosition(index);
+    void* const address = io[size_t(index)].address;
+    if (in < 0 || !address || !context.needsContents(in) || !context.hasInputShape(in))
+        return {};
+    if (cuda::Target const* const gpu = state->core->cuda())
+        TW_TRY(checkOnHost(*gpu->device, address, state->core->ioValue(index).name));
+    return context.setInputContents(in, TensorRef{state->core->ioValue(index).type, context.inputShape(in), address});
+}
+
+Result<std::shared_ptr<runtime::Instance>> ContextObject::prepare()
+{
+    TW_TRY(needProfile());
+    for (int i = 0; i < state->ioCount(); ++i) {
+        TW_TRY(readContents(i));
+        int const in = inputPosition(i);
+        if (in >= 0 && context.needsContents(in) && context.hasInputShape(in) && !context.hasInputContents(in))
+            return invalidState("shape tensor '" + state->core->ioValue(i).name +
+                                "' has no values: call setTensorAddress() or setInputShapeBinding()");
+    }
+    return context.instance();
+}
+
+} // namespace tw::api

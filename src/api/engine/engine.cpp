@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// ICudaEngine. Queries by name (8.5) and by binding index (deprecated) answer from the same list: binding index =
+// profile * number of tensors + position.
+#include "api/engine/engine.h"
+
+#include <algorithm>
+
+#include "api/engine/inspector.h"
+#include "api/host_memory.h"
+#include "api/memory_usage.h"
+#include "api/network/network.h"
+#include "runtime/refit.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+int EngineObject::ioIndex(char const* name, char const* method) const
+{
+    int const i = name ? core().ioIndex(name) : -1;
+    if (i < 0)
+        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
+                                       (name ? name : "(null)") + "'"));
+    return i;
+}
+
+int EngineObject::ioOfBinding(int32_t binding, char const* method) const
+{
+    int const count = int(state->bindingNames.size());
+    if (binding < 0 || binding >= count) {
+        reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                                       " is out of range (the engine has " + std::to_string(count) + " bindings)"));
+        return -1;
+    }
+    return binding % state->ioCount();
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+Dims toDims(Extents const& e, bool implicitBatch)
+{
+    Dims d{};
+    for (int i = implicitBatch ? 1 : 0; i < e.rank; ++i)
+        d.d[d.nbDims++] = int32_t(e[i]);
+    return d;
+}
+
+bool checkProfile(EngineObject const& e, int32_t profile, char const* method)
+{
+    size_t const count = e.contents().profiles.size();
+    if (profile >= 0 && size_t(profile) < count)
+        return true;
+    e.reporter.error(invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
+                                     " does not exist; the engine has " + std::to_string(count)));
+    return false;
+}
+bool checkSelect(EngineObject const& e, OptProfileSelector select, char const* method)
+{
+    int const number = static_cast<int>(select);
+    if (number >= 0 && number < EnumMax<OptProfileSelector>())
+        return true;
+    e.reporter.error(invalidArgument(std::string(method) + ": selector " + std::to_string(number) + " does not exist"));
+    return false;
+}
+// Position in io of a binding of this profile, or of profile 0, whose bindings stand for those of every profile.
+int ioOfProfile(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
+{
+    int const i = e.ioOfBinding(binding, method);
+    if (i < 0 || !checkProfile(e, profile, method))
+        return -1;
+    int const of = binding / e.state->ioCount();
+    if (of == 0 || of == profile)
+        return i;
+    e.reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                                     " belongs to optimization profile " + std::to_string(of) + ", not to " +
+                                     std::to_string(profile)));
+    return -1;
+}
+
+Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSelector select, char const* method)
+{
+    auto const& profiles = e.contents().profiles;
+    if (!checkProfile(e, profile, method) || !checkSelect(e, select, method))
+        return noDims();
+    plan::IoTensor const& t = e.contents().io[size_t(io)];
+    if (!t.isInput) {
+        e.reporter.error(invalidArgument(std::string(method) + ": '" + t.name + "' is no input"));
+        return noDims();
+    }
+    auto it = profiles[size_t(profile)].inputs.find(t.name);
+    if (it == profiles[size_t(profile)].inputs.end() || !it->second.hasShape)
+        return e.state->dimsOf(io, profile); // static: all three are the same
+    plan::ProfileRange const& r = it->second;
+    return toDims(select == OptProfileSelector::kMIN   ? r.min
+                  : select == OptProfileSelector::kOPT ? r.opt
+                                                       : r.max,
+                  e.contents().implicitBatch);
+}
+
+// Of kLINEAR and the other formats without vectors: -1.
+int vectorOrNone(EngineObject const& e, int io)
+{
+    int const vector = vectorOf(e.core().ioValue(io).format);
+    return vector > 1 ? vector : -1;
+}
+int vectorDim(EngineObject const& e, int io)
+{
+    ir::Value const& v = e.core().ioValue(io);
+    return vectorOf(v.format) > 1 ? channelAxis(v.format, v.rank()) - (e.contents().implicitBatch ? 1 : 0) : -1;
+}
+} // namespace
+
+// ---- tensors by name
+
+TW_GETTER(ICudaEngine, int32_t, getNbIOTensors, self.state->ioCount())
+char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
+{
+    EngineObject const& e = objectOf(*this);
+    if (index < 0 || index >= e.state->ioCount()) {
+        e.reporter.error(invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
+                                         std::to_string(e.state->ioCount()) + " tensors)"));
+        return nullptr;
+    }
+    return e.contents().io[size_t(index)].name.c_str();
+}
+Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
+{
+    int const i = objectOf(*this).ioIndex(tensorName, "getTensorShape");
+    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, -1);
+}
+TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
+{
+    int const i = objectOf(*this).ioIndex(tensorName, "getTensorIOMode");
+    if (i < 0)
+        return TensorIOMode::kNONE;
+    return objectOf(*this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
+}
+Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
+                                  OptProfileSelector select) const noexcept
+{
+    int const i = objectOf(*this).ioIndex(tensorName, "getProfileShape");
+    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileShape");
+}
+
+// ---- bindings by index
+
+TW_GETTER(ICudaEngine, int32_t, getNbBindings, int32_t(self.state->bindingNames.size()))
+int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
+{
+    auto const& names = objectOf(*this).state->bindingNames;
+    auto it = name ? std::find(names.begin(), names.end(), name) : names.end();
+    return it == names.end() ? -1 : int32_t(it - names.begin());
+}
+char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept
+{
+    EngineObject const& e = objectOf(*this);
+    return e.ioOfBinding(bindingIndex, "getBindingName") < 0 ? nullptr
+                                                             : e.state->bindingNames[size_t(bindingIndex)].c_str();
+}
+bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
+{
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "bindingIsInput");
+    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isInput;
+}
+Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
+{
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "getBindingDimensions");
+    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, bindingIndex / objectOf(*this).state->ioCount());
+}
+Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
+                                       OptProfileSelector select) const noexcept
+{
+    int const i = ioOfProfile(objectOf(*this), bindingIndex, profileIndex, "getProfileDimensions");
+    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileDimensions");
+}
+int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
+                                                  OptProfileSelector select) const noexcept
+{
+    EngineObject const& e = objectOf(*this);
+    int const i = ioOfProfile(e, inputIndex, profileIndex, "getProfileShapeValues");
+    if (i < 0 || !checkSelect(e, select, "getProfileShapeValues"))
+        return nullptr;
+    std::string const& name = e.contents().io[size_t(i)].name;
+    auto const& profile = e.contents().profiles[size_t(profileIndex)];
+    auto it = profile.inputs.find(name);
+    if (it == profile.inputs.end() || it->second.optValues.empty()) {
+        e.reporter.error(invalidArgument("getProfileShapeValues: '" + name + "' is no input shape tensor"));
+        return nullptr;
+    }
+    plan::ProfileRange const& r = it->second;
+    return (select == OptProfileSelector::kMIN   ? r.minValues
+            : select == OptProfileSelector::kOPT ? r.optValues
+                                                 : r.maxValues)
+        .data();
+}
+bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
+{
+    int const i = objectOf(*this).ioOfBinding(bindingIndex, "isExecutionBinding");
+    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isExecution;
+}
+
+// ---- tensors by either
+
+// `none`: where there is no such tensor; else `answer`, of position `i` in io of the engine `self`.
+#define TW_TENSOR_QUERY(Type, byName, byIndex, none, answer)                                                           \
+    Type ICudaEngine::byName(char const* tensorName) const noexcept                                                    \
+    {                                                                                                                  \
+        EngineObject const& self = objectOf(*this);                                                                    \
+        int const i = self.ioIndex(tensorName, #byName);                                                               \
+        return i < 0 ? none : answer;                                                                                  \
+    }                                                                                                                  \
+    Type ICudaEngine::byIndex(int32_t bindingIndex) const noexcept                                                     \
+    {                                                                                                                  \
+        EngineObject const& self = objectOf(*this);                                                                    \
+        int const i = self.ioOfBinding(bindingIndex, #byIndex);                                                        \
+        return i < 0 ? none : answer;                                                                                  \
+    }
+
+TW_TENSOR_QUERY(DataType, getTensorDataType, getBindingDataType, DataType::kFLOAT,
+                toPublic(self.core().ioValue(i).type))
+TW_TENSOR_QUERY(bool, isShapeInferenceIO, isShapeBinding, false, self.contents().io[size_t(i)].isShapeTensor)
+TW_TENSOR_QUERY(TensorLocation, getTensorLocation, getLocation, TensorLocation::kDEVICE,
+                self.contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST : TensorLocation::kDEVICE)
+TW_TENSOR_QUERY(int32_t, getTensorBytesPerComponent, getBindingBytesPerComponent, -1,
+                int32_t(sizeOf(self.core().ioValue(i).type)))
+TW_TENSOR_QUERY(int32_t, getTensorComponentsPerElement, getBindingComponentsPerElement, -1, vectorOrNone(self, i))
+TW_TENSOR_QUERY(int32_t, getTensorVectorizedDim, getBindingVectorizedDim, -1, vectorDim(self, i))
+TW_TENSOR_QUERY(TensorFormat, getTensorFormat, getBindingFormat, TensorFormat::kLINEAR,
+                static_cast<TensorFormat>(self.core().ioValue(i).format))
+TW_TENSOR_QUERY(char const*, getTensorFormatDesc, getBindingFormatDesc, "", self.state->formatTexts[size_t(i)].c_str())
+
+// ---- the engine
+
+TW_GETTER(ICudaEngine, int32_t, getMaxBatchSize, self.contents().implicitBatch ? self.contents().maxBatchSize : 1)
+TW_GETTER(ICudaEngine, int32_t, getNbLayers, self.state->layerCount())
+IHostMemory* ICudaEngine::serialize() const noexcept
+{
+    EngineObject const& e = objectOf(*this);
+    return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+        TW_ASSIGN(std::string bytes, e.plan->bytes());
+        if (auto const now = e.core().generation(); now->recipes) { // as if built with the weights of now
+            TW_ASSIGN(plan::Contents contents, plan::read(bytes.data(), bytes.size()));
+            runtime::takeWeights(contents, *now);
+            TW_ASSIGN(bytes, plan::write(contents));
+        }
+        return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
+    });
+}
+IExecutionContext* ICudaEngine::createExecutionContext() noexcept
+{
+    EngineObject& e = objectOf(*this);
+    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+        MemoryChange const change(e.core().cuda());
+        auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        TW_TRY(c->context.makeStates());
+        TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator, e.core().cuda()));
+        change.finish(e.reporter, "TensorRT-managed allocation in IExecutionContext creation", e.core().cuda());
+        return static_cast<IExecutionContext*>(c.release());
+    });
+}
+IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
+{
+    EngineObject& e = objectOf(*this);
+    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+        auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        TW_TRY(c->context.makeStates());
+        c->ownsMemory = false;
+        return static_cast<IExecutionContext*>(c.release());
+    });
+}
+TW_GETTER(ICudaEngine, size_t, getDeviceMemorySize, size_t(self.core().arenaBytes()))
+TW_GETTER(ICudaEngine, bool, isRefittable, self.contents().refittable)
+TW_GETTER(ICudaEngine, char const*, getName, self.contents().engineName.c_str())
+TW_GETTER(ICudaEngine, int32_t, getNbOptimizationProfiles,
+          int32_t(std::max<size_t>(self.contents().profiles.size(), 1)))
+TW_GETTER(ICudaEngine, EngineCapability, getEngineCapability,
+          static_cast<EngineCapability>(self.contents().engineCapability))
+TW_RECORDER_METHODS(ICudaEngine)
+TW_GETTER(ICudaEngine, bool, hasImplicitBatchDimension, self.contents().implicitBatch)
+TW_GETTER(ICudaEngine, TacticSources, getTacticSources, self.contents().tacticSources)
+TW_GETTER(ICudaEngine, ProfilingVerbosity, getProfilingVerbosity,
+          static_cast<ProfilingVerbosity>(self.contents().profilingVerbosity))
+IEngineInspector* ICudaEngine::createEngineInspector() const noexcept
+{
+    EngineObject const& e = objectOf(*this);
+    return guarded<IEngineInspector*>(e.reporter, nullptr, [&]() -> Result<IEngineInspector*> {
+        return static_cast<IEngineInspector*>(new InspectorObject(e.reporter, e));
+    });
+}
+
+} // namespace nvinfer1

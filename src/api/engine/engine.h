@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtime, engine and context objects behind the public classes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/engine/plan_source.h"
+#include "api/entry.h"
+#include "api/environment.h"
+#include "api/gpu.h"
+#include "api/property.h"
+#include "device/nvtx.h"
+#include "runtime/context.h"
+#include "runtime/engine.h"
+
+namespace tw::api {
+
+class GpuLayerTimes;
+class PluginObject;
+
+struct RuntimeObject final : nvinfer1::IRuntime
+{
+    RuntimeObject(nvinfer1::ILogger* logger, Environment const& e, std::shared_ptr<cuda::Target const> device)
+        : reporter(logger), use(logger), environment(e), gpu(std::move(device))
+    {}
+    mutable Reporter reporter;
+    LoggerUse use;
+    Environment environment;
+    std::shared_ptr<cuda::Target const> gpu; // null: the CPU
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    int32_t maxThreads = 0; // 0: not set, the whole pool
+    int32_t dlaCore = -1;
+};
+
+// What an engine and its contexts share: it outlives the engine object while contexts exist.
+struct EngineState
+{
+    std::shared_ptr<runtime::Engine> core;
+    std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
+    std::vector<std::string> formatTexts;  // of each tensor, for people
+    std::vector<ir::SymbolTable> ranges;   // of each profile
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    device::Nvtx const* nvtx = nullptr; // null: no profiler wants ranges
+    std::string recordFolder;           // Environment::recordFolder
+    std::mutex mutex;
+    std::set<int> profilesInUse; // of contexts, only for dynamic engines
+    int liveContexts = 0;
+
+    int stepCount() const { return int(core->block().steps.size()); }
+    // Clients see the layers once for each profile, those of profile 0 first.
+    int layerCount() const { return stepCount() * int(ranges.size()); }
+    static std::string ofProfile(std::string const& name, int profile)
+    {
+        return profile > 0 ? name + " [profile " + std::to_string(profile) + "]" : name;
+    }
+    int ioCount() const { return int(core->contents().io.size()); }
+    bool isDynamic() const;
+    // Public dimensions of a tensor under a profile: -1 for those that it leaves open, without an implicit batch.
+    // Profile -1: numbers that all profiles share.
+    nvinfer1::Dims dimsOf(int io, int profile) const;
+};
+
+struct EngineObject final : nvinfer1::ICudaEngine
+{
+    EngineObject(Reporter const& r, std::shared_ptr<EngineState> s) : reporter(r), state(std::move(s)) {}
+    mutable Reporter reporter;
+    std::shared_ptr<EngineState> state;
+    std::shared_ptr<PlanSource> plan;
+
+    runtime::Engine const& core() const { return *state->core; }
+    plan::Contents const& contents() const { return state->core->contents(); }
+    // -1 and an error report for a null or unknown name.
+    int ioIndex(char const* name, char const* method) const;
+    // Position in io of a binding index, and its profile; -1 with a report when out of range.
+    int ioOfBinding(int32_t binding, char const* method) const;
+};
+
+// Of device memory: what cudaMalloc promises.
+inline constexpr uint64_t kDeviceAlignment = 256;
+
+// Memory through the client's allocator, or of the GPU, or aligned host memory.
+class DeviceMemory
+{
+public:
+    DeviceMemory() = default;
+    ~DeviceMemory() { reset(); }
+    DeviceMemory(DeviceMemory const&) = delete;
+    DeviceMemory& operator=(DeviceMemory const&) = delete;
+    // `gpu`: null for the CPU.
+    Result<void> allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator, cuda::Target const* gpu);
+    void reset();
+    void* data() const { return data_; }
+    int64_t sizeBytes() const { return size_; }
+
+private:
+    void* data_ = nullptr;
+    int64_t size_ = 0;
+    nvinfer1::IGpuAllocator* allocator_ = nullptr;
+    bool large_ = false;                         // data_ is of mapLargePages()
+    cuda::Buffer buffer_;                        // holds data_ when it is of the GPU and our own
+    std::shared_ptr<cuda::Device const> device_; // of data_ when the client's allocator gave it on a GPU
+};
+
+struct ContextObject final : nvinfer1::IExecutionContext
+{
+    ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, std::shared_ptr<EngineState> s);
+    ~ContextObject() noexcept override;
+
+    struct Io
+    {
+        void* address = nullptr; // of the client
+        nvinfer1::IOutputAllocator* allocator = nullptr;
+        void* allocated = nullptr; // what the allocator returned last
+    };
+
+    mutable Reporter reporter;
+    nvinfer1::ICudaEngine const* engine;
+    std::shared_ptr<EngineState> state;
+    mutable runtime::Context context;
+    std::vector<Io> io; // as contents().io
+    std::string name;
+    bool ownsMemory = true;
+    DeviceMemory own;                    // arena
+    std::shared_ptr<DeviceMemory> extra; // a larger one, for shapes that need more than was planned
+    void* given = nullptr;               // setDeviceMemory
+    nvinfer1::IProfiler* profiler = nullptr;
+    nvinfer1::IGpuAllocator* temporary = nullptr;
+    cudaEvent_t inputConsumed = nullptr;
+    bool debugSync = false, emitsProfile = true;
+    size_t persistentCacheLimit = 0;
+    nvinfer1::ProfilingVerbosity nvtxVerbosity = nvinfer1::ProfilingVerbosity::kLAYER_NAMES_ONLY;
+    std::vector<std::pair<std::string, float>> lastProfile; // layer, ms
+    void keepProfile(std::vector<std::pair<std::string, float>> times)
+    {
+        lastProfile = std::move(times);
+        for (auto& [layer, ms] : lastProfile)
+            layer = EngineState::ofProfile(layer, context.profile());
+    }
+    // Of runs that were captured on a GPU with a profiler; the client's graphs record into all of them. The last one is
+    // meant by reportToProfiler(), until a run is not captured.
+    struct GraphTimes
+    {
+        std::shared_ptr<GpuLayerTimes const> times;
+        std::shared_ptr<runtime::Instance const> of;
+    };
+    std::vector<GraphTimes> graphTimes;
+    // Of runs that the client has captured on a GPU: its graphs go on to use their memory.
+    std::set<std::shared_ptr<runtime::Instance const>> captured;
+    bool isGraphMeant = false;
+    // Runs that a CUDA graph keeps hold a weak reference: a launch after the context is gone does nothing.
+    std::shared_ptr<ContextObject*> alive;
+    // runtime::ExecuteArgs::late of all runs: a report, as of any other error.
+    std::shared_ptr<std::function<void(Error const&)> const> late;
+    std::atomic<bool> hadLateError{false};
+    std::weak_ptr<runtime::Instance> last; // that ran
+
+    int ioIndex(char const* tensor, char const* method) const;
+    Result<void> chooseProfile(int profile);
+    // Positions among graph inputs; -1 for outputs.
+    int inputPosition(int ioIndex) const;
+    Result<void> needProfile() const;
+    // The contents of a shape tensor from its address, if it has one: as they are there now.
+    Result<void> readContents(int index);
+    // Those of all shape tensors, then everything that follows.
+    Result<std::shared_ptr<runtime::Instance>> prepare();
+    // Runs now, or is recorded into the stream's capture; then records `consumed`, if any. Addresses: one for each of
+    // contents().io.
+    Result<void> submit(std::vector<void*> const& addresses, cudaStream_t stream, cudaEvent_t consumed,
+                        bool useAllocators);
+    // After a run of the null stream: all of it is done. Whether it went well: what went wrong behind the call that
+    // submitted it has been reported.
+    Result<bool> finish();
+    // Addresses from bindings of this context's profile.
+    Result<std::vector<void*>> fromBindings(void* const* bindings) const;
+};
+
+TW_OBJECT(nvinfer1::IRuntime, RuntimeObject)
+TW_OBJECT(nvinfer1::ICudaEngine, EngineObject)
+// Queries, too, may have to compute shapes first.
+inline ContextObject& objectOf(nvinfer1::IExecutionContext const& c)
+{
+    return const_cast<ContextObject&>(static_cast<ContextObject const&>(c));
+}
+
+// An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
+// `gpu`: where it runs; null: on the CPU. `plugins`: those of the build that has just made the plan, which need no creators.
+Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator,
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads,
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins = {});
+
+} // namespace tw::api

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include <malloc.h>
+
+#include "api/builder/io_formats.h"
+#include "api/client_memory.h"
+#include "api/engine/engine.h"
+#include "api/memory_usage.h"
+#include "api/object_methods.h"
+#include "api/plugin/graph.h"
+#include "device/thread_pool.h"
+#include "runtime/profile_ranges.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+bool EngineState::isDynamic() const
+{
+    for (ir::Value const* v : core->graph().inputs)
+        if (!isStatic(v->shape) || v->host)
+            return !core->contents().implicitBatch;
+    return false;
+}
+
+nvinfer1::Dims EngineState::dimsOf(int io, int profile) const
+{
+    ir::Value const& v = core->ioValue(io);
+    nvinfer1::Dims d{};
+    if (profile >= 0) {
+        for (size_t i = core->contents().implicitBatch ? 1 : 0; i < v.shape.size(); ++i)
+            d.d[d.nbDims++] = int32_t(runtime::fixedDim(v.shape[i], ranges[size_t(profile)]).value());
+        return d;
+    }
+    d = dimsOf(io, 0);
+    for (int p = 1; p < int(ranges.size()); ++p) {
+        nvinfer1::Dims const other = dimsOf(io, p);
+        for (int i = 0; i < d.nbDims; ++i)
+            d.d[i] = d.d[i] == other.d[i] ? d.d[i] : -1;
+    }
+    return d;
+}
+
+Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator,
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads,
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins)
+{
+    MemoryChange const change(gpu.get());
+    device::SourceScope const memory(allocator && !gpu ? std::make_shared<ClientMemory>(*allocator) : nullptr);
+    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
+    Reporter log(reporter);
+    runtime::LoadOptions options;
+    options.fingerprint = fingerprintOf(gpu.get());
+    TW_ASSIGN(options.cuda, withAllocator(std::move(gpu), allocator));
+    options.strictDevice = environment.strictPlan;
+    options.log = &log;
+    options.pages = source.get();
+    options.keep = [&](Blob const& table) { return source->keep(table, source); };
+    device::ThreadPool& pool = device::processThreadPool(environment.threads);
+    options.threads = pool.threads();
+    options.workers = maxThreads > 0 ? &pool.workers(maxThreads) : &pool.workers();
+    TW_ASSIGN(plan::Contents contents,
+              plan::read(source->data(), sizeBytes,
+                         {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
+    auto const services = std::make_shared<PluginServices>(reporter, options.cuda, allocator, contents.tacticSources);
+    TW_TRY(revivePlugins(*contents.graph, services, plugins));
+    TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
+    auto state = std::make_shared<EngineState>();
+    state->core = core;
+    state->allocator = allocator;
+    std::string why;
+    state->nvtx = device::processNvtx(environment.nvtxInjection, why);
+    if (!why.empty())
+        log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: " + why);
+    state->recordFolder = environment.recordFolder;
+    if (!state->recordFolder.empty() &&
+        core->contents().profilingVerbosity == static_cast<int>(nvinfer1::ProfilingVerbosity::kNONE))
+        return invalidState(
+            "TENSORWRIGHT_RECORD_TENSORS: the engine keeps nothing of its layers; build it with another "
+            "profiling verbosity than kNONE");
+    size_t const profiles = std::max<size_t>(core->contents().profiles.size(), 1);
+    for (plan::Profile const& p : core->contents().profiles)
+        state->ranges.push_back(runtime::symbolRanges(core->graph(), p));
+    state->ranges.resize(profiles);
+    for (size_t p = 0; p < profiles; ++p)
+        for (plan::IoTensor const& t : core->contents().io)
+            state->bindingNames.push_back(EngineState::ofProfile(t.name, int(p)));
+    for (int i = 0; i < state->ioCount(); ++i) {
+        ir::Value const& v = core->ioValue(i);
+        constexpr char const* kTypes[] = {"FP32", "FP16", "INT8", "INT32", "BOOL", "UINT8"}; // by number
+        state->formatTexts.push_back(formatWords(v.format, kTypes[int(v.type)]) + " (" + publicNameOf(v.format) + ")");
+    }
+    auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
+    if (!core->borrowsPlan())
+        source->close();
+    malloc_trim(0); // of what loading took and gave back
+    engine->plan = std::move(source);
+    log.info("Loaded engine size: " + std::to_string(sizeBytes >> 20) + " MiB");
+    change.finish(log, "TensorRT-managed allocation in engine deserialization", core->cuda());
+    return engine.release();
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size) noexcept
+{
+    RuntimeObject& r = objectOf(*this);
+    return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+        if (!blob)
+            return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
+        TW_ASSIGN(auto gpu, currentGpu(r.gpu, r.environment));
+        TW_ASSIGN(EngineObject * engine,
+                  makeEngine(r.reporter, blob, size, r.environment, r.allocator, std::move(gpu), r.maxThreads));
+        return engine;
+    });
+}
+ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size, IPluginFactory* pluginFactory) noexcept
+{
+    RuntimeObject& r = objectOf(*this);
+    if (pluginFactory) {
+        r.reporter.error(invalidArgument("deserializeCudaEngine: pluginFactory must be null"));
+        return nullptr;
+    }
+    return deserializeCudaEngine(blob, size);
+}
+
+// No engine of ours runs there.
+TW_PROPERTY(IRuntime, int32_t, setDLACore, getDLACore, dlaCore)
+int32_t IRuntime::getNbDLACores() const noexcept
+{
+    return 0;
+}
+TW_SETTER(IRuntime, IGpuAllocator*, setGpuAllocator, self.allocator = value)
+TW_OBJECT_METHODS(IRuntime)
+
+} // namespace nvinfer1
+
+extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noexcept
+{
+    return createObject<nvinfer1::IRuntime, RuntimeObject>(logger, version, "createInferRuntime");
+}

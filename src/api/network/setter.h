@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What most setters of layers are: check a value, keep it, lower the layer again. A check says in words what is wrong
+// with a value, or nothing.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <initializer_list>
+#include <string>
+
+#include "api/network/network.h"
+
+namespace tw::api {
+
+// What a check said, as an error of the layer.
+inline Result<void> refusal(LayerState const& layer, std::string const& why)
+{
+    return why.empty() ? Result<void>() : layer.error(why);
+}
+
+// Keeps `value` where `check()` refuses nothing.
+template <std::derived_from<LayerState> Layer, class T, class Value, class Check>
+void setField(Layer& layer, T& field, Value const& value, Check&& check) noexcept
+{
+    guardedVoid(layer.reporter(), [&]() -> Result<void> {
+        TW_TRY(check());
+        field = value;
+        layer.changed();
+        return {};
+    });
+}
+template <std::derived_from<LayerState> Layer, class T>
+void setField(Layer& layer, T& field, T const& value) noexcept
+{
+    setField(layer, field, value, [] { return Result<void>(); });
+}
+
+// For creators: the first of the checks that refuses something, as an error.
+inline Result<void> checkAll(std::string const& where, std::initializer_list<std::string> checks)
+{
+    for (std::string const& why : checks)
+        if (!why.empty())
+            return invalidArgument(where + ": " + why);
+    return {};
+}
+
+// ---- checks
+
+template <class E>
+std::string checkEnum(E value, char const* what)
+{
+    int const number = static_cast<int>(value);
+    if (number >= 0 && number < nvinfer1::EnumMax<E>())
+        return {};
+    return std::string(what) + " " + std::to_string(number) + " does not exist (allowed: 0.." +
+           std::to_string(nvinfer1::EnumMax<E>() - 1) + ")";
+}
+inline std::string checkFinite(double value, char const* what)
+{
+    return std::isfinite(value) ? "" : std::string(what) + " " + std::to_string(value) + " must be finite";
+}
+// `beside` continues the list of what is allowed.
+inline std::string checkRange(int32_t value, int32_t least, int32_t most, char const* what, char const* beside = "")
+{
+    if (value >= least && value <= most)
+        return {};
+    return std::string(what) + " " + std::to_string(value) + " is out of range (allowed: " + std::to_string(least) +
+           ".." + std::to_string(most) + beside + ")";
+}
+inline std::string checkPositive(int32_t value, char const* what)
+{
+    return value >= 1 ? "" : std::string(what) + " " + std::to_string(value) + " must be at least 1";
+}
+// Whether a mask names exactly one dimension.
+inline std::string checkOneAxis(uint32_t axes)
+{
+    if (axes != 0 && (axes & (axes - 1)) == 0)
+        return {};
+    return "the axes mask " + std::to_string(axes) + " must have exactly one bit set";
+}
+inline int axisOfMask(uint32_t axes)
+{
+    int axis = 0;
+    while (axis < 31 && (axes >> axis & 1) == 0)
+        ++axis;
+    return axis;
+}
+
+} // namespace tw::api

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugins of a graph on their way from a network through a plan into an engine.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/plugin/kernel.h"
+#include "plan/plan.h"
+
+namespace tw::api {
+
+bool hasPlugins(ir::Graph const& graph);
+
+// In a network's graph: plugins for this device, in types that they take; conversions stand where these are others than
+// the tensors'.
+struct PluginTypes
+{
+    bool half = false;          // permitted; on a GPU it is taken where the plugin leaves the choice
+    bool int8 = false;          // the same, for tensors with ranges; taken where the plugin takes nothing else
+    bool hasCalibrator = false; // ranges are to come
+    std::set<std::string>* open = nullptr; // tensors whose scales are needed then
+};
+Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, PluginTypes const& may);
+// The dimensions that the profiles allow.
+void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profiles);
+// In the graph of a build that is done: what goes into the plan. The plugins, configured and initialized, are an
+// engine's if one is made of the plan at once.
+Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services);
+// In a graph from a plan, which is not trusted: the plugins, by their creators where `finished` is empty.
+Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, PluginList const& finished);
+
+} // namespace tw::api

@@ -37,4 +37,19 @@ inline int8_t saturateToInt8(double v)
     return int8_t(r < -128 ? -128 : r > 127 ? 127 : r);
 }
 
+// y = f(x) of `count` bytes of i8, by a table of what compute(from, to, 256) makes of all of them in double.
+template <class Compute>
+void applyToBytes(int8_t const* x, int8_t* y, int64_t count, Compute const& compute)
+{
+    double from[256], to[256];
+    int8_t table[256]; // by the byte of x
+    for (int i = 0; i < 256; ++i)
+        from[i] = int8_t(uint8_t(i));
+    compute(from, to, 256);
+    for (int i = 0; i < 256; ++i)
+        table[i] = saturateToInt8(to[i]);
+    for (int64_t i = 0; i < count; ++i)
+        y[i] = table[uint8_t(x[i])];
+}
+
 } // namespace tw::ops

@@ -15,20 +15,17 @@ Support supportsIsa(kernels::jit::Isa isa);
 Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors);
 
 // A tactic whose kernels are emitted for an instruction set, that of its name.
-class CpuTactic : public Tactic
+class IsaTactic : public Tactic
 {
 public:
-    constexpr CpuTactic(char const* name, int version, kernels::jit::Isa isa)
+    constexpr IsaTactic(char const* name, int version, kernels::jit::Isa isa)
         : Tactic(name, version, Backend::kCpu), isa_(isa)
     {}
-    Traits traits() const override { return traitsWith(Rounding::kPlain); }
+    kernels::jit::Isa isa() const { return isa_; }
+    Traits traits() const override { return {.isa = isa_ == kernels::jit::Isa::kAvx512 ? "avx512" : "avx2"}; }
 
 protected:
-    ~CpuTactic() = default;
-    Traits traitsWith(Rounding rounding) const
-    {
-        return {.rounding = rounding, .isa = isa_ == kernels::jit::Isa::kAvx512 ? "avx512" : "avx2"};
-    }
+    ~IsaTactic() = default;
     kernels::jit::Isa isa_;
 };
 

@@ -3,8 +3,11 @@
 // axis of it.
 #pragma once
 
+#include <algorithm>
+
 #include "base/extents.h"
 #include "ir/infer.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops {
 
@@ -21,6 +24,17 @@ inline ScaleGeometry scaleGeometry(Extents const& x, int32_t axis)
     if (axis < 0)
         return {1, 1, x.volume()};
     return {x.volume(0, axis), x[axis], x.volume(axis + 1, x.rank)};
+}
+
+// Calls body(at, n, s, step) for runs of at most kBlock elements of x, from `at` on: the scale of element e is s[e step].
+template <class Body>
+void forEachScaledBlock(ScaleGeometry const& g, float const* scale, Body const& body)
+{
+    bool const along = g.inner == 1; // a row runs over scales, else over elements of one scale
+    int64_t const row = along ? g.scales : g.inner, rows = along ? g.outer : g.outer * g.scales;
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < row; i += kBlock)
+            body(r * row + i, std::min(kBlock, row - i), scale + (along ? i : r % g.scales), along ? 1 : 0);
 }
 
 } // namespace tw::ops

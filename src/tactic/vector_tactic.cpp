@@ -38,11 +38,11 @@ Support VectorTactic::supports(Problem const& problem) const
 {
     if (Support isa = supportsIsa(isa_); !isa.ok)
         return isa;
-    bool fits = !problem.inputs.empty() && problem.inputs[0].type == type_;
+    bool fits = !type_ || (!problem.inputs.empty() && problem.inputs[0].type == type_);
     for (TensorSpec const& t : problem.outputs)
-        fits = fits && t.type == type_;
+        fits = fits && (!type_ || t.type == type_);
     if (!fits)
-        return Support::no(std::string("takes ") + nameOf(type_) + " only");
+        return Support::no(std::string("takes ") + nameOf(*type_) + " only");
     return supports_ ? supports_(problem) : Support::yes();
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tactics around the vector kernels of kernels/cpu/channels_last.h: one function of node, kernels and arguments, in the
-// variants of both instruction sets. They take f32 alone, or another type if they say so.
+// variants of both instruction sets. They take f32 alone, or another type if they say so, or any.
 #pragma once
+
+#include <optional>
 
 #include "kernels/cpu/channels_last.h"
 #include "tactic/cpu_isa.h"
@@ -9,7 +11,7 @@
 
 namespace tw::ops {
 
-class VectorTactic final : public CpuTactic
+class VectorTactic final : public IsaTactic
 {
 public:
     using Run = Result<void> (*)(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs&);
@@ -19,8 +21,9 @@ public:
 
     // `isa` is that of the name.
     constexpr VectorTactic(char const* name, int version, kernels::jit::Isa isa, Run run, Supports supports,
-                           FormatsOf formats, Workspace workspace = nullptr, DataType type = DataType::kFloat)
-        : CpuTactic(name, version, isa), run_(run), supports_(supports), formats_(formats), workspace_(workspace),
+                           FormatsOf formats, Workspace workspace = nullptr,
+                           std::optional<DataType> type = DataType::kFloat)
+        : IsaTactic(name, version, isa), run_(run), supports_(supports), formats_(formats), workspace_(workspace),
           type_(type)
     {}
     Support supports(Problem const& problem) const override;
@@ -32,7 +35,7 @@ private:
     Supports supports_;
     FormatsOf formats_;
     Workspace workspace_;
-    DataType type_; // of input 0 and all outputs
+    std::optional<DataType> type_; // of input 0 and all outputs; none: any
 };
 
 // Channels-last for everything that can be; nothing when output 0 cannot.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Winograd's convolution costs in accuracy: errors of larger layers against the double-precision reference.
-#include "families/convolution/winograd.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "device/thread_pool.h"
+#include "families/convolution/tactics.h"
 #include "interp/interp.h"
 #include "ops/convolution/op.h"
 #include "support/op_case.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "families/convolution/winograd.h"
+#include "families/convolution/tactics.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
 #include "plan/bytes.h"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "families/convolution/winograd.h"
+#include "families/convolution/tactics.h"
 #include "ops/activation/op.h"
 #include "support/messages.h"
 #include "tactic/registry.h"

@@ -7,10 +7,10 @@
 #include "families/convolution/tactics.h"
 #include "families/convolution/window_phases.h"
 #include "families/elementwise/activate_jit.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
+namespace depthwise {
 namespace {
 
 using convolution::Geometry;
@@ -186,65 +186,67 @@ private:
     device::PackedFloats bias_;
 };
 
-} // namespace
-
-Support DepthwiseTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsForward(p, isa_); !s.ok)
+    if (isTransposed(*p.node))
+        return Support::no("takes no transposed convolutions");
+    if (Support s = supportsConvolution(p, 2); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c || g.c == 0)
         return Support::no("takes one filter for each channel only");
     DepthwiseSpec spec = specOf(g, 2);
     spec.xPixelBytes = spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
-    if (char const* why = kernels::jit::depthwiseMisfit(isa_, spec))
+    if (char const* why = kernels::jit::depthwiseMisfit(t.isa(), spec))
         return Support::no(why);
     return Support::yes();
 }
 
-std::vector<Config> DepthwiseTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
-    bool const manyVectors = x[1] > kernels::jit::vectorWidth(isa_);
+    bool const manyVectors = x[1] > kernels::jit::vectorWidth(t.isa());
     bool const large =
         x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
     std::vector<Config> list;
     for (int64_t prefetch : {1, 0})
         for (int64_t vectors : {2, 1})
-            if ((vectors == 1 || (manyVectors && (isa_ == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))) &&
+            if ((vectors == 1 || (manyVectors && (t.isa() == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))) &&
                 (prefetch == 0 || large))
                 list.push_back({vectors, prefetch});
     return list;
 }
 
-double DepthwiseTactic::estimate(Problem const& p, Config const&) const
+double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    double const vectors = double((y.dims[1] + kernels::jit::vectorWidth(isa_) - 1) / kernels::jit::vectorWidth(isa_));
+    double const vectors =
+        double((y.dims[1] + kernels::jit::vectorWidth(t.isa()) - 1) / kernels::jit::vectorWidth(t.isa()));
     double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[2] * w.dims[3]);
     // Two 32-byte products a cycle at 3 GHz, or twice that; what is written costs about as much as three products; 40
     // GB/s from memory behind L2.
-    double const products = pixels * vectors * (taps + 3) / (isa_ == Isa::kAvx512 ? 1.4 : 1.9) / 3000;
+    double const products = pixels * vectors * (taps + 3) / (t.isa() == Isa::kAvx512 ? 1.4 : 1.9) / 3000;
     double const bytes = 4 * double(x.dims.volume() + y.dims.volume());
     return std::max(products, bytes > double(thisCpu().l2Bytes) ? bytes / 40000 : 0) / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> DepthwiseTactic::load(Problem const& p, Config const& config,
-                                                      std::string const& image) const
-{
-    PackedConstants alone;
-    return loadShared(p, config, image, alone);
-}
-
-Result<std::unique_ptr<Kernel>> DepthwiseTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                            PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 2)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..2, 0..1}");
-    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, isa_, config, p.threads, jitActivation(*p.node));
+        return t.wrongConfig("{1..2, 0..1}");
+    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, t.isa(), config, p.threads, jitActivation(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace depthwise
+
+constexpr CpuFunctions kDepthwiseConvolution{.supports = depthwise::supports,
+                                             .formats = allChannelsLast,
+                                             .configs = depthwise::configs,
+                                             .estimate = depthwise::estimate,
+                                             .load = depthwise::load};
 
 } // namespace tw::ops

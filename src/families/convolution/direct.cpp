@@ -12,10 +12,10 @@
 #include "families/convolution/window_phases.h"
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
+namespace direct {
 namespace {
 
 using convolution::Geometry;
@@ -24,7 +24,7 @@ using kernels::jit::GemmArgs;
 using kernels::jit::GemmKernel;
 using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
-using Input = DirectTactic::Input;
+using Input = DirectInput;
 
 constexpr int64_t kMaxSteps = 128; // of emitted code
 constexpr int64_t kMaxPlanes = 16; // input channels when they lie apart
@@ -331,27 +331,25 @@ private:
     std::optional<kernels::jit::Activation> activation_;
 };
 
-} // namespace
-
-Support DirectTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsConvolution(p, isa_, 3); !s.ok)
+    if (Support s = supportsConvolution(p, 3); !s.ok)
         return s;
-    bool const transposed = isTransposed(*p.node);
+    bool const transposed = isTransposed(*p.node), isNchw = t.variant<Input>() == Input::kNchw;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (input_ == kNchw && transposed)
+    if (isNchw && transposed)
         return Support::no("takes no transposed convolutions");
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
     if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
         return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
-    if (input_ == kNchw && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
+    if (isNchw && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
         return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
                            std::to_string(kMaxSteps) + " of their elements in a row of the window");
-    if (input_ == kNchw && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
+    if (isNchw && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
     constexpr int64_t kMostZeros = 4 << 20;
-    if (input_ == kNchw && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
+    if (isNchw && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 16 MiB");
     if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows || g.window[0] * g.window[1] > kMaxRows)
         return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " rows of up to " +
@@ -361,24 +359,23 @@ Support DirectTactic::supports(Problem const& p) const
     return Support::yes();
 }
 
-std::vector<Formats> DirectTactic::formats(Problem const& p) const
+std::vector<Formats> formats(CpuTactic const& t, Problem const& p)
 {
     Formats f = channelsLastFormats(p);
-    if (input_ == kNchw)
+    if (t.variant<Input>() == Input::kNchw)
         f.inputs[0] = Format::kLinear;
     return {f};
 }
 
-std::vector<Config> DirectTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
-    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    int64_t const vectors = vectorsOfGroup(p, t.isa());
     std::vector<Config> list;
     // Few pixels: wide tiles, to have sums enough to hide the latency of one.
     Extents const& y = p.outputs[0].dims;
     Extents const& w = p.inputs[1].dims;
     bool const alone = w.volume(2, w.rank) == 1;
-    if ((alone ? y[0] * y.volume(2, y.rank) : y[y.rank - 1]) <= kernels::jit::gemmMaxRows(isa_, 4) && vectors > 3)
+    if ((alone ? y[0] * y.volume(2, y.rank) : y[y.rank - 1]) <= kernels::jit::gemmMaxRows(t.isa(), 4) && vectors > 3)
         list.push_back({4, 0});
     for (int64_t v : {2, 3, 1})
         if (v <= vectors && (v > 1 || vectors % 2 == 1))
@@ -387,12 +384,12 @@ std::vector<Config> DirectTactic::configs(Problem const& p) const
     return list;
 }
 
-double DirectTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     bool const transposed = isTransposed(*p.node);
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
+    double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
+    double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]));
     bool const pixelsAlone = g.window[0] * g.window[1] * g.window[2] * g.stride[0] * g.stride[1] * g.stride[2] == 1;
     double const phases[3] = {transposed ? double(g.stride[0]) : 1, transposed ? double(g.stride[1]) : 1,
                               transposed ? double(g.stride[2]) : 1};
@@ -404,50 +401,24 @@ double DirectTactic::estimate(Problem const& p, Config const& config) const
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // Two 32-byte products a cycle at 3 GHz, or twice that less what hides it; four cycles until a sum can be used
     // again; 20 ns a call.
-    double const perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    double const perStep = std::max(rows * groupVectors / blocks / (t.isa() == Isa::kAvx512 ? 1.5 : 2.), 4.);
     double const depth =
         double(g.c / g.groups * g.window[0] * g.window[1] * g.window[2]) / phases[0] / phases[1] / phases[2];
     return tiles * blocks * (perStep * depth / 3000 + 0.02) / p.threads;
 }
-
-namespace {
 
 bool isDirectConfig(Config const& config)
 {
     return config.size() == 2 && config[0] >= 1 && config[0] <= 4;
 }
 
-} // namespace
-
-Result<std::unique_ptr<Kernel>> DirectTactic::load(Problem const& p, Config const& config, std::string const&) const
-{
-    PackedConstants alone;
-    return make(p, config, nullptr, &alone);
-}
-
-Result<std::unique_ptr<Kernel>> DirectTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                         PackedConstants& packed) const
-{
-    return make(p, config, nullptr, &packed);
-}
-
-std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
-{
-    return isDirectConfig(config) ? DirectFilters::panelOrder(p, isa_, input_, config) : std::nullopt;
-}
-
-Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
-                                                         BlobPtr const& panels) const
-{
-    return make(p, config, panels, nullptr);
-}
-
-Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
-                                                   PackedConstants* packed) const
+// Of filters in panels, or packed ones.
+CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& config, BlobPtr const& panels,
+                          PackedConstants* packed)
 {
     if (!isDirectConfig(config))
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config, jitActivation(*p.node));
+        return t.wrongConfig("{1..4, 0..1}");
+    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), t.variant<Input>(), config, jitActivation(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)
@@ -456,5 +427,31 @@ Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config cons
         TW_TRY(kernel->filters.pack(p.inputs[1].dims, *p.inputs[1].constant, biases, *packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
+{
+    return make(t, p, config, nullptr, &packed);
+}
+
+std::optional<PanelOrder> panelOrder(CpuTactic const& t, Problem const& p, Config const& config)
+{
+    return isDirectConfig(config) ? DirectFilters::panelOrder(p, t.isa(), t.variant<Input>(), config) : std::nullopt;
+}
+
+CpuFunctions::Loaded loadPanels(CpuTactic const& t, Problem const& p, Config const& config, BlobPtr const& panels)
+{
+    return make(t, p, config, panels, nullptr);
+}
+
+} // namespace
+} // namespace direct
+
+constexpr CpuFunctions kDirectConvolution{.supports = direct::supports,
+                                          .formats = direct::formats,
+                                          .configs = direct::configs,
+                                          .estimate = direct::estimate,
+                                          .load = direct::load,
+                                          .panelOrder = direct::panelOrder,
+                                          .loadPanels = direct::loadPanels};
 
 } // namespace tw::ops

@@ -14,8 +14,7 @@ Error noMemory(int64_t floats)
 
 } // namespace
 
-DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectTactic::Input input,
-                             int64_t mostVectors)
+DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectInput input, int64_t mostVectors)
     : width(kernels::jit::vectorWidth(isa)), groups(problem.node->attrsAs<KernelWindowAttrs>().groups),
       groupK(problem.outputs[0].dims[1] / groups), groupC(problem.inputs[0].dims[1] / groups),
       blocks((groupK + width - 1) / width, mostVectors), node_(*problem.node), input_(input),
@@ -103,12 +102,12 @@ Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, f
     return weights;
 }
 
-std::optional<PanelOrder> DirectFilters::panelOrder(Problem const& p, kernels::jit::Isa isa, DirectTactic::Input input,
+std::optional<PanelOrder> DirectFilters::panelOrder(Problem const& p, kernels::jit::Isa isa, DirectInput input,
                                                     Config const& config)
 {
     Extents const& w = p.inputs[1].dims;
     int64_t const width = kernels::jit::vectorWidth(isa);
-    if (input != DirectTactic::kNhwc || isTransposed(*p.node) || w.rank != 4 ||
+    if (input != DirectInput::kNhwc || isTransposed(*p.node) || w.rank != 4 ||
         p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
         return std::nullopt;
     PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
@@ -133,7 +132,7 @@ Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
 // Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
 int64_t DirectFilters::place(int64_t c, int64_t i, int64_t j, int64_t s) const
 {
-    if (input_ == DirectTactic::kNchw)
+    if (input_ == DirectInput::kNchw)
         return (i * s + j) * groupC + c;
     int64_t const u = channelsAtOnce(s), whole = groupC / u * u, row = i * groupC * s;
     return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;

@@ -45,15 +45,15 @@ struct ChannelBlocks
 class DirectFilters
 {
 public:
-    DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectTactic::Input input, int64_t mostVectors);
+    DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectInput input, int64_t mostVectors);
 
     // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
     // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero after the last
     // channel of the group.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed);
     // The order of pack() where nothing is added to the filters.
-    static std::optional<PanelOrder> panelOrder(Problem const& problem, kernels::jit::Isa isa,
-                                                DirectTactic::Input input, Config const& config);
+    static std::optional<PanelOrder> panelOrder(Problem const& problem, kernels::jit::Isa isa, DirectInput input,
+                                                Config const& config);
     // The filters lie in that order; the bias is copied.
     Result<void> takePanels(BlobPtr const& panels, float const* bias);
 
@@ -76,7 +76,7 @@ private:
     int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const;
 
     ir::Node const& node_;
-    DirectTactic::Input input_;
+    DirectInput input_;
     bool transposed_;
     std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]
     bool hasBias_ = false;

@@ -6,11 +6,11 @@
 
 #include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/int8_tactics.h"
-#include "tactic/cpu_isa.h"
+#include "families/convolution/tactics.h"
 
 namespace tw::ops {
 
+namespace int8_depthwise {
 namespace {
 
 using convolution::Geometry;
@@ -210,11 +210,9 @@ private:
     std::vector<float> scale_, bias_; // in the kernel's order
 };
 
-} // namespace
-
-Support Int8DepthwiseTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, isa_, 2, Weights::kConstant); !s.ok)
+    if (Support s = supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant); !s.ok)
         return s;
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
@@ -224,39 +222,47 @@ Support Int8DepthwiseTactic::supports(Problem const& p) const
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, int8Ends(p, isa_), kernels::jit::int8DepthwiseLanes(isa_), g.c);
+    Int8DepthwiseSpec spec = specOf(g, int8Ends(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
     spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
     spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
-    if (char const* why = kernels::jit::int8DepthwiseMisfit(isa_, spec))
+    if (char const* why = kernels::jit::int8DepthwiseMisfit(t.isa(), spec))
         return Support::no(why);
     return Support::yes();
 }
 
-std::vector<Config> Int8DepthwiseTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
     int64_t const bytes = x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kInt8, x[1]);
     return bytes > thisCpu().l2Bytes / 2 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
 }
 
-double Int8DepthwiseTactic::estimate(Problem const& p, Config const&) const
+double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     TensorSpec const &y = p.outputs[0], &w = p.inputs[1];
-    double const lanes = kernels::jit::int8DepthwiseLanes(isa_);
+    double const lanes = kernels::jit::int8DepthwiseLanes(t.isa());
     double const blocks = std::ceil(double(y.dims[1]) / lanes), pixels = double(y.dims[0] * y.dims[2] * y.dims[3]);
     double const quads = double((w.dims[2] + 3) / 4 * w.dims[3]);
     // Four dot products a quad and about as many cycles to interleave its bytes, 20 for the end, at 3 GHz.
     return pixels * blocks * (quads * 8 + 20) / 3000 / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> Int8DepthwiseTactic::loadShared(Problem const& p, Config const& config,
-                                                                std::string const&, PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 1)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {0..1}");
-    auto kernel = std::make_unique<Int8DepthwiseConvolution>(p, isa_, config[0] != 0);
+        return t.wrongConfig("{0..1}");
+    auto kernel = std::make_unique<Int8DepthwiseConvolution>(p, t.isa(), config[0] != 0);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace int8_depthwise
+
+constexpr CpuFunctions kInt8DepthwiseConvolution{.supports = int8_depthwise::supports,
+                                                 .formats = allChannelsLast,
+                                                 .configs = int8_depthwise::configs,
+                                                 .estimate = int8_depthwise::estimate,
+                                                 .load = int8_depthwise::load};
 
 } // namespace tw::ops

@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "families/convolution/int8_filters.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
+namespace int8_direct {
 namespace {
 
 using convolution::Geometry;
@@ -283,11 +283,9 @@ private:
     int threads_;
 };
 
-} // namespace
-
-Support Int8DirectTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, isa_, 2, Weights::kConstant); !s.ok)
+    if (Support s = supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant); !s.ok)
         return s;
     bool const transposed = isTransposed(*p.node);
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
@@ -305,25 +303,24 @@ Support Int8DirectTactic::supports(Problem const& p) const
     return Support::yes();
 }
 
-std::vector<Config> Int8DirectTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
-    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
-    int64_t const inputBytes = p.inputs[0].dims.volume() / groups;
+    int64_t const vectors = vectorsOfGroup(p, t.isa());
+    int64_t const inputBytes = p.inputs[0].dims.volume() / p.node->attrsAs<KernelWindowAttrs>().groups;
     std::vector<Config> list;
-    for (int64_t v : int8TileVectors(isa_, vectors))
+    for (int64_t v : int8TileVectors(t.isa(), vectors))
         for (int64_t small : {0, 1})
             if (small == 0 || inputBytes > thisCpu().l1DataBytes / 2)
                 list.push_back({v, small});
     return list;
 }
 
-double Int8DirectTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     bool const transposed = isTransposed(*p.node);
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const most = kernels::jit::int8MaxRows(isa_, dotsOfThisCpu(isa_), int(config[0]));
+    double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
+    double const most = kernels::jit::int8MaxRows(t.isa(), dotsOfThisCpu(t.isa()), int(config[0]));
     bool const pixelsAlone = g.window[1] * g.window[2] * g.stride[1] * g.stride[2] == 1;
     double const phases[2] = {transposed ? double(g.stride[1]) : 1, transposed ? double(g.stride[2]) : 1};
     double const lines = pixelsAlone ? 1 : double(g.batch * g.out[1]);
@@ -338,14 +335,22 @@ double Int8DirectTactic::estimate(Problem const& p, Config const& config) const
     return tiles * blocks * (perStep * (depth + 6) / 3000 + 0.02) / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> Int8DirectTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                             PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    auto kernel = std::make_unique<Int8DirectConvolution>(p, isa_, config);
+        return t.wrongConfig("{1..4, 0..1}");
+    auto kernel = std::make_unique<Int8DirectConvolution>(p, t.isa(), config);
     TW_TRY(kernel->filters.pack(p.inputs[1].dims, *p.inputs[1].constant, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace int8_direct
+
+constexpr CpuFunctions kInt8DirectConvolution{.supports = int8_direct::supports,
+                                              .formats = allChannelsLast,
+                                              .configs = int8_direct::configs,
+                                              .estimate = int8_direct::estimate,
+                                              .load = int8_direct::load};
 
 } // namespace tw::ops

@@ -4,7 +4,6 @@
 
 #include "device/large_pages.h"
 #include "families/convolution/direct_filters.h"
-#include "families/convolution/int8_tactics.h"
 
 namespace tw::ops {
 

@@ -9,11 +9,11 @@
 
 #include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/int8_tactics.h"
-#include "tactic/cpu_isa.h"
+#include "families/convolution/tactics.h"
 
 namespace tw::ops {
 
+namespace int8_padded {
 namespace {
 
 using convolution::Geometry;
@@ -358,11 +358,9 @@ private:
     std::shared_ptr<device::PackedFloats const> packed_;
 };
 
-} // namespace
-
-Support Int8PaddedTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, isa_, 3, Weights::kAny); !s.ok)
+    if (Support s = supportsInt8Convolution(p, t.isa(), 3, Weights::kAny); !s.ok)
         return s;
     Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
     if (Int8Sum(g).pointers > kMaxPointers)
@@ -377,7 +375,7 @@ Support Int8PaddedTactic::supports(Problem const& p) const
     return Support::yes();
 }
 
-std::vector<Formats> Int8PaddedTactic::formats(Problem const& p) const
+std::vector<Formats> formats(CpuTactic const&, Problem const& p)
 {
     Formats f = channelsLastFormats(p);
     f.inputs[1] = Format::kLinear;
@@ -390,21 +388,20 @@ std::vector<Formats> Int8PaddedTactic::formats(Problem const& p) const
     return list;
 }
 
-std::vector<Config> Int8PaddedTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
-    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    int64_t const vectors = vectorsOfGroup(p, t.isa());
     std::vector<Config> list;
-    for (int64_t v : int8TileVectors(isa_, vectors))
+    for (int64_t v : int8TileVectors(t.isa(), vectors))
         list.push_back({v});
     return list;
 }
 
-double Int8PaddedTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     Geometry const g = Spread(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
-    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const most = kernels::jit::int8MaxRows(isa_, dotsOfThisCpu(isa_), int(config[0]));
+    double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
+    double const most = kernels::jit::int8MaxRows(t.isa(), dotsOfThisCpu(t.isa()), int(config[0]));
     double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);
     double const tiles = double(g.batch * g.out[0] * g.out[1] * g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
@@ -419,14 +416,22 @@ double Int8PaddedTactic::estimate(Problem const& p, Config const& config) const
     return (tiles * blocks * call + copied * 2 / 10000) / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> Int8PaddedTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                             PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
-    auto kernel = std::make_unique<Int8PaddedConvolution>(p, isa_, config);
+        return t.wrongConfig("{1..4}");
+    auto kernel = std::make_unique<Int8PaddedConvolution>(p, t.isa(), config);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace int8_padded
+
+constexpr CpuFunctions kInt8PaddedConvolution{.supports = int8_padded::supports,
+                                              .formats = int8_padded::formats,
+                                              .configs = int8_padded::configs,
+                                              .estimate = int8_padded::estimate,
+                                              .load = int8_padded::load};
 
 } // namespace tw::ops

@@ -14,10 +14,10 @@
 #include "families/convolution/tactics.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
+namespace padded {
 namespace {
 
 using convolution::Geometry;
@@ -351,46 +351,44 @@ private:
     std::shared_ptr<device::PackedFloats const> packed_;
 };
 
-} // namespace
-
-Support PaddedTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
+    auto const factors = t.variant<Factors>();
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
-    Weights const weights = isPairs(factors_) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
-    if (Support s = supportsConvolution(p, isa_, 3, weights); !s.ok)
+    Weights const weights = isPairs(factors) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
+    if (Support s = supportsConvolution(p, 3, weights); !s.ok)
         return s;
-    if (Support s = supportsFactors(isa_, factors_); !s.ok)
+    if (Support s = supportsFactors(t.isa(), factors); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (isPairs(factors_) && jumps(jitActivation(*p.node)))
+    if (isPairs(factors) && jumps(jitActivation(*p.node)))
         return Support::no(kJumps);
-    if (factors_ == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
+    if (factors == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
         return Support::no("would multiply zeros: tiles take 32 channels, a group has " +
                            std::to_string(g.c / g.groups));
-    if (Sum(g, factors_).pointers > kMaxPointers)
+    if (Sum(g, factors).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
     // The copy of an image that is mostly padding.
     constexpr double kMostFloats = double(1 << 28);
-    double floats = double(g.batch) * double(Sum(g, factors_).channels * g.groups);
+    double floats = double(g.batch) * double(Sum(g, factors).channels * g.groups);
     for (int i = 0; i < 3; ++i)
-        floats *= double(extentRead(g, i, factors_));
+        floats *= double(extentRead(g, i, factors));
     if (floats > kMostFloats)
         return Support::no("with its padding, the input takes more than 1 GiB");
     return Support::yes();
 }
 
-std::vector<Formats> PaddedTactic::formats(Problem const& p) const
+std::vector<Formats> formats(CpuTactic const&, Problem const& p)
 {
     Formats f = channelsLastFormats(p);
     f.inputs[1] = Format::kLinear;
     return {f};
 }
 
-std::vector<Config> PaddedTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
-    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    int64_t const vectors = vectorsOfGroup(p, t.isa());
     std::vector<Config> list;
     for (int64_t v : {2, 3, 1, 4})
         if (v <= vectors)
@@ -398,47 +396,49 @@ std::vector<Config> PaddedTactic::configs(Problem const& p) const
     return list;
 }
 
-double PaddedTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
+    auto const factors = t.variant<Factors>();
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]), factors_);
-    bool const inOneRow = isPairs(factors_) && windowOf(g) == 1;
+    double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
+    double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
+    bool const inOneRow = isPairs(factors) && windowOf(g) == 1;
     double const lines = double(g.batch * g.out[0] * g.out[1]);
     double const columns = double(g.out[2]) * (inOneRow ? lines : 1);
     double const rowTiles = std::ceil(columns / most), rows = columns / std::max(rowTiles, 1.);
     double const tiles = (inOneRow ? 1 : lines) * double(g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // As of direct convolutions, with a pointer to write for each part of a sum, and the copy at 10 bytes a nanosecond.
-    double perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    double perStep = std::max(rows * groupVectors / blocks / (t.isa() == Isa::kAvx512 ? 1.5 : 2.), 4.);
     // By pairs: an instruction each, or two with what takes pairs apart, or 16 of them in 16 cycles for 16 rows.
-    if (factors_ == Factors::kBf16Shifts)
+    if (factors == Factors::kBf16Shifts)
         perStep *= 2.4;
-    else if (factors_ == Factors::kBf16Tiles)
+    else if (factors == Factors::kBf16Tiles)
         perStep = std::ceil(rows / 16) * groupVectors / blocks;
-    Sum const sum(g, factors_);
+    Sum const sum(g, factors);
     double copied = double(g.batch) * double(sum.channels * g.groups);
     for (int i = 0; i < 3; ++i)
-        copied *= double(extentRead(g, i, factors_));
+        copied *= double(extentRead(g, i, factors));
     double const call = perStep * double(sum.pointers * sum.run) / 3000 + 0.02 + 0.001 * double(sum.pointers);
     return (tiles * blocks * call + copied * 8 / 10000) / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> PaddedTactic::load(Problem const& p, Config const& config,
-                                                   std::string const& image) const
-{
-    PackedConstants alone;
-    return loadShared(p, config, image, alone);
-}
-
-Result<std::unique_ptr<Kernel>> PaddedTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                         PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
-    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, factors_, config);
+        return t.wrongConfig("{1..4}");
+    auto kernel = std::make_unique<PaddedConvolution>(p, t.isa(), t.variant<Factors>(), config);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace padded
+
+constexpr CpuFunctions kPaddedConvolution{.supports = padded::supports,
+                                          .formats = padded::formats,
+                                          .configs = padded::configs,
+                                          .estimate = padded::estimate,
+                                          .load = padded::load};
 
 } // namespace tw::ops

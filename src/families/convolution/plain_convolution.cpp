@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/plain_convolution.h"
-
 #include <algorithm>
 
+#include "families/convolution/tactics.h"
 #include "families/elementwise/integer_end.h"
 #include "tactic/element.h"
 

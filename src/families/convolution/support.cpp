@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/round.h"
 #include "families/convolution/tactics.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
-Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
+namespace {
+
+// Of every type: windows of so many dimensions at most, one batch dimension, offsets within an image of 32 bits.
+Support supportsShapes(Problem const& p, int mostAxes, Weights weights)
 {
-    if (Support s = supportsIsa(isa); !s.ok)
-        return s;
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no(std::string("computes in f32, the input is ") + nameOf(p.inputs[0].type));
-    int const axes = p.inputs[1].dims.rank - 2;
+    constexpr int64_t kMaxBytes = int64_t(1) << 30;
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
+    int const axes = w.dims.rank - 2;
     if (axes > mostAxes)
         return Support::no("takes windows of up to " + std::to_string(mostAxes) + " dimensions only");
-    if (p.inputs[0].dims.rank != 2 + axes)
-        return Support::no("takes inputs with one batch dimension only, not " + p.inputs[0].dims.str());
-    bool const anyWeights = weights == Weights::kAny;
-    if (!anyWeights && !p.inputs[1].constant)
+    if (x.dims.rank != 2 + axes)
+        return Support::no("takes inputs with one batch dimension only, not " + x.dims.str());
+    if (weights == Weights::kConstant && !w.constant)
         return Support::no("the weights are not constant");
-    if (!anyWeights && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
+    bool const packsBias = x.type == DataType::kFloat && weights == Weights::kConstant;
+    if (packsBias && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
         return Support::no("the bias is not constant");
-    if (p.inputs[0].dims[1] == 0 || p.outputs[0].dims[1] == 0)
+    if (x.dims[1] == 0 || y.dims[1] == 0)
         return Support::no("there are no channels");
-    // Offsets within an image have 32 bits.
-    constexpr int64_t kMaxBytes = int64_t(1) << 30;
-    for (TensorSpec const* t : {&p.inputs[0], &p.outputs[0]})
+    for (TensorSpec const* t : {&x, &y})
         if (t->maxDims[1] > kMaxBytes / 64 ||
             t->maxDims[t->maxDims.rank - 1] >
                 kMaxBytes / 4 / pixelStrideOf(Format::kChannelsLast, t->type, t->maxDims[1]))
@@ -32,9 +31,23 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxe
     return Support::yes();
 }
 
-Support supportsForward(Problem const& p, kernels::jit::Isa isa)
+} // namespace
+
+Support supportsConvolution(Problem const& p, int mostAxes, Weights weights)
 {
-    return isTransposed(*p.node) ? Support::no("takes no transposed convolutions") : supportsConvolution(p, isa);
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no(std::string("computes in f32, the input is ") + nameOf(p.inputs[0].type));
+    return supportsShapes(p, mostAxes, weights);
+}
+
+Support supportsInt8Convolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
+{
+    if (p.inputs[0].type != DataType::kInt8)
+        return Support::no(std::string("computes sums of i8, the input is ") + nameOf(p.inputs[0].type));
+    if (Support s = supportsShapes(p, mostAxes, weights); !s.ok)
+        return s;
+    std::string const why = int8Ends(p, isa).epilogue(false).refusal();
+    return why.empty() ? Support::yes() : Support::no(why);
 }
 
 bool isTransposed(ir::Node const& node)
@@ -50,6 +63,36 @@ convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x
 std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node)
 {
     return jitActivation(node.attrsAs<convolution::Attrs>().epilogue.activation);
+}
+
+int64_t vectorsOfGroup(Problem const& p, kernels::jit::Isa isa)
+{
+    return divideUp(p.outputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, kernels::jit::vectorWidth(isa));
+}
+
+Int8Ends int8Ends(Problem const& p, kernels::jit::Isa isa)
+{
+    Extents const& w = p.inputs[1].dims;
+    auto const& a = p.node->attrsAs<convolution::Attrs>();
+    int64_t const factors = a.transposed ? w[0] / a.groups * w.volume(2, w.rank) : w.volume(1, w.rank);
+    return Int8Ends(p, a.epilogue, double(factors), isa);
+}
+
+std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup)
+{
+    constexpr int kLeastRows = 3;
+    if (vectorsOfGroup == 1)
+        return {1};
+    std::vector<int64_t> list;
+    for (int64_t v : {2, 4, 3})
+        if (v <= vectorsOfGroup && kernels::jit::int8MaxRows(isa, dotsOfThisCpu(isa), int(v)) >= kLeastRows)
+            list.push_back(v);
+    return list;
+}
+
+kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa)
+{
+    return kernels::jit::dotsOf(thisCpu(), isa);
 }
 
 } // namespace tw::ops

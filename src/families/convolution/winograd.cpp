@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/winograd.h"
-
 #include <algorithm>
 
 #include "base/round.h"
@@ -10,6 +8,7 @@
 
 namespace tw::ops {
 
+namespace winograd {
 namespace {
 
 namespace jit = kernels::jit;
@@ -30,12 +29,8 @@ int64_t channelsOf(Extents const& w)
     return w[1] * (w.rank == 5 ? w[2] : 1);
 }
 
-} // namespace
-
-Support WinogradTactic::supports(Problem const& p) const
+Support supports(CpuTactic const&, Problem const& p)
 {
-    if (Support s = supportsIsa(isa_); !s.ok)
-        return s;
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
     auto const& a = p.node->attrsAs<KernelWindowAttrs>();
@@ -56,12 +51,7 @@ Support WinogradTactic::supports(Problem const& p) const
     return Support::yes();
 }
 
-std::vector<Formats> WinogradTactic::formats(Problem const& p) const
-{
-    return {channelsLastFormats(p)};
-}
-
-std::vector<Config> WinogradTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     int64_t const c = channelsOf(p.inputs[1].dims), k = p.inputs[1].dims[0];
     int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = thisCpu().l2Bytes;
@@ -86,13 +76,14 @@ std::vector<Config> WinogradTactic::configs(Problem const& p) const
     return list;
 }
 
-double WinogradTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     int64_t const m = config[0], positions = (m + 2) * (m + 2);
     double const c = double(channelsOf(p.inputs[1].dims)), k = double(p.inputs[1].dims[0]);
     double const tiles = double(winogradTiles(int(m), p.outputs[0].dims)),
                  blocks = std::max(1., tiles / double(config[2]));
-    double const width = jit::vectorWidth(isa_), perCycle = isa_ == jit::Isa::kAvx512 ? 1.5 : 2; // vectors, at 3 GHz
+    double const width = jit::vectorWidth(t.isa()),
+                 perCycle = t.isa() == jit::Isa::kAvx512 ? 1.5 : 2; // vectors, at 3 GHz
     bool const inPlace = (config[1] & kInPlace) != 0;
     double cycles = double(positions) * tiles * c * roundUp(int64_t(k), int64_t(width)) / width / perCycle +
                     double(positions) * 5 * tiles * (c + k) / width;
@@ -103,8 +94,6 @@ double WinogradTactic::estimate(Problem const& p, Config const& config) const
     return std::max(cycles / 3000. / p.threads, bytes / 20000.) + 5;
 }
 
-namespace {
-
 bool isWinogradConfig(Config const& config)
 {
     return config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
@@ -112,46 +101,18 @@ bool isWinogradConfig(Config const& config)
            config[3] % kColumns == 0 && config[4] >= 16 && config[4] <= kMaxChannels;
 }
 
-} // namespace
-
-Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
-{
-    PackedConstants alone;
-    return make(p, config, nullptr, &alone);
-}
-
-Result<std::unique_ptr<Kernel>> WinogradTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                           PackedConstants& packed) const
-{
-    return make(p, config, nullptr, &packed);
-}
-
-std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
-{
-    // What is made of them at load is all that others read.
-    if (!isWinogradConfig(config) || (config[1] & kInPlace) == 0 || p.inputs[1].dims.rank != 4)
-        return std::nullopt;
-    return winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
-}
-
-Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Config const& config,
-                                                           BlobPtr const& panels) const
-{
-    return make(p, config, panels, nullptr);
-}
-
-Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
-                                                     PackedConstants* packed) const
+// Of filters in panels, or packed ones.
+CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& config, BlobPtr const& panels,
+                          PackedConstants* packed)
 {
     if (!isWinogradConfig(config))
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
-                               std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
-                               "}");
+        return t.wrongConfig("{2 or 4, 0 or 1, tiles up to " + std::to_string(kMaxTiles) +
+                             ", columns in multiples of " + std::to_string(kColumns) + "}");
     Extents const& w = p.inputs[1].dims;
     auto const& a = p.node->attrsAs<KernelWindowAttrs>();
     KernelWindowGeometry const g = geometryOf(WindowKind::kConvolution, a, p.inputs[0].dims, w, p.outputs[0].dims);
     WinogradSpec s;
-    s.isa = isa_;
+    s.isa = t.isa();
     s.m = int(config[0]);
     s.shared = (config[1] & kShared) != 0;
     s.inPlace = (config[1] & kInPlace) != 0;
@@ -166,15 +127,44 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config co
     s.before[1] = g.before[2];
     s.activation = jitActivation(*p.node);
     if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
-        return invalidArgument(std::string(name()) + ": packed weights of " + std::to_string(s.columns) +
+        return invalidArgument(std::string(t.name()) + ": packed weights of " + std::to_string(s.columns) +
                                " columns are 2 GiB or more");
     int64_t const rowFloats = std::max(roundUp(s.c, kColumns), s.columns) + kColumns;
     if (s.positions() * (s.tiles + 1) * rowFloats >= int64_t(1) << 29)
-        return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
+        return invalidArgument(std::string(t.name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
                                std::to_string(rowFloats) + " channels are 2 GiB or more");
     bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
     return makeWinogradKernel(s, *p.inputs[1].constant, bias ? p.inputs[2].constant->as<float>() : nullptr, panels,
                               packed);
 }
+
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
+{
+    return make(t, p, config, nullptr, &packed);
+}
+
+std::optional<PanelOrder> panelOrder(CpuTactic const& t, Problem const& p, Config const& config)
+{
+    // What is made of them at load is all that others read.
+    if (!isWinogradConfig(config) || (config[1] & kInPlace) == 0 || p.inputs[1].dims.rank != 4)
+        return std::nullopt;
+    return winogradPanels(t.isa(), p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
+}
+
+CpuFunctions::Loaded loadPanels(CpuTactic const& t, Problem const& p, Config const& config, BlobPtr const& panels)
+{
+    return make(t, p, config, panels, nullptr);
+}
+
+} // namespace
+} // namespace winograd
+
+constexpr CpuFunctions kWinogradConvolution{.supports = winograd::supports,
+                                            .formats = allChannelsLast,
+                                            .configs = winograd::configs,
+                                            .estimate = winograd::estimate,
+                                            .load = winograd::load,
+                                            .panelOrder = winograd::panelOrder,
+                                            .loadPanels = winograd::loadPanels};
 
 } // namespace tw::ops

@@ -268,13 +268,28 @@ bool isExact(PointwiseProgram const& program)
 
 } // namespace
 
-PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis)
+PointwiseSpec stepSpec(PointwiseStep const& step, int inputs)
+{
+    PointwiseSpec spec;
+    spec.program.inputs = inputs;
+    spec.program.steps = {step};
+    for (int i = 0; i < inputs; ++i)
+        spec.inputs.push_back({i});
+    return spec;
+}
+
+Result<PointwiseSpec> stepSpec(std::optional<pointwise::StepCode> code, int inputs)
+{
+    if (!code)
+        return invalidArgument("there is no emitted code for this operation");
+    return stepSpec({jitCode(*code), 0, inputs - 1}, inputs);
+}
+
+PointwiseSpec scaledSpec(PointwiseCode code, int axis)
 {
     using Kind = PointwiseInput::Kind;
-    PointwiseSpec spec;
-    spec.program.inputs = 2;
-    spec.program.steps = {{code, 0, 1}};
-    spec.inputs = {{0}, {1, axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(axis, 0)}};
+    PointwiseSpec spec = stepSpec({code, 0, 1}, 2);
+    spec.inputs[1] = {1, axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(axis, 0)};
     return spec;
 }
 

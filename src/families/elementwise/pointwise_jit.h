@@ -31,10 +31,13 @@ struct PointwiseSpec
     std::vector<PointwiseInput> inputs; // of the program
 };
 
+// One step of that many inputs; of the op pointwise, an error where it has no such step.
+PointwiseSpec stepSpec(kernels::jit::PointwiseStep const& step, int inputs);
+Result<PointwiseSpec> stepSpec(std::optional<pointwise::StepCode> code, int inputs);
 // Input 0 times (kMul) or by (kDiv) input 1, which is one number (axis -1) or one for each index along the axis.
 PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis);
 
-class PointwiseTactic final : public CpuTactic
+class PointwiseTactic final : public IsaTactic
 {
 public:
     // The node's expression, or why it has none.
@@ -48,7 +51,7 @@ public:
     };
     constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec,
                               Elements elements = Elements::kFloat)
-        : CpuTactic(name, version, isa), spec_(spec), elements_(elements)
+        : IsaTactic(name, version, isa), spec_(spec), elements_(elements)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/gemm_tactic.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "families/elementwise/activate_jit.h"
-#include "tactic/cpu_isa.h"
+#include "families/gemm/tactics.h"
 
 namespace tw::ops {
 
@@ -62,10 +60,8 @@ std::vector<GemmOffsets> offsetsOf(Geometry const& g, int64_t packedFloats)
     return list;
 }
 
-Support supportsProducts(Problem const& p, Isa isa)
+Support supportsProducts(Problem const& p)
 {
-    if (Support s = supportsIsa(isa); !s.ok)
-        return s;
     if (matrix_multiply::hasNorm(*p.node))
         return Support::no("does not normalize rows");
     if (p.inputs[0].type != DataType::kFloat)
@@ -97,6 +93,7 @@ Result<PackedMatricesPtr> packMatrices(GemmJitOptions const& options, Geometry c
     });
 }
 
+namespace gemm {
 namespace {
 
 struct GemmPrepared final : Prepared
@@ -165,18 +162,17 @@ private:
     device::PackedFloats packedBias_;
 };
 
-} // namespace
-
-Support GemmTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsProducts(p, isa_); !s.ok)
+    auto const factors = t.variant<Factors>();
+    if (Support s = supportsProducts(p); !s.ok)
         return s;
-    if (Support s = supportsFactors(isa_, factors_); !s.ok)
+    if (Support s = supportsFactors(t.isa(), factors); !s.ok)
         return s;
     auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
-    if (isPairs(factors_) && jumps(activation))
+    if (isPairs(factors) && jumps(activation))
         return Support::no(kJumps);
-    if (isPairs(factors_) && !p.inputs[1].constant)
+    if (isPairs(factors) && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
     for (bool const most : {false, true}) {
         auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
@@ -190,10 +186,10 @@ Support GemmTactic::supports(Problem const& p) const
     return Support::yes();
 }
 
-std::vector<Config> GemmTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    int64_t const width = kernels::jit::vectorWidth(isa_);
+    int64_t const width = kernels::jit::vectorWidth(t.isa());
     std::vector<Config> list;
     if (matrix_multiply::isGated(*p.node)) {
         if (g.n > 2 * width)
@@ -201,7 +197,7 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
         list.push_back({2});
         return list;
     }
-    if (factors_ == Factors::kBf16Tiles) {
+    if (t.variant<Factors>() == Factors::kBf16Tiles) {
         // Two vectors by 32 rows, or where there are fewer rows four by 16.
         if (g.m <= 16 && g.n > 2 * width)
             list.push_back({4});
@@ -216,45 +212,39 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
     return list;
 }
 
-double GemmTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
+    auto const factors = t.variant<Factors>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(isa_, int(config[0]), factors_);
+    double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
-    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(t.isa())),
                  panels = std::ceil(columns / vectors);
     // Cycles of a step of a tile: multiply-adds (two of 32 bytes each, or up to two of 64), two loads each, and what
     // the latency of four cycles leaves; a tenth of the loads shows. 20 ns a call, 3 GHz.
     double const products = rows * columns / panels, loads = rows + columns / panels;
-    double step = std::max(products / (isa_ == Isa::kAvx512 ? 1.5 : 2.), std::max(loads / 2, 4.)) + loads / 20;
+    double step = std::max(products / (t.isa() == Isa::kAvx512 ? 1.5 : 2.), std::max(loads / 2, 4.)) + loads / 20;
     // Of a product of a pair by one instruction, by two with what takes pairs apart, or of 32 elements in 16 cycles for
     // 16 rows of a tile, whole or not.
-    if (factors_ == Factors::kBf16Dots)
+    if (factors == Factors::kBf16Dots)
         step /= 2;
-    else if (factors_ == Factors::kBf16Shifts)
+    else if (factors == Factors::kBf16Shifts)
         step *= 1.2;
-    else if (factors_ == Factors::kBf16Tiles)
+    else if (factors == Factors::kBf16Tiles)
         step = std::ceil(rows / 16) * columns / panels / 2;
     return double(g.batch.volume()) * tiles * panels * (step * double(g.k) / 3000. + 0.02) / std::max(p.threads, 1);
 }
 
-Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const& config, std::string const& image) const
-{
-    PackedConstants alone;
-    return loadShared(p, config, image, alone);
-}
-
-Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                       PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     bool const gated = matrix_multiply::isGated(*p.node);
     if (config.size() != 1 || config[0] < 1 || config[0] > 4 || (gated && config[0] % 2 != 0))
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+        return t.wrongConfig("{1..4}");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     Geometry const whole = matrix_multiply::geometryOf(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     GemmJitOptions o;
-    o.isa = isa_;
-    o.factors = factors_;
+    o.isa = t.isa();
+    o.factors = t.variant<Factors>();
     o.vectors = int(config[0]);
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);
@@ -262,11 +252,11 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     o.gated = gated;
     o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
-    int const rows = kernels::jit::gemmMaxRows(isa_, o.vectors);
+    int const rows = kernels::jit::gemmMaxRows(t.isa(), o.vectors);
     // A copy of a pays when several panels of b use it. One of b, made anew in each run, does not: in place it runs at
     // 0 to 10 % less than packed before, with the copy at 3 to 20 % less. Columns that are not contiguous have to be
     // copied.
-    o.packA = g.n > 4 * o.vectors * kernels::jit::vectorWidth(isa_) && g.m > 1 &&
+    o.packA = g.n > 4 * o.vectors * kernels::jit::vectorWidth(t.isa()) && g.m > 1 &&
               (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows, thisCpu().l1DataBytes));
     bool const contiguous = whole.bColumn == 1 || whole.n == 1;
     o.b = contiguous ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
@@ -277,5 +267,11 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
         TW_TRY(kernel->packBias(*p.inputs[2].constant, g.n));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+} // namespace gemm
+
+constexpr CpuFunctions kGemm{
+    .supports = gemm::supports, .configs = gemm::configs, .estimate = gemm::estimate, .load = gemm::load};
 
 } // namespace tw::ops

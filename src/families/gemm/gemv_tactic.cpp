@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/gemv_tactic.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "families/elementwise/activate_jit.h"
+#include "families/gemm/tactics.h"
 #include "kernels/cpu/gemv_jit.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
+namespace gemv {
 namespace {
 
 using kernels::GemmJitOptions;
@@ -33,10 +32,11 @@ bool byColumns(Geometry const& g)
     return g.bRow == 1 && g.aColumn == 1;
 }
 
-bool fits(Problem const& p, Isa isa, GemvWeights weights, int64_t rows, int64_t vectors)
+bool fits(Problem const& p, CpuTactic const& t, int64_t rows, int64_t vectors)
 {
     auto const within = [&](int streams, bool masked) {
-        return kernels::jit::gemvFits(isa, int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked, weights);
+        return kernels::jit::gemvFits(t.isa(), int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked,
+                                      t.variant<GemvWeights>());
     };
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
 }
@@ -117,45 +117,44 @@ private:
     PackedMatricesPtr packed_; // null: b is not known
 };
 
-} // namespace
-
-Support GemvTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsProducts(p, isa_); !s.ok)
+    auto const weights = t.variant<GemvWeights>();
+    if (Support s = supportsProducts(p); !s.ok)
         return s;
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
     auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
-    if (weights_ != GemvWeights::kFloat && jumps(activation))
+    if (weights != GemvWeights::kFloat && jumps(activation))
         return Support::no(kJumps);
-    if (weights_ != GemvWeights::kFloat && !p.inputs[1].constant)
+    if (weights != GemvWeights::kFloat && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
-    if (weights_ == GemvWeights::kHalf && !thisCpu().f16c)
+    if (weights == GemvWeights::kHalf && !thisCpu().f16c)
         return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)
         return Support::no("has " + std::to_string(g.m) + " rows, more than " +
                            std::to_string(kernels::jit::kGemvMaxRows));
-    if (2 * g.n < kernels::jit::vectorWidth(isa_))
+    if (2 * g.n < kernels::jit::vectorWidth(t.isa()))
         return Support::no("its " + std::to_string(g.n) + " columns fill less than half a vector");
     if (!p.inputs[1].constant && g.k == 1)
         return Support::no("the sums have one element"); // which order its strides have does not show
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return weights_ == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
+    return weights == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
 }
 
-std::vector<Config> GemvTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    int64_t const width = kernels::jit::vectorWidth(isa_);
+    int64_t const width = kernels::jit::vectorWidth(t.isa());
     std::vector<Config> list;
     if (!p.inputs[1].constant && g.bColumn != 1)
         return {{1}};
     // Where b is not packed, wide panels use more of each row of it at once.
     for (int64_t vectors : streamsOf(p) == 2 ? std::vector{2, 4} : std::vector{8, 4, 2})
-        if (g.n > (vectors - 1) * width && fits(p, isa_, weights_, g.m, vectors))
+        if (g.n > (vectors - 1) * width && fits(p, t, g.m, vectors))
             list.push_back({vectors});
     // Narrow ones where there would be too few for all threads.
     if (list.empty() || g.n < 2 * 2 * width * p.threads)
@@ -163,49 +162,48 @@ std::vector<Config> GemvTactic::configs(Problem const& p) const
     return list;
 }
 
-double GemvTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(t.isa())),
                  panels = std::ceil(columns / double(config[0]));
     // Cycles of a vector of b: its load, or the products. 20 ns a call, 3 GHz.
-    double const load = weights_ == GemvWeights::kFloat ? 1 : 0.5;
-    double const step = std::max(load, double(g.m) / (isa_ == Isa::kAvx512 ? 1.5 : 2.));
+    double const load = t.variant<GemvWeights>() == GemvWeights::kFloat ? 1 : 0.5;
+    double const step = std::max(load, double(g.m) / (t.isa() == Isa::kAvx512 ? 1.5 : 2.));
     return double(g.batch.volume()) * (columns * step * double(g.k) / 3000. + panels * 0.02) / std::max(p.threads, 1);
 }
 
-Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const& config, std::string const& image) const
-{
-    PackedConstants alone;
-    return loadShared(p, config, image, alone);
-}
-
-Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                       PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    if (config.size() != 1 || !fits(p, isa_, weights_, g.m, config[0]))
-        return invalidArgument(std::string(name()) + ": the plan's configuration is no panel width for " +
+    if (config.size() != 1 || !fits(p, t, g.m, config[0]))
+        return invalidArgument(std::string(t.name()) + ": the plan's configuration is no panel width for " +
                                std::to_string(g.m) + " rows");
     GemvJitOptions o;
-    o.isa = isa_;
+    o.isa = t.isa();
     o.vectors = int(config[0]);
-    o.weights = weights_;
+    o.weights = t.variant<GemvWeights>();
     o.b = p.inputs[1].constant ? GemvJitOptions::kPacked : GemvJitOptions::kRows;
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
     PackedMatricesPtr matrices;
-    if (weights_ != GemvWeights::kFloat) {
+    if (o.weights != GemvWeights::kFloat) {
         TW_ASSIGN(matrices, packNarrow(o, p, g, packed));
     } else if (o.b == GemvJitOptions::kPacked) {
         GemmJitOptions layout;
-        layout.isa = isa_;
+        layout.isa = t.isa();
         layout.vectors = o.vectors;
         TW_ASSIGN(matrices, packMatrices(layout, g, *p.inputs[1].constant, packed));
     }
-    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, o, std::move(matrices)));
+    return makeKernel<GemvKernel>(*p.node, o, std::move(matrices));
 }
+
+} // namespace
+} // namespace gemv
+
+constexpr CpuFunctions kGemv{
+    .supports = gemv::supports, .configs = gemv::configs, .estimate = gemv::estimate, .load = gemv::load};
 
 } // namespace tw::ops

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/int8_gemm_tactic.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "families/elementwise/int8_ends.h"
-#include "tactic/cpu_isa.h"
+#include "families/gemm/tactics.h"
+#include "kernels/cpu/int8_gemm.h"
 
 namespace tw::ops {
 
+namespace int8_gemm {
 namespace {
 
 using kernels::Int8Gemm;
@@ -98,26 +98,23 @@ private:
     PackedInt8Ptr packed_; // null: b is not known
 };
 
-} // namespace
-
-Support Int8GemmTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
     if (p.inputs[0].type != DataType::kInt8)
         return Support::no(std::string("multiplies i8, the inputs are ") + nameOf(p.inputs[0].type));
-    if (Support s = supportsIsa(isa_); !s.ok)
-        return s;
     device::CpuInfo const& cpu = thisCpu();
-    if (dots_ == Dots::kVnni && kernels::jit::dotsOf(cpu, isa_) != Dots::kVnni)
-        return Support::no(isa_ == Isa::kAvx512 ? "needs a CPU with AVX512-VNNI" : "needs a CPU with AVX-VNNI");
+    if (t.variant<Dots>() == Dots::kVnni && kernels::jit::dotsOf(cpu, t.isa()) != Dots::kVnni)
+        return Support::no(t.isa() == Isa::kAvx512 ? "needs a CPU with AVX512-VNNI" : "needs a CPU with AVX-VNNI");
     if (!cpu.f16c)
         return Support::no("needs a CPU with F16C");
     return Support::yes();
 }
 
-std::vector<Config> Int8GemmTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
+    auto const dots = t.variant<Dots>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    int64_t const width = kernels::jit::vectorWidth(isa_);
+    int64_t const width = kernels::jit::vectorWidth(t.isa());
     std::vector<Config> list;
     for (int64_t vectors : {4, 2, 3, 1}) {
         if (vectors > 1 && g.n <= (vectors - 1) * width)
@@ -126,8 +123,8 @@ std::vector<Config> Int8GemmTactic::configs(Problem const& p) const
             continue;
         // A copy costs about as much as four columns of products.
         bool const thrashes =
-            kernels::thrashesL1(g.aRow, kernels::jit::int8MaxRows(isa_, dots_, int(vectors)), thisCpu().l1DataBytes);
-        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (dots_ != Dots::kWords || thrashes);
+            kernels::thrashesL1(g.aRow, kernels::jit::int8MaxRows(t.isa(), dots, int(vectors)), thisCpu().l1DataBytes);
+        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (dots != Dots::kWords || thrashes);
         if (hasContiguousRows(g))
             list.push_back({vectors, 0});
         if (!hasContiguousRows(g) || mayCopy)
@@ -136,53 +133,54 @@ std::vector<Config> Int8GemmTactic::configs(Problem const& p) const
     return list;
 }
 
-double Int8GemmTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
+    auto const dots = t.variant<Dots>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const most = kernels::jit::int8MaxRows(isa_, dots_, int(config[0]));
+    double const most = kernels::jit::int8MaxRows(t.isa(), dots, int(config[0]));
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
-    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(t.isa())),
                  panels = std::ceil(columns / double(config[0]));
     // Cycles of a step (four k) of a tile: dot products (two of 32 bytes each, or up to two of 64; in words four
     // instructions for one), two loads each, and what the latency of four cycles leaves; a tenth of the loads shows.
     // 20 ns a call, 3 GHz.
     double const products = rows * columns / panels, loads = rows + columns / panels;
-    double const rate = (isa_ == Isa::kAvx512 ? 1.5 : 2.) / (dots_ == Dots::kWords ? 3. : 1.);
+    double const rate = (t.isa() == Isa::kAvx512 ? 1.5 : 2.) / (dots == Dots::kWords ? 3. : 1.);
     double const step = std::max(products / rate, std::max(loads / 2, 4.)) + loads / 20;
     double const copied = config[1] != 0 ? double(g.m) * double(g.k) / 16 / 3000 : 0;
     double const product = tiles * panels * (step * std::ceil(double(g.k) / 4) / 3000. + 0.02) + copied;
     return double(g.batch.volume()) * product / std::max(p.threads, 1);
 }
 
-Result<std::unique_ptr<Kernel>> Int8GemmTactic::load(Problem const& p, Config const& config,
-                                                     std::string const& image) const
-{
-    PackedConstants alone;
-    return loadShared(p, config, image, alone);
-}
-
-Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Config const& config, std::string const&,
-                                                           PackedConstants& packed) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
+        return t.wrongConfig("{1..4, 0..1}");
     Int8GemmOptions o;
-    o.isa = isa_;
-    o.dots = dots_;
+    o.isa = t.isa();
+    o.dots = t.variant<Dots>();
     o.vectors = int(config[0]);
     Geometry const whole = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     o.packA = config[1] != 0 || !hasContiguousRows(whole);
     o.packedBefore = p.inputs[1].constant != nullptr;
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);
-    Int8Ends const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), isa_);
+    Int8Ends const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), t.isa());
     o.epilogue = ends.epilogue(false);
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {
         Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
         TW_ASSIGN(matrices, packInt8(o, g, *b, packed));
     }
-    return std::unique_ptr<Kernel>(std::make_unique<Int8GemmKernel>(*p.node, o, ends, std::move(matrices)));
+    return makeKernel<Int8GemmKernel>(*p.node, o, ends, std::move(matrices));
 }
+
+} // namespace
+} // namespace int8_gemm
+
+constexpr CpuFunctions kInt8Gemm{.supports = int8_gemm::supports,
+                                 .configs = int8_gemm::configs,
+                                 .estimate = int8_gemm::estimate,
+                                 .load = int8_gemm::load};
 
 } // namespace tw::ops

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/plain_gemm.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/round.h"
 #include "families/elementwise/integer_end.h"
+#include "families/gemm/tactics.h"
 #include "kernels/cpu/gemm_plain.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"

@@ -16,15 +16,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const count = y.count();
     if (x.type == DataType::kInt8) {
-        double from[256], to[256];
-        int8_t table[256]; // by the byte of x
-        for (int i = 0; i < 256; ++i)
-            from[i] = int8_t(uint8_t(i));
-        activate(attrs, from, to, 256);
-        for (int i = 0; i < 256; ++i)
-            table[i] = saturateToInt8(to[i]);
-        for (int64_t i = 0; i < count; ++i)
-            y.as<int8_t>()[i] = table[x.as<uint8_t>()[i]];
+        applyToBytes(x.as<int8_t>(), y.as<int8_t>(), count,
+                     [&](double const* from, double* to, int64_t n) { activate(attrs, from, to, n); });
         return {};
     }
     if (x.type == DataType::kFloat) {
@@ -46,12 +39,8 @@ constexpr PlainTactic kPlain{"activation_any_plain_cpu", 1, run};
 Result<PointwiseSpec> specOf(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    PointwiseSpec spec;
-    spec.program.inputs = 1;
-    spec.program.steps = {
-        {kernels::jit::PointwiseCode::kActivation, 0, 0, kernels::jit::ActivationKind(a.kind), a.alpha, a.beta}};
-    spec.inputs = {{0}};
-    return spec;
+    return stepSpec(
+        {kernels::jit::PointwiseCode::kActivation, 0, 0, kernels::jit::ActivationKind(a.kind), a.alpha, a.beta}, 1);
 }
 
 using kernels::jit::Isa;

@@ -93,8 +93,8 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 }
 
 constexpr PlainTactic kPlain{"attention_any_plain_cpu", 1, run, workspace};
-constexpr JitTactic kAvx512{"attention_f32_jit_avx512", kernels::jit::Isa::kAvx512};
-constexpr JitTactic kAvx2{"attention_f32_jit_avx2", kernels::jit::Isa::kAvx2};
+constexpr CpuTactic kAvx512{"attention_f32_jit_avx512", 2, kernels::jit::Isa::kAvx512, kJit};
+constexpr CpuTactic kAvx2{"attention_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, kJit};
 
 } // namespace
 

@@ -115,10 +115,19 @@ public:
                 findRowEnds(problem.inputs[i]);
     }
 
-    Result<void> emitShared()
+    Result<void> emitShared(Problem const& problem)
     {
         TW_ASSIGN(copyRows_, CopyRowsKernel::emit(isa_));
         TW_ASSIGN(transpose_, TransposeKernel::emit(isa_));
+        SoftmaxSpec spec;
+        spec.deferred = true;
+        spec.scoreStep = float(attrs_.scoreStep);
+        spec.sumStep = float(attrs_.sumStep);
+        for (size_t i = 3; i < problem.inputs.size(); ++i)
+            (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
+        spec.ends = endsSayAll_;
+        spec.fill = spec.fill && !spec.ends;
+        TW_ASSIGN(softmax_, SoftmaxKernel::emit(isa_, spec));
         return {};
     }
 
@@ -149,8 +158,6 @@ private:
     CopyRowsKernel copyRows_;
     TransposeKernel transpose_;
     SoftmaxKernel softmax_;
-
-    friend class ops::attention::JitTactic;
 };
 
 // One condition for all batches and heads, a row for each query.
@@ -404,9 +411,7 @@ Result<void> JitKernel::run(RunArgs& args) const
     return {};
 }
 
-} // namespace
-
-Support JitTactic::supports(Problem const& p) const
+Support supports(CpuTactic const&, Problem const& p)
 {
     if (p.inputs[0].type != DataType::kFloat)
         return Support::no("takes f32 only");
@@ -414,23 +419,18 @@ Support JitTactic::supports(Problem const& p) const
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)
         return Support::no("takes no weights that are rounded");
-    return supportsIsa(isa_);
+    return Support::yes();
 }
 
-Result<std::unique_ptr<Kernel>> JitTactic::load(Problem const& problem, Config const&, std::string const&) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& problem, Config const&, PackedConstants&)
 {
-    auto kernel = std::make_unique<JitKernel>(isa_, problem);
-    TW_TRY(kernel->emitShared());
-    SoftmaxSpec spec;
-    spec.deferred = true;
-    spec.scoreStep = float(kernel->attrs_.scoreStep);
-    spec.sumStep = float(kernel->attrs_.sumStep);
-    for (size_t i = 3; i < problem.inputs.size(); ++i)
-        (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
-    spec.ends = kernel->endsSayAll_;
-    spec.fill = spec.fill && !spec.ends;
-    TW_ASSIGN(kernel->softmax_, SoftmaxKernel::emit(isa_, spec));
+    auto kernel = std::make_unique<JitKernel>(t.isa(), problem);
+    TW_TRY(kernel->emitShared(problem));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
+
+} // namespace
+
+constexpr CpuFunctions kJit{.supports = supports, .load = load};
 
 } // namespace tw::ops::attention

@@ -4,18 +4,10 @@
 // tile's scores stay in L1 (L2 for thousands of keys).
 #pragma once
 
-#include "kernels/cpu/jit/emitter.h"
-#include "tactic/cpu_isa.h"
-#include "tactic/tactic.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::attention {
 
-class JitTactic final : public CpuTactic
-{
-public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
-    Support supports(Problem const& problem) const override;
-    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
-};
+extern CpuFunctions const kJit;
 
 } // namespace tw::ops::attention

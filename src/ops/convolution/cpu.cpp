@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/int8_tactics.h"
-#include "families/convolution/plain_convolution.h"
 #include "families/convolution/tactics.h"
-#include "families/convolution/winograd.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::convolution {
@@ -29,25 +26,34 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
 
 using kernels::jit::Factors;
 using kernels::jit::Isa;
-constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, Isa::kAvx512};
-constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2};
-constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512};
-constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2};
-constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, DirectTactic::kNhwc};
-constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, DirectTactic::kNhwc};
-constexpr DirectTactic kNchwAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa::kAvx512, DirectTactic::kNchw};
-constexpr DirectTactic kNchwAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, DirectTactic::kNchw};
-constexpr PaddedTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512};
-constexpr PaddedTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2};
-constexpr PaddedTactic kBf16Amx{"convolution_bf16_padded_amx", 1, Isa::kAvx512, Factors::kBf16Tiles};
-constexpr PaddedTactic kBf16Avx512{"convolution_bf16_padded_avx512", 1, Isa::kAvx512, Factors::kBf16Dots};
-constexpr PaddedTactic kBf16Avx2{"convolution_bf16_padded_avx2", 1, Isa::kAvx2, Factors::kBf16Shifts};
-constexpr Int8DepthwiseTactic kInt8DepthwiseAvx512{"convolution_i8_depthwise_avx512", 1, Isa::kAvx512};
-constexpr Int8DepthwiseTactic kInt8DepthwiseAvx2{"convolution_i8_depthwise_avx2", 1, Isa::kAvx2};
-constexpr Int8DirectTactic kInt8DirectAvx512{"convolution_i8_direct_avx512", 1, Isa::kAvx512};
-constexpr Int8DirectTactic kInt8DirectAvx2{"convolution_i8_direct_avx2", 1, Isa::kAvx2};
-constexpr Int8PaddedTactic kInt8PaddedAvx512{"convolution_i8_padded_avx512", 1, Isa::kAvx512};
-constexpr Int8PaddedTactic kInt8PaddedAvx2{"convolution_i8_padded_avx2", 1, Isa::kAvx2};
+constexpr CpuTactic kWinogradAvx512{
+    "convolution_f32_winograd_avx512", 1, Isa::kAvx512, kWinogradConvolution, 0, Rounding::kWinograd};
+constexpr CpuTactic kWinogradAvx2{
+    "convolution_f32_winograd_avx2", 1, Isa::kAvx2, kWinogradConvolution, 0, Rounding::kWinograd};
+constexpr CpuTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512, kDepthwiseConvolution};
+constexpr CpuTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2, kDepthwiseConvolution};
+constexpr CpuTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, kDirectConvolution,
+                                  DirectInput::kNhwc};
+constexpr CpuTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, kDirectConvolution,
+                                DirectInput::kNhwc};
+constexpr CpuTactic kNchwAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa::kAvx512, kDirectConvolution,
+                                DirectInput::kNchw};
+constexpr CpuTactic kNchwAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, kDirectConvolution,
+                              DirectInput::kNchw};
+constexpr CpuTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512, kPaddedConvolution};
+constexpr CpuTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2, kPaddedConvolution};
+constexpr CpuTactic kBf16Amx{
+    "convolution_bf16_padded_amx", 1, Isa::kAvx512, kPaddedConvolution, Factors::kBf16Tiles, Rounding::kBf16};
+constexpr CpuTactic kBf16Avx512{
+    "convolution_bf16_padded_avx512", 1, Isa::kAvx512, kPaddedConvolution, Factors::kBf16Dots, Rounding::kBf16};
+constexpr CpuTactic kBf16Avx2{
+    "convolution_bf16_padded_avx2", 1, Isa::kAvx2, kPaddedConvolution, Factors::kBf16Shifts, Rounding::kBf16};
+constexpr CpuTactic kInt8DepthwiseAvx512{"convolution_i8_depthwise_avx512", 1, Isa::kAvx512, kInt8DepthwiseConvolution};
+constexpr CpuTactic kInt8DepthwiseAvx2{"convolution_i8_depthwise_avx2", 1, Isa::kAvx2, kInt8DepthwiseConvolution};
+constexpr CpuTactic kInt8DirectAvx512{"convolution_i8_direct_avx512", 1, Isa::kAvx512, kInt8DirectConvolution};
+constexpr CpuTactic kInt8DirectAvx2{"convolution_i8_direct_avx2", 1, Isa::kAvx2, kInt8DirectConvolution};
+constexpr CpuTactic kInt8PaddedAvx512{"convolution_i8_padded_avx512", 1, Isa::kAvx512, kInt8PaddedConvolution};
+constexpr CpuTactic kInt8PaddedAvx2{"convolution_i8_padded_avx2", 1, Isa::kAvx2, kInt8PaddedConvolution};
 constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 } // namespace

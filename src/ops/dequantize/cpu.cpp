@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "families/elementwise/pointwise_jit.h"
 #include "ops/dequantize/op.h"
-#include "tactic/blocks.h"
 #include "tactic/scale_axis.h"
 
 namespace tw::ops::dequantize {
@@ -13,20 +10,15 @@ namespace {
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &scale = args.inputs[1], &y = args.outputs[0];
-    ScaleGeometry const g = scaleGeometry(x.dims, node.attrsAs<Attrs>().axis);
-    bool const along = g.inner == 1; // a row runs over scales, else over elements of one scale
-    int64_t const row = along ? g.scales : g.inner, rows = along ? g.outer : g.outer * g.scales;
     float block[kBlock];
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t i = 0; i < row; i += kBlock) {
-            int64_t const n = std::min(kBlock, row - i), at = r * row + i;
-            int8_t const* from = x.as<int8_t>() + at;
-            float const* s = scale.as<float>() + (along ? i : r % g.scales);
-            float* to = floatsAt(y.type, y.data, at, block);
-            for (int64_t e = 0; e < n; ++e)
-                to[e] = float(from[e]) * s[along ? e : 0];
-            storeFloats(y.type, y.data, at, n, to);
-        }
+    forEachScaledBlock(scaleGeometry(x.dims, node.attrsAs<Attrs>().axis), scale.as<float>(),
+                       [&](int64_t at, int64_t n, float const* s, int64_t step) {
+                           int8_t const* from = x.as<int8_t>() + at;
+                           float* to = floatsAt(y.type, y.data, at, block);
+                           for (int64_t e = 0; e < n; ++e)
+                               to[e] = float(from[e]) * s[e * step];
+                           storeFloats(y.type, y.data, at, n, to);
+                       });
     return {};
 }
 

@@ -218,14 +218,7 @@ constexpr PlainTactic kPlain{"elementwise_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    auto const code = pointwise::stepOf(p.node->attrsAs<Attrs>().operation);
-    if (!code)
-        return invalidArgument("there is no emitted code for this operation");
-    PointwiseSpec spec;
-    spec.program.inputs = 2;
-    spec.program.steps = {{jitCode(*code), 0, 1}};
-    spec.inputs = {{0}, {1}};
-    return spec;
+    return stepSpec(pointwise::stepOf(p.node->attrsAs<Attrs>().operation), 2);
 }
 
 using kernels::jit::Isa;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/plain_convolution.h"
 #include "ops/expanded_depthwise/jit_bands.h"
 #include "ops/expanded_depthwise/op.h"
 
@@ -32,8 +31,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 }
 
 using kernels::jit::Isa;
-constexpr BandsTactic kAvx512{"expanded_depthwise_f32_row_tiles_avx512", 1, Isa::kAvx512};
-constexpr BandsTactic kAvx2{"expanded_depthwise_f32_row_tiles_avx2", 1, Isa::kAvx2};
+constexpr CpuTactic kAvx512{"expanded_depthwise_f32_row_tiles_avx512", 1, Isa::kAvx512, kBands};
+constexpr CpuTactic kAvx2{"expanded_depthwise_f32_row_tiles_avx2", 1, Isa::kAvx2, kBands};
 constexpr PlainTactic kPlain{"expanded_depthwise_f32_plain_cpu", 1, run, workspace};
 
 } // namespace

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <map>
 
+#include "families/convolution/tactics.h"
 #include "ops/convolution/op.h"
 #include "ops/expanded_depthwise/op.h"
-#include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::expanded_depthwise {
@@ -17,9 +17,10 @@ namespace {
 using convolution::Geometry;
 using kernels::jit::Isa;
 
-constexpr DirectTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, DirectTactic::kNhwc},
-                                    {"expand_avx512", 1, Isa::kAvx512, DirectTactic::kNhwc}};
-constexpr DepthwiseTactic kDepthwise[] = {{"depthwise_avx2", 1, Isa::kAvx2}, {"depthwise_avx512", 1, Isa::kAvx512}};
+constexpr CpuTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, kDirectConvolution, DirectInput::kNhwc},
+                                 {"expand_avx512", 1, Isa::kAvx512, kDirectConvolution, DirectInput::kNhwc}};
+constexpr CpuTactic kDepthwise[] = {{"depthwise_avx2", 1, Isa::kAvx2, kDepthwiseConvolution},
+                                    {"depthwise_avx512", 1, Isa::kAvx512, kDepthwiseConvolution}};
 
 // The two convolutions as problems of their own. Rows above and below the image are zeros in the buffer, so that the
 // second has padding only left and right.
@@ -256,9 +257,7 @@ private:
     std::unique_ptr<Kernel> expand_, depthwise_;
 };
 
-} // namespace
-
-Support BandsTactic::supports(Problem const& p) const
+Support supports(CpuTactic const& t, Problem const& p)
 {
     for (size_t i : {2, 3, 4})
         if (!p.inputs[i].constant)
@@ -269,14 +268,14 @@ Support BandsTactic::supports(Problem const& p) const
     if (mode == PaddingMode::kSameUpper || mode == PaddingMode::kSameLower)
         return Support::no("takes explicit padding only");
     Halves const h = halvesOf(p);
-    if (Support s = kExpand[int(isa_)].supports(h.expand); !s.ok)
+    if (Support s = kExpand[int(t.isa())].supports(h.expand); !s.ok)
         return s;
-    return kDepthwise[int(isa_)].supports(h.depthwise);
+    return kDepthwise[int(t.isa())].supports(h.depthwise);
 }
 
-std::vector<Config> BandsTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    int64_t const width = kernels::jit::vectorWidth(isa_), vectors = (p.outputs[0].dims[1] + width - 1) / width;
+    int64_t const width = kernels::jit::vectorWidth(t.isa()), vectors = (p.outputs[0].dims[1] + width - 1) / width;
     int64_t const l2 = thisCpu().l2Bytes >> 10;
     std::vector<Config> list;
     auto add = [&](int64_t expand, int64_t block, int64_t kib) {
@@ -297,15 +296,19 @@ std::vector<Config> BandsTactic::configs(Problem const& p) const
     return list;
 }
 
-Result<std::unique_ptr<Kernel>> BandsTactic::load(Problem const& p, Config const& config, std::string const&) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants&)
 {
     if (config.size() != 3 || config[2] < 0 || config[2] > int64_t(1) << 30)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 1..2, KiB}");
+        return t.wrongConfig("{1..4, 1..2, KiB}");
     Halves h = halvesOf(p);
-    TW_ASSIGN(auto expand, kExpand[int(isa_)].load(h.expand, {config[0], 0}, {}));
-    TW_ASSIGN(auto depthwise, kDepthwise[int(isa_)].load(h.depthwise, {config[1], config[2] == 0 ? 1 : 0}, {}));
-    return std::unique_ptr<Kernel>(std::make_unique<BandsKernel>(*p.node, std::move(h), config[2] << 10, p.threads,
-                                                                 std::move(expand), std::move(depthwise)));
+    TW_ASSIGN(auto expand, kExpand[int(t.isa())].load(h.expand, {config[0], 0}, {}));
+    TW_ASSIGN(auto depthwise, kDepthwise[int(t.isa())].load(h.depthwise, {config[1], config[2] == 0 ? 1 : 0}, {}));
+    return makeKernel<BandsKernel>(*p.node, std::move(h), config[2] << 10, p.threads, std::move(expand),
+                                   std::move(depthwise));
 }
+
+} // namespace
+
+constexpr CpuFunctions kBands{.supports = supports, .formats = allChannelsLast, .configs = configs, .load = load};
 
 } // namespace tw::ops::expanded_depthwise

@@ -3,7 +3,7 @@
 
 #include "ops/gather/kernels.h"
 #include "ops/gather/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::gather {
@@ -254,75 +254,55 @@ struct Gathering
     }
 };
 
-// Config: {1: elements by the vector's own gather, which not every CPU does faster than one by one}.
-class VectorGather final : public CpuTactic
+class VectorGather final : public Kernel
 {
 public:
-    constexpr VectorGather(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
-    Support supports(Problem const& p) const override
+    VectorGather(ir::Node const& node, Kernels const& kernels, bool vectors)
+        : node_(node), attrs_(node.attrsAs<Attrs>()), kernels_(kernels), vectors_(vectors)
+    {}
+    Result<void> run(RunArgs& args) const override
     {
-        if (Support isa = supportsIsa(isa_); !isa.ok)
-            return isa;
-        if (p.inputs[0].maxDims.volume() > INT32_MAX)
-            return Support::no("positions in " + p.inputs[0].maxDims.str() + " need more than 31 bits");
-        return Support::yes();
-    }
-    std::vector<Config> configs(Problem const& p) const override
-    {
-        if (sizeOf(p.inputs[0].type) == 4)
-            return {{1}, {0}};
-        return {{0}};
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const& config, std::string const&) const override
-    {
-        if (config.size() != 1 || config[0] < 0 || config[0] > 1)
-            return invalidArgument(std::string(name()) + ": the plan's configuration is not {0} or {1}");
-        return std::unique_ptr<Kernel>(std::make_unique<Loaded>(*p.node, kernelsOf(isa_), config[0] == 1));
+        if (args.outputs[0].count() == 0)
+            return {};
+        if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
+            return gather::run(node_, args);
+        Gathering const g{kernels_, vectors_, attrs_, args.inputs[0], args.inputs[1], args.outputs[0]};
+        switch (attrs_.mode) {
+        case Mode::kDefault:
+            g.alongAxis(*args.workers);
+            break;
+        case Mode::kElement:
+            g.ofElements(*args.workers);
+            break;
+        case Mode::kNd:
+            g.byCoordinates(*args.workers);
+            break;
+        }
+        return {};
     }
 
 private:
-    static Kernels const& kernelsOf(kernels::jit::Isa isa)
-    {
-        return isa == kernels::jit::Isa::kAvx512 ? avx512::kGather : avx2::kGather;
-    }
-
-    class Loaded final : public Kernel
-    {
-    public:
-        Loaded(ir::Node const& node, Kernels const& kernels, bool vectors)
-            : node_(node), attrs_(node.attrsAs<Attrs>()), kernels_(kernels), vectors_(vectors)
-        {}
-        Result<void> run(RunArgs& args) const override
-        {
-            if (args.outputs[0].count() == 0)
-                return {};
-            if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
-                return gather::run(node_, args);
-            Gathering const g{kernels_, vectors_, attrs_, args.inputs[0], args.inputs[1], args.outputs[0]};
-            switch (attrs_.mode) {
-            case Mode::kDefault:
-                g.alongAxis(*args.workers);
-                break;
-            case Mode::kElement:
-                g.ofElements(*args.workers);
-                break;
-            case Mode::kNd:
-                g.byCoordinates(*args.workers);
-                break;
-            }
-            return {};
-        }
-
-    private:
-        ir::Node const& node_;
-        Attrs const& attrs_;
-        Kernels const& kernels_;
-        bool vectors_;
-    };
+    ir::Node const& node_;
+    Attrs const& attrs_;
+    Kernels const& kernels_;
+    bool vectors_;
 };
 
-constexpr VectorGather kAvx512{"gather_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorGather kAvx2{"gather_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+// Config: {1: elements by the vector's own gather, which not every CPU does faster than one by one}.
+constexpr CpuFunctions kVectors{
+    .supports = supportsPositions,
+    .configs =
+        [](CpuTactic const&, Problem const& p) {
+            return sizeOf(p.inputs[0].type) == 4 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
+        },
+    .load = [](CpuTactic const& t, Problem const& p, Config const& config, PackedConstants&) -> CpuFunctions::Loaded {
+        if (config.size() != 1 || config[0] < 0 || config[0] > 1)
+            return t.wrongConfig("{0} or {1}");
+        bool const wide = t.isa() == kernels::jit::Isa::kAvx512;
+        return makeKernel<VectorGather>(*p.node, wide ? avx512::kGather : avx2::kGather, config[0] == 1);
+    }};
+constexpr CpuTactic kAvx512{"gather_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
+constexpr CpuTactic kAvx2{"gather_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
 
 } // namespace
 

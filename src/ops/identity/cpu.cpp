@@ -5,7 +5,6 @@
 #include "kernels/cpu/casts.h"
 #include "ops/identity/op.h"
 #include "tactic/blocks.h"
-#include "tactic/cpu_isa.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::identity {
@@ -113,49 +112,37 @@ bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void con
     return false;
 }
 
-class CastKernel final : public Kernel
+Support supportsCast(Problem const& p)
 {
-public:
-    explicit CastKernel(kernels::CastKernels const& kernels) : kernels_(kernels) {}
-    Result<void> run(RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        int64_t const from = sizeOf(x.type), to = sizeOf(y.type);
-        inPieces(*args.workers, y.count(), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-            if (begin < end)
-                castRun(kernels_, x.type, y.type, x.as<char const>() + begin * from, y.as<char>() + begin * to,
-                        end - begin);
-        });
-        return {};
-    }
+    if (!thisCpu().f16c)
+        return Support::no("needs F16C");
+    return castRun(avx2::kCasts, p.inputs[0].type, p.outputs[0].type, nullptr, nullptr, 0)
+               ? Support::yes()
+               : Support::no("converts between f32 and f16, i32 or bool only");
+}
 
-private:
-    kernels::CastKernels const& kernels_;
-};
-
-class CastTactic final : public CpuTactic
+template <kernels::CastKernels const& k>
+Result<void> runCast(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
 {
-public:
-    constexpr CastTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        if (Support isa = supportsIsa(isa_); !isa.ok)
-            return isa;
-        if (!thisCpu().f16c)
-            return Support::no("needs F16C");
-        return castRun(avx2::kCasts, p.inputs[0].type, p.outputs[0].type, nullptr, nullptr, 0)
-                   ? Support::yes()
-                   : Support::no("converts between f32 and f16, i32 or bool only");
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
-    {
-        bool const wide = isa_ == kernels::jit::Isa::kAvx512;
-        return std::unique_ptr<Kernel>(std::make_unique<CastKernel>(wide ? avx512::kCasts : avx2::kCasts));
-    }
-};
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const from = sizeOf(x.type), to = sizeOf(y.type);
+    inPieces(*args.workers, y.count(), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        castRun(k, x.type, y.type, x.as<char const>() + begin * from, y.as<char>() + begin * to, end - begin);
+    });
+    return {};
+}
 
-constexpr CastTactic kAvx512{"identity_any_cast_avx512", kernels::jit::Isa::kAvx512};
-constexpr CastTactic kAvx2{"identity_any_cast_avx2", kernels::jit::Isa::kAvx2};
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{"identity_any_cast_avx512",
+                               1,
+                               Isa::kAvx512,
+                               runCast<avx512::kCasts>,
+                               supportsCast,
+                               onlyLinear,
+                               nullptr,
+                               std::nullopt};
+constexpr VectorTactic kAvx2{
+    "identity_any_cast_avx2", 1, Isa::kAvx2, runCast<avx2::kCasts>, supportsCast, onlyLinear, nullptr, std::nullopt};
 
 } // namespace
 

@@ -7,7 +7,7 @@
 #include "ops/layer_norm/jit_columns.h"
 #include "ops/layer_norm/layout.h"
 #include "ops/layer_norm/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/element.h"
 #include "tactic/tactic.h"
 
@@ -137,50 +137,51 @@ private:
     kernels::jit::LayerNormKernel kernel_;
 };
 
-class JitTactic final : public CpuTactic
+Support supports(CpuTactic const&, Problem const& p)
 {
-public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        if (p.inputs[0].type != DataType::kFloat)
-            return Support::no("takes f32 only");
-        if (p.node->attrsAs<Attrs>().integers)
-            return Support::no("makes no integers");
-        Layout const layout = layoutOf(p);
-        Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
-        if (!layout.isRows() || (layout.weights() != Layout::Weights::kNone &&
-                                 (s.tail > 1 || s.count % std::max<int64_t>(s.setSize(), 1) != 0)))
-            return Support::no("takes sets of neighbours, gamma and beta with a number for each of them");
-        return supportsIsa(isa_);
-    }
-    std::vector<Formats> formats(Problem const& p) const override
-    {
-        std::vector<Formats> list{linearFormats(p)};
-        // The channels of a pixel.
-        Extents const& x = p.inputs[0].maxDims;
-        auto const& a = p.node->attrsAs<Attrs>();
-        if (x.rank >= 3 && a.axis == 1 && a.kept == (int64_t(1) << x.rank) - 4)
-            list.push_back(channelsLastFormats(p));
-        return list;
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
-    {
-        auto const& a = p.node->attrsAs<Attrs>();
-        TW_ASSIGN(auto kernel, kernels::jit::LayerNormKernel::emit(
-                                   isa_, {a.hasGamma, a.hasBeta, a.rms, jitActivation(a.activation)}));
-        return std::unique_ptr<Kernel>(std::make_unique<JitKernel>(a, layoutOf(p), std::move(kernel)));
-    }
-};
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    if (p.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
+    Layout const layout = layoutOf(p);
+    Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
+    if (!layout.isRows() || (layout.weights() != Layout::Weights::kNone &&
+                             (s.tail > 1 || s.count % std::max<int64_t>(s.setSize(), 1) != 0)))
+        return Support::no("takes sets of neighbours, gamma and beta with a number for each of them");
+    return Support::yes();
+}
 
-constexpr JitTactic kAvx512{"layer_norm_f32_jit_avx512", kernels::jit::Isa::kAvx512};
-constexpr JitTactic kAvx2{"layer_norm_f32_jit_avx2", kernels::jit::Isa::kAvx2};
+std::vector<Formats> formats(CpuTactic const&, Problem const& p)
+{
+    std::vector<Formats> list{linearFormats(p)};
+    // The channels of a pixel.
+    Extents const& x = p.inputs[0].maxDims;
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (x.rank >= 3 && a.axis == 1 && a.kept == (int64_t(1) << x.rank) - 4)
+        list.push_back(channelsLastFormats(p));
+    return list;
+}
+
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const&, PackedConstants&)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TW_ASSIGN(auto kernel, kernels::jit::LayerNormKernel::emit(
+                               t.isa(), {a.hasGamma, a.hasBeta, a.rms, jitActivation(a.activation)}));
+    return makeKernel<JitKernel>(a, layoutOf(p), std::move(kernel));
+}
+
+constexpr CpuFunctions kJit{.supports = supports, .formats = formats, .load = load};
+constexpr CpuTactic kAvx512{"layer_norm_f32_jit_avx512", 2, kernels::jit::Isa::kAvx512, kJit};
+constexpr CpuTactic kAvx2{"layer_norm_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, kJit};
+
+constexpr CpuTactic kColumnsAvx512{"layer_norm_f32_columns_jit_avx512", 1, kernels::jit::Isa::kAvx512, kColumnsCpu};
+constexpr CpuTactic kColumnsAvx2{"layer_norm_f32_columns_jit_avx2", 1, kernels::jit::Isa::kAvx2, kColumnsCpu};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static Tactic const* const kList[] = {&kAvx512, &kAvx2, &columnsAvx512(), &columnsAvx2(), &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kColumnsAvx512, &kColumnsAvx2, &kPlain};
     return kList;
 }
 

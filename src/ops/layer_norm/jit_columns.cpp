@@ -11,10 +11,10 @@
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/norm_columns_kernel.h"
 #include "ops/layer_norm/layout.h"
-#include "tactic/cpu_isa.h"
 
 namespace tw::ops::layer_norm {
 
+namespace columns {
 namespace {
 
 using kernels::jit::ColumnApplyKernel;
@@ -224,61 +224,46 @@ private:
     ColumnApplyKernel apply_;
 };
 
-class ColumnsTactic final : public CpuTactic
+Support supports(CpuTactic const&, Problem const& p)
 {
-public:
-    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        if (p.inputs[0].type != DataType::kFloat)
-            return Support::no("takes f32 only");
-        if (p.node->attrsAs<Attrs>().integers)
-            return Support::no("makes no integers");
-        Layout const layout = layoutOf(p).byChannels();
-        if (!layout.exists())
-            return Support::no("takes normalized dimensions in at most two runs, others between them");
-        Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
-        bool const isOwn = layout.isRows()    ? layout.weights() == Weights::kNone || s.tail > 1
-                           : isByRows(layout) ? s.count == s.n
-                                              : layout.weights() != Weights::kOther;
-        if (!isOwn)
-            return Support::no("takes gamma and beta with a number for each set or channel");
-        return supportsIsa(isa_);
-    }
-    std::vector<Formats> formats(Problem const& p) const override
-    {
-        std::vector<Formats> list{linearFormats(p)};
-        auto const& a = p.node->attrsAs<Attrs>();
-        // Channels one beside the other are columns.
-        if (p.inputs[0].dims.rank >= 3 && a.channel == 1 && a.axis > 0)
-            list.push_back(channelsLastFormats(p));
-        return list;
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
-    {
-        auto const& a = p.node->attrsAs<Attrs>();
-        Layout const layout = layoutOf(p).byChannels();
-        bool const byRows = isByRows(layout);
-        TW_ASSIGN(auto moments, ColumnMomentsKernel::emit(isa_, a.rms));
-        TW_ASSIGN(auto apply, ColumnApplyKernel::emit(
-                                  isa_, {byRows && a.hasGamma, byRows && a.hasBeta, jitActivation(a.activation)}));
-        return std::unique_ptr<Kernel>(
-            std::make_unique<ColumnsKernel>(a, layout, p.threads, std::move(moments), std::move(apply)));
-    }
-};
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    if (p.node->attrsAs<Attrs>().integers)
+        return Support::no("makes no integers");
+    Layout const layout = layoutOf(p).byChannels();
+    if (!layout.exists())
+        return Support::no("takes normalized dimensions in at most two runs, others between them");
+    Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
+    bool const isOwn = layout.isRows()    ? layout.weights() == Weights::kNone || s.tail > 1
+                       : isByRows(layout) ? s.count == s.n
+                                          : layout.weights() != Weights::kOther;
+    return isOwn ? Support::yes() : Support::no("takes gamma and beta with a number for each set or channel");
+}
 
-constexpr ColumnsTactic kColumnsAvx512{"layer_norm_f32_columns_jit_avx512", kernels::jit::Isa::kAvx512};
-constexpr ColumnsTactic kColumnsAvx2{"layer_norm_f32_columns_jit_avx2", kernels::jit::Isa::kAvx2};
+std::vector<Formats> formats(CpuTactic const&, Problem const& p)
+{
+    std::vector<Formats> list{linearFormats(p)};
+    auto const& a = p.node->attrsAs<Attrs>();
+    // Channels one beside the other are columns.
+    if (p.inputs[0].dims.rank >= 3 && a.channel == 1 && a.axis > 0)
+        list.push_back(channelsLastFormats(p));
+    return list;
+}
+
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const&, PackedConstants&)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Layout const layout = layoutOf(p).byChannels();
+    bool const byRows = isByRows(layout);
+    TW_ASSIGN(auto moments, ColumnMomentsKernel::emit(t.isa(), a.rms));
+    TW_ASSIGN(auto apply, ColumnApplyKernel::emit(
+                              t.isa(), {byRows && a.hasGamma, byRows && a.hasBeta, jitActivation(a.activation)}));
+    return makeKernel<ColumnsKernel>(a, layout, p.threads, std::move(moments), std::move(apply));
+}
 
 } // namespace
+} // namespace columns
 
-Tactic const& columnsAvx512()
-{
-    return kColumnsAvx512;
-}
-Tactic const& columnsAvx2()
-{
-    return kColumnsAvx2;
-}
+constexpr CpuFunctions kColumnsCpu{.supports = columns::supports, .formats = columns::formats, .load = columns::load};
 
 } // namespace tw::ops::layer_norm

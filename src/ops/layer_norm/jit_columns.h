@@ -2,11 +2,10 @@
 // Sets of any kind that Layout knows, by statistics of columns.
 #pragma once
 
-#include "tactic/tactic.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::layer_norm {
 
-Tactic const& columnsAvx512();
-Tactic const& columnsAvx2();
+extern CpuFunctions const kColumnsCpu;
 
 } // namespace tw::ops::layer_norm

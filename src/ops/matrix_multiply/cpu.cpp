@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/gemv_tactic.h"
-#include "families/gemm/int8_gemm_tactic.h"
-#include "families/gemm/plain_gemm.h"
+#include "families/gemm/tactics.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {
@@ -12,21 +10,28 @@ using kernels::jit::Dots;
 using kernels::jit::Factors;
 using kernels::jit::GemvWeights;
 using kernels::jit::Isa;
-constexpr GemvTactic kFewRowsAvx512{"matrix_multiply_f32_gemv_avx512", 1, Isa::kAvx512};
-constexpr GemvTactic kFewRowsAvx2{"matrix_multiply_f32_gemv_avx2", 1, Isa::kAvx2};
-constexpr GemvTactic kBf16FewRowsAvx512{"matrix_multiply_bf16_gemv_avx512", 1, Isa::kAvx512, GemvWeights::kBfloat16};
-constexpr GemvTactic kBf16FewRowsAvx2{"matrix_multiply_bf16_gemv_avx2", 1, Isa::kAvx2, GemvWeights::kBfloat16};
-constexpr GemvTactic kHalfFewRowsAvx512{"matrix_multiply_f32f16_gemv_avx512", 1, Isa::kAvx512, GemvWeights::kHalf};
-constexpr GemvTactic kHalfFewRowsAvx2{"matrix_multiply_f32f16_gemv_avx2", 1, Isa::kAvx2, GemvWeights::kHalf};
-constexpr GemmTactic kAvx512{"matrix_multiply_f32_gemm_avx512", 1, Isa::kAvx512};
-constexpr GemmTactic kAvx2{"matrix_multiply_f32_gemm_avx2", 1, Isa::kAvx2};
-constexpr GemmTactic kBf16Amx{"matrix_multiply_bf16_gemm_amx", 1, Isa::kAvx512, Factors::kBf16Tiles};
-constexpr GemmTactic kBf16Avx512{"matrix_multiply_bf16_gemm_avx512", 1, Isa::kAvx512, Factors::kBf16Dots};
-constexpr GemmTactic kBf16Avx2{"matrix_multiply_bf16_gemm_avx2", 1, Isa::kAvx2, Factors::kBf16Shifts};
-constexpr Int8GemmTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Isa::kAvx512, Dots::kVnni};
-constexpr Int8GemmTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, Dots::kVnni};
-constexpr Int8GemmTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, Dots::kWords};
-constexpr Int8GemmTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, Dots::kWords};
+constexpr CpuTactic kFewRowsAvx512{"matrix_multiply_f32_gemv_avx512", 1, Isa::kAvx512, kGemv};
+constexpr CpuTactic kFewRowsAvx2{"matrix_multiply_f32_gemv_avx2", 1, Isa::kAvx2, kGemv};
+constexpr CpuTactic kBf16FewRowsAvx512{
+    "matrix_multiply_bf16_gemv_avx512", 1, Isa::kAvx512, kGemv, GemvWeights::kBfloat16, Rounding::kBf16};
+constexpr CpuTactic kBf16FewRowsAvx2{
+    "matrix_multiply_bf16_gemv_avx2", 1, Isa::kAvx2, kGemv, GemvWeights::kBfloat16, Rounding::kBf16};
+constexpr CpuTactic kHalfFewRowsAvx512{
+    "matrix_multiply_f32f16_gemv_avx512", 1, Isa::kAvx512, kGemv, GemvWeights::kHalf, Rounding::kHalfWeights};
+constexpr CpuTactic kHalfFewRowsAvx2{
+    "matrix_multiply_f32f16_gemv_avx2", 1, Isa::kAvx2, kGemv, GemvWeights::kHalf, Rounding::kHalfWeights};
+constexpr CpuTactic kAvx512{"matrix_multiply_f32_gemm_avx512", 1, Isa::kAvx512, kGemm};
+constexpr CpuTactic kAvx2{"matrix_multiply_f32_gemm_avx2", 1, Isa::kAvx2, kGemm};
+constexpr CpuTactic kBf16Amx{
+    "matrix_multiply_bf16_gemm_amx", 1, Isa::kAvx512, kGemm, Factors::kBf16Tiles, Rounding::kBf16};
+constexpr CpuTactic kBf16Avx512{
+    "matrix_multiply_bf16_gemm_avx512", 1, Isa::kAvx512, kGemm, Factors::kBf16Dots, Rounding::kBf16};
+constexpr CpuTactic kBf16Avx2{
+    "matrix_multiply_bf16_gemm_avx2", 1, Isa::kAvx2, kGemm, Factors::kBf16Shifts, Rounding::kBf16};
+constexpr CpuTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Isa::kAvx512, kInt8Gemm, Dots::kVnni};
+constexpr CpuTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kVnni};
+constexpr CpuTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, kInt8Gemm, Dots::kWords};
+constexpr CpuTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kWords};
 constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, multiplyPlainWorkspaceBytes};
 
 } // namespace

@@ -38,11 +38,7 @@ constexpr PlainTactic kPlain{"parametric_relu_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const&)
 {
-    PointwiseSpec spec;
-    spec.program.inputs = 2;
-    spec.program.steps = {{kernels::jit::PointwiseCode::kParametricRelu, 0, 1}};
-    spec.inputs = {{0}, {1}};
-    return spec;
+    return stepSpec({kernels::jit::PointwiseCode::kParametricRelu, 0, 1}, 2);
 }
 
 using kernels::jit::Isa;

@@ -4,7 +4,6 @@
 
 #include "families/elementwise/pointwise_jit.h"
 #include "ops/quantize/op.h"
-#include "tactic/blocks.h"
 #include "tactic/scale_axis.h"
 
 namespace tw::ops::quantize {
@@ -22,18 +21,13 @@ int8_t quantized(float x, float scale)
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &scale = args.inputs[1], &y = args.outputs[0];
-    ScaleGeometry const g = scaleGeometry(x.dims, node.attrsAs<Attrs>().axis);
-    bool const along = g.inner == 1; // a row runs over scales, else over elements of one scale
-    int64_t const row = along ? g.scales : g.inner, rows = along ? g.outer : g.outer * g.scales;
     float block[kBlock];
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t i = 0; i < row; i += kBlock) {
-            int64_t const n = std::min(kBlock, row - i), at = r * row + i;
-            float const* from = loadFloats(x.type, x.data, at, 1, n, block);
-            float const* s = scale.as<float>() + (along ? i : r % g.scales);
-            for (int64_t e = 0; e < n; ++e)
-                y.as<int8_t>()[at + e] = quantized(from[e], s[along ? e : 0]);
-        }
+    forEachScaledBlock(scaleGeometry(x.dims, node.attrsAs<Attrs>().axis), scale.as<float>(),
+                       [&](int64_t at, int64_t n, float const* s, int64_t step) {
+                           float const* from = loadFloats(x.type, x.data, at, 1, n, block);
+                           for (int64_t e = 0; e < n; ++e)
+                               y.as<int8_t>()[at + e] = quantized(from[e], s[e * step]);
+                       });
     return {};
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cpu_plain.h"
-#include "ops/recurrence/cpu_products.h"
-#include "ops/recurrence/cpu_steps.h"
+#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
 
 namespace tw::ops::recurrence {
 
 namespace {
 
-constexpr ProductsTactic kProductsAvx512{"recurrence_f32_products_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr ProductsTactic kProductsAvx2{"recurrence_f32_products_avx2", 1, kernels::jit::Isa::kAvx2};
-constexpr StepsTactic kAvx512{"recurrence_f32_steps_avx512", 2, kernels::jit::Isa::kAvx512};
-constexpr StepsTactic kAvx2{"recurrence_f32_steps_avx2", 2, kernels::jit::Isa::kAvx2};
+constexpr CpuTactic kProductsAvx512{"recurrence_f32_products_avx512", 1, kernels::jit::Isa::kAvx512, kProducts};
+constexpr CpuTactic kProductsAvx2{"recurrence_f32_products_avx2", 1, kernels::jit::Isa::kAvx2, kProducts};
+constexpr CpuTactic kAvx512{"recurrence_f32_steps_avx512", 2, kernels::jit::Isa::kAvx512, kSteps};
+constexpr CpuTactic kAvx2{"recurrence_f32_steps_avx2", 2, kernels::jit::Isa::kAvx2, kSteps};
 
 } // namespace
 

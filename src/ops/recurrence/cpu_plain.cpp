@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cpu_plain.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
 #include "tactic/element.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cpu_products.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
+#include "ops/recurrence/cpu_tactics.h"
 
 namespace tw::ops::recurrence {
 
+namespace products {
 namespace {
 
 using kernels::GemmJit;
@@ -202,19 +202,17 @@ private:
     Layer layer_;
 };
 
-} // namespace
-
-Support ProductsTactic::supports(Problem const& p) const
+Support supports(CpuTactic const&, Problem const& p)
 {
     Extents const& x = p.inputs[kX].dims;
     if (Support const known = supportsKnownFloats(p); !known.ok)
         return known;
     if (sizesOf(p.node->attrsAs<Attrs>(), x).batch < kLeastBatch)
         return Support::no("takes a batch of at least " + std::to_string(kLeastBatch) + " sequences");
-    return supportsIsa(isa_);
+    return Support::yes();
 }
 
-std::vector<Config> ProductsTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     // Tiles of 2 to 4 vectors are within 2 % of each other.
     if (p.threads / directionsOf(p.node->attrsAs<Attrs>()) < 2)
@@ -222,19 +220,27 @@ std::vector<Config> ProductsTactic::configs(Problem const& p) const
     return {{3, 1}, {3, 0}};
 }
 
-double ProductsTactic::estimate(Problem const& p, Config const& config) const
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     Blob const* const r = p.inputs[kR].constant;
     bool const fits = r && int64_t(r->sizeBytes()) < thisCpu().l2Bytes; // of weights that every worker reads
-    return estimateOf(p, isa_, config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
+    return estimateOf(p, t.isa(), config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
 }
 
-Result<std::unique_ptr<Kernel>> ProductsTactic::load(Problem const& p, Config const& config, std::string const&) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants&)
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    TW_ASSIGN(Layer layer, layerOf(p, isa_, int(config[0]), config[1] != 0));
-    return std::unique_ptr<Kernel>(std::make_unique<ProductsKernel>(std::move(layer)));
+        return t.wrongConfig("{1..4, 0..1}");
+    TW_ASSIGN(Layer layer, layerOf(p, t.isa(), int(config[0]), config[1] != 0));
+    return makeKernel<ProductsKernel>(std::move(layer));
 }
+
+} // namespace
+} // namespace products
+
+constexpr CpuFunctions kProducts{.supports = products::supports,
+                                 .configs = products::configs,
+                                 .estimate = products::estimate,
+                                 .load = products::load};
 
 } // namespace tw::ops::recurrence

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cpu_steps.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,11 +9,13 @@
 #include "kernels/cpu/gemv_jit.h"
 #include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
+#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
 
 namespace tw::ops::recurrence {
 
+namespace steps {
 namespace {
 
 using kernels::GemmJit;
@@ -384,37 +384,41 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
     return to;
 }
 
-} // namespace
-
-Support StepsTactic::supports(Problem const& p) const
+Support supports(CpuTactic const&, Problem const& p)
 {
     if (Support const known = supportsKnownFloats(p); !known.ok)
         return known;
-    return supportsIsa(isa_);
+    return Support::yes();
 }
 
-std::vector<Config> StepsTactic::configs(Problem const& p) const
+std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     Extents const& x = p.inputs[kX].maxDims;
     bool const few = x.volume(0, x.rank - 1) <= kernels::jit::kGemvMaxRows;
     return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}};
 }
 
-double StepsTactic::estimate(Problem const& p, Config const&) const
+double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     bool const isRow = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims).batch == 1; // weights are read for it alone
-    return estimateOf(p, isa_, isRow ? 0.2 : 0.7);
+    return estimateOf(p, t.isa(), isRow ? 0.2 : 0.7);
 }
 
-Result<std::unique_ptr<Kernel>> StepsTactic::load(Problem const& p, Config const& config, std::string const&) const
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants&)
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+        return t.wrongConfig("{1..4}");
     if (!blobOf(p, kR))
-        return invalidArgument(std::string(name()) + ": the recurrent weights are not known");
-    Plan plan = planOf(p, isa_, int(config[0]));
+        return invalidArgument(std::string(t.name()) + ": the recurrent weights are not known");
+    Plan plan = planOf(p, t.isa(), int(config[0]));
     TW_ASSIGN(Packed packed, pack(plan, p));
-    return std::unique_ptr<Kernel>(std::make_unique<StepsKernel>(std::move(plan), std::move(packed)));
+    return makeKernel<StepsKernel>(std::move(plan), std::move(packed));
 }
+
+} // namespace
+} // namespace steps
+
+constexpr CpuFunctions kSteps{
+    .supports = steps::supports, .configs = steps::configs, .estimate = steps::estimate, .load = steps::load};
 
 } // namespace tw::ops::recurrence

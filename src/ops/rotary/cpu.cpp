@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rotary/kernels.h"
 #include "ops/rotary/op.h"
-#include "tactic/cpu_isa.h"
 #include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
@@ -64,60 +63,37 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"rotary_any_plain_cpu", 1, run};
 
-class VectorRotary final : public CpuTactic
+Support supportsVectors(Problem const& p)
 {
-public:
-    constexpr VectorRotary(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        if (p.inputs[0].type != DataType::kFloat)
-            return Support::no("takes f32 only");
-        auto byPair = [&](int i) {
-            Extents const& e = p.inputs[size_t(i)].maxDims;
-            return e[e.rank - 1] * 2 == p.node->attrsAs<Attrs>().size;
-        };
-        if (byPair(1) != byPair(2))
-            return Support::no("takes cosines and sines that are as many");
-        return supportsIsa(isa_);
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
-    {
-        bool const wide = isa_ == kernels::jit::Isa::kAvx512;
-        return std::unique_ptr<Kernel>(
-            std::make_unique<Loaded>(p.node->attrsAs<Attrs>(), wide ? avx512::kRotary : avx2::kRotary));
-    }
-
-private:
-    class Loaded final : public Kernel
-    {
-    public:
-        Loaded(Attrs const& attrs, Kernels const& kernels) : attrs_(attrs), kernels_(kernels) {}
-        Result<void> run(RunArgs& args) const override
-        {
-            TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
-            int64_t const n = x.dims[x.dims.rank - 1];
-            if (x.count() == 0)
-                return {};
-            bool const byPair = c.dims[c.dims.rank - 1] != attrs_.size;
-            auto const row = attrs_.interleaved ? (byPair ? kernels_.neighboursByPair : kernels_.neighbours)
-                                                : (byPair ? kernels_.halvesByPair : kernels_.halves);
-            inPieces(*args.workers, x.count() / n, 2 * x.sizeBytes(), [&](int64_t begin, int64_t end) {
-                forRows(args, begin, end, [&](int64_t at, int64_t cAt, int64_t sAt) {
-                    row({x.as<float>() + at, c.as<float>() + cAt, s.as<float>() + sAt, y.as<float>() + at, attrs_.size,
-                         n});
-                });
-            });
-            return {};
-        }
-
-    private:
-        Attrs attrs_;
-        Kernels const& kernels_;
+    auto byPair = [&](int i) {
+        Extents const& e = p.inputs[size_t(i)].maxDims;
+        return e[e.rank - 1] * 2 == p.node->attrsAs<Attrs>().size;
     };
-};
+    return byPair(1) == byPair(2) ? Support::yes() : Support::no("takes cosines and sines that are as many");
+}
 
-constexpr VectorRotary kAvx512{"rotary_f32_vectors_avx512", kernels::jit::Isa::kAvx512};
-constexpr VectorRotary kAvx2{"rotary_f32_vectors_avx2", kernels::jit::Isa::kAvx2};
+template <Kernels const& k>
+Result<void> runVectors(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
+    int64_t const n = x.dims[x.dims.rank - 1];
+    bool const byPair = c.dims[c.dims.rank - 1] != a.size;
+    auto const row =
+        a.interleaved ? (byPair ? k.neighboursByPair : k.neighbours) : (byPair ? k.halvesByPair : k.halves);
+    inPieces(*args.workers, x.count() / n, 2 * x.sizeBytes(), [&](int64_t begin, int64_t end) {
+        forRows(args, begin, end, [&](int64_t at, int64_t cAt, int64_t sAt) {
+            row({x.as<float>() + at, c.as<float>() + cAt, s.as<float>() + sAt, y.as<float>() + at, a.size, n});
+        });
+    });
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{
+    "rotary_f32_vectors_avx512", 1, Isa::kAvx512, runVectors<avx512::kRotary>, supportsVectors, onlyLinear};
+constexpr VectorTactic kAvx2{"rotary_f32_vectors_avx2", 1,         Isa::kAvx2, runVectors<avx2::kRotary>,
+                             supportsVectors,           onlyLinear};
 
 } // namespace
 

@@ -4,7 +4,6 @@
 #include "ops/select/kernels.h"
 #include "ops/select/op.h"
 #include "tactic/broadcast.h"
-#include "tactic/cpu_isa.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::select {
@@ -60,62 +59,45 @@ Result<void> run(ir::Node const&, RunArgs& args)
 
 constexpr PlainTactic kPlain{"select_any_plain_cpu", 1, run};
 
-class VectorSelect final : public CpuTactic
+template <Kernels const& k>
+Result<void> runVectors(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
 {
-public:
-    constexpr VectorSelect(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
-    Support supports(Problem const&) const override { return supportsIsa(isa_); }
-    Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
-    {
-        bool const wide = isa_ == kernels::jit::Isa::kAvx512;
-        return std::unique_ptr<Kernel>(std::make_unique<Loaded>(wide ? avx512::kSelect : avx2::kSelect));
-    }
-
-private:
-    class Loaded final : public Kernel
-    {
-    public:
-        explicit Loaded(Kernels const& kernels) : kernels_(kernels) {}
-        Result<void> run(RunArgs& args) const override
-        {
-            TensorRef const &c = args.inputs[0], &a = args.inputs[1], &b = args.inputs[2], &y = args.outputs[0];
-            if (y.count() == 0)
-                return {};
-            BroadcastLoop const loop = broadcastLoop(y.dims, {&c.dims, &a.dims, &b.dims});
-            int64_t const size = sizeOf(y.type), n = loop.rowLength(), rows = loop.rows();
-            auto const row = y.type == DataType::kBool ? kernels_.bools
-                             : size == 4               ? kernels_.words
-                             : size == 2               ? kernels_.halves
-                                                       : kernels_.bytes;
-            auto const address = [&](TensorRef const& t, int64_t at) { return t.as<uint8_t>() + at * sizeOf(t.type); };
-            auto const elements = [&](int64_t at, int64_t const* from, int64_t begin, int64_t end) {
-                auto const first = [&](int operand) { return from[operand] + begin * loop.rowStride(operand); };
-                row({address(c, first(0)), address(a, first(1)), address(b, first(2)), address(y, at + begin),
-                     end - begin, loop.rowStride(0) == 0, loop.rowStride(1) == 0, loop.rowStride(2) == 0});
-            };
-            int64_t const bytes = y.count() * (2 * size + 1);
-            if (rows >= 4 * args.workers->count()) {
-                inPieces(*args.workers, rows, bytes, [&](int64_t begin, int64_t end) {
-                    loop.forRows(begin, end, [&](int64_t at, int64_t const* from) { elements(at, from, 0, n); });
-                });
-                return {};
-            }
-            loop.forEachRow([&](int64_t at, int64_t const* from) { // few, maybe long
-                constexpr int64_t kLine = 64;
-                inPieces(*args.workers, (n + kLine - 1) / kLine, bytes / rows, [&](int64_t begin, int64_t end) {
-                    elements(at, from, begin * kLine, std::min(end * kLine, n));
-                });
-            });
-            return {};
-        }
-
-    private:
-        Kernels const& kernels_;
+    TensorRef const &c = args.inputs[0], &a = args.inputs[1], &b = args.inputs[2], &y = args.outputs[0];
+    BroadcastLoop const loop = broadcastLoop(y.dims, {&c.dims, &a.dims, &b.dims});
+    int64_t const size = sizeOf(y.type), n = loop.rowLength(), rows = loop.rows();
+    auto const row = y.type == DataType::kBool ? k.bools : size == 4 ? k.words : size == 2 ? k.halves : k.bytes;
+    auto const address = [&](TensorRef const& t, int64_t at) { return t.as<uint8_t>() + at * sizeOf(t.type); };
+    auto const elements = [&](int64_t at, int64_t const* from, int64_t begin, int64_t end) {
+        auto const first = [&](int operand) { return from[operand] + begin * loop.rowStride(operand); };
+        row({address(c, first(0)), address(a, first(1)), address(b, first(2)), address(y, at + begin), end - begin,
+             loop.rowStride(0) == 0, loop.rowStride(1) == 0, loop.rowStride(2) == 0});
     };
-};
+    int64_t const bytes = y.count() * (2 * size + 1);
+    if (rows >= 4 * args.workers->count()) {
+        inPieces(*args.workers, rows, bytes, [&](int64_t begin, int64_t end) {
+            loop.forRows(begin, end, [&](int64_t at, int64_t const* from) { elements(at, from, 0, n); });
+        });
+        return {};
+    }
+    loop.forEachRow([&](int64_t at, int64_t const* from) { // few, maybe long
+        constexpr int64_t kLine = 64;
+        inPieces(*args.workers, (n + kLine - 1) / kLine, bytes / rows,
+                 [&](int64_t begin, int64_t end) { elements(at, from, begin * kLine, std::min(end * kLine, n)); });
+    });
+    return {};
+}
 
-constexpr VectorSelect kAvx512{"select_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorSelect kAvx2{"select_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{"select_any_vectors_avx512",
+                               1,
+                               Isa::kAvx512,
+                               runVectors<avx512::kSelect>,
+                               nullptr,
+                               onlyLinear,
+                               nullptr,
+                               std::nullopt};
+constexpr VectorTactic kAvx2{
+    "select_any_vectors_avx2", 1, Isa::kAvx2, runVectors<avx2::kSelect>, nullptr, onlyLinear, nullptr, std::nullopt};
 
 } // namespace
 

@@ -5,7 +5,7 @@
 #include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/softmax/cpu_log.h"
 #include "ops/softmax/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/element.h"
 #include "tactic/tactic.h"
 #include "tactic/vector_tactic.h"
@@ -133,32 +133,29 @@ private:
     kernels::jit::SoftmaxKernel kernel_;
 };
 
-// Rows: nothing but dimensions of 1 after the axis.
-class JitTactic final : public CpuTactic
+// Rows, or slices across columns.
+Support supportsSlices(Problem const& p, bool areRows)
 {
-public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 2, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        Extents const& e = p.inputs[0].maxDims;
-        if (p.inputs[0].type != DataType::kFloat)
-            return Support::no("takes f32 only");
-        if (p.node->attrsAs<Attrs>().log)
-            return Support::no("gives no logarithms");
-        if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) != 1)
-            return Support::no("takes the last axis only");
-        return supportsIsa(isa_);
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
-    {
-        TW_ASSIGN(auto kernel, kernels::jit::SoftmaxKernel::emit(isa_, {}));
-        return std::unique_ptr<Kernel>(
-            std::make_unique<JitKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(kernel)));
-    }
-};
+    Extents const& e = areRows ? p.inputs[0].maxDims : p.inputs[0].dims;
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    if (a.log)
+        return Support::no("gives no logarithms");
+    if ((e.volume(int(a.axis) + 1, e.rank) == 1) != areRows)
+        return Support::no(areRows ? "takes the last axis only" : "takes other axes than the last");
+    return Support::yes();
+}
 
-constexpr JitTactic kAvx512{"softmax_f32_jit_avx512", kernels::jit::Isa::kAvx512};
-constexpr JitTactic kAvx2{"softmax_f32_jit_avx2", kernels::jit::Isa::kAvx2};
+// Rows: nothing but dimensions of 1 after the axis.
+constexpr CpuFunctions kRows{
+    .supports = [](CpuTactic const&, Problem const& p) { return supportsSlices(p, true); },
+    .load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) -> CpuFunctions::Loaded {
+        TW_ASSIGN(auto kernel, kernels::jit::SoftmaxKernel::emit(t.isa(), {}));
+        return makeKernel<JitKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(kernel));
+    }};
+constexpr CpuTactic kAvx512{"softmax_f32_jit_avx512", 2, kernels::jit::Isa::kAvx512, kRows};
+constexpr CpuTactic kAvx2{"softmax_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, kRows};
 
 // ---- Slices that run across columns: a block of columns at once, each step over one row of it, all in L1.
 
@@ -222,38 +219,23 @@ private:
     Code larger_, expOfDifference_, sum_, quotient_;
 };
 
-class ColumnsTactic final : public CpuTactic
+CpuFunctions::Loaded loadColumns(CpuTactic const& t, Problem const& p, Config const&, PackedConstants&)
 {
-public:
-    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : CpuTactic(name, 1, isa) {}
-    Support supports(Problem const& p) const override
-    {
-        Extents const& e = p.inputs[0].dims;
-        if (p.inputs[0].type != DataType::kFloat)
-            return Support::no("takes f32 only");
-        if (p.node->attrsAs<Attrs>().log)
-            return Support::no("gives no logarithms");
-        if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) == 1)
-            return Support::no("takes other axes than the last");
-        return supportsIsa(isa_);
-    }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
-    {
-        auto two = [&](std::vector<kernels::jit::PointwiseStep> steps) {
-            return kernels::jit::emitPointwise(isa_, {2, std::move(steps)}, {false, false}, false);
-        };
-        TW_ASSIGN(Code larger, two({{PointwiseCode::kMax, 0, 1}}));
-        TW_ASSIGN(Code expOfDifference, two({{PointwiseCode::kSub, 0, 1}, {PointwiseCode::kExp, 2}}));
-        TW_ASSIGN(Code sum, two({{PointwiseCode::kAdd, 0, 1}}));
-        TW_ASSIGN(Code quotient, two({{PointwiseCode::kDiv, 0, 1}}));
-        return std::unique_ptr<Kernel>(std::make_unique<ColumnsKernel>(int(p.node->attrsAs<Attrs>().axis),
-                                                                       std::move(larger), std::move(expOfDifference),
-                                                                       std::move(sum), std::move(quotient)));
-    }
-};
+    auto two = [&](std::vector<kernels::jit::PointwiseStep> steps) {
+        return kernels::jit::emitPointwise(t.isa(), {2, std::move(steps)}, {false, false}, false);
+    };
+    TW_ASSIGN(Code larger, two({{PointwiseCode::kMax, 0, 1}}));
+    TW_ASSIGN(Code expOfDifference, two({{PointwiseCode::kSub, 0, 1}, {PointwiseCode::kExp, 2}}));
+    TW_ASSIGN(Code sum, two({{PointwiseCode::kAdd, 0, 1}}));
+    TW_ASSIGN(Code quotient, two({{PointwiseCode::kDiv, 0, 1}}));
+    return makeKernel<ColumnsKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(larger), std::move(expOfDifference),
+                                     std::move(sum), std::move(quotient));
+}
 
-constexpr ColumnsTactic kColumnsAvx512{"softmax_f32_columns_avx512", kernels::jit::Isa::kAvx512};
-constexpr ColumnsTactic kColumnsAvx2{"softmax_f32_columns_avx2", kernels::jit::Isa::kAvx2};
+constexpr CpuFunctions kColumns{.supports = [](CpuTactic const&, Problem const& p) { return supportsSlices(p, false); },
+                                .load = loadColumns};
+constexpr CpuTactic kColumnsAvx512{"softmax_f32_columns_avx512", 1, kernels::jit::Isa::kAvx512, kColumns};
+constexpr CpuTactic kColumnsAvx2{"softmax_f32_columns_avx2", 1, kernels::jit::Isa::kAvx2, kColumns};
 
 // ---- The logarithm, f32 along any axis.
 

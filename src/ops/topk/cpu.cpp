@@ -7,7 +7,7 @@
 
 #include "ops/topk/kernels.h"
 #include "ops/topk/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/element.h"
 
 namespace tw::ops::topk {
@@ -260,128 +260,113 @@ private:
     Scratch const& s_;
 };
 
-class VectorTopk final : public CpuTactic
+class VectorTopk final : public Kernel
 {
 public:
-    constexpr VectorTopk(char const* name, int version, kernels::jit::Isa isa) : CpuTactic(name, version, isa) {}
-    Support supports(Problem const& p) const override
+    VectorTopk(ir::Node const& node, kernels::jit::Isa isa, int threads)
+        : node_(node), a_(node.attrsAs<Attrs>()), isa_(isa), threads_(threads)
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
-        if (Support isa = supportsIsa(isa_); !isa.ok)
-            return isa;
-        if (p.inputs[0].maxDims.volume() > INT32_MAX)
-            return Support::no("positions in " + p.inputs[0].maxDims.str() + " need more than 31 bits");
-        return Support::yes();
+        return threads_ * scratchBytes(in[0]);
     }
-    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
+    Result<void> run(RunArgs& args) const override
     {
-        return std::unique_ptr<Kernel>(std::make_unique<Loaded>(*p.node, isa_, std::max(p.threads, 1)));
+        if (args.outputs[0].count() == 0)
+            return {};
+        if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
+            return topk::run(node_, args);
+        switch (args.inputs[0].type) {
+        case DataType::kFloat:
+            select<float>(args);
+            break;
+        case DataType::kHalf:
+            select<uint16_t>(args);
+            break;
+        default:
+            select<int8_t>(args);
+            break;
+        }
+        return {};
     }
 
 private:
-    class Loaded final : public Kernel
+    int64_t scratchBytes(TensorRef const& x) const
     {
-    public:
-        Loaded(ir::Node const& node, kernels::jit::Isa isa, int threads)
-            : node_(node), a_(node.attrsAs<Attrs>()), isa_(isa), threads_(threads)
-        {}
-        int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-        {
-            return threads_ * scratchBytes(in[0]);
-        }
-        Result<void> run(RunArgs& args) const override
-        {
-            if (args.outputs[0].count() == 0)
-                return {};
-            if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
-                return topk::run(node_, args);
-            switch (args.inputs[0].type) {
-            case DataType::kFloat:
-                select<float>(args);
-                break;
-            case DataType::kHalf:
-                select<uint16_t>(args);
-                break;
-            default:
-                select<int8_t>(args);
-                break;
+        int const axis = int(a_.axis);
+        return Scratch::bytes(a_.k, x.dims[axis], x.dims.volume(axis + 1, x.dims.rank), sizeOf(x.type));
+    }
+
+    // Units of some columns (rows where there are no others) of one x[o], distributed.
+    template <class T>
+    void select(RunArgs& args) const
+    {
+        TensorRef const &x = args.inputs[0], &values = args.outputs[0], &indices = args.outputs[1];
+        int const axis = int(a_.axis);
+        bool const smallest = a_.kind == Kind::kMin;
+        int64_t const n = x.dims[axis], inner = x.dims.volume(axis + 1, x.dims.rank), k = a_.k;
+        int64_t const outer = x.dims.volume(0, axis);
+        bool const best = k == 1 && inner > 1;
+        constexpr int64_t kBestColumns = 1024;
+        int64_t const some = best ? std::min(inner, kBestColumns) : Scratch::columnsAtOnce(n, inner, sizeof(T));
+        int64_t const pieces = (inner + some - 1) / some, units = outer * pieces;
+        Kernels const& kernels = kernelsOf<T>(isa_);
+
+        auto const unit = [&](int64_t u, Scratch const& scratch) {
+            int64_t const o = u / pieces, first = u % pieces * some, columns = std::min(some, inner - first);
+            T const* from = x.as<T>() + o * n * inner + first;
+            T* value = values.as<T>() + o * k * inner + first;
+            int32_t* index = indices.as<int32_t>() + o * k * inner + first;
+            if (best) {
+                kernels.bestOfColumns(from, n, inner, columns, smallest, index);
+                for (int64_t c = 0; c < columns; ++c)
+                    value[c] = from[index[c] * inner + c];
+                return;
             }
-            return {};
-        }
-
-    private:
-        int64_t scratchBytes(TensorRef const& x) const
-        {
-            int const axis = int(a_.axis);
-            return Scratch::bytes(a_.k, x.dims[axis], x.dims.volume(axis + 1, x.dims.rank), sizeOf(x.type));
-        }
-
-        // Units of some columns (rows where there are no others) of one x[o], distributed.
-        template <class T>
-        void select(RunArgs& args) const
-        {
-            TensorRef const &x = args.inputs[0], &values = args.outputs[0], &indices = args.outputs[1];
-            int const axis = int(a_.axis);
-            bool const smallest = a_.kind == Kind::kMin;
-            int64_t const n = x.dims[axis], inner = x.dims.volume(axis + 1, x.dims.rank), k = a_.k;
-            int64_t const outer = x.dims.volume(0, axis);
-            bool const best = k == 1 && inner > 1;
-            constexpr int64_t kBestColumns = 1024;
-            int64_t const some = best ? std::min(inner, kBestColumns) : Scratch::columnsAtOnce(n, inner, sizeof(T));
-            int64_t const pieces = (inner + some - 1) / some, units = outer * pieces;
-            Kernels const& kernels = kernelsOf<T>(isa_);
-
-            auto const unit = [&](int64_t u, Scratch const& scratch) {
-                int64_t const o = u / pieces, first = u % pieces * some, columns = std::min(some, inner - first);
-                T const* from = x.as<T>() + o * n * inner + first;
-                T* value = values.as<T>() + o * k * inner + first;
-                int32_t* index = indices.as<int32_t>() + o * k * inner + first;
-                if (best) {
-                    kernels.bestOfColumns(from, n, inner, columns, smallest, index);
+            T const* row = from;
+            if (inner > 1) {
+                T* rows = reinterpret_cast<T*>(scratch.rows);
+                for (int64_t j = 0; j < n; ++j)
                     for (int64_t c = 0; c < columns; ++c)
-                        value[c] = from[index[c] * inner + c];
-                    return;
+                        rows[c * n + j] = from[j * inner + c];
+                row = rows;
+            }
+            RowSelection<T> selection(kernels, smallest, k, n, scratch);
+            for (int64_t c = 0; c < columns; ++c, row += n) {
+                selection.run(row);
+                for (int64_t j = 0; j < k; ++j) {
+                    int64_t const at = indexOf(scratch.best[j]);
+                    value[j * inner + c] = row[at];
+                    index[j * inner + c] = int32_t(at);
                 }
-                T const* row = from;
-                if (inner > 1) {
-                    T* rows = reinterpret_cast<T*>(scratch.rows);
-                    for (int64_t j = 0; j < n; ++j)
-                        for (int64_t c = 0; c < columns; ++c)
-                            rows[c * n + j] = from[j * inner + c];
-                    row = rows;
-                }
-                RowSelection<T> selection(kernels, smallest, k, n, scratch);
-                for (int64_t c = 0; c < columns; ++c, row += n) {
-                    selection.run(row);
-                    for (int64_t j = 0; j < k; ++j) {
-                        int64_t const at = indexOf(scratch.best[j]);
-                        value[j * inner + c] = row[at];
-                        index[j * inner + c] = int32_t(at);
-                    }
-                }
-            };
+            }
+        };
 
-            // A part should last longer than it takes to hand it over (about a microsecond).
-            constexpr int64_t kPartBytes = 16 << 10;
-            Workers& workers = args.workers->count() <= threads_ ? *args.workers : serialWorkers();
-            int64_t const bytes = x.count() * int64_t(sizeof(T)), each = scratchBytes(x);
-            int64_t const most = workers.count() < 2 ? 1 : std::max<int64_t>(bytes / kPartBytes, 1);
-            int64_t const parts = std::min({units, most, int64_t(workers.count()) * 4});
-            workers.run(parts, [&](int64_t part, int worker) {
-                Scratch const scratch(static_cast<std::byte*>(args.workspace) + each * worker, k);
-                for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u)
-                    unit(u, scratch);
-            });
-        }
+        // A part should last longer than it takes to hand it over (about a microsecond).
+        constexpr int64_t kPartBytes = 16 << 10;
+        Workers& workers = args.workers->count() <= threads_ ? *args.workers : serialWorkers();
+        int64_t const bytes = x.count() * int64_t(sizeof(T)), each = scratchBytes(x);
+        int64_t const most = workers.count() < 2 ? 1 : std::max<int64_t>(bytes / kPartBytes, 1);
+        int64_t const parts = std::min({units, most, int64_t(workers.count()) * 4});
+        workers.run(parts, [&](int64_t part, int worker) {
+            Scratch const scratch(static_cast<std::byte*>(args.workspace) + each * worker, k);
+            for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u)
+                unit(u, scratch);
+        });
+    }
 
-        ir::Node const& node_;
-        Attrs const& a_;
-        kernels::jit::Isa isa_;
-        int threads_;
-    };
+    ir::Node const& node_;
+    Attrs const& a_;
+    kernels::jit::Isa isa_;
+    int threads_;
 };
 
-constexpr VectorTopk kAvx512{"topk_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorTopk kAvx2{"topk_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+constexpr CpuFunctions kVectors{.supports = supportsPositions,
+                                .load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) {
+                                    return makeKernel<VectorTopk>(*p.node, t.isa(), std::max(p.threads, 1));
+                                }};
+constexpr CpuTactic kAvx512{"topk_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
+constexpr CpuTactic kAvx2{"topk_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
 
 } // namespace
 

@@ -94,18 +94,10 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             }
         });
         break;
-    case DataType::kInt8: {
-        double from[256], to[256];
-        int8_t table[256]; // by the byte of x
-        for (int i = 0; i < 256; ++i)
-            from[i] = int8_t(uint8_t(i));
-        compute(operation, from, to, 256);
-        for (int i = 0; i < 256; ++i)
-            table[i] = saturateToInt8(to[i]);
-        for (int64_t i = 0; i < count; ++i)
-            y.as<int8_t>()[i] = table[x.as<uint8_t>()[i]];
+    case DataType::kInt8:
+        applyToBytes(x.as<int8_t>(), y.as<int8_t>(), count,
+                     [&](double const* from, double* to, int64_t n) { compute(operation, from, to, n); });
         break;
-    }
     case DataType::kInt32: // sign
         each(x.as<int32_t>(), y.as<int32_t>(), count, [](int32_t v) { return int32_t(v > 0) - int32_t(v < 0); });
         break;
@@ -121,14 +113,7 @@ constexpr PlainTactic kPlain{"unary_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    auto const code = pointwise::stepOf(p.node->attrsAs<Attrs>().operation);
-    if (!code)
-        return invalidArgument("there is no emitted code for this operation");
-    PointwiseSpec spec;
-    spec.program.inputs = 1;
-    spec.program.steps = {{jitCode(*code), 0}};
-    spec.inputs = {{0}};
-    return spec;
+    return stepSpec(pointwise::stepOf(p.node->attrsAs<Attrs>().operation), 1);
 }
 
 using kernels::jit::Isa;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPU tactics as data: a family's functions, for an instruction set and one of the family's variants.
+#pragma once
+
+#include "tactic/cpu_isa.h"
+#include "tactic/packed_constants.h"
+#include "tactic/panel_order.h"
+
+namespace tw::ops {
+
+class CpuTactic;
+
+// What a tactic answers with, by the names in tactic.h and panel_order.h; null: as there.
+struct CpuFunctions
+{
+    using Loaded = Result<std::unique_ptr<Kernel>>;
+
+    Support (*supports)(CpuTactic const&, Problem const&) = nullptr; // asked where the CPU has the instructions
+    std::vector<Formats> (*formats)(CpuTactic const&, Problem const&) = nullptr;
+    std::vector<Config> (*configs)(CpuTactic const&, Problem const&) = nullptr;
+    double (*estimate)(CpuTactic const&, Problem const&, Config const&) = nullptr;
+    Loaded (*load)(CpuTactic const&, Problem const&, Config const&, PackedConstants& packed) = nullptr;
+    // Of tactics that read panels, else null.
+    std::optional<PanelOrder> (*panelOrder)(CpuTactic const&, Problem const&, Config const&) = nullptr;
+    Loaded (*loadPanels)(CpuTactic const&, Problem const&, Config const&, BlobPtr const& panels) = nullptr;
+};
+
+class CpuTactic final : public IsaTactic, public PackingTactic, public PanelTactic
+{
+public:
+    // `variant`: of an enum of the family.
+    template <class Variant = int>
+    constexpr CpuTactic(char const* name, int version, kernels::jit::Isa isa, CpuFunctions const& functions,
+                        Variant variant = {}, Rounding rounding = Rounding::kPlain)
+        : IsaTactic(name, version, isa), does_(functions), variant_(int(variant)), rounding_(rounding)
+    {}
+    template <class Variant>
+    Variant variant() const
+    {
+        return Variant(variant_);
+    }
+    // Of a plan that is damaged; `allowed`: "{1..4}".
+    Error wrongConfig(std::string const& allowed) const;
+
+    Traits traits() const override;
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+    std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
+                                               BlobPtr const& panels) const override;
+
+private:
+    CpuFunctions const& does_;
+    int variant_;
+    Rounding rounding_;
+};
+
+// For load functions.
+template <class K, class... Args>
+Result<std::unique_ptr<Kernel>> makeKernel(Args&&... args)
+{
+    return std::unique_ptr<Kernel>(std::make_unique<K>(std::forward<Args>(args)...));
+}
+
+// What several ops' tactics answer with: inputs whose positions have 31 bits; channels-last alone.
+Support supportsPositions(CpuTactic const& tactic, Problem const& problem);
+std::vector<Formats> allChannelsLast(CpuTactic const& tactic, Problem const& problem);
+
+} // namespace tw::ops

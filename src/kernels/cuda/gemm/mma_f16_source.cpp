@@ -17,8 +17,9 @@ std::string source(Spec const& s)
            (s.sumsInMemory() ? constant("FINISH_BIAS_AT", s.stagingBytes()) : "") +
            constant("STAGING_AT", clusters ? s.tileBytes() : 0) + constant("VECTOR_A", s.vectorA) +
            constant("VECTOR_B", s.vectorB) + flag("A_ALONG_K", s.aAlongK) + flag("B_ALONG_K", s.bAlongK) +
-           flag("EARLY", s.constantB) + epilogueConstants(s, s.chunk()) + include("kernels/cuda/gemm/mma_f16.cuh") +
-           (s.sumsInMemory() ? include("kernels/cuda/gemm/mma_f16_finish.cuh") : "");
+           flag("EARLY", s.constantB) + epilogueConstants(s, s.chunk()) + include("kernels/cuda/mma/sums_f16.cuh") +
+           include("kernels/cuda/mma/end_rows.cuh") + include("kernels/cuda/mma/gemm.cuh") +
+           (s.sumsInMemory() ? include("kernels/cuda/mma/finish.cuh") : "");
 }
 
 } // namespace tw::cuda::gemm_mma_f16

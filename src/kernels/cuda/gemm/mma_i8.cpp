@@ -103,11 +103,12 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + integerEndSource(s.end) + constant("TILE_M", s.tileM) +
            constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) +
-           constant("STAGES", s.stages) + constant("SPLIT", s.split) + constant("STEP", kStepK) +
-           constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-           constant("VECTOR_A", s.vectorA) + constant("VECTOR_B", s.vectorB) + flag("A_ALONG_K", s.aAlongK) +
-           flag("B_ALONG_K", s.bAlongK) + flag("EARLY", s.constantB) + flag("ALIGNED", s.aligned) +
-           include("kernels/cuda/gemm/mma_i8.cuh");
+           constant("STAGES", s.stages) + constant("SPLIT", s.split) + flag("CLUSTERS", s.split > 1) +
+           constant("STEP", kStepK) + constant("THREADS", s.threads()) +
+           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("VECTOR_A", s.vectorA) +
+           constant("VECTOR_B", s.vectorB) + flag("A_ALONG_K", s.aAlongK) + flag("B_ALONG_K", s.bAlongK) +
+           flag("EARLY", s.constantB) + flag("ALIGNED", s.aligned) + include("kernels/cuda/mma/sums_i8.cuh") +
+           include("kernels/cuda/mma/end_integers.cuh") + include("kernels/cuda/mma/gemm.cuh");
 }
 
 int vectorOf(int64_t row)

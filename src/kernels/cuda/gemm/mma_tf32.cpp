@@ -53,7 +53,9 @@ std::string source(Spec const& s)
     return gemm_f32::loaderSource(s, kStepK, s.threads(), true) + flag("TF32X3", s.tf32x3) +
            constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) +
            constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) + constant("SPLIT", s.split) +
-           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + include("kernels/cuda/gemm/mma_tf32.cuh");
+           flag("CLUSTERS", s.split > 1) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
+           include("kernels/cuda/mma/sums_tf32.cuh") + include("kernels/cuda/mma/end_f32.cuh") +
+           include("kernels/cuda/mma/gemm.cuh");
 }
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)

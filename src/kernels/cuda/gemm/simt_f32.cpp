@@ -50,17 +50,18 @@ char const* unsupported(Spec const& s)
 std::string loaderSource(Operands const& o, int step, int threads, bool skewed)
 {
     return o.activation + constant("STEP", step) + constant("THREADS", threads) + flag("SKEWED", skewed) +
-           flag("A_ALONG_K", o.aAlongK) + flag("B_ALONG_K", o.bAlongK) + flag("PACKS_A", o.packsA) +
-           flag("PACKS_B", o.packsB) + flag("PACKS_Y", o.packsY) + flag("EARLY", o.constantB) + flag("BIAS", o.bias) +
-           flag("RESIDUAL", o.residual);
+           flag("A_ALONG_K", o.aAlongK) + flag("B_ALONG_K", o.bAlongK) + constant("VECTOR_A", o.packsA ? 4 : 1) +
+           constant("VECTOR_B", o.packsB ? 4 : 1) + flag("PACKS_Y", o.packsY) + flag("EARLY", o.constantB) +
+           flag("BIAS", o.bias) + flag("RESIDUAL", o.residual);
 }
 
 std::string source(Spec const& s)
 {
     return loaderSource(s, kStepK, s.threads(), false) + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("STAGES", s.stages) +
-           constant("SPLIT", s.split) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-           include("kernels/cuda/gemm/simt_f32.cuh");
+           constant("SPLIT", s.split) + flag("CLUSTERS", s.split > 1) +
+           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + include("kernels/cuda/mma/sums_f32.cuh") +
+           include("kernels/cuda/mma/end_f32.cuh") + include("kernels/cuda/mma/gemm.cuh");
 }
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)

@@ -94,9 +94,9 @@ void runTrial(GemmTrial const& t, std::mt19937& rng)
     int bRow = 0;
     for (int p = 0; p < t.pointers; ++p) {
         int at = 0;
-        auto run = [&](GemmLoop const& l, int count) {
+        auto run = [&](StepLoop const& l, int count) {
             for (int i = 0; i < count; ++i) {
-                for (GemmStep const& s : l.steps) {
+                for (Step const& s : l.steps) {
                     for (int r = s.rowBegin; r < std::min(s.rowEnd, m); ++r) {
                         float& e = a[p][size_t(r) * t.lda + at + s.aBytes / 4];
                         if (std::isnan(e))

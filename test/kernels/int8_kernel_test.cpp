@@ -139,9 +139,9 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     int bBytes = 0;
     for (int p = 0; p < t.pointers; ++p) {
         int at = 0;
-        auto run = [&](Int8Loop const& l, int count) {
+        auto run = [&](StepLoop const& l, int count) {
             for (int i = 0; i < count; ++i) {
-                for (Int8Step const& step : l.steps) {
+                for (Step const& step : l.steps) {
                     Used u{(bBytes + step.bBytes) / (4 * panel), {}, step.bytes};
                     for (int r = std::max(step.rowBegin, 0); r < std::min(step.rowEnd, m); ++r) {
                         u.reads.push_back({p, r, r * t.lda + at + step.aBytes, step.bytes});

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/large_pages.h"
-#include "families/convolution/tactics.h"
+#include "families/convolution/depthwise_bands.h"
 #include "families/convolution/window_phases.h"
 #include "families/elementwise/activate_jit.h"
 
@@ -32,14 +32,13 @@ DepthwiseSpec specOf(Geometry const& g, int vectors)
     return s;
 }
 
-// Blocks of channels, and how parts of the work are cut out of [batch, bands of rows, groups of blocks].
 struct DepthwisePrepared final : Prepared
 {
     Geometry g;
     DepthwiseKernel kernel, lastKernel; // last: of a block with fewer vectors
-    int64_t blocks = 0, fullBlocks = 0;
+    int64_t fullBlocks = 0;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
-    int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
+    DepthwiseBands bands;
     std::vector<TapRange> rows; // of each output row
 };
 
@@ -56,7 +55,7 @@ public:
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
         int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
-        int64_t const block = vectors_ * width, channels = (dims[0] + width - 1) / width * width;
+        int64_t const block = vectors_ * width, channels = roundUp(dims[0], width);
         Error const noMemory{ErrorCode::kFailedAllocation,
                              "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
         Recipe const recipe{"depthwise filters", {block, width, dims[0], window}};
@@ -94,8 +93,8 @@ public:
         p->xPixel = x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        int64_t const width = kernels::jit::vectorWidth(isa_), vectors = (p->g.k + width - 1) / width;
-        p->blocks = (vectors + vectors_ - 1) / vectors_;
+        int64_t const width = kernels::jit::vectorWidth(isa_), vectors = divideUp(p->g.k, width);
+        p->bands = DepthwiseBands(p->g, divideUp(vectors, vectors_), threads_);
         p->fullBlocks = vectors / vectors_;
         DepthwiseSpec spec = specOf(p->g, vectors_);
         spec.xPixelBytes = p->xPixel * 4;
@@ -107,49 +106,33 @@ public:
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
         }
-        if (p->fullBlocks < p->blocks) {
+        if (p->fullBlocks < p->bands.blocks) {
             spec.vectors = int(vectors % vectors_);
             TW_ASSIGN(p->lastKernel, DepthwiseKernel::emit(isa_, spec));
         }
         Phase const rows = phasesOf(p->g, 1, false, classesOf(false, p->g.window[1], 1, 1))[0];
         for (int64_t o = 0; o < rows.count; ++o)
             p->rows.push_back(tapsInside(rows, o));
-        divide(*p);
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
     Result<void> run(RunArgs& args) const override
     {
         auto const& p = *static_cast<DepthwisePrepared const*>(args.prepared);
-        if (p.blocks == 0)
+        if (p.bands.blocks == 0)
             return {};
         float const *x = args.inputs[0].as<float>(),
                     *residual = p.residualPixel > 0 ? args.inputs[3].as<float>() : nullptr;
         float* y = args.outputs[0].as<float>();
-        args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
-            int64_t const blockPart = part % p.blockParts, band = part / p.blockParts % p.bands;
-            int64_t const n = part / p.blockParts / p.bands;
-            int64_t const endBlock = std::min((blockPart + 1) * p.blocksAtOnce, p.blocks);
-            for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
-                runBlock(p, n, band, block, x, residual, y);
+        p.bands.share(*args.workers, [&](int64_t n, int64_t row, int64_t end, int64_t block, int64_t endBlock) {
+            for (; block < endBlock; ++block)
+                runBlock(p, n, row, end, block, x, residual, y);
         });
         return {};
     }
 
 private:
-    // Parts enough for the threads to end at about the same time: channels first, then rows.
-    void divide(DepthwisePrepared& p) const
-    {
-        int64_t const wanted = threads_ > 1 ? 4 * threads_ : 1, rows = p.g.out[1];
-        int64_t const split = std::min(p.blocks, (wanted + p.g.batch - 1) / p.g.batch);
-        p.blocksAtOnce = (p.blocks + split - 1) / split;
-        p.blockParts = (p.blocks + p.blocksAtOnce - 1) / p.blocksAtOnce;
-        int64_t const have = p.g.batch * p.blockParts, bands = std::min(rows, (wanted + have - 1) / have);
-        p.bandRows = (rows + bands - 1) / bands;
-        p.bands = (rows + p.bandRows - 1) / p.bandRows;
-    }
-
-    void runBlock(DepthwisePrepared const& p, int64_t n, int64_t band, int64_t block, float const* x,
+    void runBlock(DepthwisePrepared const& p, int64_t n, int64_t row, int64_t end, int64_t block, float const* x,
                   float const* residual, float* y) const
     {
         Geometry const& g = p.g;
@@ -157,13 +140,12 @@ private:
         int64_t const xRow = g.in[2] * p.xPixel;
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
-        int64_t const kernelLanes = last ? (g.k - channel + width - 1) / width * width : lanes;
+        int64_t const kernelLanes = last ? roundUp(g.k - channel, width) : lanes;
         float const* w = weights_->data() + block * lanes * g.window[1] * g.window[2];
         DepthwiseArgs a;
         a.xRowBytes = g.dilation[1] * xRow * 4;
         a.bias = bias_.data() + channel;
-        int64_t const end = std::min((band + 1) * p.bandRows, g.out[1]);
-        for (int64_t o = band * p.bandRows; o < end; ++o) {
+        for (int64_t o = row; o < end; ++o) {
             TapRange const& r = p.rows[size_t(o)];
             int64_t const top = r.count > 0 ? o * g.stride[1] - g.before[1] + r.first * g.dilation[1] : 0;
             a.rows = r.count;
@@ -220,8 +202,7 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    double const vectors =
-        double((y.dims[1] + kernels::jit::vectorWidth(t.isa()) - 1) / kernels::jit::vectorWidth(t.isa()));
+    double const vectors = double(divideUp(y.dims[1], kernels::jit::vectorWidth(t.isa())));
     double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[2] * w.dims[3]);
     // Two 32-byte products a cycle at 3 GHz, or twice that; what is written costs about as much as three products; 40
     // GB/s from memory behind L2.

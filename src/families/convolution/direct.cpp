@@ -5,11 +5,7 @@
 // row of zeros, so that the rows of all planes of the filter follow each other. A transposed convolution is one of
 // these for each phase of its outputs: output o = phase + q stride takes those filter elements f for which phase +
 // padding - f dilation is a multiple of the stride, and they read inputs at fixed distances from q.
-#include <algorithm>
-#include <cmath>
-
-#include "families/convolution/direct_filters.h"
-#include "families/convolution/window_phases.h"
+#include "families/convolution/direct_tiling.h"
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 
@@ -31,36 +27,14 @@ constexpr int64_t kMaxPlanes = 16; // input channels when they lie apart
 
 // --- what is made for a set of shapes ---
 
-// A row of outputs cut into tiles, for blocks of one number of vectors.
-struct Tiling
-{
-    int vectors = 0; // 0: no such blocks
-    int64_t tiles = 0;
-    std::vector<int64_t> begins; // [tiles + 1] columns
-    std::vector<int> kernelOf;   // [tiles]
-    std::vector<GemmKernel> kernels;
-};
-
 struct RowPhase
 {
     Phase axis;
     std::vector<TapRange> inside; // [axis.count]
 };
-struct ColumnPhase
+struct DirectPrepared final : DirectShapes<GemmKernel>
 {
-    Phase axis;
-    Tiling tilings[2]; // of blocks with most vectors, and with one less
-};
-
-struct DirectPrepared final : Prepared
-{
-    Geometry g; // of the loops: a window of one element makes one row of all pixels
     std::vector<RowPhase> planes, rows;
-    std::vector<ColumnPhase> columns;
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
-    int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
-    bool pixelsAlone = false;                // tiles read one piece after the other
-    bool fetchNext = false;   // what is read lies behind L2: the next piece, or the same columns of the next rows
     std::vector<float> zeros; // a row of x, where the window has several planes
 };
 
@@ -93,32 +67,24 @@ public:
         p->xPixel = input_ == Input::kNchw ? 1 : x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->pixelsAlone = input_ != Input::kNchw && filters.window == 1;
-        for (int i = 0; i < 3; ++i)
-            p->pixelsAlone = p->pixelsAlone && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
+        p->pixelsAlone = input_ != Input::kNchw && joinPixels(g);
         p->fetchNext = input_ != Input::kNchw && x.sizeBytes() > thisCpu().l2Bytes / 2;
-        if (p->pixelsAlone) {
-            g.in[2] = g.out[2] = g.batch * g.out[0] * g.out[1] * g.out[2];
-            g.batch = g.in[0] = g.out[0] = g.in[1] = g.out[1] = 1;
-        }
-        if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
-            return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
+        TW_TRY(checkRow(node_, g, p->xPixel, "1 GiB"));
         p->planes = phasesAlong(g, 0, transposed_, filters.planeClasses);
         p->rows = phasesAlong(g, 1, transposed_, filters.rowClasses);
         if (g.window[0] > 1) // planar kernels step from channel to channel there, too
             p->zeros.assign(size_t(input_ == Input::kNchw ? (filters.groupC - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
                                                           : g.in[2] * p->xPixel),
                             0.0F);
-        int64_t const most = filters.blocks.size(0), least = filters.blocks.size(filters.blocks.count - 1);
-        for (Phase& axis : phasesOf(g, 2, transposed_, filters.columnClasses)) {
-            ColumnPhase c;
-            c.axis = std::move(axis);
-            TW_TRY(tile(*p, c.axis, c.tilings[0], int(most)));
-            if (least != most)
-                TW_TRY(tile(*p, c.axis, c.tilings[1], int(least)));
-            p->columns.push_back(std::move(c));
-        }
-        divide(*p);
+        TW_TRY(cutColumns(
+            *p, transposed_, filters.columnClasses, filters.blocks,
+            [&](int vectors) { return kernels::jit::gemmMaxRows(isa_, vectors); },
+            [&](Phase const& axis, int vectors, TileKind const& kind) {
+                return GemmKernel::emit(isa_, specOf(*p, axis, vectors, kind));
+            }));
+        p->divide(filters.groupC * 4, smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes, filters.groups,
+                  int64_t(p->planes.size() * p->rows.size() * p->columns.size()),
+                  p->planes[0].axis.count * p->rows[0].axis.count, filters.blocks.count, threads_);
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -126,16 +92,12 @@ public:
     {
         auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
         int64_t const columns = int64_t(p.columns.size()), rows = int64_t(p.rows.size());
-        int64_t const phases = columns * rows * int64_t(p.planes.size());
-        args.workers->run(filters.groups * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
-            int64_t const blockPart = part % p.blockParts, pixelBlock = part / p.blockParts % p.pixelBlocks;
-            int64_t const phase = part / p.blockParts / p.pixelBlocks % phases;
-            int64_t const group = part / p.blockParts / p.pixelBlocks / phases;
-            int64_t const end = evenBegin(filters.blocks.count, p.blockParts, blockPart + 1);
-            for (int64_t b = evenBegin(filters.blocks.count, p.blockParts, blockPart); b < end; ++b)
-                runBlock(p, args, p.planes[size_t(phase / columns / rows)], p.rows[size_t(phase / columns % rows)],
-                         p.columns[size_t(phase % columns)], group, b, pixelBlock);
-        });
+        p.forEachBlock(*args.workers, filters.groups, columns * rows * int64_t(p.planes.size()), filters.blocks,
+                       [&](int64_t phase, int64_t group, int64_t block, int64_t pixelBlock) {
+                           runBlock(p, args, p.planes[size_t(phase / columns / rows)],
+                                    p.rows[size_t(phase / columns % rows)], p.columns[size_t(phase % columns)], group,
+                                    block, pixelBlock);
+                       });
         return {};
     }
 
@@ -153,53 +115,14 @@ private:
         return list;
     }
 
-    // Kernels for every kind of tile in a row of outputs.
-    Result<void> tile(DirectPrepared const& p, Phase const& axis, Tiling& t, int vectors) const
-    {
-        t.vectors = vectors;
-        int64_t const most = kernels::jit::gemmMaxRows(isa_, vectors);
-        t.tiles = (axis.count + most - 1) / most;
-        std::vector<std::vector<int>> known; // rows, then begin and end for each tap
-        for (int64_t i = 0; i < t.tiles; ++i) {
-            int64_t const at = evenBegin(axis.count, t.tiles, i), rows = evenBegin(axis.count, t.tiles, i + 1) - at;
-            std::vector<int> kind{int(rows)};
-            for (int64_t offset : axis.offsets) {
-                int64_t const shift = at * axis.stride + offset; // column that row 0 reads
-                int64_t const begin = shift >= 0 ? 0 : (-shift + axis.stride - 1) / axis.stride;
-                int64_t const end = shift >= axis.in ? 0 : (axis.in - 1 - shift) / axis.stride + 1;
-                kind.push_back(int(std::min(begin, rows)));
-                kind.push_back(int(std::clamp<int64_t>(end, 0, rows)));
-            }
-            size_t k = size_t(std::find(known.begin(), known.end(), kind) - known.begin());
-            if (k == known.size()) {
-                TW_ASSIGN(GemmKernel kernel, GemmKernel::emit(isa_, specOf(p, axis, vectors, kind)));
-                t.kernels.push_back(std::move(kernel));
-                known.push_back(std::move(kind));
-            }
-            t.kernelOf.push_back(int(k));
-            t.begins.push_back(at);
-        }
-        t.begins.push_back(axis.count);
-        return {};
-    }
-
-    GemmKernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, std::vector<int> const& kind) const
+    GemmKernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, TileKind const& kind) const
     {
         int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * filters.width * 4;
         GemmKernelSpec s;
         s.rows = kind[0];
         s.vectors = vectors;
-        // `channels` elements that follow each other at distance `apart`, for each tap.
-        auto loop = [&](int64_t channels, int64_t apart) {
-            kernels::jit::GemmLoop l;
-            for (int64_t j = 0; j < taps; ++j)
-                for (int64_t u = 0; u < channels; ++u)
-                    l.steps.push_back({int32_t((axis.offsets[size_t(j)] * p.xPixel + u * apart) * 4),
-                                       int32_t((j * channels + u) * rowBytes), kind[size_t(1 + 2 * j)],
-                                       kind[size_t(2 + 2 * j)]});
-            l.aAdvance = int32_t(channels * 4);
-            l.bAdvance = int32_t(taps * channels * rowBytes);
-            return l;
+        auto loop = [&](int64_t channels, int64_t apart) { // that follow each other at distance `apart`
+            return tapSteps(axis, kind, channels, p.xPixel * 4, apart * 4, rowBytes);
         };
         int64_t const atOnce = channelsAtOnce(taps);
         if (input_ == Input::kNchw) {
@@ -211,13 +134,13 @@ private:
         }
         int64_t const runs = input_ == Input::kNchw ? 1 : filters.groupC / atOnce; // of the loop, for a filter row
         if (p.fetchNext && runs > 0)
-            s.nextLines = int(std::min((s.rows * axis.stride * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
+            s.nextLines = p.linesAhead(s.rows, axis, p.xPixel * 4, runs);
         s.nextFromA = !p.pixelsAlone;
         s.prefetchC = runs == 0;
         if (runs > 0) {
             int64_t const all =
                 runs * std::max<int64_t>(p.g.window[0] * p.g.window[1] / 2, 1); // as many as border rows have
-            s.rowsPerRun = int((s.rows + all - 1) / all);
+            s.rowsPerRun = int(divideUp(s.rows, all));
         }
         s.masked = filters.groups > 1 && filters.groupK % filters.width != 0;
         if (filters.hasBias())
@@ -229,29 +152,8 @@ private:
         return s;
     }
 
-    // How much is done with one block of weights: pixels whose inputs take half of L2, or of L1.
-    void divide(DirectPrepared& p) const
-    {
-        Geometry const& g = p.g;
-        int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
-        // Rows and columns that a step leaves out are not read.
-        int64_t inputBytes = g.batch * filters.groupC * 4;
-        for (int i = 0; i < 3; ++i)
-            inputBytes *= std::min(g.in[i], g.out[i] * g.window[i]);
-        int64_t const tiles = g.batch * p.planes[0].axis.count * p.rows[0].axis.count * p.columns[0].tilings[0].tiles;
-        p.pixelBlocks = std::clamp<int64_t>((2 * inputBytes + cache - 1) / cache, 1, tiles);
-        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
-        int64_t const apart = filters.groups * int64_t(p.planes.size() * p.rows.size() * p.columns.size()),
-                      have = apart * p.pixelBlocks;
-        if (have >= wanted)
-            return;
-        p.blockParts = std::min(filters.blocks.count, (wanted + have - 1) / have);
-        if (have * p.blockParts < wanted)
-            p.pixelBlocks = std::min(tiles, (wanted + apart * p.blockParts - 1) / (apart * p.blockParts));
-    }
-
     void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& planes, RowPhase const& rows,
-                  ColumnPhase const& columns, int64_t group, int64_t block, int64_t pixelBlock) const
+                  ColumnPhase<GemmKernel> const& columns, int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
         bool const isNchw = input_ == Input::kNchw;
@@ -259,7 +161,7 @@ private:
                       first = filters.blocks.begin(block) * filters.width;
         int64_t const blockLanes = filters.blocks.size(block) * filters.width,
                       taps = int64_t(columns.axis.offsets.size());
-        Tiling const& t = columns.tilings[filters.blocks.size(block) == columns.tilings[0].vectors ? 0 : 1];
+        RowTiling<GemmKernel> const& t = columns.tiling(filters.blocks.size(block));
         float const* w = filters.data() + (group * lanes + first) * filters.groupC * filters.window +
                          filters.classBegin(planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass) *
                              filters.groupC * blockLanes;
@@ -341,8 +243,6 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no("takes no transposed convolutions");
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
-    if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
-        return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
     if (isNchw && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
         return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
                            std::to_string(kMaxSteps) + " of their elements in a row of the window");
@@ -351,12 +251,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     constexpr int64_t kMostZeros = 4 << 20;
     if (isNchw && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 16 MiB");
-    if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows || g.window[0] * g.window[1] > kMaxRows)
-        return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " rows of up to " +
-                           std::to_string(kMaxTaps) + " elements");
-    if (g.window[2] * g.dilation[2] > kMaxBorder || g.before[2] > kMaxBorder)
-        return Support::no("takes windows and padding of up to " + std::to_string(kMaxBorder) + " columns");
-    return Support::yes();
+    return supportsDirectWindow(g, transposed);
 }
 
 std::vector<Formats> formats(CpuTactic const& t, Problem const& p)
@@ -386,25 +281,10 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 
 double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
-    bool const transposed = isTransposed(*p.node);
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-    double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
-    double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]));
-    bool const pixelsAlone = g.window[0] * g.window[1] * g.window[2] * g.stride[0] * g.stride[1] * g.stride[2] == 1;
-    double const phases[3] = {transposed ? double(g.stride[0]) : 1, transposed ? double(g.stride[1]) : 1,
-                              transposed ? double(g.stride[2]) : 1};
-    double const lines = pixelsAlone ? 1 : double(g.batch * g.out[0] * g.out[1]);
-    double const columns =
-        (pixelsAlone ? double(g.batch * g.out[0] * g.out[1] * g.out[2]) : double(g.out[2])) / phases[2];
-    double const tiles = lines * std::ceil(columns / most) * phases[2] * double(g.groups);
-    double const rows = columns / std::max(std::ceil(columns / most), 1.);
-    double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
-    // Two 32-byte products a cycle at 3 GHz, or twice that less what hides it; four cycles until a sum can be used
-    // again; 20 ns a call.
-    double const perStep = std::max(rows * groupVectors / blocks / (t.isa() == Isa::kAvx512 ? 1.5 : 2.), 4.);
-    double const depth =
-        double(g.c / g.groups * g.window[0] * g.window[1] * g.window[2]) / phases[0] / phases[1] / phases[2];
-    return tiles * blocks * (perStep * depth / 3000 + 0.02) / p.threads;
+    int64_t const channels = p.inputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups;
+    // Two 32-byte products a cycle, or twice that less what hides it.
+    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0])), channels,
+                          t.isa() == Isa::kAvx512 ? 1.5 : 2., 0);
 }
 
 bool isDirectConfig(Config const& config)

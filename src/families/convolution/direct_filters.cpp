@@ -17,7 +17,7 @@ Error noMemory(int64_t floats)
 DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectInput input, int64_t mostVectors)
     : width(kernels::jit::vectorWidth(isa)), groups(problem.node->attrsAs<KernelWindowAttrs>().groups),
       groupK(problem.outputs[0].dims[1] / groups), groupC(problem.inputs[0].dims[1] / groups),
-      blocks((groupK + width - 1) / width, mostVectors), node_(*problem.node), input_(input),
+      blocks(divideUp(groupK, width), mostVectors), node_(*problem.node), input_(input),
       transposed_(isTransposed(node_))
 {
     auto const& a = node_.attrsAs<KernelWindowAttrs>();

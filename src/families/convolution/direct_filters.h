@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/round.h"
 #include "device/large_pages.h"
 #include "families/convolution/tactics.h"
 #include "families/convolution/window_phases.h"
@@ -36,7 +37,7 @@ struct ChannelBlocks
 {
     int64_t vectors = 0, count = 0;
     ChannelBlocks(int64_t vectorsOfGroup, int64_t most)
-        : vectors(vectorsOfGroup), count(std::max<int64_t>((vectorsOfGroup + most - 1) / most, 1))
+        : vectors(vectorsOfGroup), count(std::max<int64_t>(divideUp(vectorsOfGroup, most), 1))
     {}
     int64_t begin(int64_t i) const { return evenBegin(vectors, count, i); } // in vectors
     int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }

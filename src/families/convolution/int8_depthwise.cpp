@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/tactics.h"
+#include "families/convolution/depthwise_bands.h"
 
 namespace tw::ops {
 
@@ -49,7 +48,7 @@ struct Int8DepthwisePrepared final : Prepared
     Geometry g;
     Int8DepthwiseKernel kernel, lastKernel;            // last: of a block with fewer channels
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
-    int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
+    DepthwiseBands bands;
     std::vector<int8_t> zeros; // a row of x
 };
 
@@ -59,7 +58,7 @@ public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
         : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
           prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
-          lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_((channels_ + lanes_ - 1) / lanes_)
+          lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}
 
     Result<void> pack(Problem const& p, PackedConstants& packed)
@@ -112,7 +111,7 @@ public:
         } else {
             p->kernel = p->lastKernel;
         }
-        divide(*p);
+        p->bands = DepthwiseBands(p->g, blocks_, threads_);
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -121,13 +120,10 @@ public:
         auto const& p = *static_cast<Int8DepthwisePrepared const*>(args.prepared);
         if (args.outputs[0].count() == 0)
             return {};
-        args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
-            int64_t const blockPart = part % p.blockParts, band = part / p.blockParts % p.bands;
-            int64_t const n = part / p.blockParts / p.bands, end = std::min((band + 1) * p.bandRows, p.g.out[1]);
-            int64_t const endBlock = std::min((blockPart + 1) * p.blocksAtOnce, blocks_);
-            for (int64_t o = band * p.bandRows; o < end; ++o) // all of a pixel while it is at hand
-                for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
-                    runRow(p, args, n, o, block);
+        p.bands.share(*args.workers, [&](int64_t n, int64_t row, int64_t end, int64_t first, int64_t endBlock) {
+            for (; row < end; ++row) // all of a pixel while it is at hand
+                for (int64_t block = first; block < endBlock; ++block)
+                    runRow(p, args, n, row, block);
         });
         return {};
     }
@@ -154,18 +150,6 @@ private:
         s.yPixelBytes = p.yPixel;
         s.residualPixelBytes = p.residualPixel;
         return Int8DepthwiseKernel::emit(isa_, dots_, s);
-    }
-
-    // Parts enough for the threads to end at about the same time: channels first, then rows.
-    void divide(Int8DepthwisePrepared& p) const
-    {
-        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1, rows = p.g.out[1];
-        int64_t const split = std::min(blocks_, (wanted + p.g.batch - 1) / p.g.batch);
-        p.blocksAtOnce = (blocks_ + split - 1) / split;
-        p.blockParts = (blocks_ + p.blocksAtOnce - 1) / p.blocksAtOnce;
-        int64_t const have = p.g.batch * p.blockParts, bands = std::min(rows, (wanted + have - 1) / have);
-        p.bandRows = (rows + bands - 1) / bands;
-        p.bands = (rows + p.bandRows - 1) / p.bandRows;
     }
 
     void runRow(Int8DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
@@ -242,7 +226,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
     TensorSpec const &y = p.outputs[0], &w = p.inputs[1];
     double const lanes = kernels::jit::int8DepthwiseLanes(t.isa());
     double const blocks = std::ceil(double(y.dims[1]) / lanes), pixels = double(y.dims[0] * y.dims[2] * y.dims[3]);
-    double const quads = double((w.dims[2] + 3) / 4 * w.dims[3]);
+    double const quads = double(divideUp(w.dims[2], 4) * w.dims[3]);
     // Four dot products a quad and about as many cycles to interleave its bytes, 20 for the end, at 3 GHz.
     return pixels * blocks * (quads * 8 + 20) / 3000 / p.threads;
 }

@@ -6,8 +6,8 @@ namespace tw::ops {
 Int8Filters::Int8Filters(Problem const& problem, kernels::jit::Isa isa, int64_t mostVectors)
     : dots(dotsOfThisCpu(isa)), width(kernels::jit::vectorWidth(isa)),
       groups(problem.node->attrsAs<KernelWindowAttrs>().groups), groupK(problem.outputs[0].dims[1] / groups),
-      groupC(problem.inputs[0].dims[1] / groups), quads((groupC + 3) / 4),
-      blocks((groupK + width - 1) / width, mostVectors), node_(*problem.node), transposed_(isTransposed(node_))
+      groupC(problem.inputs[0].dims[1] / groups), quads(divideUp(groupC, 4)),
+      blocks(divideUp(groupK, width), mostVectors), node_(*problem.node), transposed_(isTransposed(node_))
 {
     auto const& a = node_.attrsAs<KernelWindowAttrs>();
     Extents const& w = problem.inputs[1].dims;

@@ -7,9 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/tactics.h"
+#include "families/convolution/padded_parts.h"
 
 namespace tw::ops {
 
@@ -34,7 +33,7 @@ struct Int8Sum
     explicit Int8Sum(Geometry const& g)
         : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
           pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])),
-          run(g.c / g.groups * (joined ? g.window[2] : 1)), quads((run + 3) / 4)
+          run(g.c / g.groups * (joined ? g.window[2] : 1)), quads(divideUp(run, 4))
     {}
 };
 
@@ -65,19 +64,11 @@ int64_t extentRead(Geometry const& g, int axis)
     return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
 }
 
-struct Int8PaddedPrepared final : Prepared
+struct Int8PaddedPrepared final : PaddedShapes<Int8Kernel>
 {
     Spread spread;
-    Geometry g;
     Int8Sum sum;
-    bool copies = false;
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
-    int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in bytes
-    std::vector<int64_t> offsets;                      // [pointers] bytes
-    int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
-    Int8Kernel kernels[2][2];                          // [one row more][the last block of a group]
-
-    explicit Int8PaddedPrepared(Spread const& s) : spread(s), g(s.g), sum(s.g) {}
+    explicit Int8PaddedPrepared(Spread const& s) : PaddedShapes(s.g), spread(s), sum(s.g) {}
 };
 
 class Int8PaddedConvolution final : public Kernel
@@ -85,10 +76,7 @@ class Int8PaddedConvolution final : public Kernel
 public:
     Int8PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
         : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
-          threads_(std::max(problem.threads, 1)), width_(kernels::jit::vectorWidth(isa)),
-          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
-          vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
-          blocks_((vectors_ + most_ - 1) / most_)
+          threads_(std::max(problem.threads, 1)), blocks_(problem, isa, config)
     {}
 
     Result<void> pack(Problem const& p, PackedConstants& packed)
@@ -98,17 +86,19 @@ public:
             return {};
         Geometry const g = Spread(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
         Extents const& dims = p.inputs[1].dims;
-        Recipe recipe{"filters of padded images of i8",
-                      {width_, most_, groups_, Int8Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
+        Recipe recipe{
+            "filters of padded images of i8",
+            {blocks_.width, blocks_.most, blocks_.groups, Int8Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const bytes = packedBytes(g);
-            device::PackedFloats weights((bytes + 3) / 4);
+            device::PackedFloats weights(divideUp(bytes, 4));
             if (!weights.data())
                 return Error{ErrorCode::kFailedAllocation,
                              "no memory for " + std::to_string(bytes) + " bytes of packed weights"};
-            for (int64_t i = 0; i < groups_ * blocks_; ++i)
-                packBlock(g, w->as<int8_t>(), i / blocks_, i % blocks_, reinterpret_cast<int8_t*>(weights.data()));
+            for (int64_t i = 0; i < blocks_.groups * blocks_.count; ++i)
+                packBlock(g, w->as<int8_t>(), i / blocks_.count, i % blocks_.count,
+                          reinterpret_cast<int8_t*>(weights.data()));
             return weights;
         }));
         return {};
@@ -139,19 +129,10 @@ public:
         for (int i = 0; i < 3; ++i)
             p->copies = p->copies || p->spread.spread[i] > 1 || g.before[i] != 0 || extentRead(g, i) > g.in[i];
         p->xPixel = p->copies ? g.c : x.pixelStride();
-        int64_t pitch = p->xPixel;
-        for (int i = 2; i >= 0; --i) {
-            p->pitch[i] = pitch;
-            p->extent[i] = p->copies ? extentRead(g, i) : g.in[i];
-            pitch *= p->extent[i];
-        }
-        p->image = pitch;
-        for (int64_t d = 0; d < g.window[0]; ++d)
-            for (int64_t r = 0; r < g.window[1]; ++r)
-                for (int64_t s = 0; s < (p->sum.joined ? 1 : g.window[2]); ++s)
-                    p->offsets.push_back(d * g.dilation[0] * p->pitch[0] + r * g.dilation[1] * p->pitch[1] +
-                                         s * g.dilation[2] * p->pitch[2]);
-        TW_TRY(emit(*p));
+        p->layOut(
+            p->sum.joined, [&](int i) { return extentRead(g, i); }, [&](int i) { return g.stride[i]; });
+        TW_TRY(p->cut(kernels::jit::int8MaxRows(isa_, dots_, int(blocks_.most)),
+                      [&](int rows, bool last) { return emit(*p, rows, last); }));
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -160,33 +141,17 @@ public:
         auto const& p = *static_cast<Int8PaddedPrepared const*>(args.prepared);
         if (p.tiles == 0)
             return {};
-        Geometry const& g = p.g;
         auto* const copy = static_cast<int8_t*>(args.workspace);
-        auto const* x = args.inputs[0].as<int8_t>();
-        if (p.copies) {
-            int64_t const rows = g.batch * p.extent[0] * p.extent[1];
-            int64_t const parts = std::min(rows, threads_ > 1 ? kPartsPerThread * threads_ : 1);
-            args.workers->run(parts, [&](int64_t i, int) {
-                for (int64_t row = rows * i / parts; row < rows * (i + 1) / parts; ++row)
-                    copyRow(p, args.inputs[0], row, copy);
+        int8_t* const packs = packed_ ? nullptr : copy + copiedBytes(p.g);
+        auto const* const x = p.copies ? copy : args.inputs[0].as<int8_t>();
+        auto const* const w = packs ? packs : reinterpret_cast<int8_t const*>(packed_->data());
+        p.share(
+            *args.workers, threads_, blocks_, packs != nullptr,
+            [&](int64_t row) { copyRow(p, args.inputs[0], row, copy); },
+            [&](int64_t group, int64_t block) { packBlock(p.g, args.inputs[1].as<int8_t>(), group, block, packs); },
+            [&](int64_t group, int64_t block, int64_t tile, int64_t end) {
+                runBlock(p, args, x, w, group, block, tile, end);
             });
-            x = copy;
-        }
-        auto const* w = packed_ ? reinterpret_cast<int8_t const*>(packed_->data()) : nullptr;
-        if (!w) {
-            int8_t* const packed = copy + copiedBytes(g);
-            args.workers->run(groups_ * blocks_, [&](int64_t i, int) {
-                packBlock(g, args.inputs[1].as<int8_t>(), i / blocks_, i % blocks_, packed);
-            });
-            w = packed;
-        }
-        int64_t const tiles = g.batch * g.out[0] * g.out[1] * p.tiles, blocks = groups_ * blocks_;
-        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
-        int64_t const parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, tiles);
-        args.workers->run(blocks * parts, [&](int64_t i, int) {
-            int64_t const part = i % parts;
-            runBlock(p, args, x, w, i / parts, tiles * part / parts, tiles * (part + 1) / parts);
-        });
         return {};
     }
 
@@ -200,27 +165,25 @@ private:
         return roundUp(bytes + 4, kCacheLine);
     }
     int64_t blockDepth(Geometry const& g) const { return Int8Sum(g).pointers * Int8Sum(g).quads * 4; }
-    int64_t lanesOfAll() const { return groups_ * vectors_ * width_; }
     // Filters, then the start of each sum.
-    int64_t packedBytes(Geometry const& g) const { return lanesOfAll() * (blockDepth(g) + 4); }
+    int64_t packedBytes(Geometry const& g) const { return blocks_.lanesOfAll() * (blockDepth(g) + 4); }
     int32_t* starts(Geometry const& g, int8_t* packed) const
     {
-        return reinterpret_cast<int32_t*>(packed + lanesOfAll() * blockDepth(g));
+        return reinterpret_cast<int32_t*>(packed + blocks_.lanesOfAll() * blockDepth(g));
     }
-    int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
 
     // w [K, C, window] (transposed: [C, K, window]) to [group][block][pointer][quad][lanes of the block][4], zero after the group's last channel.
     void packBlock(Geometry const& g, int8_t const* w, int64_t group, int64_t block, int8_t* packed) const
     {
         Int8Sum const sum(g);
-        int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
-        int64_t const exist = std::min(lanes, groupK_ - first), at = group * vectors_ * width_ + first;
+        int64_t const lanes = blocks_.lanes(block), first = blocks_.first(block), channels = g.c / blocks_.groups;
+        int64_t const groupK = blocks_.groupK, exist = std::min(lanes, groupK - first), at = blocks_.lane(group, block);
         int64_t const window = g.window[0] * g.window[1] * g.window[2];
         bool const transposed = isTransposed(node_);
-        int64_t const perK = transposed ? window : channels * window, perC = transposed ? groupK_ * window : window;
+        int64_t const perK = transposed ? window : channels * window, perC = transposed ? groupK * window : window;
         int8_t* const begin = packed + at * blockDepth(g);
         int8_t* to = begin;
-        int8_t const* const from = w + (transposed ? group * channels * perC : group * groupK_ * perK) + first * perK;
+        int8_t const* const from = w + (transposed ? group * channels * perC : group * groupK * perK) + first * perK;
         for (int64_t f = 0; f < sum.pointers; ++f)
             for (int64_t i = 0; i < sum.quads; ++i, to += 4 * lanes) {
                 std::memset(to, 0, size_t(4 * lanes));
@@ -236,23 +199,15 @@ private:
         kernels::jit::int8Start(dots_, begin, sum.pointers * sum.quads, lanes, start);
     }
 
-    Result<void> emit(Int8PaddedPrepared& p) const
+    Result<Int8Kernel> emit(Int8PaddedPrepared const& p, int rows, bool last) const
     {
-        int64_t const most = kernels::jit::int8MaxRows(isa_, dots_, int(most_));
-        p.tiles = (p.g.out[2] + most - 1) / most;
-        p.rows = p.g.out[2] / p.tiles;
-        p.tall = p.g.out[2] % p.tiles;
-        for (int more = 0; more < (p.tall > 0 ? 2 : 1); ++more)
-            for (int last = 0; last < 2; ++last) {
-                Int8KernelSpec s;
-                s.rows = int(p.rows) + more;
-                s.vectors = int(lanesOf(last ? blocks_ - 1 : 0) / width_);
-                s.body = kernels::jit::contiguousInt8Loop(isa_, s.vectors, int(stepsAtOnce(p.sum)));
-                s.tail = kernels::jit::contiguousInt8Loop(isa_, s.vectors, 1);
-                s.epilogue = ends_.epilogue(last && groupK_ % width_ != 0);
-                TW_ASSIGN(p.kernels[more][last], Int8Kernel::emit(isa_, dots_, s));
-            }
-        return {};
+        Int8KernelSpec s;
+        s.rows = rows;
+        s.vectors = int(blocks_.lanes(last ? blocks_.count - 1 : 0) / blocks_.width);
+        s.body = kernels::jit::contiguousInt8Loop(isa_, s.vectors, int(stepsAtOnce(p.sum)));
+        s.tail = kernels::jit::contiguousInt8Loop(isa_, s.vectors, 1);
+        s.epilogue = ends_.epilogue(blocks_.isMasked(last));
+        return Int8Kernel::emit(isa_, dots_, s);
     }
     static int64_t stepsAtOnce(Int8Sum const& sum) { return std::min(kQuadsAtOnce, sum.quads); }
 
@@ -312,13 +267,12 @@ private:
     }
 
     // Tiles [tile, end) of all images' output rows, for the channels of one block.
-    void runBlock(Int8PaddedPrepared const& p, RunArgs& args, int8_t const* x, int8_t const* w, int64_t block,
-                  int64_t tile, int64_t end) const
+    void runBlock(Int8PaddedPrepared const& p, RunArgs& args, int8_t const* x, int8_t const* w, int64_t group,
+                  int64_t block, int64_t tile, int64_t end) const
     {
         Geometry const& g = p.g;
-        int64_t const group = block / blocks_, inGroup = block % blocks_, lanes = lanesOf(inGroup);
-        int64_t const lane = (group * vectors_ + inGroup * most_) * width_;
-        bool const last = inGroup == blocks_ - 1;
+        int64_t const lane = blocks_.lane(group, block);
+        bool const last = block == blocks_.count - 1;
         void const* pointers[kMaxPointers];
         Int8Args a;
         a.a = pointers;
@@ -328,25 +282,19 @@ private:
         a.start = starts(g, const_cast<int8_t*>(w)) + lane;
         a.bodyCount = p.sum.quads / stepsAtOnce(p.sum);
         a.tailCount = p.sum.quads % stepsAtOnce(p.sum);
-        a.output = ends_.output(args, group * groupK_ + inGroup * most_ * width_);
+        a.output = ends_.output(args, group * blocks_.groupK + blocks_.first(block));
         a.output.ldcBytes = p.yPixel;
         a.output.ldrBytes = p.residualPixel;
-        a.output.lastColumns = std::min(groupK_ - inGroup * most_ * width_, lanes) - (lanes - width_);
+        a.output.lastColumns = blocks_.lastColumns(block);
         auto* const y = static_cast<char*>(a.output.c);
         auto const* const residual = static_cast<char const*>(a.output.residual);
-        for (; tile < end; ++tile) {
-            int64_t const inRow = tile % p.tiles, row = tile / p.tiles;
-            int64_t const column = inRow * p.rows + std::min(inRow, p.tall);
-            int64_t const h = row % g.out[1], d = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
-            int8_t const* const from = x + n * p.image + d * g.stride[0] * p.pitch[0] + h * g.stride[1] * p.pitch[1] +
-                                       column * g.stride[2] * p.pitch[2] + group * (g.c / groups_);
+        p.forTiles(tile, end, [&](int64_t from, int64_t pixel, bool more) {
             for (int64_t f = 0; f < p.sum.pointers; ++f)
-                pointers[f] = from + p.offsets[size_t(f)];
-            int64_t const pixel = row * g.out[2] + column;
+                pointers[f] = x + from + group * (g.c / blocks_.groups) + p.offsets[size_t(f)];
             a.output.c = y + pixel * p.yPixel;
             a.output.residual = residual ? residual + pixel * p.residualPixel : nullptr;
-            p.kernels[inRow < p.tall][last](a);
-        }
+            p.kernels[more][last](a);
+        });
     }
 
     ir::Node const& node_;
@@ -354,7 +302,7 @@ private:
     Isa isa_;
     Dots dots_;
     int threads_;
-    int64_t width_, groups_, groupK_, vectors_, most_, blocks_; // vectors_, blocks_: of a group's output channels
+    PaddedBlocks blocks_;
     std::shared_ptr<device::PackedFloats const> packed_;
 };
 

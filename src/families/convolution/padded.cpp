@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/tactics.h"
+#include "families/convolution/padded_parts.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 
@@ -66,20 +65,10 @@ int64_t extentRead(Geometry const& g, int axis, Factors factors)
     return (g.out[axis] - 1) * strideRead(g, axis, factors) + (g.window[axis] - 1) * g.dilation[axis] + 1;
 }
 
-struct PaddedPrepared final : Prepared
+struct PaddedPrepared final : PaddedShapes<GemmKernel>
 {
-    Geometry g;
     Sum sum;
-    bool copies = false;
-    int64_t batch = 0, out[3]{};                       // of the loops over outputs
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
-    int64_t stride[3]{};                               // in what is read
-    int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in elements
-    std::vector<int64_t> offsets;                      // [pointers] elements
-    int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
-    GemmKernel kernels[2][2];                          // [one row more][the last block of a group]
-
-    PaddedPrepared(Geometry const& geometry, Factors factors) : g(geometry), sum(geometry, factors) {}
+    PaddedPrepared(Geometry const& geometry, Factors factors) : PaddedShapes(geometry), sum(geometry, factors) {}
 };
 
 class PaddedConvolution final : public Kernel
@@ -87,10 +76,8 @@ class PaddedConvolution final : public Kernel
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Factors factors, Config const& config)
         : node_(*problem.node), isa_(isa), factors_(factors), threads_(std::max(problem.threads, 1)),
-          activation_(jitActivation(*problem.node)), width_(kernels::jit::vectorWidth(isa)),
-          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
-          vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
-          blocks_((vectors_ + most_ - 1) / most_), hasBias_(problem.inputs.size() > 2 && problem.inputs[2].present)
+          activation_(jitActivation(*problem.node)), blocks_(problem, isa, config),
+          hasBias_(problem.inputs.size() > 2 && problem.inputs[2].present)
     {}
 
     Result<void> pack(Problem const& p, PackedConstants& packed)
@@ -101,8 +88,9 @@ public:
         Geometry const g = convolutionGeometry(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
         bool const joined = Sum(g, factors_).joined;
         Extents const& dims = p.inputs[1].dims;
-        Recipe recipe{"filters of padded images",
-                      {width_, most_, groups_, joined, isPairs(factors_) ? elementsOfStep(factors_) : 0}};
+        Recipe recipe{
+            "filters of padded images",
+            {blocks_.width, blocks_.most, blocks_.groups, joined, isPairs(factors_) ? elementsOfStep(factors_) : 0}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const floats = packedFloats(g);
@@ -110,8 +98,8 @@ public:
             if (!weights.data())
                 return Error{ErrorCode::kFailedAllocation,
                              "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
-            for (int64_t i = 0; i < groups_ * blocks_; ++i)
-                packBlock(g, w->as<float>(), i / blocks_, i % blocks_, weights.data());
+            for (int64_t i = 0; i < blocks_.groups * blocks_.count; ++i)
+                packBlock(g, w->as<float>(), i / blocks_.count, i % blocks_.count, weights.data());
             return weights;
         }));
         return {};
@@ -139,27 +127,16 @@ public:
         p->copies = isPairs(factors_) || (p->sum.joined && g.window[2] > 1 && x.pixelStride() != g.c);
         for (int i = 0; i < 3; ++i)
             p->copies = p->copies || g.before[i] != 0 || extentRead(g, i, factors_) > g.in[i];
-        p->xPixel = p->copies ? p->sum.channels * groups_ : x.pixelStride();
-        int64_t pitch = p->xPixel;
-        for (int i = 2; i >= 0; --i) {
-            p->pitch[i] = pitch;
-            p->extent[i] = p->copies ? extentRead(g, i, factors_) : g.in[i];
-            p->stride[i] = strideRead(g, i, factors_);
-            p->out[i] = g.out[i];
-            pitch *= p->extent[i];
-        }
-        p->image = pitch;
-        p->batch = g.batch;
+        p->xPixel = p->copies ? p->sum.channels * blocks_.groups : x.pixelStride();
+        p->layOut(
+            p->sum.joined, [&](int i) { return extentRead(g, i, factors_); },
+            [&](int i) { return strideRead(g, i, factors_); });
         if (isPairs(factors_) && windowOf(g) == 1) {
             p->out[2] *= g.batch * g.out[0] * g.out[1];
             p->batch = p->out[0] = p->out[1] = 1;
         }
-        for (int64_t d = 0; d < g.window[0]; ++d)
-            for (int64_t r = 0; r < g.window[1]; ++r)
-                for (int64_t s = 0; s < (p->sum.joined ? 1 : g.window[2]); ++s)
-                    p->offsets.push_back(d * g.dilation[0] * p->pitch[0] + r * g.dilation[1] * p->pitch[1] +
-                                         s * g.dilation[2] * p->pitch[2]);
-        TW_TRY(emit(*p));
+        TW_TRY(p->cut(kernels::jit::gemmMaxRows(isa_, int(blocks_.most), factors_),
+                      [&](int rows, bool last) { return emit(*p, rows, last); }));
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -168,34 +145,17 @@ public:
         auto const& p = *static_cast<PaddedPrepared const*>(args.prepared);
         if (p.tiles == 0)
             return {};
-        Geometry const& g = p.g;
         auto* const copy = static_cast<float*>(args.workspace);
-        float const* x = args.inputs[0].as<float>();
-        if (p.copies) {
-            int64_t const rows = g.batch * p.extent[0] * p.extent[1];
-            int64_t const copies = threads_ > 1 ? std::min<int64_t>(kPartsPerThread * threads_, rows) : 1;
-            args.workers->run(copies, [&](int64_t i, int) {
-                for (int64_t row = rows * i / copies; row < rows * (i + 1) / copies; ++row)
-                    copyRow(p, args.inputs[0], row, copy);
+        float* const packs = packed_ ? nullptr : copy + copiedFloats(p.g);
+        float const *x = p.copies ? copy : args.inputs[0].as<float>(), *w = packs ? packs : packed_->data();
+        p.share(
+            *args.workers, threads_, blocks_, packs != nullptr,
+            [&](int64_t row) { copyRow(p, args.inputs[0], row, copy); },
+            [&](int64_t group, int64_t block) { packBlock(p.g, args.inputs[1].as<float>(), group, block, packs); },
+            [&](int64_t group, int64_t block, int64_t tile, int64_t end) {
+                kernels::jit::TileScope const scope(factors_);
+                runBlock(p, args, x, w, group, block, tile, end);
             });
-            x = copy;
-        }
-        float const* w = packed_ ? packed_->data() : nullptr;
-        if (!w) {
-            float* const packed = copy + copiedFloats(g);
-            args.workers->run(groups_ * blocks_, [&](int64_t i, int) {
-                packBlock(g, args.inputs[1].as<float>(), i / blocks_, i % blocks_, packed);
-            });
-            w = packed;
-        }
-        int64_t const tiles = p.batch * p.out[0] * p.out[1] * p.tiles, blocks = groups_ * blocks_;
-        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
-        int64_t const parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, tiles);
-        args.workers->run(blocks * parts, [&](int64_t i, int) {
-            int64_t const part = i % parts;
-            kernels::jit::TileScope const scope(factors_);
-            runBlock(p, args, x, w, i / parts, tiles * part / parts, tiles * (part + 1) / parts);
-        });
         return {};
     }
 
@@ -203,7 +163,7 @@ private:
     // In whole cache lines; for images that are read in place, too.
     int64_t copiedFloats(Geometry const& g) const
     {
-        int64_t const pixel = Sum(g, factors_).channels * groups_;
+        int64_t const pixel = Sum(g, factors_).channels * blocks_.groups;
         int64_t floats = g.batch * pixel;
         for (int i = 0; i < 3; ++i)
             floats *= std::max<int64_t>(extentRead(g, i, factors_), 0);
@@ -212,17 +172,16 @@ private:
         return roundUp(floats + behind * pixel * strideRead(g, 2, factors_), 16);
     }
     int64_t depth(Geometry const& g) const { return Sum(g, factors_).depth(); }
-    int64_t packedFloats(Geometry const& g) const { return groups_ * vectors_ * width_ * depth(g); }
-    int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
+    int64_t packedFloats(Geometry const& g) const { return blocks_.lanesOfAll() * depth(g); }
 
     // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero after the group's last channel.
     void packBlock(Geometry const& g, float const* w, int64_t group, int64_t block, float* packed) const
     {
         Sum const sum(g, factors_);
-        int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
-        int64_t const exist = std::min(lanes, groupK_ - first), window = windowOf(g), perK = channels * window;
-        float* to = packed + (group * vectors_ * width_ + first) * sum.depth();
-        float const* const from = w + (group * groupK_ + first) * perK;
+        int64_t const lanes = blocks_.lanes(block), first = blocks_.first(block), channels = g.c / blocks_.groups;
+        int64_t const exist = std::min(lanes, blocks_.groupK - first), window = windowOf(g), perK = channels * window;
+        float* to = packed + blocks_.lane(group, block) * sum.depth();
+        float const* const from = w + (group * blocks_.groupK + first) * perK;
         for (int64_t tap = 0; isPairs(factors_) && tap < window; ++tap)
             kernels::roundColumnPairs(isa_, to + tap * sum.channels * lanes, lanes, lanes, sum.channels, from + tap,
                                       channels, exist, window, perK);
@@ -238,30 +197,22 @@ private:
             }
     }
 
-    Result<void> emit(PaddedPrepared& p) const
+    Result<GemmKernel> emit(PaddedPrepared const& p, int rows, bool last) const
     {
-        int64_t const most = kernels::jit::gemmMaxRows(isa_, int(most_), factors_);
-        p.tiles = (p.out[2] + most - 1) / most;
-        p.rows = p.out[2] / p.tiles;
-        p.tall = p.out[2] % p.tiles;
-        for (int more = 0; more < (p.tall > 0 ? 2 : 1); ++more)
-            for (int last = 0; last < 2; ++last) {
-                GemmKernelSpec s;
-                s.rows = int(p.rows) + more;
-                s.vectors = int(lanesOf(last ? blocks_ - 1 : 0) / width_);
-                s.factors = factors_;
-                s.body = contiguousLoop(isa_, s.vectors, int(stepsAtOnce(p.sum)), factors_);
-                s.tail = contiguousLoop(isa_, s.vectors, 1, factors_);
-                s.masked = last && groupK_ % width_ != 0;
-                if (hasBias_)
-                    s.epilogue.push_back(EpilogueOp::kBias);
-                if (p.residualPixel > 0)
-                    s.epilogue.push_back(EpilogueOp::kResidual);
-                if (activation_)
-                    s.epilogue.push_back(*activation_);
-                TW_ASSIGN(p.kernels[more][last], GemmKernel::emit(isa_, s));
-            }
-        return {};
+        GemmKernelSpec s;
+        s.rows = rows;
+        s.vectors = int(blocks_.lanes(last ? blocks_.count - 1 : 0) / blocks_.width);
+        s.factors = factors_;
+        s.body = contiguousLoop(isa_, s.vectors, int(stepsAtOnce(p.sum)), factors_);
+        s.tail = contiguousLoop(isa_, s.vectors, 1, factors_);
+        s.masked = blocks_.isMasked(last);
+        if (hasBias_)
+            s.epilogue.push_back(EpilogueOp::kBias);
+        if (p.residualPixel > 0)
+            s.epilogue.push_back(EpilogueOp::kResidual);
+        if (activation_)
+            s.epilogue.push_back(*activation_);
+        return GemmKernel::emit(isa_, s);
     }
 
     int64_t stepsOf(Sum const& sum) const { return sum.run / elementsOfStep(factors_); }
@@ -280,8 +231,8 @@ private:
             return;
         }
         // Columns [begin, end) of the copy lie in the image.
-        int64_t const begin = std::clamp<int64_t>((g.before[2] + step - 1) / step, 0, p.extent[2]);
-        int64_t const end = std::clamp<int64_t>((g.before[2] + g.in[2] + step - 1) / step, begin, p.extent[2]);
+        int64_t const begin = std::clamp<int64_t>(divideUp(g.before[2], step), 0, p.extent[2]);
+        int64_t const end = std::clamp<int64_t>(divideUp(g.before[2] + g.in[2], step), begin, p.extent[2]);
         float const* from =
             x.as<float>() + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + begin * step - g.before[2]) * pixel;
         std::fill_n(to, begin * each, 0.F);
@@ -297,21 +248,20 @@ private:
 
     void roundPixels(PaddedPrepared const& p, float const* from, int64_t count, int64_t apart, float* to) const
     {
-        int64_t const channels = p.g.c / groups_, elements = p.sum.channels;
-        if (groups_ == 1 && channels == 2 * elements && apart == channels)
+        int64_t const channels = p.g.c / blocks_.groups, elements = p.sum.channels;
+        if (blocks_.groups == 1 && channels == 2 * elements && apart == channels)
             return kernels::roundPairs(isa_, to, 0, count * elements, from, 1, count * channels, 0, 1);
-        for (int64_t group = 0; group < groups_; ++group)
+        for (int64_t group = 0; group < blocks_.groups; ++group)
             kernels::roundPairs(isa_, to + group * elements, p.xPixel, elements, from + group * channels, count,
                                 channels, apart, 1);
     }
 
     // Tiles [tile, end) of all images' output rows, for the channels of one block.
-    void runBlock(PaddedPrepared const& p, RunArgs& args, float const* x, float const* w, int64_t block, int64_t tile,
-                  int64_t end) const
+    void runBlock(PaddedPrepared const& p, RunArgs& args, float const* x, float const* w, int64_t group, int64_t block,
+                  int64_t tile, int64_t end) const
     {
-        int64_t const group = block / blocks_, inGroup = block % blocks_;
-        int64_t const lanes = lanesOf(inGroup), first = group * groupK_ + inGroup * most_ * width_;
-        bool const last = inGroup == blocks_ - 1;
+        int64_t const first = group * blocks_.groupK + blocks_.first(block);
+        bool const last = block == blocks_.count - 1;
         void const* pointers[kMaxPointers];
         GemmArgs a;
         a.a = pointers;
@@ -321,24 +271,18 @@ private:
         a.ldrBytes = p.residualPixel * 4;
         a.bodyCount = stepsOf(p.sum) / stepsAtOnce(p.sum);
         a.tailCount = stepsOf(p.sum) % stepsAtOnce(p.sum);
-        a.b = w + (group * vectors_ + inGroup * most_) * width_ * p.sum.depth();
+        a.b = w + blocks_.lane(group, block) * p.sum.depth();
         a.bias = hasBias_ ? args.inputs[2].as<float>() + first : nullptr;
-        a.lastColumns = std::min(groupK_ - inGroup * most_ * width_, lanes) - (lanes - width_);
+        a.lastColumns = blocks_.lastColumns(block);
         float const* const residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + first : nullptr;
         float* const y = args.outputs[0].as<float>() + first;
-        for (; tile < end; ++tile) {
-            int64_t const inRow = tile % p.tiles, row = tile / p.tiles;
-            int64_t const column = inRow * p.rows + std::min(inRow, p.tall);
-            int64_t const h = row % p.out[1], d = row / p.out[1] % p.out[0], n = row / p.out[1] / p.out[0];
-            float const* const from = x + n * p.image + d * p.stride[0] * p.pitch[0] + h * p.stride[1] * p.pitch[1] +
-                                      column * p.stride[2] * p.pitch[2] + group * p.sum.channels;
+        p.forTiles(tile, end, [&](int64_t from, int64_t pixel, bool more) {
             for (int64_t f = 0; f < p.sum.pointers; ++f)
-                pointers[f] = from + p.offsets[size_t(f)];
-            int64_t const pixel = row * p.out[2] + column;
+                pointers[f] = x + from + group * p.sum.channels + p.offsets[size_t(f)];
             a.c = y + pixel * p.yPixel;
             a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
-            p.kernels[inRow < p.tall][last](a);
-        }
+            p.kernels[more][last](a);
+        });
     }
 
     ir::Node const& node_;
@@ -346,7 +290,7 @@ private:
     Factors factors_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
-    int64_t width_, groups_, groupK_, vectors_, most_, blocks_; // vectors_, blocks_: of a group's output channels
+    PaddedBlocks blocks_;
     bool hasBias_;
     std::shared_ptr<device::PackedFloats const> packed_;
 };

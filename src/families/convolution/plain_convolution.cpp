@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/round.h"
 #include "families/convolution/tactics.h"
 #include "families/elementwise/integer_end.h"
 #include "tactic/element.h"
@@ -16,16 +17,16 @@ struct Span
 };
 Span validOutputs(int64_t out, int64_t in, int64_t stride, int64_t shift)
 {
-    int64_t const begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-    int64_t const end = in - shift <= 0 ? 0 : (in - shift + stride - 1) / stride;
+    int64_t const begin = shift >= 0 ? 0 : divideUp(-shift, stride);
+    int64_t const end = in - shift <= 0 ? 0 : divideUp(in - shift, stride);
     return Span{std::min(begin, out), std::clamp<int64_t>(end, 0, out)};
 }
 
 // Inputs i of [0, in) with 0 <= i * stride + shift < out.
 Span validInputs(int64_t in, int64_t out, int64_t stride, int64_t shift)
 {
-    int64_t const begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-    int64_t const end = out - shift <= 0 ? 0 : (out - shift + stride - 1) / stride;
+    int64_t const begin = shift >= 0 ? 0 : divideUp(-shift, stride);
+    int64_t const end = out - shift <= 0 ? 0 : divideUp(out - shift, stride);
     return Span{std::min(begin, in), std::clamp<int64_t>(end, 0, in)};
 }
 

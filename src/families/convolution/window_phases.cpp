@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/round.h"
+
 namespace tw::ops {
 
 Classes classesOf(bool transposed, int64_t window, int64_t stride, int64_t dilation)
@@ -25,7 +27,7 @@ std::vector<Phase> phasesOf(KernelWindowGeometry const& g, int axis, bool transp
         p.in = g.in[axis];
         if (transposed) {
             p.step = stride;
-            p.count = (g.out[axis] - first + stride - 1) / stride;
+            p.count = divideUp(g.out[axis] - first, stride);
             p.tapClass = size_t(((first + before) % stride + stride) % stride);
         } else {
             p.stride = stride;

@@ -151,11 +151,8 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     int64_t const width = jit::vectorWidth(options.isa);
     g.halves_ = halvesOf(options);
     g.columns_ = s.n / g.halves_;
-    g.panel_ = options.vectors / g.halves_ * width;
-    g.panels_ = divideUp(g.columns_, g.panel_);
-    g.tiles_ = divideUp(s.m, tallest(options, s.n));
-    g.height_ = s.m / g.tiles_;
-    g.tallTiles_ = s.m % g.tiles_;
+    g.parts_.products = int64_t(g.products_.size());
+    g.parts_.cut(s.m, tallest(options, s.n), g.columns_, options.vectors / g.halves_ * width);
 
     bool const isFloat = !isPairs(options.factors);
     bool const far = isFloat && std::max(std::abs(s.aColumn), s.bRow) >= (1 << 24); // offsets have 32 bits
@@ -165,64 +162,40 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
         g.unroll_ = 1;
 
     // One tile of rows uses each number of b once: nothing to keep in a cache.
-    bool const once = g.tiles_ == 1 && !g.options_.packA && options.b != GemmJitOptions::kPacked;
+    bool const once = g.parts_.tiles == 1 && !g.options_.packA && options.b != GemmJitOptions::kPacked;
     g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLineFloats);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
 
-    int64_t const rows = g.height_ + (g.tallTiles_ > 0);
-    int64_t const tileBytes = rows * packedStride(g.kBlock_) * 4;
+    int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * packedStride(g.kBlock_) * 4;
     // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
     // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
     int64_t const blockBytes = aBytes(options) * (options.b == GemmJitOptions::kPacked && !g.options_.packA ? 4 : 1);
-    g.tilesPerBlock_ = std::clamp<int64_t>(blockBytes / std::max<int64_t>(tileBytes, 1), 1, g.tiles_);
-    // Parts: enough for every thread and some to even out, each above some microseconds.
     double const flops = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
-    int64_t const count = int64_t(g.products_.size());
-    int64_t const most = options.threads == 1 ? 1 : int64_t(std::clamp(flops / 5e5, 1., options.threads * 4.));
-    int64_t const blocks = divideUp(most, count * g.panels_);
-    g.tilesPerBlock_ = std::min(g.tilesPerBlock_, divideUp(g.tiles_, std::min(blocks, g.tiles_)));
-    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
-    g.tilesPerBlock_ = divideUp(g.tiles_, g.rowBlocks_);
-    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
-    int64_t const mostGroups = std::min(g.panels_, divideUp(most, count * g.rowBlocks_));
-    int64_t best = INT64_MAX;
-    for (int64_t groups = mostGroups; groups >= 1; --groups) {
-        int64_t const span = divideUp(count * g.rowBlocks_ * groups, options.threads) * divideUp(g.panels_, groups);
-        if (span < best) {
-            best = span;
-            g.groups_ = groups;
-        }
-    }
+    g.parts_.share(blockBytes, tileBytes, flops, 5e5, options.threads);
 
     // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
-    if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ =
-            divideUp(g.unroll_ * g.step_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLineFloats,
-                     g.tilesPerBlock_);
+    if (options.b == GemmJitOptions::kPackedBefore && g.parts_.tilesPerBlock > 1)
+        g.nextLines_ = divideUp(g.unroll_ * g.step_ * g.halves_ * std::min(g.parts_.panel, roundUp(g.columns_, width)) /
+                                    kLineFloats,
+                                g.parts_.tilesPerBlock);
 
-    for (int tall = 0; tall < 2; ++tall) {
-        if (tall && g.tallTiles_ == 0)
-            continue;
-        for (int tail = 0; tail < 2; ++tail) {
-            bool const hasTail = g.columns_ % g.panel_ != 0;
-            if (tail ? !hasTail : g.panels_ == hasTail)
-                continue;
-            for (int part = 0; part < kParts; ++part) {
-                bool const used = part == kOnly ? g.kBlocks_ == 1 : g.kBlocks_ > (part == kMiddle ? 2 : 1);
-                if (used)
-                    TW_TRY(g.emit(int(g.height_) + tall, tail, Part(part)));
-            }
+    TW_TRY(g.parts_.eachKind([&](int tall, int tail) -> Result<void> {
+        for (int part = 0; part < kParts; ++part) {
+            bool const used = part == kOnly ? g.kBlocks_ == 1 : g.kBlocks_ > (part == kMiddle ? 2 : 1);
+            if (used)
+                TW_TRY(g.emit(tall, tail, Part(part)));
         }
-    }
+        return {};
+    }));
     return g;
 }
 
-Result<void> GemmJit::emit(int height, bool tail, Part part)
+Result<void> GemmJit::emit(int tall, int tail, Part part)
 {
-    int64_t const width = jit::vectorWidth(options_.isa), columns = tail ? columns_ % panel_ : panel_;
+    int64_t const width = jit::vectorWidth(options_.isa), columns = tail ? columns_ % parts_.panel : parts_.panel;
     jit::GemmKernelSpec spec;
-    spec.rows = height;
+    spec.rows = int(parts_.height) + tall;
     spec.vectors = halves_ * int(divideUp(columns, width));
     bool const finishes = part == kOnly || part == kLast;
     spec.gated = options_.gated && finishes;
@@ -234,16 +207,8 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
     spec.factors = options_.factors;
     int64_t const aStep = 4 * (options_.packA ? step_ : shape_.aColumn);
     int64_t const bStep = 4 * (direct ? shape_.bRow : step_ * spec.vectors * width);
-    auto loop = [&](int unroll) {
-        jit::GemmLoop l;
-        for (int u = 0; u < unroll; ++u)
-            l.steps.push_back({int32_t(u * aStep), int32_t(u * bStep)});
-        l.aAdvance = int32_t(unroll * aStep);
-        l.bAdvance = int32_t(unroll * bStep);
-        return l;
-    };
-    spec.body = loop(unroll_);
-    spec.tail = loop(1);
+    spec.body = jit::evenSteps(unroll_, aStep, bStep);
+    spec.tail = jit::evenSteps(1, aStep, bStep);
     if (part == kMiddle || part == kLast)
         spec.epilogue.push_back(spec.gated ? jit::EpilogueOp::kResidual : jit::EpilogueOp::kAddC);
     if (finishes) {
@@ -254,7 +219,7 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
         if (options_.activation)
             spec.epilogue.push_back(*options_.activation);
     }
-    TW_ASSIGN(kernels_[size_t(height - height_)][tail][part], jit::GemmKernel::emit(options_.isa, spec));
+    TW_ASSIGN(kernels_[size_t(tall)][size_t(tail)][part], jit::GemmKernel::emit(options_.isa, spec));
     return {};
 }
 
@@ -266,35 +231,32 @@ void GemmJit::run(float const* a, float const* b, float const* bias, float const
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
     int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, kFloats_);
     int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, kFloats_) - sums) / options_.threads;
-    sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
+    sharing.run(parts_.count(), [&](int64_t part, int worker) {
         jit::TileScope const tiles(options_.factors);
         auto* const scratch = static_cast<std::byte*>(workspace);
         runPart(part, a, b, bias, residual, c, static_cast<float*>(workspace), scratch + sums + each * worker);
     });
 }
 
-void GemmJit::runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
+void GemmJit::runPart(int64_t index, float const* a, float const* b, float const* bias, float const* residual, float* c,
                       float* sums, std::byte* scratch) const
 {
-    int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
+    GemmParts::Part const part = parts_.part(index);
     int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
-    a += products_[size_t(product)].a;
-    b += products_[size_t(product)].b;
-    c += product * m * rows_.c;
+    a += products_[size_t(part.product)].a;
+    b += products_[size_t(part.product)].b;
+    c += part.product * m * rows_.c;
     if (residual)
-        residual += product * m * rows_.residual;
-    int64_t const firstTile = block * tilesPerBlock_, lastTile = std::min(firstTile + tilesPerBlock_, tiles_);
-    int64_t const firstRow = rowOf(firstTile), rows = rowOf(lastTile) - firstRow;
-    int64_t const firstPanel = panels_ * group / groups_, lastPanel = panels_ * (group + 1) / groups_;
-    a += firstRow * shape_.aRow;
+        residual += part.product * m * rows_.residual;
+    a += part.firstRow * shape_.aRow;
     float* const packedA = reinterpret_cast<float*>(scratch);
     int64_t const stride = packedStride(kBlock_);
     float* const packedB =
-        packedA + (options_.packA ? roundUp((rows + rowsBehind(options_)) * stride, kLineFloats) : 0);
+        packedA + (options_.packA ? roundUp((part.rows + rowsBehind(options_)) * stride, kLineFloats) : 0);
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
-        int64_t const j = panel * panel_;
-        return b + halves_ * (j * k + k0 * std::min(panel_, roundUp(n - j, width)));
+        int64_t const j = panel * parts_.panel;
+        return b + halves_ * (j * k + k0 * std::min(parts_.panel, roundUp(n - j, width)));
     };
     jit::GemmArgs args;
     args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
@@ -309,11 +271,11 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
         int64_t const each = isPairs(options_.factors) ? 2 : 1; // floats of an element
         float const* aBlock = a + each * k0 * shape_.aColumn;
         if (each > 1) {
-            roundPairs(options_.isa, packedA, stride, depth, aBlock, rows,
+            roundPairs(options_.isa, packedA, stride, depth, aBlock, part.rows,
                        std::clamp<int64_t>(kFloats_ - each * k0, 0, each * depth), shape_.aRow, shape_.aColumn);
             aBlock = packedA;
         } else if (options_.packA) {
-            copyMatrix(packedA, stride, depth, aBlock, rows, depth, shape_.aRow, shape_.aColumn);
+            copyMatrix(packedA, stride, depth, aBlock, part.rows, depth, shape_.aRow, shape_.aColumn);
             aBlock = packedA;
         }
         args.bodyCount = depth / step_ / unroll_;
@@ -322,8 +284,9 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
             args.ldrBytes = 4 * sumsRow;
             args.ldcBytes = kind == kLast ? 4 * rows_.c : 4 * sumsRow;
         }
-        for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
-            int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
+        for (int64_t panel = part.firstPanel; panel < part.lastPanel; ++panel) {
+            int64_t const j = panel * parts_.panel, columns = std::min(parts_.panel, n - j),
+                          padded = roundUp(columns, width);
             if (options_.b == GemmJitOptions::kPackedBefore) {
                 args.b = packedAt(panel, k0);
             } else if (options_.b == GemmJitOptions::kDirect) {
@@ -336,14 +299,14 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
             args.bias = bias ? bias + halves_ * j : nullptr;
             args.lastColumns = columns - (padded - width);
             // The tiles of this panel bring the next one into L2, a share each.
-            bool const another = panel + 1 < lastPanel;
-            auto next = reinterpret_cast<std::byte const*>(another ? packedAt(panel + 1, k0)
-                                                                   : packedAt(firstPanel, std::min(k0 + depth, k)));
+            bool const another = panel + 1 < part.lastPanel;
+            auto next = reinterpret_cast<std::byte const*>(
+                another ? packedAt(panel + 1, k0) : packedAt(part.firstPanel, std::min(k0 + depth, k)));
             int64_t const share = nextLines_ * args.bodyCount * 64;
-            for (int64_t tile = firstTile; tile < lastTile; ++tile, next += share) {
+            for (int64_t tile = part.firstTile; tile < part.lastTile; ++tile, next += share) {
                 args.next = next;
-                int64_t const row = rowOf(tile);
-                void const* const pointer = aBlock + (row - firstRow) * args.ldaBytes / 4;
+                int64_t const row = parts_.rowOf(tile);
+                void const* const pointer = aBlock + (row - part.firstRow) * args.ldaBytes / 4;
                 args.a = &pointer;
                 args.c = c + row * rows_.c + j;
                 args.residual = residual ? residual + row * rows_.residual + j : nullptr;
@@ -352,7 +315,7 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
                     args.residual = kept;
                     args.c = kind == kLast ? args.c : kept;
                 }
-                kernels_[tile < tallTiles_][columns < panel_][kind](args);
+                kernels_[tile < parts_.tallTiles][columns < parts_.panel][kind](args);
             }
         }
     }

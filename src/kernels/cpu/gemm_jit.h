@@ -11,12 +11,12 @@
 // comes.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
 
 #include "base/workers.h"
+#include "kernels/cpu/gemm_parts.h"
 #include "kernels/cpu/gemm_plain.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 
@@ -88,11 +88,10 @@ private:
         kParts
     };
 
-    Result<void> emit(int height, bool tail, Part part);
-    int64_t rowOf(int64_t tile) const { return tile * height_ + std::min(tile, tallTiles_); }
+    Result<void> emit(int tall, int tail, Part part);
     // Of gated products with several blocks of k: what is known of both halves' sums in between, [m, packed columns].
     static int64_t sumsBytes(GemmJitOptions const& options, int64_t m, int64_t n, int64_t k);
-    void runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
+    void runPart(int64_t index, float const* a, float const* b, float const* bias, float const* residual, float* c,
                  float* sums, std::byte* scratch) const;
 
     GemmJitOptions options_;
@@ -100,15 +99,13 @@ private:
     int64_t kFloats_ = 0;
     GemmRows rows_; // with the strides of dense ones
     std::vector<GemmOffsets> products_;
-    int halves_ = 1;                                 // of b's columns, whose columns are those of c: 2 where gated
-    int64_t columns_ = 0;                            // of c
-    int64_t panel_ = 0, panels_ = 0;                 // of c's columns in a full panel; the last may be narrower
-    int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
+    int halves_ = 1;      // of b's columns, whose columns are those of c: 2 where gated
+    int64_t columns_ = 0; // of c
+    GemmParts parts_;     // of c
     int64_t kBlock_ = 0, kBlocks_ = 0;
     int64_t nextLines_ = 0; // of the next panel that each run of a kernel's loop prefetches
     int unroll_ = 4;        // steps of k in the loop's body
     int64_t step_ = 1;      // elements of k that a step takes
-    int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
     // [one row more][last panel][part]
     std::array<std::array<std::array<jit::GemmKernel, kParts>, 2>, 2> kernels_;
 };

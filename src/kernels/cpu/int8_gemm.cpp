@@ -77,51 +77,25 @@ Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const&
         return g;
     }
     int64_t const width = widthOf(options);
-    g.panel_ = options.vectors * width;
-    g.panels_ = divideUp(s.n, g.panel_);
     int64_t const vectors = std::min<int64_t>(options.vectors, divideUp(s.n, width));
-    g.tiles_ = divideUp(s.m, jit::int8MaxRows(options.isa, options.dots, int(vectors)));
-    g.height_ = s.m / g.tiles_;
-    g.tallTiles_ = s.m % g.tiles_;
-
-    int64_t const tileBytes = (g.height_ + (g.tallTiles_ > 0)) * packedStrideBytes(s.k);
-    g.tilesPerBlock_ = std::clamp<int64_t>(aBytes(options) / tileBytes, 1, g.tiles_);
-    // Parts: enough for every thread and some to even out, each above some microseconds.
+    g.parts_.products = int64_t(g.products_.size());
+    g.parts_.cut(s.m, jit::int8MaxRows(options.isa, options.dots, int(vectors)), s.n, options.vectors * width);
+    int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * packedStrideBytes(s.k);
     double const operations = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
-    int64_t const count = int64_t(g.products_.size());
-    int64_t const most = options.threads == 1 ? 1 : int64_t(std::clamp(operations / 2e6, 1., options.threads * 4.));
-    int64_t const blocks = divideUp(most, count * g.panels_);
-    g.tilesPerBlock_ = std::min(g.tilesPerBlock_, divideUp(g.tiles_, std::min(blocks, g.tiles_)));
-    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
-    g.tilesPerBlock_ = divideUp(g.tiles_, g.rowBlocks_);
-    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
-    int64_t const mostGroups = std::min(g.panels_, divideUp(most, count * g.rowBlocks_));
-    int64_t best = INT64_MAX;
-    for (int64_t groups = mostGroups; groups >= 1; --groups) {
-        int64_t const span = divideUp(count * g.rowBlocks_ * groups, options.threads) * divideUp(g.panels_, groups);
-        if (span < best) {
-            best = span;
-            g.groups_ = groups;
-        }
-    }
+    g.parts_.share(aBytes(options), tileBytes, operations, 2e6, options.threads);
     // A run of the loop reads kUnroll rows of a packed panel; the tiles of a block share out the next one.
-    if (options.packedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ = divideUp(kUnroll * 4 * std::min(g.panel_, roundUp(s.n, width)) / kLineBytes, g.tilesPerBlock_);
-
-    for (int tall = 0; tall < 2; ++tall)
-        for (int tail = 0; tail < 2; ++tail) {
-            bool const hasTail = s.n % g.panel_ != 0;
-            if ((tall == 0 || g.tallTiles_ > 0) && (tail ? hasTail : g.panels_ > hasTail))
-                TW_TRY(g.emit(int(g.height_) + tall, tail != 0));
-        }
+    if (options.packedBefore && g.parts_.tilesPerBlock > 1)
+        g.nextLines_ =
+            divideUp(kUnroll * 4 * std::min(g.parts_.panel, roundUp(s.n, width)) / kLineBytes, g.parts_.tilesPerBlock);
+    TW_TRY(g.parts_.eachKind([&](int tall, int tail) { return g.emit(tall, tail); }));
     return g;
 }
 
-Result<void> Int8Gemm::emit(int height, bool tail)
+Result<void> Int8Gemm::emit(int tall, int tail)
 {
-    int64_t const width = widthOf(options_), columns = tail ? shape_.n % panel_ : panel_, k = shape_.k;
+    int64_t const width = widthOf(options_), columns = tail ? shape_.n % parts_.panel : parts_.panel, k = shape_.k;
     jit::Int8KernelSpec spec;
-    spec.rows = height;
+    spec.rows = int(parts_.height) + tall;
     spec.vectors = int(divideUp(columns, width));
     spec.offsetA = options_.packA && options_.dots != jit::Dots::kWords;
     spec.epilogue = options_.epilogue;
@@ -133,7 +107,7 @@ Result<void> Int8Gemm::emit(int height, bool tail)
     spec.tail = jit::contiguousInt8Loop(options_.isa, spec.vectors, int(divideUp(k - done, 4)));
     if (k % 4 != 0 && !options_.packA)
         spec.tail.steps.back().bytes = int(k % 4);
-    TW_ASSIGN(kernels_[height - height_][tail], jit::Int8Kernel::emit(options_.isa, options_.dots, spec));
+    TW_ASSIGN(kernels_[tall][tail], jit::Int8Kernel::emit(options_.isa, options_.dots, spec));
     return {};
 }
 
@@ -144,22 +118,19 @@ void Int8Gemm::run(int8_t const* a, int8_t const* b, jit::Int8Output const& outp
         return;
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
     int64_t const each = workspaceBytes(options_, shape_.m, shape_.n, shape_.k) / options_.threads;
-    sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
+    sharing.run(parts_.count(), [&](int64_t part, int worker) {
         runPart(part, a, b, output, static_cast<std::byte*>(workspace) + each * worker);
     });
 }
 
-void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
+void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
                        std::byte* scratch) const
 {
-    int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
+    GemmParts::Part const part = parts_.part(index);
     int64_t const m = shape_.m, n = shape_.n, k = shape_.k, width = widthOf(options_);
     bool const offset = options_.dots != jit::Dots::kWords;
-    int64_t const firstTile = block * tilesPerBlock_, lastTile = std::min(firstTile + tilesPerBlock_, tiles_);
-    int64_t const firstRow = rowOf(firstTile), rows = rowOf(lastTile) - firstRow;
-    int64_t const firstPanel = panels_ * group / groups_, lastPanel = panels_ * (group + 1) / groups_;
-    a += products_[size_t(product)].a + firstRow * shape_.aRow;
-    b += products_[size_t(product)].b;
+    a += products_[size_t(part.product)].a + part.firstRow * shape_.aRow;
+    b += products_[size_t(part.product)].b;
 
     jit::Int8Args args;
     args.output = output;
@@ -168,9 +139,9 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
     auto* packedB = packedA;
     if (options_.packA) {
         args.ldaBytes = packedStrideBytes(k);
-        avx2::packInt8Rows(offset, a, rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
+        avx2::packInt8Rows(offset, a, part.rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
         a = packedA;
-        packedB += rows * args.ldaBytes;
+        packedB += part.rows * args.ldaBytes;
     }
     int64_t const cBytes = bytesOf(options_.epilogue.store);
     int64_t const residualBytes = options_.epilogue.residual ? bytesOf(*options_.epilogue.residual) : 0;
@@ -178,9 +149,10 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
     args.output.ldrBytes = n * residualBytes;
     args.bodyCount = k / (4 * kUnroll);
     args.tailCount = 1;
-    auto panelAt = [&](int64_t panel) { return b + panel * panelBytes(k, panel_); };
-    for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
-        int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
+    auto panelAt = [&](int64_t panel) { return b + panel * panelBytes(k, parts_.panel); };
+    for (int64_t panel = part.firstPanel; panel < part.lastPanel; ++panel) {
+        int64_t const j = panel * parts_.panel, columns = std::min(parts_.panel, n - j),
+                      padded = roundUp(columns, width);
         int8_t const* packed = panelAt(panel);
         if (!options_.packedBefore) {
             avx2::packInt8Panel(offset, b + j * shape_.bColumn, k, columns, padded, shape_.bRow, shape_.bColumn,
@@ -193,15 +165,16 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
         args.output.scale = output.scale + (options_.epilogue.oneScale ? 0 : j);
         args.output.bias = output.bias ? output.bias + j : nullptr;
         // The tiles of this panel bring the next one into L2, a share each.
-        int8_t const* next = panelAt(panel + 1 < lastPanel ? panel + 1 : firstPanel);
-        for (int64_t tile = firstTile; tile < lastTile; ++tile, next += nextLines_ * args.bodyCount * kLineBytes) {
-            int64_t const row = rowOf(tile), at = (product * m + row) * n + j;
-            void const* const pointer = a + (row - firstRow) * args.ldaBytes;
+        int8_t const* next = panelAt(panel + 1 < part.lastPanel ? panel + 1 : part.firstPanel);
+        for (int64_t tile = part.firstTile; tile < part.lastTile;
+             ++tile, next += nextLines_ * args.bodyCount * kLineBytes) {
+            int64_t const row = parts_.rowOf(tile), at = (part.product * m + row) * n + j;
+            void const* const pointer = a + (row - part.firstRow) * args.ldaBytes;
             args.a = &pointer;
             args.next = next;
             args.output.c = static_cast<std::byte*>(output.c) + at * cBytes;
             args.output.residual = static_cast<std::byte const*>(output.residual) + at * residualBytes;
-            kernels_[tile < tallTiles_][columns < panel_](args);
+            kernels_[tile < parts_.tallTiles][columns < parts_.panel](args);
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/workers.h"
+#include "kernels/cpu/gemm_parts.h"
 #include "kernels/cpu/gemm_plain.h"
 #include "kernels/cpu/jit/int8_kernel.h"
 
@@ -52,17 +53,14 @@ public:
     void run(int8_t const* a, int8_t const* b, jit::Int8Output const& output, void* workspace, Workers& workers) const;
 
 private:
-    int64_t rowOf(int64_t tile) const { return tile * height_ + (tile < tallTiles_ ? tile : tallTiles_); }
-    Result<void> emit(int height, bool tail);
-    void runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
+    Result<void> emit(int tall, int tail);
+    void runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
                  std::byte* scratch) const;
 
     Int8GemmOptions options_;
     GemmShape shape_;
     std::vector<Int8Offsets> products_;
-    int64_t panel_ = 0, panels_ = 0;                 // columns of a full panel; the last may be narrower
-    int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
-    int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
+    GemmParts parts_;
     int64_t nextLines_ = 0;         // of the next panel that each run of a kernel's loop prefetches
     jit::Int8Kernel kernels_[2][2]; // [one row more][last panel]
 };

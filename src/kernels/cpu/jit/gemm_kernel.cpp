@@ -7,6 +7,7 @@
 
 #include "device/cpu.h"
 #include "kernels/cpu/jit/row_bases.h"
+#include "kernels/cpu/jit/step_code.h"
 #include "kernels/cpu/jit/tile_code.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
@@ -17,12 +18,12 @@ namespace {
 
 using Xbyak::Reg64;
 
-class GemmEmitter
+class GemmEmitter : StepCode<GemmArgs>
 {
 public:
     GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_), a_(code, spec.rows),
-          shifts_(spec.factors == Factors::kBf16Shifts)
+        : StepCode(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_),
+          a_(code, spec.rows), shifts_(spec.factors == Factors::kBf16Shifts)
     {}
 
     void emit()
@@ -41,12 +42,7 @@ public:
                 c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
             }
         }
-        load(list_, offsetof(GemmArgs, a));
-        load(pointers_, offsetof(GemmArgs, pointers));
-        a_.stride(c.ptr[args_ + int(offsetof(GemmArgs, ldaBytes))]);
-        load(b_, offsetof(GemmArgs, b));
-        if (s.nextLines > 0)
-            load(next_, offsetof(GemmArgs, next));
+        loadOperands(s, a_);
         begin();
         if (s.prefetchC)
             walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) { fetchLines(row_, true); });
@@ -70,14 +66,11 @@ public:
     }
 
 private:
-    VectorCode& c;
     GemmKernelSpec const& s;
     int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
     RowBases a_;             // r8 .. r11, rbx, rbp, r12
     bool const shifts_;      // pairs, whose numbers become floats
-    Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
-                loop_ = Xbyak::util::rcx, next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13,
-                residualNext_ = Xbyak::util::r14;
+    Reg64 const cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
     Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                              Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
     // After the products.
@@ -85,7 +78,6 @@ private:
                 scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
     Xbyak::Label maskTable_;
 
-    void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
     // Of a gated tile the gates come first.
     int acc(int row, int v) const
     {
@@ -128,21 +120,13 @@ private:
     {
         if (s.fromSums)
             return;
-        Xbyak::Label next, done;
-        c.test(pointers_, pointers_);
-        c.jle(done, c.T_NEAR);
-        c.L(next);
-        a_.set(c.ptr[list_]);
-        if (s.nextLines > 0 && s.nextFromA) {
-            c.mov(next_, c.ptr[args_ + int(offsetof(GemmArgs, next))]);
-            c.add(next_, a_.first());
-        }
-        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines, s.rowsPerRun);
-        loop(s.tail, offsetof(GemmArgs, tailCount), 0, 0);
-        c.add(list_, 8);
-        c.dec(pointers_);
-        c.jnz(next, c.T_NEAR);
-        c.L(done);
+        int row = 0;
+        walkSteps(
+            s, a_, [&](Step const& step) { product(step); },
+            [&](int i, int steps) {
+                for (; row < s.rowsPerRun * (i + 1) / steps; ++row)
+                    fetchRow();
+            });
     }
 
     bool fetchesResidual() const
@@ -159,41 +143,18 @@ private:
             write ? c.prefetchw(c.ptr[row + at]) : c.prefetcht0(c.ptr[row + at]);
     }
 
-    void loop(GemmLoop const& l, size_t countOffset, int nextLines, int rowsPerRun)
+    // The next row of C, and of the residual.
+    void fetchRow()
     {
-        if (l.steps.empty())
+        fetchLines(cNext_, true);
+        c.add(cNext_, argument(offsetof(GemmArgs, ldcBytes)));
+        if (!fetchesResidual())
             return;
-        Xbyak::Label again, done;
-        load(loop_, countOffset);
-        c.test(loop_, loop_);
-        c.jle(done, c.T_NEAR);
-        c.align(32);
-        c.L(again);
-        // Spread over the steps, or the load ports would see them all at once.
-        int const steps = int(l.steps.size());
-        for (int i = 0, line = 0, row = 0; i < steps; ++i) {
-            product(l.steps[size_t(i)]);
-            for (; row < rowsPerRun * (i + 1) / steps; ++row) {
-                fetchLines(cNext_, true);
-                c.add(cNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldcBytes))]);
-                if (!fetchesResidual())
-                    continue;
-                fetchLines(residualNext_, false);
-                c.add(residualNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldrBytes))]);
-            }
-            for (; line < nextLines * (i + 1) / steps; ++line)
-                c.prefetcht1(c.ptr[next_ + 64 * line]);
-        }
-        if (nextLines > 0)
-            c.add(next_, 64 * nextLines);
-        a_.advance(l.aAdvance);
-        c.add(b_, l.bAdvance);
-        c.dec(loop_);
-        c.jnz(again, c.T_NEAR);
-        c.L(done);
+        fetchLines(residualNext_, false);
+        c.add(residualNext_, argument(offsetof(GemmArgs, ldrBytes)));
     }
 
-    void product(GemmStep const& step)
+    void product(Step const& step)
     {
         int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
         if (begin >= end)
@@ -235,7 +196,7 @@ private:
     }
 
     // In the order of vdpbf16ps: the second number's product first.
-    void shiftedProducts(GemmStep const& step, int begin, int end)
+    void shiftedProducts(Step const& step, int begin, int end)
     {
         int const a = tiles_ + 2 * s.vectors;
         for (int row = begin; row < end; ++row) {
@@ -399,8 +360,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(most) + " with " +
                std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
     if (s.factors == Factors::kBf16Tiles)
-        for (GemmLoop const* l : {&s.body, &s.tail})
-            for (GemmStep const& step : l->steps)
+        for (StepLoop const* l : {&s.body, &s.tail})
+            for (Step const& step : l->steps)
                 if (s.maskedB || step.rowBegin > 0 || step.rowEnd < s.rows)
                     return "tiles without all rows, or with a second operand that is not packed";
     if (s.store != StoreType::kFloat)
@@ -454,15 +415,10 @@ bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
     }
 }
 
-GemmLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors)
+StepLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors)
 {
-    int32_t const elements = elementsOfStep(factors), rowBytes = 4 * vectorWidth(isa) * vectors * elements;
-    GemmLoop l;
-    for (int u = 0; u < unroll; ++u)
-        l.steps.push_back({4 * elements * u, rowBytes * u});
-    l.aAdvance = 4 * elements * unroll;
-    l.bAdvance = rowBytes * unroll;
-    return l;
+    int const elements = elementsOfStep(factors);
+    return evenSteps(unroll, 4 * elements, 4 * vectorWidth(isa) * vectors * elements);
 }
 
 Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)

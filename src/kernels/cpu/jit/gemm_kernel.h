@@ -26,27 +26,16 @@
 #include <memory>
 #include <vector>
 
+#include "base/round.h"
 #include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "kernels/cpu/jit/factors.h"
+#include "kernels/cpu/jit/step_loop.h"
 
 namespace tw::kernels::jit {
 
-struct GemmStep
-{
-    int32_t aBytes = 0; // from the row's position
-    int32_t bBytes = 0; // from the loop's position in B
-    int rowBegin = 0, rowEnd = 1 << 10;
-};
-
-struct GemmLoop
-{
-    std::vector<GemmStep> steps;
-    int32_t aAdvance = 0, bAdvance = 0; // bytes per run of the loop
-};
-
 // `unroll` steps over consecutive A elements and packed B rows.
-GemmLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors = Factors::kFloat);
+StepLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors = Factors::kFloat);
 
 struct EpilogueOp
 {
@@ -80,7 +69,7 @@ struct GemmKernelSpec
 {
     int rows = 1;    // 1 .. gemmMaxRows(isa, vectors)
     int vectors = 1; // 1 .. 4
-    GemmLoop body, tail;
+    StepLoop body, tail;
     std::vector<EpilogueOp> epilogue; // in this order, each kind but kActivation at most once
     // Of the last vector only `lastColumns` columns exist in C, residual, bias and scale; the others are neither read
     // nor written. Without it all of these reach to the end of the last vector (channels-last tensors with padded
@@ -126,7 +115,7 @@ int gemmMaxRows(Isa isa, int vectors, Factors factors = Factors::kFloat);
 // Rows of A that a kernel with tiles reads: those behind a tile's last must be readable, whatever they hold.
 inline int gemmRowsRead(Factors factors, int rows)
 {
-    return factors == Factors::kBf16Tiles ? (rows + 15) / 16 * 16 : rows;
+    return factors == Factors::kBf16Tiles ? int(roundUp(rows, 16)) : rows;
 }
 
 class GemmKernel

@@ -8,7 +8,7 @@
 #include "device/cpu.h"
 #include "kernels/cpu/jit/int8_epilogue_code.h"
 #include "kernels/cpu/jit/row_bases.h"
-#include "kernels/cpu/jit/vector_code.h"
+#include "kernels/cpu/jit/step_code.h"
 
 namespace tw::kernels::jit {
 
@@ -17,11 +17,11 @@ namespace {
 using Xbyak::Address;
 using Xbyak::Reg64;
 
-class Int8Emitter
+class Int8Emitter : StepCode<Int8Args>
 {
 public:
     Int8Emitter(VectorCode& code, Dots dots, Int8KernelSpec const& spec)
-        : c(code), s(spec), dots_(dots), tiles_(spec.rows * spec.vectors), a_(code, spec.rows),
+        : StepCode(code), s(spec), dots_(dots), tiles_(spec.rows * spec.vectors), a_(code, spec.rows),
           epilogue_(code, spec.epilogue, spec.rows, spec.vectors, args_, offsetof(Int8Args, output))
     {}
 
@@ -29,16 +29,12 @@ public:
     {
         for (Reg64 const& r : kSaved)
             c.push(r);
-        load(list_, offsetof(Int8Args, a));
-        load(pointers_, offsetof(Int8Args, pointers));
-        a_.stride(argument(offsetof(Int8Args, ldaBytes)));
-        load(b_, offsetof(Int8Args, b));
-        if (s.nextLines > 0)
-            load(next_, offsetof(Int8Args, next));
+        loadOperands(s, a_);
         if (s.prefetchC)
             epilogue_.prefetch();
         begin();
-        products();
+        walkSteps(
+            s, a_, [&](Step const& step) { vnni() ? dots(step) : words(step); }, [](int, int) {});
         epilogue_.emit();
         c.vzeroupper();
         for (int i = int(std::size(kSaved)); i-- > 0;)
@@ -52,21 +48,17 @@ public:
     }
 
 private:
-    VectorCode& c;
     Int8KernelSpec const& s;
     Dots const dots_;
     int const tiles_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
     RowBases a_;      // r8 .. r11, rbx, rbp, r12
-    Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
-                loop_ = Xbyak::util::rcx, part_ = Xbyak::util::r13, more_ = Xbyak::util::r14, next_ = Xbyak::util::r15;
+    Reg64 const part_ = Xbyak::util::r13, more_ = Xbyak::util::r14;
     Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                              Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
     Reg64 const row_ = Xbyak::util::r8; // before the products
     Int8EpilogueCode epilogue_;         // behind them
     Xbyak::Label offsets_;
 
-    Address argument(size_t offset) const { return c.ptr[args_ + int(offset)]; }
-    void load(Reg64 const& r, size_t offset) { c.mov(r, argument(offset)); }
     int acc(int row, int v) const { return row * s.vectors + v; }
     bool vnni() const { return dots_ != Dots::kWords; }
 
@@ -88,54 +80,9 @@ private:
             c.vbroadcastss(c.vec(offset()), offsetInMemory());
     }
 
-    void products()
-    {
-        Xbyak::Label next, done;
-        c.test(pointers_, pointers_);
-        c.jle(done, c.T_NEAR);
-        c.L(next);
-        a_.set(c.ptr[list_]);
-        if (s.nextLines > 0 && s.nextFromA) {
-            load(next_, offsetof(Int8Args, next));
-            c.add(next_, a_.first());
-        }
-        loop(s.body, offsetof(Int8Args, bodyCount), s.nextLines);
-        loop(s.tail, offsetof(Int8Args, tailCount), 0);
-        c.add(list_, 8);
-        c.dec(pointers_);
-        c.jnz(next, c.T_NEAR);
-        c.L(done);
-    }
-
-    void loop(Int8Loop const& l, size_t countOffset, int nextLines)
-    {
-        if (l.steps.empty())
-            return;
-        Xbyak::Label again, done;
-        load(loop_, countOffset);
-        c.test(loop_, loop_);
-        c.jle(done, c.T_NEAR);
-        c.align(32);
-        c.L(again);
-        // Prefetches are spread over the steps, or the load ports would see them all at once.
-        int const steps = int(l.steps.size());
-        for (int i = 0, line = 0; i < steps; ++i) {
-            vnni() ? dots(l.steps[size_t(i)]) : words(l.steps[size_t(i)]);
-            for (; line < nextLines * (i + 1) / steps; ++line)
-                c.prefetcht1(c.ptr[next_ + 64 * line]);
-        }
-        if (nextLines > 0)
-            c.add(next_, 64 * nextLines);
-        a_.advance(l.aAdvance);
-        c.add(b_, l.bAdvance);
-        c.dec(loop_);
-        c.jnz(again, c.T_NEAR);
-        c.L(done);
-    }
-
     // --- products of bytes ---
 
-    void dots(Int8Step const& step)
+    void dots(Step const& step)
     {
         int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
         bool const used = s.rows > 1; // more than once
@@ -162,7 +109,7 @@ private:
     }
 
     // Register e: four bytes of a row in every lane, plus 128 where that is how they are multiplied.
-    void element(int e, int row, Int8Step const& step)
+    void element(int e, int row, Step const& step)
     {
         Xbyak::RegExp const at = a_.row(row) + step.aBytes;
         bool const add = vnni() && !s.offsetA;
@@ -195,7 +142,7 @@ private:
     }
 
     // Of four bytes a[0..3] in a lane, a[0], a[2] and a[1], a[3] as words: two products and their sum at a time.
-    void words(Int8Step const& step)
+    void words(Step const& step)
     {
         int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
         if (begin >= end)
@@ -234,8 +181,8 @@ std::string check(Isa isa, Dots dots, Int8KernelSpec const& s)
         return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
-    for (Int8Loop const* l : {&s.body, &s.tail})
-        for (Int8Step const& step : l->steps)
+    for (StepLoop const* l : {&s.body, &s.tail})
+        for (Step const& step : l->steps)
             if (step.bytes < 1 || step.bytes > 4)
                 return "a step of " + std::to_string(step.bytes) + " bytes (allowed: 1..4)";
     if (dots == Dots::kVnniWide && isa == Isa::kAvx512)
@@ -274,15 +221,9 @@ int int8MaxRows(Isa isa, Dots dots, int vectors)
     return dots == Dots::kWords ? kWordsRows[int(isa)][vectors] : kVnniRows[int(isa)][vectors];
 }
 
-Int8Loop contiguousInt8Loop(Isa isa, int vectors, int unroll)
+StepLoop contiguousInt8Loop(Isa isa, int vectors, int unroll)
 {
-    int32_t const rowBytes = int8Row(isa, vectors);
-    Int8Loop l;
-    for (int u = 0; u < unroll; ++u)
-        l.steps.push_back({4 * u, rowBytes * u});
-    l.aAdvance = 4 * unroll;
-    l.bAdvance = rowBytes * unroll;
-    return l;
+    return evenSteps(unroll, 4, int8Row(isa, vectors));
 }
 
 void int8Start(Dots dots, int8_t const* b, int64_t rows, int64_t columns, int32_t* start)

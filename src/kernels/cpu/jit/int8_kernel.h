@@ -29,6 +29,7 @@
 
 #include "kernels/cpu/jit/emitter.h"
 #include "kernels/cpu/jit/int8_epilogue.h"
+#include "kernels/cpu/jit/step_loop.h"
 
 namespace tw::kernels::jit {
 
@@ -42,27 +43,13 @@ enum class Dots : int
 // The best one of this CPU.
 Dots dotsOf(device::CpuInfo const& cpu, Isa isa);
 
-struct Int8Step
-{
-    int32_t aBytes = 0; // from the row's position
-    int32_t bBytes = 0; // from the loop's position in B
-    int rowBegin = 0, rowEnd = 1 << 10;
-    int bytes = 4; // of A that exist, 1 .. 4
-};
-
-struct Int8Loop
-{
-    std::vector<Int8Step> steps;
-    int32_t aAdvance = 0, bAdvance = 0; // bytes per run of the loop
-};
-
 // Bytes of a packed row of B: four for each column of a tile.
 inline int int8Row(Isa isa, int vectors)
 {
     return 4 * vectors * vectorWidth(isa);
 }
 // `unroll` steps over consecutive A and packed rows of B.
-Int8Loop contiguousInt8Loop(Isa isa, int vectors, int unroll);
+StepLoop contiguousInt8Loop(Isa isa, int vectors, int unroll);
 // start[j] += the start value of column j for `rows` packed rows of B, [rows][columns][4].
 void int8Start(Dots dots, int8_t const* b, int64_t rows, int64_t columns, int32_t* start);
 
@@ -70,7 +57,7 @@ struct Int8KernelSpec
 {
     int rows = 1;    // 1 .. int8MaxRows(isa, dots, vectors)
     int vectors = 1; // 1 .. 4
-    Int8Loop body, tail;
+    StepLoop body, tail;
     bool offsetA = false;
     Int8Epilogue epilogue;
     int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2

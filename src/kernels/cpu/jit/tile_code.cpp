@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/round.h"
+#include "kernels/cpu/jit/step_code.h"
+
 namespace tw::kernels::jit {
 
 namespace {
@@ -53,109 +56,77 @@ ShapeCode const& shapeCode()
     return *code;
 }
 
-class TileEmitter
+// Rows of A in one or two registers of tiles.
+struct TileRows
+{
+    VectorCode& c;
+    int const tiles;
+    Reg64 const a0 = Xbyak::util::r8, a1 = Xbyak::util::r9, lda = Xbyak::util::rbx;
+
+    void stride(Xbyak::Address const& ldaBytes) { c.mov(lda, ldaBytes); }
+    void set(Xbyak::Address const& first)
+    {
+        c.mov(a0, first);
+        if (tiles > 1) {
+            c.mov(a1, lda);
+            c.shl(a1, 4);
+            c.add(a1, a0);
+        }
+    }
+    void advance(int bytes)
+    {
+        c.add(a0, bytes);
+        if (tiles > 1)
+            c.add(a1, bytes);
+    }
+    Reg64 const& first() const { return a0; }
+};
+
+class TileEmitter : StepCode<GemmArgs>
 {
 public:
     TileEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : c(code), s(spec), rowTiles_((spec.rows + kRows - 1) / kRows), sums_(rowTiles_ * spec.vectors),
-          columnTiles_(8 - sums_ - rowTiles_)
+        : StepCode(code), s(spec), rowTiles_(int(divideUp(spec.rows, kRows))), sums_(rowTiles_ * spec.vectors),
+          columnTiles_(8 - sums_ - rowTiles_), a_{code, rowTiles_}
     {}
 
     void emit()
     {
         for (Reg64 const& r : kSaved)
             c.push(r);
-        load(list_, offsetof(GemmArgs, a));
-        load(pointers_, offsetof(GemmArgs, pointers));
-        load(lda_, offsetof(GemmArgs, ldaBytes));
-        load(b_, offsetof(GemmArgs, b));
-        if (s.nextLines > 0)
-            load(next_, offsetof(GemmArgs, next));
+        loadOperands(s, a_);
         c.mov(bRow_, s.vectors * kRowBytes);
         for (int i = 0; i < sums_; ++i)
             c.tilezero(Tmm(i));
-        products();
-        load(a0_, offsetof(GemmArgs, c));
+        walkSteps(
+            s, a_, [&](Step const& step) { product(step); }, [](int, int) {});
+        load(a_.a0, offsetof(GemmArgs, c));
         for (int r = 0; r < rowTiles_; ++r)
             for (int v = 0; v < s.vectors; ++v)
-                c.tilestored(c.ptr[a0_ + bRow_ + (r * kRows * s.vectors + v) * kRowBytes], sum(r, v));
+                c.tilestored(c.ptr[a_.a0 + bRow_ + (r * kRows * s.vectors + v) * kRowBytes], sum(r, v));
         for (int i = int(std::size(kSaved)); i-- > 0;)
             c.pop(kSaved[i]);
         c.ret();
     }
 
 private:
-    VectorCode& c;
     GemmKernelSpec const& s;
     int const rowTiles_, sums_, columnTiles_; // registers of A, of sums, of B
-    Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
-                loop_ = Xbyak::util::rcx, a0_ = Xbyak::util::r8, a1_ = Xbyak::util::r9, bRow_ = Xbyak::util::r10,
-                lda_ = Xbyak::util::rbx, next_ = Xbyak::util::r15;
+    TileRows a_;
+    Reg64 const bRow_ = Xbyak::util::r10;
     Reg64 const kSaved[2] = {Xbyak::util::rbx, Xbyak::util::r15};
 
-    void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
     Tmm sum(int r, int v) const { return Tmm(r * s.vectors + v); }
     Tmm rows(int r) const { return Tmm(sums_ + r); }
     Tmm columns(int v) const { return Tmm(sums_ + rowTiles_ + v % columnTiles_); }
 
-    void products()
-    {
-        Xbyak::Label next, done;
-        c.test(pointers_, pointers_);
-        c.jle(done, c.T_NEAR);
-        c.L(next);
-        c.mov(a0_, c.ptr[list_]);
-        if (rowTiles_ > 1) {
-            c.mov(a1_, lda_);
-            c.shl(a1_, 4);
-            c.add(a1_, a0_);
-        }
-        if (s.nextLines > 0 && s.nextFromA) {
-            load(next_, offsetof(GemmArgs, next));
-            c.add(next_, a0_);
-        }
-        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines);
-        loop(s.tail, offsetof(GemmArgs, tailCount), 0);
-        c.add(list_, 8);
-        c.dec(pointers_);
-        c.jnz(next, c.T_NEAR);
-        c.L(done);
-    }
-
-    void loop(GemmLoop const& l, size_t countOffset, int nextLines)
-    {
-        if (l.steps.empty())
-            return;
-        Xbyak::Label again, done;
-        load(loop_, countOffset);
-        c.test(loop_, loop_);
-        c.jle(done, c.T_NEAR);
-        c.align(32);
-        c.L(again);
-        int const steps = int(l.steps.size());
-        for (int i = 0, line = 0; i < steps; ++i) {
-            product(l.steps[size_t(i)]);
-            for (; line < nextLines * (i + 1) / steps; ++line)
-                c.prefetcht1(c.ptr[next_ + 64 * line]);
-        }
-        if (nextLines > 0)
-            c.add(next_, 64 * nextLines);
-        c.add(a0_, l.aAdvance);
-        if (rowTiles_ > 1)
-            c.add(a1_, l.aAdvance);
-        c.add(b_, l.bAdvance);
-        c.dec(loop_);
-        c.jnz(again, c.T_NEAR);
-        c.L(done);
-    }
-
-    void product(GemmStep const& step)
+    void product(Step const& step)
     {
         for (int v = 0; v < s.vectors; ++v) {
             c.tileloadd(columns(v), c.ptr[b_ + bRow_ + (step.bBytes + v * kRowBytes)]);
             for (int r = 0; r < rowTiles_; ++r) {
                 if (v == 0)
-                    c.tileloadd(rows(r), c.ptr[(r == 0 ? a0_ : a1_) + lda_ + step.aBytes]);
+                    c.tileloadd(rows(r), c.ptr[(r == 0 ? a_.a0 : a_.a1) + a_.lda + step.aBytes]);
                 c.tdpbf16ps(sum(r, v), rows(r), columns(v));
             }
         }

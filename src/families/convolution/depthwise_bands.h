@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How depthwise convolutions share out [batch, rows, blocks of channels].
+#pragma once
+
+#include "base/round.h"
+#include "families/convolution/tactics.h"
+
+namespace tw::ops {
+
+// Parts enough for the threads to end at about the same time: channels first, then rows.
+struct DepthwiseBands
+{
+    int64_t batch = 0, rows = 0, blocks = 0;
+    int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
+
+    DepthwiseBands() = default;
+    DepthwiseBands(convolution::Geometry const& g, int64_t blockCount, int threads)
+        : batch(g.batch), rows(g.out[1]), blocks(blockCount)
+    {
+        int64_t const wanted = threads > 1 ? kPartsPerThread * threads : 1;
+        blocksAtOnce = divideUp(blocks, std::min(blocks, divideUp(wanted, batch)));
+        blockParts = divideUp(blocks, blocksAtOnce);
+        bandRows = divideUp(rows, std::min(rows, divideUp(wanted, batch * blockParts)));
+        bands = divideUp(rows, bandRows);
+    }
+    // Calls run(n, first row, last row, first block, last block), the last ones excluded.
+    template <class Run>
+    void share(Workers& workers, Run const& run) const
+    {
+        workers.run(batch * bands * blockParts, [&](int64_t part, int) {
+            int64_t const block = part % blockParts * blocksAtOnce, row = part / blockParts % bands * bandRows;
+            run(part / blockParts / bands, row, std::min(row + bandRows, rows), block,
+                std::min(block + blocksAtOnce, blocks));
+        });
+    }
+};
+
+} // namespace tw::ops

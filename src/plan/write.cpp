@@ -224,12 +224,8 @@ Offset<fb::Meta> meta(FlatBufferBuilder& b, Contents const& c)
                           c.profilingVerbosity, c.engineCapability, c.tacticSources, noteList);
 }
 
-// Slots name values by id; in the file a value is a position, and a graph that was read has ids equal to positions.
 Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph const& g)
 {
-    std::map<int32_t, int32_t> positions;
-    for (auto const& v : g.values())
-        positions[v->id] = int32_t(positions.size());
     std::vector<Offset<fb::Step>> steps;
     for (Step const& s : in.steps) {
         if (s.node < 0 || size_t(s.node) >= g.nodes.size() ||
@@ -255,21 +251,7 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
                                              c.limitMicroseconds, lack);
         steps.push_back(fb::CreateStep(b, s.node, choice, b.CreateVector(regions)));
     }
-    std::vector<Offset<fb::SlotList>> lists;
-    for (auto const& slots : in.slots) {
-        std::vector<Offset<fb::Slot>> list;
-        for (Slot const& s : slots) {
-            auto it = positions.find(s.value);
-            if (it == positions.end())
-                return internalError("a memory slot names a value that the graph does not have");
-            list.push_back(fb::CreateSlot(b, it->second, s.offset, s.sizeBytes));
-        }
-        lists.push_back(fb::CreateSlotList(b, b.CreateVector(list)));
-    }
-    auto const stepList = b.CreateVector(steps);
-    auto const slotLists = b.CreateVector(lists);
-    auto const arena = b.CreateVector(in.arenaBytes);
-    return fb::CreateBlock(b, stepList, slotLists, arena);
+    return fb::CreateBlock(b, b.CreateVector(steps));
 }
 
 Section sectionOf(SectionKind kind, FlatBufferBuilder const& b)

@@ -529,27 +529,21 @@ TEST(PlanUntrusted, MetaAndTargets)
     bad([](Meta& m) { m.maxValues = {1}; }, "differ in rank");
     bad([](Meta& m) { m.minValues = m.maxValues = {1}; }, "has 1 values");
 
-    auto badTarget = [](int steps, int32_t node, int32_t slot, int64_t offset, char const* part) {
+    auto badTarget = [](int steps, int32_t node, char const* part) {
         SCOPED_TRACE(part);
         FlatBufferBuilder b;
         std::vector<flatbuffers::Offset<fb::Step>> list;
         for (int i = 0; i < steps; ++i)
             list.push_back(fb::CreateStep(b, node < 0 ? i : node));
-        std::vector<flatbuffers::Offset<fb::Slot>> slots{fb::CreateSlot(b, slot, offset, 4)};
-        std::vector<flatbuffers::Offset<fb::SlotList>> lists{fb::CreateSlotList(b, b.CreateVector(slots))};
-        auto stepList = b.CreateVector(list);
-        auto block = fb::CreateBlock(b, stepList, b.CreateVector(lists));
+        auto block = fb::CreateBlock(b, b.CreateVector(list));
         b.Finish(fb::CreateTarget(b, b.CreateString("cpu"), 0, block));
         expectError(withSection(plan::SectionKind::kTarget, b), part);
     };
     auto good = plan::read(goodPlan().data(), goodPlan().size());
     ASSERT_TRUE(good.ok());
     int const steps = int(good->graph->nodes.size());
-    badTarget(steps + 1, -1, 0, 0, "another number of steps");
-    badTarget(steps, 3, 0, 0, "step 0 runs node 3");
-    badTarget(steps, -1, 1000, 0, "slot is out of range");
-    badTarget(steps, -1, -1, 0, "slot is out of range");
-    badTarget(steps, -1, 0, -64, "slot is out of range");
+    badTarget(steps + 1, -1, "another number of steps");
+    badTarget(steps, 3, "step 0 runs node 3");
     FlatBufferBuilder empty;
     empty.Finish(fb::CreateTarget(empty));
     expectError(withSection(plan::SectionKind::kTarget, empty), "no steps");

@@ -201,7 +201,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
                                        options.tune.workers->count());
     best.block.reset();
     contents.graph = std::move(best.graph);
-    labelSteps(*contents.graph, steps);
+    contents.scales = scalesOf(*contents.graph, steps);
     contents.refittable = options.refittable;
     if (options.refittable) {
         TW_ASSIGN(recipe::Recipes::Finished finished, recipes.finish(*contents.graph));

@@ -116,6 +116,8 @@ struct Contents
     // in that order too; only what is made to run, by runtime::Engine, wants that.
     std::map<ir::Value const*, ops::PanelOrder> panels;
     bool panelsKept = false;
+    // What one step of a value's integers is worth, where that is one known number; for reports, and plugins are told.
+    std::map<ir::Value const*, double> scales;
     // Of a refittable plan. A graph without inputs: its constants that name a layer are the weights that refit replaces,
     // its outputs what is computed of them. `made`: constants of `graph`, and of its regions, that such an output is.
     std::unique_ptr<ir::Graph> recipes;

@@ -249,6 +249,7 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
               readGraph(*g, r, *weights, aligned.empty() ? options.owner : nullptr, c.panelsKept, graphCopy));
     c.graph = std::move(made.graph);
     c.panels = std::move(made.panels);
+    c.scales = std::move(made.scales);
     TW_TRY(ir::verify(*c.graph));
     TW_TRY(checkAgainstGraph(c));
     if (c.refittable) {

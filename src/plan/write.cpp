@@ -121,9 +121,8 @@ private:
         auto const name = b_.CreateString(v.name);
         auto const shape = dims(v.shape);
         Offset<fb::Quantization> q;
-        if (v.quantization)
-            q = fb::CreateQuantization(b_, b_.CreateVector(v.quantization->scales), v.quantization->axis,
-                                       static_cast<int32_t>(v.quantization->origin));
+        if (auto const at = contents_.scales.find(&v); at != contents_.scales.end())
+            q = fb::CreateQuantization(b_, b_.CreateVector(&at->second, 1), -1);
         Vector<Offset<flatbuffers::String>> content;
         if (v.content)
             content = dims(*v.content);

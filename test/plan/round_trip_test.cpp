@@ -181,7 +181,7 @@ TEST(PlanRoundTrip, EverySettingSurvives)
     c.io[0].isExecution = false;
     c.io[1].isShapeTensor = true;
     c.io[1].dimensionNames = {"", "classes"};
-    c.graph->values()[1]->quantization = ir::Quantization{{0.5, 0.25, 1, 2}, 0, ir::Quantization::Origin::kCalibrated};
+    c.scales[c.graph->values()[1].get()] = 0.25;
     c.graph->nodes[0]->precision = {DataType::kHalf, true};
     c.graph->nodes[0]->outputTypes[0] = {DataType::kFloat, true};
     c.graph->nodes[0]->device = {{ir::DeviceKind::kDla, 1}, true};
@@ -212,6 +212,7 @@ TEST(PlanRoundTrip, EverySettingSurvives)
     EXPECT_EQ(a.device, b.device);
     EXPECT_EQ(a.layers, b.layers);
     EXPECT_EQ(r->graph->symbols, c.graph->symbols);
+    EXPECT_EQ(r->scales, (std::map<ir::Value const*, double>{{r->graph->values()[1].get(), 0.25}}));
     EXPECT_EQ(r->graph->form, ir::Form::kScheduled);
 }
 

@@ -112,16 +112,6 @@ int64_t tableBytes(runtime::Instance const& inst)
     return sum;
 }
 
-// Slots and arena sizes of the block and its regions for one more profile.
-void recordMemory(plan::Block& out, runtime::Instance const& inst)
-{
-    out.slots.push_back(inst.slots());
-    out.arenaBytes.push_back(inst.arenaBytes);
-    for (size_t i = 0; i < out.steps.size(); ++i)
-        for (size_t r = 0; r < out.steps[i].regions.size(); ++r)
-            recordMemory(out.steps[i].regions[r], *inst.regions[i][r]);
-}
-
 void dropRivals(plan::Block& block)
 {
     for (plan::Step& step : block.steps) {
@@ -193,7 +183,6 @@ Result<void> build(plan::Contents& contents, Options const& given)
                          "optimization profile " + std::to_string(p) + ": the activations take " +
                              mebibytes(max.arenaBytes) + " at its maximum shapes, the limit is " +
                              mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
-        recordMemory(target.root, max);
         arena = std::max(arena, max.arenaBytes);
         bound = std::max(bound, max.arenaLowerBound);
         scratch = std::max(scratch, max.scratchBytes);
@@ -213,7 +202,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
                                        options.tune.workers->count());
     best.block.reset();
     contents.graph = std::move(best.graph);
-    labelSteps(*contents.graph, steps);
+    contents.scales = scalesOf(*contents.graph, steps);
     contents.refittable = options.refittable;
     if (options.refittable) {
         TW_ASSIGN(recipe::Recipes::Finished finished, recipes.finish(*contents.graph));

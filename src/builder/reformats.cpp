@@ -28,7 +28,6 @@ Result<ops::Problem> problemOf(Reformat const& r, ir::Graph const& g, tune::Opti
     spec.dims = r.dims;
     spec.maxDims = r.maxDims;
     spec.present = true;
-    spec.quantization = r.value.quantization ? &*r.value.quantization : nullptr;
     spec.type = r.from.type;
     p.inputs = {spec};
     spec.type = r.to.type;
@@ -166,7 +165,6 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
             // The node writes another value, which is copied into the output.
             ir::Value* inner = g.newValue(v->name + " (" + nameOf(f.outputs[i]) + ")", v->type, v->shape);
             inner->format = f.outputs[i];
-            inner->quantization = v->quantization;
             inner->producer = &node;
             inner->producerIndex = int(i);
             node.outputs[i] = inner;

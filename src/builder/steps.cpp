@@ -21,17 +21,6 @@ double scaleOf(ir::Value const& scale)
     return TensorRef{scale.type, {1}, const_cast<void*>(scale.constant->data->data())}.get(0);
 }
 
-void label(ir::Value& v, double step)
-{
-    if (v.type == DataType::kInt8 && !v.isConstant() && !v.quantization && !std::isnan(step))
-        v.quantization = ir::Quantization{{step}, -1, ir::Quantization::Origin::kExplicit};
-}
-
-double stepOf(ir::Value const& v)
-{
-    return v.quantization ? v.quantization->scales[0] : std::nan("");
-}
-
 bool moves(ir::Node const& n)
 {
     return passes::movesElements(n) || n.op == &ops::reformat::def();
@@ -55,23 +44,33 @@ passes::Ranges stepsOf(ir::Graph const& imported, passes::Ranges const& ranges)
     return steps;
 }
 
-void labelSteps(ir::Graph& graph, passes::Ranges const& steps)
+std::map<ir::Value const*, double> scalesOf(ir::Graph const& graph, passes::Ranges const& steps)
 {
+    std::map<ir::Value const*, double> scales;
+    auto label = [&](ir::Value const* v, double step) {
+        if (v->type == DataType::kInt8 && !v->isConstant() && !std::isnan(step))
+            scales.try_emplace(v, step);
+    };
+    auto stepOf = [&](ir::Value const* v) {
+        auto const at = scales.find(v);
+        return at == scales.end() ? std::nan("") : at->second;
+    };
     for (auto const& n : graph.nodes) {
         if (passes::isDequantize(n.get()))
-            label(*n->inputs[0], scaleOf(*n->inputs[1]));
+            label(n->inputs[0], scaleOf(*n->inputs[1]));
         if (passes::isQuantize(n.get()))
-            label(*n->outputs[0], scaleOf(*n->inputs[1]));
-        for (ir::Value* v : n->outputs)
+            label(n->outputs[0], scaleOf(*n->inputs[1]));
+        for (ir::Value const* v : n->outputs)
             if (auto const at = steps.find(v->name); at != steps.end())
-                label(*v, at->second);
+                label(v, at->second);
         if (moves(*n))
-            label(*n->outputs[0], stepOf(*n->inputs[0]));
+            label(n->outputs[0], stepOf(n->inputs[0]));
     }
     for (size_t i = graph.nodes.size(); i-- > 0;)
         if (ir::Node const& n = *graph.nodes[i]; moves(n))
             for (size_t k = 0; k < (n.op == &ops::reformat::def() ? 1 : passes::movedInputs(n)); ++k)
-                label(*n.inputs[k], stepOf(*n.outputs[0]));
+                label(n.inputs[k], stepOf(n.outputs[0]));
+    return scales;
 }
 
 } // namespace tw::builder

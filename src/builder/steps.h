@@ -11,8 +11,8 @@ namespace tw::builder {
 // Whatever a quantize becomes a part of keeps its output's name. NaN: one name, several steps.
 passes::Ranges stepsOf(ir::Graph const& imported, passes::Ranges const& ranges);
 
-// Gives every INT8 value that is known to have one step its Value::quantization: by its name in `steps`, by a constant scale
-// of the quantize that makes it or of a dequantize that reads it, or by what its elements are moved from or to.
-void labelSteps(ir::Graph& graph, passes::Ranges const& steps);
+// What one step is worth of every INT8 value of which that is known: by its name in `steps`, by a constant scale of the
+// quantize that makes it or of a dequantize that reads it, or by what its elements are moved from or to.
+std::map<ir::Value const*, double> scalesOf(ir::Graph const& graph, passes::Ranges const& steps);
 
 } // namespace tw::builder

@@ -227,7 +227,6 @@ Node* Graph::cloneNode(Node const& node, std::vector<Value*> newInputs)
         Value* w = newValue(v->name, v->type, v->shape);
         w->host = v->host;
         w->format = v->format;
-        w->quantization = v->quantization;
         w->content = v->content;
         w->producer = copy.get();
         w->producerIndex = v->producerIndex;
@@ -258,7 +257,6 @@ std::unique_ptr<Graph> Graph::clone() const
         Value* w = g->newValue(v->name, v->type, v->shape);
         w->host = v->host;
         w->format = v->format;
-        w->quantization = v->quantization;
         w->constant = v->constant;
         w->content = v->content;
         to[v.get()] = w;

@@ -41,21 +41,6 @@ struct Constant
     std::string weightsName; // the ONNX initializer's name, or empty
 };
 
-// real = scale * quantized, per tensor (one scale, axis -1) or along `axis`.
-struct Quantization
-{
-    enum class Origin : int32_t
-    {
-        kExplicit = 0, // Q/DQ layers
-        kDynamicRange = 1,
-        kCalibrated = 2,
-    };
-    std::vector<double> scales;
-    int32_t axis = -1;
-    Origin origin = Origin::kExplicit;
-    bool operator==(Quantization const&) const = default;
-};
-
 struct Value
 {
     int id = 0;
@@ -64,7 +49,6 @@ struct Value
     Shape shape;
     bool host = false; // placed on the host: a shape tensor
     Format format = Format::kLinear;
-    std::optional<Quantization> quantization;
     std::shared_ptr<Constant const> constant; // set for constants only; shape is static then
     // The elements as expressions, where shape arithmetic knows them (i32 and bool, at most kMaxContent of them).
     std::optional<std::vector<Dim>> content;

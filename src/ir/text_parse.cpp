@@ -50,29 +50,6 @@ private:
         for (Format f : kFormats)
             if (f != Format::kLinear && takeWord(nameOf(f)))
                 v.format = f;
-        if (takeWord("quantized")) {
-            Quantization q;
-            TW_TRY(expectMark("("));
-            if (!takeWord("axis"))
-                return bad("'axis' expected");
-            TW_ASSIGN(int64_t const axis, integer("axis", -1, kMaxRank - 1));
-            TW_TRY(expectMark(","));
-            if (!takeWord("origin"))
-                return bad("'origin' expected");
-            TW_ASSIGN(int64_t const origin, integer("origin", 0, 2));
-            TW_TRY(expectMark(","));
-            if (!takeWord("scales"))
-                return bad("'scales' expected");
-            TW_TRY(list([&]() -> Result<void> {
-                TW_ASSIGN(double const d, (real<double, uint64_t>()));
-                q.scales.push_back(d);
-                return {};
-            }));
-            TW_TRY(expectMark(")"));
-            q.axis = int32_t(axis);
-            q.origin = Quantization::Origin(origin);
-            v.quantization = std::move(q);
-        }
         return number;
     }
     static Result<void> define(Values& values, int64_t number, Value* v, int line)
@@ -169,7 +146,6 @@ private:
         Value* to = g.addInput(v.name, v.type, v.shape);
         to->host = v.host;
         to->format = v.format;
-        to->quantization = v.quantization;
         if (takeWord("content")) {
             TW_ASSIGN(to->content, dims(size_t(kMaxContent)));
         }
@@ -204,7 +180,6 @@ private:
         Value* to = g.addConstant(v.name, v.type, extentsOf(v.shape), std::move(c));
         to->host = v.host;
         to->format = v.format;
-        to->quantization = v.quantization;
         return define(values, number, to, line);
     }
     Result<BlobPtr> elements(DataType type, int64_t count)
@@ -433,7 +408,6 @@ private:
             Value* to = g.newValue(v.name, v.type, v.shape);
             to->host = v.host;
             to->format = v.format;
-            to->quantization = v.quantization;
             to->producer = &n;
             to->producerIndex = int(n.outputs.size());
             n.outputs.push_back(to);

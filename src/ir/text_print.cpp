@@ -192,10 +192,6 @@ private:
             s += " host";
         if (v.format != Format::kLinear)
             s += std::string(" ") + nameOf(v.format);
-        if (v.quantization)
-            s += " quantized(axis " + std::to_string(v.quantization->axis) + ", origin " +
-                 std::to_string(int(v.quantization->origin)) + ", scales " +
-                 listed(v.quantization->scales, [](double d) { return realText(d, true); }) + ")";
         return s;
     }
     std::string constant(Value const& v)

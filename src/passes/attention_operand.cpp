@@ -23,8 +23,7 @@ std::optional<StridedView> headsOf(ir::Value* v, int depth, ir::Shape const& wan
         return viewOf(v, depth);
     ir::Node* n = v->producer;
     std::vector<int64_t> const turned{0, 2, 1};
-    if (depth > 0 && n && n->op == &ops::shuffle::def() && !v->quantization &&
-        (n->inputs.size() < 2 || !n->inputs[1])) {
+    if (depth > 0 && n && n->op == &ops::shuffle::def() && (n->inputs.size() < 2 || !n->inputs[1])) {
         auto const& a = n->attrsAs<ops::shuffle::Attrs>();
         ir::Value* x = n->inputs[0];
         bool const isTurned = a.secondTranspose == turned;
@@ -90,8 +89,7 @@ namespace {
 StridedView sharedHeadsOf(ir::Value* v, int depth, int64_t& perKey)
 {
     ir::Node* n = v->producer;
-    if (!n || n->op != &ops::shuffle::def() || v->quantization || v->rank() != 4 || depth == 0 ||
-        (n->inputs.size() > 1 && n->inputs[1]))
+    if (!n || n->op != &ops::shuffle::def() || v->rank() != 4 || depth == 0 || (n->inputs.size() > 1 && n->inputs[1]))
         return {};
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     ir::Value* x = n->inputs[0];

@@ -33,7 +33,7 @@ bool isEqualToItself(ir::Node const* n)
 // `n` is the selection.
 std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
 {
-    if (n->op != &ops::select::def() || n->outputs[0]->quantization)
+    if (n->op != &ops::select::def())
         return std::nullopt;
     NanGuard guard;
     guard.nodes = {n};
@@ -159,7 +159,6 @@ void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Nod
     for (size_t i = 0; i < readers.size(); ++i)
         readers[i]->inputs = inputs[i];
     std::swap(v->name, after->name);
-    std::swap(v->quantization, after->quantization);
 }
 
 Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard)

@@ -3,7 +3,7 @@
 //   before: loop(n) { f(n), next n = n }, g(last n)        after: loop(captures n) { f(n) }, g(n)
 // tf2onnx carries so what a loop of TensorFlow gets from around it: sizes, weights. Any form. Stands in front of
 // hoist_invariants and constants_into_regions, for which a capture is what does not change; remove_dead takes the
-// carried value. Leaves alone: values with a quantization, and what hands on an output of the graph.
+// carried value. Leaves alone: what hands on an output of the graph.
 #include <algorithm>
 
 #include "ir/op_def.h"
@@ -28,9 +28,7 @@ Result<bool> capture(ir::Graph& g, ir::Node& loop, size_t k)
     ops::loop::Layout const at(loop.attrsAs<ops::loop::Attrs>());
     ir::Value* const initial = loop.inputs[k];
     auto const& regions = loop.regions;
-    auto const isQuantized = [&](auto const& r) { return r->inputs[k]->quantization.has_value(); };
-    if (!isUnchanged(loop, k) || initial->quantization || loop.outputs[k]->quantization ||
-        std::any_of(regions.begin(), regions.end(), isQuantized))
+    if (!isUnchanged(loop, k))
         return false;
     bool const isReadBehind = g.useCount(loop.outputs[k]) != 0;
     bool changed = isReadBehind && replaceValue(g, loop.outputs[k], initial);

@@ -123,7 +123,7 @@ std::optional<int> CellReader::columns(ir::Value* v, int64_t begin, int64_t coun
     }
     if (leaf.kind == Leaf::Kind::kInvariant) // one row, or it would be another in each
         return rows_.is(1) ? invariant(v, begin, count) : std::nullopt;
-    if (!v->producer || v->quantization || depth_ > kMostNested)
+    if (!v->producer || depth_ > kMostNested)
         return {};
     ++depth_;
     auto const sum = ofNode(*v->producer, v, begin, count);
@@ -160,8 +160,7 @@ std::optional<int> CellReader::invariant(ir::Value* v, int64_t begin, int64_t co
         return terms_.sum(*number == 0 ? CellSum{} : CellSum{{{}, *number}});
     Leaf const leaf = leafOf_(v);
     ir::Dim const volume = ir::volume(v->shape);
-    if (leaf.kind != Leaf::Kind::kInvariant || v->type != type_ || v->quantization || !volume.isConst() ||
-        begin + count > volume.value())
+    if (leaf.kind != Leaf::Kind::kInvariant || v->type != type_ || !volume.isConst() || begin + count > volume.value())
         return {};
     CellFactor f;
     f.kind = CellFactor::Kind::kVector;
@@ -338,7 +337,7 @@ ir::Value* CellReader::matrixOf(ir::Value* v) const
     Leaf const leaf = leafOf_(v);
     size_t const rank = v->shape.size();
     bool const one = leaf.kind == Leaf::Kind::kInvariant && rank >= 2 && volumeOf(v->shape, 0, rank - 2).is(1) &&
-                     ir::isStatic(v->shape) && v->type == type_ && !v->quantization;
+                     ir::isStatic(v->shape) && v->type == type_;
     return one ? leaf.value : nullptr;
 }
 
@@ -380,8 +379,8 @@ std::optional<int> CellReader::ofProduct(ir::Node& n, int64_t begin, int64_t cou
     };
     if (a.connected) {
         ir::Dim const columns = widthOf(n.outputs[0]->shape).value_or(-1), all = ir::volume(right->shape);
-        if (leafOf_(right).kind != Leaf::Kind::kInvariant || right->type != type_ || right->quantization ||
-            columns.value() < 1 || !all.isConst())
+        if (leafOf_(right).kind != Leaf::Kind::kInvariant || right->type != type_ || columns.value() < 1 ||
+            !all.isConst())
             return {};
         f.value = leafOf_(right).value;
         f.transposed = true;

@@ -16,9 +16,7 @@ namespace {
 
 ir::Value* constantLike(ir::Graph& region, ir::Value const& outer)
 {
-    ir::Value* const constant = region.addConstant(outer.name, outer.type, ir::extentsOf(outer.shape), outer.constant);
-    constant->quantization = outer.quantization;
-    return constant;
+    return region.addConstant(outer.name, outer.type, ir::extentsOf(outer.shape), outer.constant);
 }
 
 Result<bool> takeConstant(ir::Graph& region, size_t input, ir::Value const& outer)
@@ -31,7 +29,7 @@ Result<bool> takeConstant(ir::Graph& region, size_t input, ir::Value const& oute
         return true;
     }
     auto const d = dequantizedOf(&outer);
-    if (!d || !d->integers->isConstant() || !d->scale->isConstant() || outer.quantization || region.isOutput(inner))
+    if (!d || !d->integers->isConstant() || !d->scale->isConstant() || region.isOutput(inner))
         return false;
     TW_ASSIGN(ir::Node * own, region.addNode(*d->node->op, d->node->attrs->clone(),
                                              {constantLike(region, *d->integers), constantLike(region, *d->scale)},

@@ -108,7 +108,6 @@ Result<bool> expand(ir::Graph& g, ir::Node& power, recipe::Recipes const* refit)
     if (inverse) {
         TW_ASSIGN(last, addPart(g, power, "", ops::unary::def(), ops::unary::Attrs(Unary::kRecip), {from}));
     }
-    last->outputs[0]->quantization = y->quantization;
     std::string const name = y->name;
     if (!replaceValue(g, y, last->outputs[0]))
         return internalError("the result of power '" + power.name + "' cannot be replaced");

@@ -37,8 +37,7 @@ bool isStateful(ir::Node const& n)
 bool mayFold(ir::Graph const& g, ir::Node const& n)
 {
     return n.regions.empty() && !n.outputs.empty() && !isStateful(n) && !isDequantize(&n) &&
-           std::none_of(n.outputs.begin(), n.outputs.end(),
-                        [&](ir::Value const* v) { return g.isOutput(v) || v->quantization; });
+           std::none_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return g.isOutput(v); });
 }
 
 bool isReached(ir::Node const& n, PassContext const& ctx)

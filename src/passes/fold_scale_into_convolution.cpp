@@ -64,7 +64,7 @@ std::optional<Target> targetOf(ir::Node* n)
         return std::nullopt;
     ir::Value const *w = n->inputs[1], *b = n->inputs.size() > 2 ? n->inputs[2] : nullptr;
     ir::Node* const dequantize = integersOf(*n);
-    if ((!w->isConstant() && !dequantize) || (b && !b->isConstant()) || w->quantization)
+    if ((!w->isConstant() && !dequantize) || (b && !b->isConstant()))
         return std::nullopt;
     int const windowRank = connected ? 2 : w->rank() - 2;
     Target t{n, dequantize, 0, n->outputs[0]->rank() - windowRank - 1};
@@ -326,10 +326,9 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
             continue;
         ctx.log.info("folded '" + s->name + "' into '" + target->node->name + "'");
         joinOrigins(*target->node, *target->node, *s);
-        // The node that is left makes what the scale made: its tensor's name, and its quantization.
+        // The node that is left makes what the scale made, by its tensor's name.
         ir::Value* out = s->outputs[0];
         y->name = out->name;
-        y->quantization = out->quantization;
         g.replaceAllUses(out, y);
         g.eraseNode(s);
         --i;

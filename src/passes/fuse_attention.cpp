@@ -331,7 +331,7 @@ private:
             return nullptr;
         for (bool factorSeen = false;;) {
             ir::Node* n = v->producer;
-            if (!n || v->quantization || !isShapeOfScores(v->shape))
+            if (!n || !isShapeOfScores(v->shape))
                 return nullptr;
             core_.push_back(n);
             if (ops::matrix_multiply::isBareProduct(*n))
@@ -426,7 +426,7 @@ private:
     static ir::Value* moved(ir::Value* v)
     {
         auto const d = dequantizedOf(v);
-        return d && d->isPerTensor() && !v->quantization ? d->integers : v;
+        return d && d->isPerTensor() ? d->integers : v;
     }
 
     // Keys and values whose heads are repeated for queries: they are read where they lie.

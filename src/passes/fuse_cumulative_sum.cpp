@@ -39,7 +39,7 @@ struct Moved
 std::optional<Moved> movedOf(ir::Value const* v)
 {
     ir::Node* const n = v->producer;
-    if (!n || n->op != &ops::slice::def() || v->quantization)
+    if (!n || n->op != &ops::slice::def())
         return {};
     auto const& a = n->attrsAs<ops::slice::Attrs>();
     ir::Value const* const x = n->inputs[0];
@@ -70,7 +70,7 @@ std::optional<Window> windowOf(ir::Value const* v)
 {
     ir::Node* const sum = v->producer;
     bool const isSummed = isFloating(v->type) || v->type == DataType::kInt32;
-    if (!sum || sum->op != &ops::elementwise::def() || !isSummed || v->quantization ||
+    if (!sum || sum->op != &ops::elementwise::def() || !isSummed ||
         sum->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
         return {};
     for (size_t i = 0; i < 2; ++i) {

@@ -28,7 +28,7 @@ bool isConvolution(ir::Node const* n)
         if (!v || v->type != DataType::kFloat)
             return false;
     for (ir::Value const* v : {n->inputs[0], n->outputs[0]}) {
-        if (v->rank() != 4 || v->quantization)
+        if (v->rank() != 4)
             return false;
         for (int i = 1; i < 4; ++i)
             if (!v->shape[size_t(i)].isConst())

@@ -56,7 +56,7 @@ struct Unit
 
 bool isOneMatrix(ir::Value const& v)
 {
-    return v.isConstant() && !v.quantization && v.rank() >= 2 &&
+    return v.isConstant() && v.rank() >= 2 &&
            std::all_of(v.shape.begin(), v.shape.end() - 2, [](ir::Dim const& d) { return d.is(1); });
 }
 
@@ -191,8 +191,7 @@ private:
         return !a.gated && !a.connected && a.b != MatrixOperation::kVector && a.a == MatrixOperation::kNone &&
                !ops::hasInput(n, Epilogue::kResidual) && !ops::matrix_multiply::hasNorm(n) &&
                isOneMatrix(*n.inputs[1]) &&
-               (!ops::hasInput(n, Epilogue::kBias) ||
-                (n.inputs[Epilogue::kBias]->isConstant() && !n.inputs[Epilogue::kBias]->quantization));
+               (!ops::hasInput(n, Epilogue::kBias) || n.inputs[Epilogue::kBias]->isConstant());
     }
 
     bool fits(Unit const& u) const

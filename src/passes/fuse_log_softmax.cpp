@@ -5,8 +5,8 @@
 // The logarithm is finite where the softmax itself is too small for its type. There is no body: the op's reference knows
 // the logarithm.
 // Expects Form::kCanonical. Stands after fuse_reduce, which makes one node of the logarithm of the sum, and before
-// fuse_pointwise. Leaves alone: a softmax or sum that others read too, sums over several axes, values with a
-// quantization, wishes of the user that differ.
+// fuse_pointwise. Leaves alone: a softmax or sum that others read too, sums over several axes, wishes of the user that
+// differ.
 #include <algorithm>
 #include <bit>
 
@@ -60,7 +60,7 @@ LogSoftmaxChain lessLogSumExp(ir::Graph const& g, ir::Node* last)
     auto const& a = sum->attrsAs<ops::reduce::Attrs>();
     ir::Value* const summed = sum->inputs[0];
     if (!a.isLogSumExp() || !a.keepDims || !std::has_single_bit(uint64_t(a.axes)) ||
-        (summed != u && !haveEqualInputs(summed->producer, u->producer)) || summed->quantization || u->quantization)
+        (summed != u && !haveEqualInputs(summed->producer, u->producer)))
         return {};
     LogSoftmaxChain c{{sum, last}, u, {}};
     c.attrs.axis = std::countr_zero(uint64_t(a.axes));
@@ -68,7 +68,7 @@ LogSoftmaxChain lessLogSumExp(ir::Graph const& g, ir::Node* last)
     ir::Node* const before = u->producer;
     if (is(before, ops::elementwise::Operation::kSub) && before->inputs[0]->shape == u->shape &&
         before->inputs[1]->rank() == u->rank() && before->inputs[1]->shape[size_t(c.attrs.axis)].is(1) &&
-        !before->outputs[0]->quantization && canJoin(*before, *last)) {
+        canJoin(*before, *last)) {
         c.x = before->inputs[0];
         for (ir::Node* n : {before, summed->producer})
             if (g.useCount(n->outputs[0]) == 1 + int(summed == u) && c.nodes[0] != n)

@@ -34,7 +34,7 @@ bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes)
         int inside = 0;
         for (ir::Node const* reader : nodes)
             inside += int(std::count(reader->inputs.begin(), reader->inputs.end(), v));
-        if (v->quantization || g.useCount(v) != inside)
+        if (g.useCount(v) != inside)
             return false;
     }
     return true;
@@ -135,7 +135,6 @@ Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, i
         to->producer->device = fused->device;
     }
     to->name = from->name;
-    to->quantization = from->quantization;
     to->host = from->host;
     g.replaceAllUses(from, to);
     for (size_t i = nodes.size(); i-- > 0;)
@@ -151,7 +150,6 @@ void takeOver(ir::Graph& g, ir::Node& fused, std::vector<ir::Node*> const& nodes
         joinOrigins(fused, fused, *nodes[i]);
     ir::Value *from = nodes.back()->outputs[0], *to = fused.outputs[0];
     to->name = from->name;
-    to->quantization = from->quantization;
     to->host = from->host;
     g.replaceAllUses(from, to);
 }

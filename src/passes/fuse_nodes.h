@@ -34,7 +34,7 @@ Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, i
                             std::unique_ptr<ir::AttrsBase> attrs, std::vector<FusedInput> const& inputs);
 
 // Gives `fused` the origins of `nodes` (sorted) and the wishes for them, and the place of the last one's output: its
-// name, its quantization and those who read it.
+// name and those who read it.
 void takeOver(ir::Graph& g, ir::Node& fused, std::vector<ir::Node*> const& nodes);
 // The same, and `nodes` go.
 void replaceNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::Node& fused);

@@ -7,8 +7,7 @@
 // conversions between the two before others too (a CPU's emitted kernels know f32 alone). On CPUs, dequantize with one scale
 // before others (x * s) and quantize behind them (x / s, to i8), too. Expects Form::kFused.
 // Stands after every other fusion: convolutions and matrix products take what they can first. The node's body holds the
-// nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes whose wishes of the user
-// differ, single nodes.
+// nodes it stands for. Leaves alone: graph outputs within, nodes whose wishes of the user differ, single nodes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -275,8 +274,8 @@ private:
         if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
             (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
             return false;
-        if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization ||
-            g_.isOutput(v) || !(v->shape == y->shape))
+        if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || g_.isOutput(v) ||
+            !(v->shape == y->shape))
             return false;
         auto const& readers = readers_[v];
         return std::all_of(
@@ -341,7 +340,6 @@ private:
             joinOrigins(*fused, *fused, *e.nodes()[i]);
         ir::Value *from = last->outputs[0], *to = fused->outputs[0];
         to->name = from->name;
-        to->quantization = from->quantization;
         g_.replaceAllUses(from, to);
         ctx_.log.info("fused " + fused->name);
         for (size_t i = e.nodes().size(); i-- > 0;)

@@ -151,7 +151,7 @@ private:
             if (n->op != &ops::slice::def() || n->inputs.size() != 1)
                 return {};
             std::vector<ir::Node*> const quantizers = quantizersOf(*n->outputs[0]);
-            auto isKept = [&](ir::Node const* q) { return g_.isOutput(q->outputs[0]) || q->outputs[0]->quantization; };
+            auto isKept = [&](ir::Node const* q) { return g_.isOutput(q->outputs[0]); };
             if (quantizers.empty() || std::any_of(quantizers.begin(), quantizers.end(), isKept))
                 return {};
         }
@@ -372,7 +372,6 @@ private:
                                                       q->outputs[0]->name + " [output]", {}, g_.positionOf(q)));
                 copy->layers = q->layers;
                 copy->outputs[0]->name = q->outputs[0]->name;
-                copy->outputs[0]->quantization = q->outputs[0]->quantization;
                 g_.replaceAllUses(q->outputs[0], copy->outputs[0]);
             }
             g_.eraseNode(q);

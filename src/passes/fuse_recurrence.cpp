@@ -265,11 +265,9 @@ private:
         ir::Value* const from = loop_.outputs[output];
         if (g_.useCount(from) == 0)
             return {};
-        if (g_.isOutput(from) || from->quantization) {
+        if (g_.isOutput(from)) {
             TW_ASSIGN(with, maker_.value(ops::identity::def(), ops::identity::Attrs(), {with}, "out"));
-            with->quantization = from->quantization;
-            if (g_.isOutput(from))
-                with->name = from->name;
+            with->name = from->name;
         }
         g_.replaceAllUses(from, with);
         return {};

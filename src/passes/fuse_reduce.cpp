@@ -8,8 +8,8 @@
 // What stands in front of a reduction would else be written and read at the size of x. There is no body: the op's
 // reference knows both functions, and is exact where exp(x) is too large for its type.
 // Expects Form::kCanonical. Stands after fuse_layer_norm and fuse_attention, which know means of squares and sums of
-// exponentials, and before fuse_pointwise, which would take the functions. Leaves alone: values that others read too or
-// that have a quantization, integers, functions in front of products and minima, wishes of the user that differ.
+// exponentials, and before fuse_pointwise, which would take the functions. Leaves alone: values that others read too,
+// integers, functions in front of products and minima, wishes of the user that differ.
 #include <algorithm>
 
 #include "ops/elementwise/op.h"

@@ -38,7 +38,7 @@ bool isRowNorm(ir::Node const& n)
         if (count > kMostElements)
             return false;
     }
-    return a.isOfRows() && !a.integers && !n.outputs[0]->quantization;
+    return a.isOfRows() && !a.integers;
 }
 
 bool isAttention(ir::Node const& n)
@@ -46,7 +46,7 @@ bool isAttention(ir::Node const& n)
     if (n.op != &ops::attention::def() || n.inputs[0]->type != DataType::kHalf || hasWish(n))
         return false;
     auto const& a = n.attrsAs<ops::attention::Attrs>();
-    return a.size <= kMostHead && a.valueSize <= kMostHead && a.scale > 0 && !a.integers && !n.outputs[0]->quantization;
+    return a.size <= kMostHead && a.valueSize <= kMostHead && a.scale > 0 && !a.integers;
 }
 
 // The attributes of the node that makes integers; none: it makes them in place of floats alone.
@@ -70,7 +70,7 @@ std::vector<ir::Node*> quantizersAmong(std::vector<ir::Node*> const& readers)
     std::vector<ir::Node*> list;
     for (ir::Node* r : readers)
         if (isQuantize(r)) {
-            if (!isPerTensor(*r) || !r->inputs[1]->isConstant() || hasWish(*r) || r->outputs[0]->quantization ||
+            if (!isPerTensor(*r) || !r->inputs[1]->isConstant() || hasWish(*r) ||
                 (!list.empty() && !haveSameScale(*r->inputs[1], *list[0]->inputs[1])))
                 return {};
             list.push_back(r);

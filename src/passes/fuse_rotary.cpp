@@ -212,7 +212,7 @@ private:
     // [.., size] or [.., size / 2], the others 1 or those of x.
     bool isWeight(ir::Value const& v) const
     {
-        if (v.type != x->type || v.rank() != x->rank() || v.quantization || !isFloating(v.type))
+        if (v.type != x->type || v.rank() != x->rank() || !isFloating(v.type))
             return false;
         for (size_t d = 0; d + 1 < v.shape.size(); ++d)
             if (!v.shape[d].is(1) && !(v.shape[d] == x->shape[d]))
@@ -262,7 +262,7 @@ Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 {
     ir::Node* turning = n.inputs[0]->producer;
     if (!turning || turning->op != &ops::shuffle::def() || (turning->inputs.size() > 1 && turning->inputs[1]) ||
-        n.outputs[0]->rank() != 4 || n.outputs[0]->quantization || n.inputs[0]->quantization)
+        n.outputs[0]->rank() != 4)
         return {};
     auto const& a = turning->attrsAs<ops::shuffle::Attrs>();
     bool const isBehind = a.secondTranspose == kHeadsInside && a.firstTranspose.empty(),

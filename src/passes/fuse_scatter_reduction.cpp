@@ -42,10 +42,10 @@ Reduction reductionOf(Operation o)
     }
 }
 
-// The node that makes `v`, if it is of this op and the user asked for nothing in between.
+// The node that makes `v`, if it is of this op.
 ir::Node const* madeBy(ir::Value const* v, ir::OpDef const& op)
 {
-    return v && v->producer && v->producer->op == &op && !v->quantization ? v->producer : nullptr;
+    return v && v->producer && v->producer->op == &op ? v->producer : nullptr;
 }
 
 // Whether `v` is `slice`, which lacks the dimension `axis`, with a 1 there.
@@ -116,7 +116,7 @@ Result<bool> fuse(ir::Graph& g, ir::Node& loop)
     ir::Value* const x = loop.inputs[0];
     bool const isReduced = isFloating(x->type) || x->type == DataType::kInt32;
     auto const scatter = scatterOf(*loop.regions[1], attrs.iteratorAxes[0]);
-    if (!scatter || !isReduced || loop.inputs[at.iteratedAt(1)]->type != x->type || x->quantization)
+    if (!scatter || !isReduced || loop.inputs[at.iteratedAt(1)]->type != x->type)
         return false;
     std::vector<ir::Value*> inputs{x, loop.inputs[at.iteratedAt(0)], loop.inputs[at.iteratedAt(1)]};
     TW_ASSIGN(ir::Node * n,

@@ -162,7 +162,6 @@ private:
             to = moved->outputs[0];
         }
         to->name = from->name;
-        to->quantization = from->quantization;
         to->host = from->host;
         ctx_.log.info("fused " + shuffle_->name + " + " + sum_->name);
         g_.replaceAllUses(from, to);

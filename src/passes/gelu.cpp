@@ -92,7 +92,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
         int inside = 0;
         for (ir::Node const* n : nodes)
             inside += int(std::count(n->inputs.begin(), n->inputs.end(), v));
-        return !v->quantization && g.useCount(v) == inside;
+        return g.useCount(v) == inside;
     };
     return closed(x) && std::all_of(nodes.begin(), nodes.end() - 1, [&](auto* n) { return closed(n->outputs[0]); });
 }
@@ -101,7 +101,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
 
 std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
 {
-    if (x->quantization || g.isOutput(x) || !isFloating(x->type))
+    if (g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
     std::vector<ir::Node*> nodes;
     Numbers constants{{x, 0}};           // and x and results, with no meaning yet

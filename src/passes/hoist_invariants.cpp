@@ -72,11 +72,8 @@ private:
     {
         if (!v)
             return nullptr;
-        if (v->isConstant()) {
-            ir::Value* const constant = g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-            constant->quantization = v->quantization;
-            return constant;
-        }
+        if (v->isConstant())
+            return g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
         size_t const i = size_t(std::find(region_.inputs.begin(), region_.inputs.end(), v) - region_.inputs.begin());
         return loop_.inputs[at_.inputOf(i)];
     }
@@ -94,7 +91,6 @@ private:
             loop_.inputs.push_back(copy->outputs[i]);
             for (auto& r : loop_.regions)
                 r->addInput(v.name, v.type, v.shape);
-            region_.inputs.back()->quantization = v.quantization;
             region_.replaceAllUses(n.outputs[i], region_.inputs.back());
         }
         region_.eraseNode(&n);

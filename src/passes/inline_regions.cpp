@@ -71,10 +71,8 @@ Result<void> replace(ir::Graph& g, ir::Node& n, Way const& way)
         for (size_t i = 0; i < way.region->inputs.size(); ++i)
             to[way.region->inputs[i]] = way.inputs[i];
         for (auto const& v : way.region->values())
-            if (v->isConstant()) {
+            if (v->isConstant())
                 to[v.get()] = g.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-                to[v.get()]->quantization = v->quantization;
-            }
         for (auto const& inner : way.region->nodes) {
             std::vector<ir::Value*> inputs;
             for (ir::Value const* v : inner->inputs)

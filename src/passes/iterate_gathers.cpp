@@ -48,12 +48,12 @@ private:
     // Whether from last to first; none where the node is no such gather.
     std::optional<bool> directionOf(ir::Node const& n) const
     {
-        if (n.op != &ops::gather::def() || hasWish(n) || n.outputs[0]->quantization)
+        if (n.op != &ops::gather::def() || hasWish(n))
             return {};
         auto const& a = n.attrsAs<ops::gather::Attrs>();
         TripNumbers const numbers(loop_, refit_);
         ir::Value const* const x = numbers.outside(n.inputs[0]);
-        if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !x || x->quantization)
+        if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !x)
             return {};
         auto const number = numbers.of(n.inputs[1]);
         auto const trips = numbers.most();

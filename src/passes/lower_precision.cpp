@@ -97,7 +97,6 @@ private:
                 ++casts_;
             }
             y->name = name;
-            y->quantization = x->quantization;
             x->name = name + " [f16]";
         }
         return {};

@@ -92,7 +92,7 @@ std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* 
 
 std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
 {
-    if (x->quantization || g.isOutput(x) || g.useCount(x) != 2 || !isFloating(x->type))
+    if (g.isOutput(x) || g.useCount(x) != 2 || !isFloating(x->type))
         return std::nullopt;
     auto const readers = readersOf(g, x);
     if (readers.size() != 2)

@@ -91,7 +91,7 @@ private:
             return false;
         b.convolution = &n;
         for (ir::Value const* v : {b.kernel(), b.bias()})
-            if (v && (!v->isConstant() || v->quantization))
+            if (v && !v->isConstant())
                 return false;
         ir::Value const* y = n.outputs[0];
         if (!ir::isStatic(y->shape) || y->rank() != 4)
@@ -104,7 +104,7 @@ private:
             canJoin(n, *readers[0]))
             b.activation = readers[0];
         y = b.result();
-        if (g_.isOutput(y) || y->quantization)
+        if (g_.isOutput(y))
             return false;
         auto const last = readersOf(g_, y);
         return !last.empty() && std::none_of(last.begin(), last.end(), [](ir::Node const* r) {

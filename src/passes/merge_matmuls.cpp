@@ -93,7 +93,7 @@ private:
                 return;
             }
         int const uses = int(std::count(attention.inputs.begin(), attention.inputs.end(), v));
-        if (v->rank() != 3 || !v->producer || v->quantization || g_.isOutput(v) || g_.useCount(v) != uses)
+        if (v->rank() != 3 || !v->producer || g_.isOutput(v) || g_.useCount(v) != uses)
             return;
         Projection p;
         p.result = v;
@@ -114,13 +114,13 @@ private:
         auto const& a = p.product->attrsAs<ops::matrix_multiply::Attrs>();
         ir::Value const& y = *p.product->outputs[0];
         if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*p.weights(), 2) ||
-            p.weights()->quantization || !(y.shape == v->shape) || !y.shape.back().isConst())
+            !(y.shape == v->shape) || !y.shape.back().isConst())
             return;
         auto const q = p.quantized();
         if (q && (!q->scale->isConstant() || (!q->isPerTensor() && q->axis != p.columnsAxis())))
             return;
         p.columns = y.shape.back().value();
-        if (p.bias && (!isConstantOf(*p.bias, 1) || p.bias->quantization || !(p.bias->shape.back() == y.shape.back())))
+        if (p.bias && (!isConstantOf(*p.bias, 1) || !(p.bias->shape.back() == y.shape.back())))
             return;
         found.push_back(std::move(p));
     }

@@ -5,8 +5,8 @@
 // gathered by a constant; together they have at least half of it. The bias is a constant row, the same for all, and may
 // be missing. Expects Form::kCanonical. Stands after sink_reshapes, which brings steps, products and biases together,
 // and before fuse_activation, which takes the sum. Leaves alone: steps along the axis that is summed, products of other
-// tensors (what a step hands to the next one), weights that refit may reach, values with a quantization, wishes of the
-// user that differ.
+// tensors (what a step hands to the next one), weights that refit may reach, wishes of the user that
+// differ.
 #include <algorithm>
 #include <cstring>
 
@@ -117,13 +117,12 @@ private:
     Step stepOf(ir::Node* n) const
     {
         Step s;
-        if (!ops::matrix_multiply::isBareProduct(*n) || n->outputs[0]->quantization)
+        if (!ops::matrix_multiply::isBareProduct(*n))
             return {};
         auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
         s.select = onlyProducer(g_, n->inputs[0]);
         if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*n->inputs[1], 2) ||
-            !s.select || !readSelection(*s.select, s) || !canJoin(*s.select, *n) || s.axis + 1 >= s.x()->rank() ||
-            s.x()->quantization)
+            !s.select || !readSelection(*s.select, s) || !canJoin(*s.select, *n) || s.axis + 1 >= s.x()->rank())
             return {};
         s.product = n;
         takeBias(s);
@@ -144,8 +143,7 @@ private:
             return;
         ir::Node* const sum = readers[0];
         ir::Value* const bias = sum->inputs[sum->inputs[0] == y ? 1 : 0];
-        if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum) ||
-            sum->outputs[0]->quantization)
+        if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum))
             return;
         s.sum = sum;
         s.bias = bias;

@@ -29,18 +29,13 @@ ir::Value* otherInput(ir::Node const* n, ir::Value const* v)
     return n->inputs[n->inputs[0] == v ? 1 : 0];
 }
 
-bool isPlainReshape(ir::Node const* n)
-{
-    return isReshape(n) && !n->inputs[0]->quantization;
-}
-
 // The reshape that makes x, perhaps with a conversion after it; null: none.
 ir::Node* reshapeOf(ir::Value const& x)
 {
     ir::Node* n = x.producer;
     if (isCast(n, DataType::kHalf, DataType::kFloat))
         n = n->inputs[0]->producer;
-    return isPlainReshape(n) ? n : nullptr;
+    return isReshape(n) ? n : nullptr;
 }
 
 } // namespace
@@ -261,7 +256,7 @@ void NormPattern::throughReshapes(ir::Node*& n)
 {
     ir::Node *in = reshapeOf(*x), *cast = in == x->producer ? nullptr : x->producer;
     ir::Node* out = onlyReader(n);
-    if (!in || !isPlainReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
+    if (!in || !isReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
         return;
     auto const lifted = throughReshape(sets_, in->inputs[0]->shape, x->shape);
     ops::layer_norm::Attrs a;
@@ -299,7 +294,7 @@ void NormPattern::takeActivation(ir::Node* n)
         return;
     }
     ir::Node* next = onlyReader(n);
-    if (!next || next->op != &ops::activation::def() || y->quantization)
+    if (!next || next->op != &ops::activation::def())
         return;
     attrs.activation = ops::FusedActivation(next->attrsAs<ops::activation::Attrs>());
     nodes.push_back(next);

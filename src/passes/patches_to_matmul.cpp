@@ -35,7 +35,7 @@ ir::Value* storedWeights(ir::Node const& conv)
 {
     auto const q = dequantizedOf(conv.inputs[1]);
     ir::Value* const w = q ? q->integers : conv.inputs[1];
-    return w->isConstant() && !w->quantization && (!q || q->axis <= 0) ? w : nullptr;
+    return w->isConstant() && (!q || q->axis <= 0) ? w : nullptr;
 }
 
 std::optional<Patches> patchesOf(ir::Node const& conv)
@@ -45,7 +45,7 @@ std::optional<Patches> patchesOf(ir::Node const& conv)
     if (x.rank() != 4 || w.rank() != 4 || !storedWeights(conv) || !isFloating(x.type) || a.groups != 1)
         return std::nullopt;
     bool const biased = conv.inputs.size() > 2 && conv.inputs[2];
-    if (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1 || conv.inputs[2]->quantization))
+    if (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1))
         return std::nullopt;
     for (size_t i = 0; i < 2; ++i) {
         ir::Dim const &size = x.shape[2 + i], &count = y.shape[2 + i], &window = w.shape[2 + i];
@@ -67,7 +67,7 @@ ir::Node* tokensOf(ir::Graph const& g, ir::Value* y, Patches const& p)
     auto const reader = std::find_if(g.nodes.begin(), g.nodes.end(), [&](auto const& n) {
         return std::find(n->inputs.begin(), n->inputs.end(), y) != n->inputs.end();
     });
-    if (reader == g.nodes.end() || (*reader)->op != &ops::shuffle::def() || (*reader)->outputs[0]->quantization)
+    if (reader == g.nodes.end() || (*reader)->op != &ops::shuffle::def())
         return nullptr;
     StridedView const view = viewOf((*reader)->outputs[0], 1);
     int64_t const grid = p.h * p.w;

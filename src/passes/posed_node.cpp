@@ -75,7 +75,6 @@ Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Pre
             x->host = v->host;
             x->format = v->format;
             x->content = v->content;
-            x->quantization = v->quantization;
         }
         inputs.push_back(x);
     }

@@ -21,7 +21,7 @@ Permutation const kSwap{1, 0, 2};
 ir::Value* swapped(ir::Value const* v)
 {
     ir::Node const* const n = v ? v->producer : nullptr;
-    if (!n || n->op != &ops::shuffle::def() || n->inputs.size() > 1 || v->quantization || hasWish(*n))
+    if (!n || n->op != &ops::shuffle::def() || n->inputs.size() > 1 || hasWish(*n))
         return nullptr;
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     bool const one = (a.firstTranspose == kSwap && a.secondTranspose.empty()) ||
@@ -32,7 +32,7 @@ ir::Value* swapped(ir::Value const* v)
 bool isReadByShuffles(ir::Graph const& g, ir::Value const* y)
 {
     auto const readers = readersOf(g, y);
-    return !g.isOutput(y) && !y->quantization && g.useCount(y) == int(readers.size()) &&
+    return !g.isOutput(y) && g.useCount(y) == int(readers.size()) &&
            std::all_of(readers.begin(), readers.end(), [](ir::Node const* n) { return n->op == &ops::shuffle::def(); });
 }
 
@@ -52,9 +52,7 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
 {
     auto attrs = std::make_unique<Attrs>(n.attrsAs<Attrs>());
     ir::Value* const x = n.inputs[0]->rank() == 3 ? swapped(n.inputs[0]) : nullptr;
-    bool const quantized =
-        std::any_of(n.outputs.begin(), n.outputs.end(), [](auto const* v) { return v->quantization; });
-    if (!x || hasWish(n) || quantized || !isReadByShuffles(g, n.outputs[0]))
+    if (!x || hasWish(n) || !isReadByShuffles(g, n.outputs[0]))
         return false;
     attrs->batchFirst = !attrs->batchFirst;
     NodeMaker maker(g, n);

@@ -272,7 +272,7 @@ private:
                 want(node.inputs[i], parts ? (*parts)[i] : Part{});
         }
     }
-    static bool isData(ir::Value const& v) { return isFloating(v.type) && !v.quantization && !v.host && !v.content; }
+    static bool isData(ir::Value const& v) { return isFloating(v.type) && !v.host && !v.content; }
     void want(ir::Value const* v, Part const& part)
     {
         if (!v)

@@ -208,7 +208,7 @@ Result<bool> joinShuffles(ir::Graph& g, ir::Node& second)
         return false;
     ir::Value* between = second.inputs[0];
     ir::Node* first = between->producer;
-    if (!first || first->op != &ops::shuffle::def() || between->quantization || !canJoin(*first, second))
+    if (!first || first->op != &ops::shuffle::def() || !canJoin(*first, second))
         return false;
     bool const only = onlyProducer(g, between) != nullptr;
     if (!only && !transposesNothing(*first))

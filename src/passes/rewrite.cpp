@@ -10,26 +10,18 @@ namespace tw::passes {
 
 bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to)
 {
-    if (from->quantization) {
-        // `to` takes the scale over: it has the same, or none and no reader that would see it appear.
-        bool const free = !to->quantization && !g.isOutput(to) && g.useCount(to) == 1;
-        if (to->quantization != from->quantization && !free)
-            return false;
-    }
     if (g.isOutput(from)) {
         if (!to->producer || g.isOutput(to))
             return false;
         to->name = from->name;
     }
-    if (from->quantization)
-        to->quantization = from->quantization;
     g.replaceAllUses(from, to);
     return true;
 }
 
 ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
 {
-    if (!v || !v->producer || v->quantization || g.isOutput(v) || g.useCount(v) != 1)
+    if (!v || !v->producer || g.isOutput(v) || g.useCount(v) != 1)
         return nullptr;
     return v->producer;
 }

@@ -20,8 +20,7 @@ namespace tw::passes {
 // which only works when a node makes `to` and it is no output itself. False, and nothing changed, when it cannot be.
 bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to);
 
-// The node that makes `v` when nobody else reads it (no other use, no graph output, no quantization of its own); else
-// null.
+// The node that makes `v` when nobody else reads it (no other use, no graph output); else null.
 ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
 // The loops of a graph, not those inside of them.
 std::vector<ir::Node*> loopsOf(ir::Graph const& g);
@@ -39,8 +38,8 @@ void joinAlike(ir::Node& node, std::vector<ir::Node const*> const& nodes);
 void takePlaceOf(ir::Node& node, ir::Node const& from);
 // Nodes of `g` itself that read `v`, in order of execution.
 std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
-// The node that reads the one output of `n` when nobody else does (no other use, no graph output, no quantization of its
-// own, no inner graph); else null.
+// The node that reads the one output of `n` when nobody else does (no other use, no graph output, no inner graph); else
+// null.
 ir::Node* nextOf(ir::Graph const& g, ir::Node const* n);
 
 // Elements of a constant; an empty reference for any other value. What a pass decides by them is fixed for refits; what it only

@@ -68,9 +68,8 @@ std::optional<Selection> selectionOf(ir::Node const& n)
 
 ir::Value* rootOf(ir::Value* v)
 {
-    while (v->producer && !v->quantization &&
-           ((v->producer->op == &ops::shuffle::def() && keepsOrder(*v->producer)) ||
-            (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
+    while (v->producer && ((v->producer->op == &ops::shuffle::def() && keepsOrder(*v->producer)) ||
+                           (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
         v = v->producer->inputs[0];
     return v;
 }
@@ -78,7 +77,7 @@ ir::Value* rootOf(ir::Value* v)
 std::optional<Selection> stepOf(ir::Value* v)
 {
     ir::Value* const root = rootOf(v);
-    auto const s = root->producer && !root->quantization ? selectionOf(*root->producer) : std::nullopt;
+    auto const s = root->producer ? selectionOf(*root->producer) : std::nullopt;
     return s && s->size == 1 ? s : std::nullopt;
 }
 
@@ -107,7 +106,7 @@ std::optional<Selection> stepsOf(ir::Node const& n)
     std::optional<Selection> first;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
         ir::Value* const v = n.inputs[i];
-        auto const s = v->quantization ? std::nullopt : stepOf(v);
+        auto const s = stepOf(v);
         first = i == 0 ? s : first;
         if (!s || s->x != first->x || s->axis != first->axis || s->start != int64_t(i) || v->type != first->x->type ||
             !(v->shape == n.inputs[0]->shape))
@@ -120,7 +119,7 @@ Result<bool> join(ir::Graph& g, ir::Node& n)
 {
     auto const steps = stepsOf(n);
     ir::Value* const y = n.outputs[0];
-    if (!steps || steps->x->quantization || y->quantization || hasWish(n))
+    if (!steps || hasWish(n))
         return false;
     size_t const axis = size_t(n.attrsAs<ops::concatenation::Attrs>().axis), from = size_t(steps->axis);
     Shape const& piece = n.inputs[0]->shape;

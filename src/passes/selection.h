@@ -20,7 +20,6 @@ struct Selection
 std::optional<Selection> selectionOf(ir::Node const& n);
 
 // What the value is when one looks through nodes that leave elements in their order: reshapes, identities of one type.
-// Values with a quantization are looked at, not through.
 ir::Value* rootOf(ir::Value* v);
 // A step of one element of an axis, whatever shape it has been given.
 std::optional<Selection> stepOf(ir::Value* v);

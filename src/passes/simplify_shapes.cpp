@@ -128,7 +128,7 @@ Result<bool> simplifyShapes(ir::Graph& g, PassContext const&)
             changed = true;
         }
         for (ir::Value* v : n->outputs) {
-            if (!v->content || v->quantization)
+            if (!v->content)
                 continue;
             auto same = std::find_if(known.begin(), known.end(), [&](ir::Value* k) { return equalElements(*k, *v); });
             if (same == known.end())

@@ -31,7 +31,7 @@ using ops::matrix_multiply::MatrixOperation;
 ir::Value* beforeReshape(ir::Value const* v)
 {
     ir::Node const* n = v->producer;
-    if (!isReshape(n) || v->quantization)
+    if (!isReshape(n))
         return nullptr;
     ir::Value* x = n->inputs[0];
     return v->rank() >= 2 && x->rank() > v->rank() && x->shape.back() == v->shape.back() ? x : nullptr;
@@ -74,7 +74,7 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
 Result<bool> lift(ir::Graph& g, ir::Node* n)
 {
     ir::Value* y = n->outputs.size() == 1 ? n->outputs[0] : nullptr;
-    if (!y || y->quantization)
+    if (!y)
         return false;
     size_t from = 0;
     auto inputs = lifted(g, *n, from);

@@ -154,7 +154,7 @@ std::optional<LimitedValue> limitedValueOf(TripNumbers const& numbers, ir::Value
 {
     ir::Value* const root = rootOf(v);
     ir::Node const* const n = root->producer;
-    if (!n || n->op != &ops::select::def() || root->quantization)
+    if (!n || n->op != &ops::select::def())
         return {};
     auto const limit = stepLimitOf(numbers, n->inputs[0]);
     if (!limit)

@@ -134,7 +134,7 @@ StridedView viewOf(ir::Value* v, int depth)
     for (size_t d = 0; d < v->shape.size(); ++d)
         own.strides[d] = product(v->shape, d + 1, v->shape.size());
     ir::Node* n = v->producer;
-    if (depth == 0 || !n || v->quantization)
+    if (depth == 0 || !n)
         return own;
     bool const isShuffle = n->op == &ops::shuffle::def(), isSlice = n->op == &ops::slice::def();
     if (!isShuffle && !isSlice && n->op != &ops::gather::def())

@@ -115,7 +115,7 @@ void UnrolledGraph::addOperands(ir::Value* v, std::vector<ir::Value*>& states)
 {
     operands_.insert(v);
     ir::Value* const root = rootOf(v);
-    if (root->producer && root->producer->op == &ops::concatenation::def() && !root->quantization) {
+    if (root->producer && root->producer->op == &ops::concatenation::def()) {
         for (ir::Value* part : root->producer->inputs)
             addOperands(part, states);
     } else {
@@ -212,7 +212,7 @@ CellReader::Leaf StepReader::leafOf(ir::Value* v)
 bool StepReader::isSum(ir::Value* v, int depth) const
 {
     ir::Node const* const n = v->producer;
-    if (!n || v->quantization || depth > kMostAbove)
+    if (!n || depth > kMostAbove)
         return false;
     if (g_.isOperand(v) || stepOf(v))
         return depth > 0;

@@ -40,15 +40,6 @@ struct Choice
     bool operator==(Choice const&) const = default;
 };
 
-// Where a value lies in the arena at the largest shapes of a profile.
-struct Slot
-{
-    int32_t value = 0; // Value::id
-    int64_t offset = 0;
-    int64_t sizeBytes = 0;
-    bool operator==(Slot const&) const = default;
-};
-
 // A block runs the nodes of one graph (the network, or a region) in order; a step of a node with regions holds a block
 // for each.
 struct Block;
@@ -62,8 +53,6 @@ struct Step
 struct Block
 {
     std::vector<Step> steps;
-    std::vector<std::vector<Slot>> slots; // one list for each profile
-    std::vector<int64_t> arenaBytes;      // one for each profile: all of the block, its regions included
     bool operator==(Block const&) const;
 };
 
@@ -73,7 +62,7 @@ inline bool Step::operator==(Step const& o) const
 }
 inline bool Block::operator==(Block const& o) const
 {
-    return steps == o.steps && slots == o.slots && arenaBytes == o.arenaBytes;
+    return steps == o.steps;
 }
 
 // Choices for one kind of device.
@@ -127,6 +116,8 @@ struct Contents
     // in that order too; only what is made to run, by runtime::Engine, wants that.
     std::map<ir::Value const*, ops::PanelOrder> panels;
     bool panelsKept = false;
+    // What one step of a value's integers is worth, where that is one known number; for reports, and plugins are told.
+    std::map<ir::Value const*, double> scales;
     // Of a refittable plan. A graph without inputs: its constants that name a layer are the weights that refit replaces,
     // its outputs what is computed of them. `made`: constants of `graph`, and of its regions, that such an output is.
     std::unique_ptr<ir::Graph> recipes;

@@ -129,20 +129,6 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, i
         }
         out.steps.push_back(std::move(step));
     }
-    for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.slots()); ++i) {
-        std::vector<Slot> list;
-        auto const* slots = in.slots()->Get(i)->slots();
-        if (sizeOf(slots) > g.values().size())
-            return bad("a block has more memory slots than values");
-        for (flatbuffers::uoffset_t k = 0; k < sizeOf(slots); ++k) {
-            Slot const s{slots->Get(k)->value(), slots->Get(k)->offset(), slots->Get(k)->size_bytes()};
-            if (s.value < 0 || size_t(s.value) >= g.values().size() || s.offset < 0 || s.sizeBytes < 0)
-                return bad("a memory slot is out of range");
-            list.push_back(s);
-        }
-        out.slots.push_back(std::move(list));
-    }
-    out.arenaBytes = copy.list(in.arena_bytes());
     TW_TRY(copy.status());
     return out;
 }
@@ -263,6 +249,7 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
               readGraph(*g, r, *weights, aligned.empty() ? options.owner : nullptr, c.panelsKept, graphCopy));
     c.graph = std::move(made.graph);
     c.panels = std::move(made.panels);
+    c.scales = std::move(made.scales);
     TW_TRY(ir::verify(*c.graph));
     TW_TRY(checkAgainstGraph(c));
     if (c.refittable) {

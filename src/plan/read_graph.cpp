@@ -27,6 +27,7 @@ public:
     {}
     std::map<ir::Value const*, ops::PanelOrder> panels;
     std::map<ir::Value const*, int32_t> made;
+    std::map<ir::Value const*, double> scales;
 
     Result<std::unique_ptr<ir::Graph>> graph(fb::Graph const& in, int depth)
     {
@@ -109,14 +110,8 @@ private:
                 return bad("value '" + name + "' has too much content");
             TW_ASSIGN(v->content, dims(in.content()));
         }
-        if (fb::Quantization const* q = in.quantization()) {
-            if (q->origin() < 0 || q->origin() > static_cast<int32_t>(ir::Quantization::Origin::kCalibrated))
-                return bad("value '" + name + "' has an unknown quantization");
-            if (q->axis() < -1 || q->axis() >= v->rank())
-                return bad("value '" + name + "' is quantized along axis " + std::to_string(q->axis()));
-            v->quantization = ir::Quantization{copy_.list(q->scales()), q->axis(),
-                                               static_cast<ir::Quantization::Origin>(q->origin())};
-        }
+        if (fb::Quantization const* q = in.quantization(); q && sizeOf(q->scales()) == 1)
+            scales[v] = q->scales()->Get(0);
         if (in.kind() != fb::ValueKind_Constant)
             return v;
         int64_t bytes = tw::sizeOf(type);
@@ -262,6 +257,7 @@ Result<ReadGraph> readGraph(fb::Graph const& in, fb::Graph const* recipes, Secti
     TW_ASSIGN(out.graph, reader.graph(in, 0));
     out.made = std::exchange(reader.made, {});
     out.panels = std::exchange(reader.panels, {});
+    out.scales = std::move(reader.scales);
     if (recipes) {
         TW_ASSIGN(out.recipes, reader.graph(*recipes, 0));
         if (!reader.panels.empty())

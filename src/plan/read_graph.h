@@ -13,6 +13,7 @@ struct ReadGraph
 {
     std::unique_ptr<ir::Graph> graph;
     std::map<ir::Value const*, ops::PanelOrder> panels; // of its constants, those that stay in panels
+    std::map<ir::Value const*, double> scales;          // see Contents
     std::unique_ptr<ir::Graph> recipes;                 // null: not given
     std::map<ir::Value const*, int32_t> made;           // see Contents::made; the positions may be wrong
 };

@@ -121,9 +121,8 @@ private:
         auto const name = b_.CreateString(v.name);
         auto const shape = dims(v.shape);
         Offset<fb::Quantization> q;
-        if (v.quantization)
-            q = fb::CreateQuantization(b_, b_.CreateVector(v.quantization->scales), v.quantization->axis,
-                                       static_cast<int32_t>(v.quantization->origin));
+        if (auto const at = contents_.scales.find(&v); at != contents_.scales.end())
+            q = fb::CreateQuantization(b_, b_.CreateVector(&at->second, 1), -1);
         Vector<Offset<flatbuffers::String>> content;
         if (v.content)
             content = dims(*v.content);
@@ -224,12 +223,8 @@ Offset<fb::Meta> meta(FlatBufferBuilder& b, Contents const& c)
                           c.profilingVerbosity, c.engineCapability, c.tacticSources, noteList);
 }
 
-// Slots name values by id; in the file a value is a position, and a graph that was read has ids equal to positions.
 Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph const& g)
 {
-    std::map<int32_t, int32_t> positions;
-    for (auto const& v : g.values())
-        positions[v->id] = int32_t(positions.size());
     std::vector<Offset<fb::Step>> steps;
     for (Step const& s : in.steps) {
         if (s.node < 0 || size_t(s.node) >= g.nodes.size() ||
@@ -255,21 +250,7 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
                                              c.limitMicroseconds, lack);
         steps.push_back(fb::CreateStep(b, s.node, choice, b.CreateVector(regions)));
     }
-    std::vector<Offset<fb::SlotList>> lists;
-    for (auto const& slots : in.slots) {
-        std::vector<Offset<fb::Slot>> list;
-        for (Slot const& s : slots) {
-            auto it = positions.find(s.value);
-            if (it == positions.end())
-                return internalError("a memory slot names a value that the graph does not have");
-            list.push_back(fb::CreateSlot(b, it->second, s.offset, s.sizeBytes));
-        }
-        lists.push_back(fb::CreateSlotList(b, b.CreateVector(list)));
-    }
-    auto const stepList = b.CreateVector(steps);
-    auto const slotLists = b.CreateVector(lists);
-    auto const arena = b.CreateVector(in.arenaBytes);
-    return fb::CreateBlock(b, stepList, slotLists, arena);
+    return fb::CreateBlock(b, b.CreateVector(steps));
 }
 
 Section sectionOf(SectionKind kind, FlatBufferBuilder const& b)

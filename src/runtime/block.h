@@ -109,7 +109,6 @@ struct Instance
 
     // The value at a dense index as kernels see it, without its address.
     TensorRef shapeOf(int value) const;
-    std::vector<plan::Slot> slots() const; // for the plan: values in the arena
 };
 
 struct InputState

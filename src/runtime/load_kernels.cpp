@@ -32,7 +32,6 @@ ops::TensorSpec specOf(ir::Value const* v, Instance const& opt, Instance const& 
     spec.constant = v->constant ? v->constant->data.get() : nullptr;
     if (opt.values[i].hasContents)
         spec.contents = opt.values[i].contents.ref();
-    spec.quantization = v->quantization ? &*v->quantization : nullptr;
     return spec;
 }
 

@@ -47,7 +47,6 @@ void bringOut(ir::Graph& g, ir::Value& output)
     if (!producer || isReformat(*producer))
         return;
     ir::Value* const inner = g.newValue(output.name + " (linear)", output.type, output.shape);
-    inner->quantization = output.quantization;
     inner->producer = producer;
     inner->producerIndex = output.producerIndex;
     producer->outputs[size_t(output.producerIndex)] = inner;
@@ -73,7 +72,6 @@ ir::Value* addReformat(ir::Graph& g, ir::Value& v, Format to, int position, std:
     ir::Value* copy = (*node)->outputs[0];
     copy->name = v.name + " (" + nameOf(to) + ")";
     copy->format = to;
-    copy->quantization = v.quantization;
     (*node)->layers.clear();
     return copy;
 }

@@ -467,13 +467,4 @@ bool placeLike(Instance& inst, Instance const& larger)
     return true;
 }
 
-std::vector<plan::Slot> Instance::slots() const
-{
-    std::vector<plan::Slot> out;
-    for (size_t v = 0; v < values.size(); ++v)
-        if (values[v].offset >= 0)
-            out.push_back(plan::Slot{block->values[v]->id, values[v].offset, shapeOf(int(v)).sizeBytes()});
-    return out;
-}
-
 } // namespace tw::runtime

@@ -78,7 +78,6 @@ struct TensorSpec
     TensorRef contents;             // elements of a shape tensor at the optimum; null data: not known
     bool present = false;           // false: optional input that is not given
     Format format = Format::kLinear;
-    ir::Quantization const* quantization = nullptr; // what the elements stand for; null: themselves
 };
 
 struct Problem

@@ -64,14 +64,6 @@ private:
     std::vector<ir::Dim> seen_;
 };
 
-// Kind of quantization; the scales are numbers like weights.
-std::string strOf(std::optional<ir::Quantization> const& q)
-{
-    return q ? "q" + std::to_string(int(q->origin)) + "," + std::to_string(q->axis) + "," +
-                   std::to_string(q->scales.size())
-             : "";
-}
-
 void putTensors(std::string& key, std::vector<ops::TensorSpec> const& specs, std::vector<ir::Value*> const& values,
                 Symbols& symbols)
 {
@@ -82,7 +74,7 @@ void putTensors(std::string& key, std::vector<ops::TensorSpec> const& specs, std
         key += t.format != Format::kLinear ? std::string(nameOf(t.format)) + ":" : "";
         key += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") : "-";
         if (ir::Value const* v = i < values.size() ? values[i] : nullptr)
-            key += (ir::isStatic(v->shape) ? "" : symbols.str(v->shape)) + strOf(v->quantization);
+            key += ir::isStatic(v->shape) ? "" : symbols.str(v->shape);
         key += " ";
     }
 }

@@ -8,8 +8,8 @@
 
 namespace tw::tune {
 
-// What identifies a region: op, exact attributes, types, sizes, which of them are known when kernels are made, kinds of
-// quantization, and the nodes that it stands for. Constants count by their size.
+// What identifies a region: op, exact attributes, types, sizes, which of them are known when kernels are made,
+// and the nodes that it stands for. Constants count by their size.
 std::string regionKey(ops::Problem const& problem, std::string const& device);
 
 // Where else its kernels are checked; empty for no points.

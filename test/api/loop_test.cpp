@@ -613,7 +613,7 @@ TEST_F(Loop, LayersKeepTheirNamesAndWishes)
     tw::ir::Node const& add = *loop.regions[1]->nodes[0];
     EXPECT_EQ(add.name, "add one");
     EXPECT_EQ(add.outputs[0]->name, "sum");
-    EXPECT_TRUE(add.outputs[0]->quantization);
+    EXPECT_TRUE(object().ranges.contains("sum"));
     EXPECT_TRUE(add.precision.byUser);
     EXPECT_TRUE(add.outputTypes[0].byUser);
     EXPECT_EQ(loop.regions[1]->inputs.size(), 1U) << "constants are inside";

@@ -494,6 +494,7 @@ TEST(PluginInIntegers, BetweenRanges)
         std::vector<float> x{1, 2, 3, -4, 10, 31}, y(6);
         ASSERT_TRUE(run(*contextOf(*engine), x, y));
         EXPECT_EQ(y, (std::vector<float>{0.5F, 1, 1.5F, 0, 5, 15.5F})) << isCached;
+        EXPECT_EQ(b.record->scales, (std::vector<float>{0.5F, 0.25F})) << isCached;
     }
 }
 

@@ -217,10 +217,6 @@ TEST(FuseActivation, ReasonsNotTo)
         z->producer->precision = {DataType::kFloat, true};
         m.output(z, "y");
     });
-    with([](GraphMaker& m, ir::Value* y) { // a scale between them
-        y->quantization = ir::Quantization{{0.5}, -1, ir::Quantization::Origin::kDynamicRange};
-        m.output(activation(m, y, "relu"), "y");
-    });
     GraphMaker m; // the sum's constant is no row
     ir::Value* product = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs{},
                                {m.input("x", ir::shapeOf({3, 4})), m.constant("w", {4, 5})}, "mm");

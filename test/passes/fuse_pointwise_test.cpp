@@ -125,10 +125,6 @@ TEST(FusePointwise, ReasonsNotTo)
         m.output(y, "z");
         m.output(activation(m, y, "relu"), "y");
     });
-    with([](GraphMaker& m, ir::Value* y) { // a scale between them
-        y->quantization = ir::Quantization{{0.5}, -1, ir::Quantization::Origin::kDynamicRange};
-        m.output(activation(m, y, "relu"), "y");
-    });
     with([](GraphMaker& m, ir::Value* y) { // wishes differ
         ir::Value* z = activation(m, y, "relu");
         y->producer->precision = {DataType::kHalf, true};

@@ -271,7 +271,7 @@ struct Spec
     uint8_t type = 0, fieldKind = 0;
     int32_t xFormat = 0, yFormat = 0;
     bool xOnHost = false;
-    int32_t form = 4, fieldNumber = 1, deviceKind = 0, role = 4, origin = 0, quantizedAxis = -1;
+    int32_t form = 4, fieldNumber = 1, deviceKind = 0, role = 4;
     std::vector<int32_t> inputs{0}, outputs{1}, nodeInputs{0}, nodeOutputs{1};
     std::vector<int64_t> fieldValues{0};
     uint64_t weightsOffset = 0, weightsSize = 0;
@@ -291,7 +291,6 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
     for (int i = 0; i < s.values; ++i) {
         auto name = b.CreateString(i == 0 ? s.xName : i == 1 ? "y" : "v" + std::to_string(i));
         auto shape = b.CreateVectorOfStrings(i == 0 ? s.shape : yShape);
-        auto q = fb::CreateQuantization(b, 0, s.quantizedAxis, s.origin);
         flatbuffers::Offset<fb::Panels> panels;
         auto const& list = i + 1 == s.values && s.lastPanels ? *s.lastPanels : s.panels;
         if (i >= 2 && !list.empty())
@@ -300,7 +299,7 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
                                          i == 0   ? fb::ValueKind_Input
                                          : i == 1 ? s.secondKind
                                                   : fb::ValueKind_Constant,
-                                         i == 0 && s.xOnHost, q, 0, false, s.weightsOffset, s.weightsSize, 0, s.role, 0,
+                                         i == 0 && s.xOnHost, 0, 0, false, s.weightsOffset, s.weightsSize, 0, s.role, 0,
                                          i == 0   ? s.xFormat
                                          : i == 1 ? s.yFormat
                                                   : 0,
@@ -379,8 +378,6 @@ TEST(PlanUntrusted, Graphs)
     bad([](Spec& s) { s.secondKind = static_cast<fb::ValueKind>(9); }, "not what its kind says");
     bad([](Spec& s) { s.outputTypes = 2; }, "number of output types");
     bad([](Spec& s) { s.deviceKind = 5; }, "unknown device");
-    bad([](Spec& s) { s.origin = 3; }, "unknown quantization");
-    bad([](Spec& s) { s.quantizedAxis = 1; }, "along axis 1");
     bad([](Spec& s) { s.fieldNumber = 99; }, "number 99");
     bad([](Spec& s) { s.fieldNumber = 0; }, "unknown attribute");
     bad([](Spec& s) { s.fieldKind = 7; }, "unknown attribute");
@@ -529,27 +526,21 @@ TEST(PlanUntrusted, MetaAndTargets)
     bad([](Meta& m) { m.maxValues = {1}; }, "differ in rank");
     bad([](Meta& m) { m.minValues = m.maxValues = {1}; }, "has 1 values");
 
-    auto badTarget = [](int steps, int32_t node, int32_t slot, int64_t offset, char const* part) {
+    auto badTarget = [](int steps, int32_t node, char const* part) {
         SCOPED_TRACE(part);
         FlatBufferBuilder b;
         std::vector<flatbuffers::Offset<fb::Step>> list;
         for (int i = 0; i < steps; ++i)
             list.push_back(fb::CreateStep(b, node < 0 ? i : node));
-        std::vector<flatbuffers::Offset<fb::Slot>> slots{fb::CreateSlot(b, slot, offset, 4)};
-        std::vector<flatbuffers::Offset<fb::SlotList>> lists{fb::CreateSlotList(b, b.CreateVector(slots))};
-        auto stepList = b.CreateVector(list);
-        auto block = fb::CreateBlock(b, stepList, b.CreateVector(lists));
+        auto block = fb::CreateBlock(b, b.CreateVector(list));
         b.Finish(fb::CreateTarget(b, b.CreateString("cpu"), 0, block));
         expectError(withSection(plan::SectionKind::kTarget, b), part);
     };
     auto good = plan::read(goodPlan().data(), goodPlan().size());
     ASSERT_TRUE(good.ok());
     int const steps = int(good->graph->nodes.size());
-    badTarget(steps + 1, -1, 0, 0, "another number of steps");
-    badTarget(steps, 3, 0, 0, "step 0 runs node 3");
-    badTarget(steps, -1, 1000, 0, "slot is out of range");
-    badTarget(steps, -1, -1, 0, "slot is out of range");
-    badTarget(steps, -1, 0, -64, "slot is out of range");
+    badTarget(steps + 1, -1, "another number of steps");
+    badTarget(steps, 3, "step 0 runs node 3");
     FlatBufferBuilder empty;
     empty.Finish(fb::CreateTarget(empty));
     expectError(withSection(plan::SectionKind::kTarget, empty), "no steps");

@@ -89,21 +89,6 @@ TEST(RegionKey, StaticAndDynamicAreTwo)
     EXPECT_EQ(relu({n, m}).key(), relu({m, n}).key()) << "names do not count";
 }
 
-TEST(RegionKey, KindsOfQuantization)
-{
-    auto keyOf = [](std::optional<ir::Quantization> q) {
-        Region r = relu();
-        r.in().quantization = std::move(q);
-        return r.key();
-    };
-    using Origin = ir::Quantization::Origin;
-    std::string const none = keyOf(std::nullopt), one = keyOf(ir::Quantization{{0.5}, -1, Origin::kExplicit});
-    EXPECT_NE(none, one);
-    EXPECT_NE(one, keyOf(ir::Quantization{{0.5}, -1, Origin::kCalibrated}));
-    EXPECT_NE(one, keyOf(ir::Quantization{std::vector<double>(8, 0.5), 1, Origin::kExplicit}));
-    EXPECT_EQ(one, keyOf(ir::Quantization{{0.25}, -1, Origin::kExplicit})) << "scales are like weights";
-}
-
 // A fused node is compared with the nodes that it stands for.
 TEST(RegionKey, Bodies)
 {

@@ -170,10 +170,7 @@ uint32_t sourcesOf(BuilderConfigObject const& c)
 
 Result<std::unique_ptr<ir::Graph>> graphOf(NetworkObject& n, BuilderConfigObject const& c)
 {
-    n.hasCalibrator = c.has(BuilderFlag::kINT8) && c.int8Calibrator && !isExplicit(n);
-    auto graph = n.toGraph(inputsWithValues(c.profiles));
-    n.hasCalibrator = false; // the next build may be without
-    return graph;
+    return n.toGraph(inputsWithValues(c.profiles), c.has(BuilderFlag::kINT8) && c.int8Calibrator && !isExplicit(n));
 }
 
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
@@ -186,7 +183,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     bool const mayQuantize = c.has(BuilderFlag::kINT8) && !isExplicit(n);
     TW_TRY(settlePlugins(
         *contents.graph, services,
-        {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.openScalesOfPlugins}));
+        {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.ranges, &n.openScalesOfPlugins}));
     contents.engineName = n.name;
     contents.implicitBatch = n.implicitBatch;
     contents.maxBatchSize = b.maxBatchSize;
@@ -280,13 +277,12 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
-    passes::Ranges const given = takeRanges(*contents.graph);
     calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
                                                 .providers = options.tune.providers,
                                                 .workers = options.tune.buildWorkers,
                                                 .maxMemoryBytes = b.maxMemoryBytes,
                                                 .log = &b.reporter};
-    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
+    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, calibration, b.gpu.get(), b.reporter));
     TW_TRY(settleScales(*contents.graph, n, options.ranges));
     std::vector<std::string> sparse;
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
@@ -294,7 +290,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
-    TW_ASSIGN(plugins, finishPlugins(*contents.graph, services));
+    TW_ASSIGN(plugins, finishPlugins(contents, services));
     if (std::string const busy = device::busyLine(); !busy.empty() && !options.cuda)
         b.reporter.info(busy);
     for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))

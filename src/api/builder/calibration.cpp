@@ -252,8 +252,7 @@ Result<void> addDynamicRanges(passes::Ranges const& given, passes::Ranges& range
 } // namespace
 
 Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject const& c, plan::Contents const& contents,
-                                passes::Ranges const& given, calibrate::NetworkOptions const& options,
-                                cuda::Target const* gpu, Reporter& log)
+                                calibrate::NetworkOptions const& options, cuda::Target const* gpu, Reporter& log)
 {
     passes::Ranges ranges;
     if (!c.has(BuilderFlag::kINT8))
@@ -275,7 +274,7 @@ Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject cons
             "Calibrator is not being used. Users must provide dynamic range for all tensors that are not Int32 or "
             "Bool.");
     }
-    TW_TRY(addDynamicRanges(given, ranges));
+    TW_TRY(addDynamicRanges(n.ranges, ranges));
     std::vector<std::string> missing;
     for (std::string const& name : floatingTensorsOf(n, *contents.graph))
         if (!ranges.contains(name))

@@ -16,10 +16,9 @@ namespace tw::api {
 
 // The scale of each tensor that has one, by name: what the calibrator's cache or its batches give, replaced by
 // ITensor::setDynamicRange() where that was called. Empty without BuilderFlag::kINT8, and for networks with layers that
-// quantize, which say everything themselves. `contents`: before passes, with the build's profiles. `given`: those of setDynamicRange(). `gpu`: where the
-// client's batches lie; null: on the host.
+// quantize, which say everything themselves. `contents`: before passes, with the build's profiles. `gpu`: where the client's
+// batches lie; null: on the host.
 Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject const& c, plan::Contents const& contents,
-                                passes::Ranges const& given, calibrate::NetworkOptions const& options,
-                                cuda::Target const* gpu, Reporter& log);
+                                calibrate::NetworkOptions const& options, cuda::Target const* gpu, Reporter& log);
 
 } // namespace tw::api

@@ -247,19 +247,20 @@ private:
         TW_TRY(need(region, wanted));
         if (withSinks)
             TW_TRY(needSinks(region));
-        labelInner(values);
+        nameInner(values);
         for (TensorObject const* t : wanted)
             graph->outputs.push_back(values.at(t));
         return graph;
     }
     // Inputs of conditionals share the value that they pass on; its name stays.
-    static void labelInner(Values const& values)
+    void nameInner(Values const& values)
     {
         Values own;
         for (auto const& [t, v] : values)
             if (v->producer || !t->producer || !t->producer->construct)
                 own.emplace(t, v);
-        labelValues(own);
+        nameValues(own);
+        addRanges(own, network_.ranges);
     }
 
     Result<void> emitConditional(Region const& r, ConditionalObject& c)

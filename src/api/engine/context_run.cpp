@@ -122,7 +122,8 @@ Result<void> runRequest(Request& r, ContextObject& c)
     }
     std::optional<TensorRecords> records;
     if (!r.state->recordFolder.empty() && !r.isCaptured)
-        observers.add(records.emplace(r.state->recordFolder, *r.instance, gpu ? gpu->device.get() : nullptr, r.stream));
+        observers.add(
+            records.emplace(r.state->recordFolder, core, *r.instance, gpu ? gpu->device.get() : nullptr, r.stream));
     args.observer = observers.get();
     TW_TRY(runtime::execute(*r.instance, args));
     if (records)

@@ -67,7 +67,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
               plan::read(source->data(), sizeBytes,
                          {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
     auto const services = std::make_shared<PluginServices>(reporter, options.cuda, allocator, contents.tacticSources);
-    TW_TRY(revivePlugins(*contents.graph, services, plugins));
+    TW_TRY(revivePlugins(contents, services, plugins));
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;

@@ -85,8 +85,9 @@ Result<void> TensorRecords::record(runtime::LoadedStep const& step, size_t outpu
     TW_TRY(write(name, bytes));
     Json row{{"File", name}, {"Tensor", value.name}, {"Layer", step.node->name}, {"NetworkLayers", step.node->layers}};
     row["Tactic"] = step.tactic ? std::string(step.tactic->name()) : "";
-    if (value.type == DataType::kInt8 && value.quantization && value.quantization->scales.size() == 1)
-        row["Scale"] = value.quantization->scales[0];
+    auto const& scales = engine_.contents().scales; // of the values before any refit, which have the same places
+    if (auto const at = scales.find(engine_.block().values[v]); value.type == DataType::kInt8 && at != scales.end())
+        row["Scale"] = at->second;
     rows_ += (rows_.empty() ? "" : ",\n") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
     return {};
 }

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "device/cuda/device.h"
-#include "runtime/block.h"
+#include "runtime/engine.h"
 
 namespace tw::api {
 
@@ -19,9 +19,9 @@ class TensorRecords final : public runtime::StepObserver
 {
 public:
     // On a GPU: `device` and the run's stream.
-    TensorRecords(std::string folder, runtime::Instance const& instance, cuda::Device const* device,
-                  CUstream_st* stream)
-        : folder_(std::move(folder)), instance_(instance), device_(device), stream_(stream)
+    TensorRecords(std::string folder, runtime::Engine const& engine, runtime::Instance const& instance,
+                  cuda::Device const* device, CUstream_st* stream)
+        : folder_(std::move(folder)), engine_(engine), instance_(instance), device_(device), stream_(stream)
     {}
     // Between two steps that run, everything that earlier ones have made is there, parts of other values too.
     void before(runtime::LoadedStep const& step) override { recordUpTo(size_t(&step - instance_.block->steps.data())); }
@@ -35,6 +35,7 @@ private:
     Result<void> write(std::string const& name, std::string const& bytes) const;
 
     std::string folder_;
+    runtime::Engine const& engine_;
     runtime::Instance const& instance_;
     cuda::Device const* device_;
     CUstream_st* stream_;

@@ -106,15 +106,18 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
     return ctx.outputs();
 }
 
-void labelValues(std::map<TensorObject const*, ir::Value*> const& values)
+void nameValues(std::map<TensorObject const*, ir::Value*> const& values)
 {
-    for (auto const& [t, v] : values) {
+    for (auto const& [t, v] : values)
         if (t->producer && v->producer)
             v->name = t->name;
-        if (t->rangeMin && t->rangeMax) {
-            v->quantization = ir::Quantization{{scaleOf(*t)}, -1, ir::Quantization::Origin::kDynamicRange};
-        }
-    }
+}
+
+void addRanges(std::map<TensorObject const*, ir::Value*> const& values, std::map<std::string, double>& ranges)
+{
+    for (auto const& [t, v] : values)
+        if (t->rangeMin && t->rangeMax && (isFloating(v->type) || v->type == DataType::kInt8))
+            ranges[v->name] = scaleOf(*t);
 }
 
 } // namespace tw::api

@@ -182,7 +182,7 @@ Result<std::string> NetworkObject::symbolFor(TensorObject const& t, int axis)
     return base;
 }
 
-Result<void> NetworkObject::lowerInputs()
+Result<void> NetworkObject::lowerInputs(bool hasCalibrator, std::set<TensorObject const*> const& readByRun)
 {
     if (inputsLowered_)
         return {};
@@ -217,7 +217,7 @@ Result<void> NetworkObject::lowerInputs()
         ir::Value* v = graph_.addInput(t->name, toCore(t->type), shape);
         bool const small =
             v->rank() == 0 || (v->rank() == 1 && shape[0].isConst() && shape[0].value() <= ir::kMaxContent);
-        if (!implicitBatch && small && !readByRun_.contains(t.get()) &&
+        if (!implicitBatch && small && !readByRun.contains(t.get()) &&
             (v->type == DataType::kInt32 || v->type == DataType::kBool)) {
             std::vector<ir::Dim> content;
             int64_t const count = v->rank() == 0 ? 1 : shape[0].value();
@@ -358,17 +358,15 @@ Result<void> NetworkObject::checkDimensionNames() const
 
 // Makes the graph with regions anew where the flat one was, in which layers of loops and conditionals stand among the
 // others.
-Result<void> NetworkObject::nest(InputNames const& given)
+Result<void> NetworkObject::nest(InputNames const& given, bool hasCalibrator)
 {
     std::vector<LayerState*> order;
     for (Step const& s : steps_)
         order.push_back(s.layer);
     TW_ASSIGN(auto const nesting, control_flow::findNesting(*this, order));
-    readByRun_ = countsReadByRun(given);
+    auto const readByRun = countsReadByRun(given);
     rollBack(nullptr);
-    auto inputsDone = lowerInputs();
-    readByRun_.clear();
-    TW_TRY(std::move(inputsDone));
+    TW_TRY(lowerInputs(hasCalibrator, readByRun));
     auto done = control_flow::emit(*this, nesting, graph_, values_);
     if (!done.ok())
         rollBack(nullptr);
@@ -416,16 +414,17 @@ Error twoOfAName(TensorObject const& t)
 
 } // namespace
 
-Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& given)
+Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& given, bool hasCalibrator)
 {
     TW_TRY(checkDimensionNames());
     std::vector<TensorObject*> const marked = allOutputs();
     if (marked.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since
+    ranges.clear();
     openScales.clear();
     openScalesOfPlugins.clear();
-    TW_TRY(lowerInputs());
+    TW_TRY(lowerInputs(hasCalibrator));
     for (auto const& l : layers)
         TW_TRY(lowerWithInputs(*l));
     std::set<std::string> names;
@@ -435,7 +434,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
                                    "'; inputs and outputs need different names");
     bool const isFlat = constructs.empty();
     if (!isFlat)
-        TW_TRY(nest(given));
+        TW_TRY(nest(given, hasCalibrator));
     ir::Graph::Mark const mark = graph_.mark();
     graph_.outputs.clear();
     Result<void> status;
@@ -444,10 +443,11 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
             status = names.insert(t->name).second ? addOutput(*t) : twoOfAName(*t);
     std::unique_ptr<ir::Graph> copy;
     if (status.ok()) {
-        // Names and ranges go on values last: several tensors may share a value.
-        labelValues(values_);
+        // Names go on values last: several tensors may share a value.
+        nameValues(values_);
         for (size_t i = 0; i < marked.size(); ++i)
             graph_.outputs[i]->name = marked[i]->name;
+        addRanges(values_, ranges);
         copy = graph_.clone();
         for (ir::Value* v : copy->outputs)
             v->host = std::any_of(shapeOutputs.begin(), shapeOutputs.end(),

@@ -236,8 +236,9 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     // Drops everything lowered at or after `layer`; null: everything (an input changed).
     void rollBack(LayerState* layer);
     // The whole network as a graph of its own for the builder: outputs named and of the types asked for, precision
-    // wishes and dynamic ranges set. Values of tensors are found by name. `given`: inputs whose elements profiles bound.
-    Result<std::unique_ptr<ir::Graph>> toGraph(InputNames const& given = {});
+    // wishes set. Values of tensors are found by name. `given`: inputs whose elements profiles bound. `hasCalibrator`:
+    // INT8 network inputs stand for numbers whose scale is found by calibration.
+    Result<std::unique_ptr<ir::Graph>> toGraph(InputNames const& given = {}, bool hasCalibrator = false);
     // What is lowered already; null for the rest.
     ir::Value* valueOf(TensorObject const& t) const
     {
@@ -246,8 +247,8 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     }
     // Tensors that are (transitively) needed as shape tensors.
     bool isShapeTensor(TensorObject const& t);
-    // Set for a build with a calibrator: INT8 network inputs stand for numbers whose scale is found then.
-    bool hasCalibrator = false;
+    // Of toGraph(): what one step of a value's integers is worth, by the dynamic range of its tensor.
+    std::map<std::string, double> ranges;
     // INT8 tensors of toGraph() that stand for numbers of a scale to come (settleScales()); 1 until then.
     std::set<std::string> openScales, openScalesOfPlugins;
     Result<void> checkDimensionNames() const;
@@ -261,18 +262,18 @@ private:
         LayerState* layer;
         ir::Graph::Mark mark;
     };
-    Result<void> lowerInputs();
+    // `readByRun`: inputs whose elements shape arithmetic shall not know.
+    Result<void> lowerInputs(bool hasCalibrator = false, std::set<TensorObject const*> const& readByRun = {});
     Result<void> lowerLayer(LayerState& layer);
     Result<void> lowerWithInputs(LayerState& layer);
     bool isLowered(LayerState const& layer) const;
-    Result<void> nest(InputNames const& given);
+    Result<void> nest(InputNames const& given, bool hasCalibrator);
     std::set<ir::Value const*> shapeTensors(InputNames const& given);
     std::set<TensorObject const*> countsReadByRun(InputNames const& given);
     Result<void> addOutput(TensorObject& t);
     Result<std::string> symbolFor(TensorObject const& t, int axis);
     ir::Graph graph_;
     bool inputsLowered_ = false;
-    std::set<TensorObject const*> readByRun_; // inputs whose elements shape arithmetic shall not know
     std::vector<Step> steps_;
     std::map<TensorObject const*, ir::Value*> values_;
 };
@@ -283,8 +284,10 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
                                           std::vector<ir::Value*> inputs);
 // A scalar network input that is start or step of a fill: shape tensor and data.
 bool isScalarOfFill(ir::Graph const& g, ir::Value const* v);
-// Tensors' names and dynamic ranges on the values that they became.
-void labelValues(std::map<TensorObject const*, ir::Value*> const& values);
+// Gives values the names of their tensors; several tensors may share one.
+void nameValues(std::map<TensorObject const*, ir::Value*> const& values);
+// Dynamic ranges of tensors by the names of their values (NetworkObject::ranges).
+void addRanges(std::map<TensorObject const*, ir::Value*> const& values, std::map<std::string, double>& ranges);
 
 TW_OBJECT(nvinfer1::INetworkDefinition, NetworkObject)
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "api/plugin/graph.h"
 #include "ops/dequantize/op.h"
 #include "ops/quantize/op.h"
 
@@ -16,26 +17,6 @@ float scaleOf(TensorObject const& t)
 }
 
 namespace {
-
-void takeRangesInto(ir::Graph& g, passes::Ranges& ranges)
-{
-    std::set<ir::Value const*> ofPlugins;
-    for (auto const& n : g.nodes) {
-        for (auto const& r : n->regions)
-            takeRangesInto(*r, ranges);
-        if (n->op == &ops::plugin::def()) {
-            ofPlugins.insert(n->inputs.begin(), n->inputs.end());
-            ofPlugins.insert(n->outputs.begin(), n->outputs.end());
-        }
-    }
-    for (auto const& v : g.values()) {
-        if (!v->quantization || !isFloating(v->type))
-            continue;
-        ranges[v->name] = v->quantization->scales[0];
-        if (!ofPlugins.contains(v.get()))
-            v->quantization.reset();
-    }
-}
 
 float scaleOrOpen(TensorObject const& t)
 {
@@ -118,14 +99,12 @@ Result<void> settleScales(ir::Graph& g, NetworkObject const& n, passes::Ranges& 
                 "' is INT8 and has no scale, which says what its numbers stand for: "
                 "ITensor::setDynamicRange() gives it one, or, with BuilderFlag::kINT8 and without Q/DQ "
                 "layers, a calibrator or its cache");
-    forEachOpen(g, open, [&](ir::Graph&, ir::Node& node, std::string const& name) {
+    forEachOpen(g, open, [&](ir::Graph& in, ir::Node& node, std::string const& name) {
         auto const scale = static_cast<float>(ranges.at(name));
         auto c = std::make_shared<ir::Constant>(*node.inputs[1]->constant);
         c->data = Blob::copy(&scale, sizeof scale);
         node.inputs[1]->constant = std::move(c);
-        ir::Value& integers = node.op == &ops::dequantize::def() ? *node.inputs[0] : *node.outputs[0];
-        if (integers.quantization)
-            integers.quantization->scales[0] = scale;
+        tellPlugins(in, node.op == &ops::dequantize::def() ? *node.inputs[0] : *node.outputs[0], scale);
     });
     return {};
 }
@@ -141,13 +120,6 @@ void openInputsInFloats(ir::Graph& g, std::set<std::string> const& open)
         in.eraseNode(&n);
     });
     g.eraseUnusedValues();
-}
-
-passes::Ranges takeRanges(ir::Graph& g)
-{
-    passes::Ranges ranges;
-    takeRangesInto(g, ranges);
-    return ranges;
 }
 
 } // namespace tw::api

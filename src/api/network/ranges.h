@@ -20,8 +20,5 @@ ir::Value* scaleConstant(ir::Graph& g, std::string const& tensor, float scale);
 Result<void> settleScales(ir::Graph& g, NetworkObject const& n, passes::Ranges& ranges);
 // Makes INT8 inputs of open scales FP32 ones: what calibration runs to find these.
 void openInputsInFloats(ir::Graph& g, std::set<std::string> const& open);
-// Removes the ranges of floating values, regions too, and gives them by name. What a plugin reads or makes keeps them:
-// plugins are told.
-passes::Ranges takeRanges(ir::Graph& g);
 
 } // namespace tw::api

@@ -31,7 +31,6 @@ struct TensorFacts
 {
     DataType type;
     Format format;
-    ir::Quantization const* quantization;
     Extents opt, max; // where the ranges are not known
 };
 
@@ -56,7 +55,7 @@ PluginTensors tensorsFrom(ir::Node const& node, std::vector<TensorFacts> const& 
             d.dims.d[k] = least.d[k] == most.d[k] ? most.d[k] : -1;
         d.type = toPublic(f.type);
         d.format = static_cast<nvinfer1::TensorFormat>(f.format);
-        d.scale = f.quantization && !f.quantization->scales.empty() ? float(f.quantization->scales[0]) : 1.0F;
+        d.scale = i < a.scales.size() ? a.scales[i] : 1.0F;
         t.descs.push_back(d);
         t.least.push_back(least);
         t.most.push_back(most);
@@ -76,7 +75,7 @@ PluginTensors tensorsOf(ops::Problem const& p)
     std::vector<TensorFacts> facts;
     for (auto const* list : {&p.inputs, &p.outputs})
         for (ops::TensorSpec const& s : *list)
-            facts.push_back({s.type, s.format, s.quantization, s.dims, s.maxDims});
+            facts.push_back({s.type, s.format, s.dims, s.maxDims});
     return tensorsFrom(*p.node, facts, p.inputs.size());
 }
 
@@ -88,7 +87,7 @@ PluginTensors tensorsOf(ir::Node const& node)
             Extents dims;
             for (ir::Dim const& d : v->shape)
                 dims.push(std::max<int64_t>(d.value(), 0));
-            facts.push_back({v->type, v->format, v->quantization ? &*v->quantization : nullptr, dims, dims});
+            facts.push_back({v->type, v->format, dims, dims});
         }
     return tensorsFrom(node, facts, node.inputs.size());
 }

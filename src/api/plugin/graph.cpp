@@ -59,6 +59,15 @@ ir::Value* tensorOf(ir::Node const& n, size_t k)
     return k < n.inputs.size() ? n.inputs[k] : n.outputs[k - n.inputs.size()];
 }
 
+bool hasRange(PluginTypes const& may, ir::Value const& v)
+{
+    return may.ranges && may.ranges->contains(v.name);
+}
+float scaleOf(PluginTypes const& may, ir::Value const& v)
+{
+    return hasRange(may, v) ? float(may.ranges->at(v.name)) : 1.0F;
+}
+
 // Types that each tensor may have.
 std::vector<std::vector<DataType>> typesFor(ir::Node const& n, PluginObject const& plugin, PluginTensors const& t,
                                             PluginTypes const& may, bool prefersHalf)
@@ -72,7 +81,7 @@ std::vector<std::vector<DataType>> typesFor(ir::Node const& n, PluginObject cons
             types.back().push_back(DataType::kFloat);
         if (own == DataType::kFloat && half)
             types.back().insert(prefersHalf ? types.back().begin() : types.back().end(), DataType::kHalf);
-        bool const mayHaveScale = may.hasCalibrator || tensorOf(n, k)->quantization;
+        bool const mayHaveScale = may.hasCalibrator || hasRange(may, *tensorOf(n, k));
         if (own == DataType::kFloat && may.int8 && mayHaveScale && plugin.isAskedOneByOne())
             types.back().push_back(DataType::kInt8);
     }
@@ -80,17 +89,11 @@ std::vector<std::vector<DataType>> typesFor(ir::Node const& n, PluginObject cons
 }
 
 // One step of a tensor's integers: of its dynamic range, or 1 and open.
-ir::Value* stepOf(ir::Graph& g, ir::Value& floats, std::string const& name, PluginTypes const& may)
+ir::Value* stepOf(ir::Graph& g, ir::Value const& floats, PluginTypes const& may)
 {
-    if (!floats.quantization)
-        may.open->insert(name);
-    return scaleConstant(g, name, floats.quantization ? float(floats.quantization->scales[0]) : 1.0F);
-}
-ir::Quantization quantizationOf(ir::Value const& scale)
-{
-    return {{double(*static_cast<float const*>(scale.constant->data->data()))},
-            -1,
-            ir::Quantization::Origin::kDynamicRange};
+    if (!hasRange(may, floats))
+        may.open->insert(floats.name);
+    return scaleConstant(g, floats.name, scaleOf(may, floats));
 }
 
 Result<ir::Value*> cast(ir::Graph& g, ir::Value* v, DataType type, ir::Node const& plugin, int position)
@@ -105,11 +108,10 @@ Result<void> changeInput(ir::Graph& g, ir::Node& n, size_t i, DataType type, Plu
 {
     if (type == DataType::kInt8) {
         ir::Value& x = *n.inputs[i];
-        ir::Value* const scale = stepOf(g, x, x.name, may);
+        ir::Value* const scale = stepOf(g, x, may);
         TW_ASSIGN(ir::Node * q, g.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {&x, scale},
                                           n.name + " [" + x.name + " to " + nameOf(type) + "]", {}, g.positionOf(&n)));
         q->layers = n.layers;
-        q->outputs[0]->quantization = quantizationOf(*scale);
         n.inputs[i] = q->outputs[0];
         n.attrsAs<Attrs>().inputTypes[i] = int64_t(type);
         return {};
@@ -126,11 +128,10 @@ Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type, Pl
     DataType const before = v->type;
     v->type = type;
     n.attrsAs<Attrs>().outputTypes[i] = int64_t(type);
-    ir::Value *y = nullptr, *scale = nullptr;
+    ir::Value* y = nullptr;
     if (type == DataType::kInt8) {
-        scale = stepOf(g, *v, v->name, may);
         TW_ASSIGN(ir::Node * d,
-                  g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(), {v, scale},
+                  g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(), {v, stepOf(g, *v, may)},
                             n.name + " [" + v->name + " to " + nameOf(before) + "]", {}, g.positionOf(&n) + 1));
         d->layers = n.layers;
         y = d->outputs[0];
@@ -141,11 +142,7 @@ Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type, Pl
     y->producer->inputs[0] = v;
     y->name = v->name;
     y->host = v->host;
-    y->quantization = v->quantization;
     v->name += " [plugin]";
-    v->quantization.reset();
-    if (scale)
-        v->quantization = quantizationOf(*scale);
     return {};
 }
 
@@ -176,7 +173,7 @@ Error noTypes(ir::Node const& n, PluginObject const& plugin, PluginTensors const
         return unsupported(what + " (supportsFormatCombination() or supportsFormat() said no to all)");
     std::string without;
     for (size_t k = 0; k < tensors.descs.size(); ++k)
-        if (ir::Value const& v = *tensorOf(n, k); v.type == DataType::kFloat && !v.quantization)
+        if (ir::Value const& v = *tensorOf(n, k); v.type == DataType::kFloat && !hasRange(may, v))
             without += (without.empty() ? "'" : ", '") + v.name + "'";
     return unsupported(
         what + "; it takes INT8: " + (may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ") +
@@ -190,6 +187,10 @@ Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, Plug
     if (!network)
         return internalError(ops::plugin::describe(n) + " is not of a network");
     PluginPtr const plugin = network->plugin;
+    std::vector<float> scales;
+    for (size_t k = 0; k < n.inputs.size() + n.outputs.size(); ++k)
+        scales.push_back(scaleOf(may, *tensorOf(n, k)));
+    n.attrsAs<Attrs>().scales = std::move(scales);
     PluginTensors t = tensorsOf(n);
     PluginTensors const asked = t;
     bool const prefers = n.precision.byUser ? n.precision.value == DataType::kHalf : prefersHalf;
@@ -223,6 +224,14 @@ Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, Plugin
     });
 }
 
+void tellPlugins(ir::Graph& graph, ir::Value const& integers, float scale)
+{
+    for (auto const& n : graph.nodes)
+        for (size_t k = 0; isPlugin(*n) && k < n->inputs.size() + n->outputs.size(); ++k)
+            if (tensorOf(*n, k) == &integers)
+                n->attrsAs<Attrs>().scales[k] = scale;
+}
+
 void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profiles)
 {
     ir::SymbolTable const outer = runtime::symbolRanges(graph, profiles);
@@ -242,10 +251,10 @@ void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profile
     TW_CHECK(done.ok());
 }
 
-Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services)
+Result<PluginList> finishPlugins(plan::Contents& contents, ServicesPtr const& services)
 {
     PluginList finished;
-    TW_TRY(forEach(graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
+    TW_TRY(forEach(*contents.graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
         auto& a = n.attrsAs<Attrs>();
         auto const* built = dynamic_cast<BuildPlugin const*>(a.object.get());
         if (!built)
@@ -257,8 +266,11 @@ Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services)
         TW_ASSIGN(a.workspaceBytes, own->workspaceBytes(tensors));
         TW_ASSIGN(a.state.bytes, own->serialize());
         a.formats.clear();
-        for (auto const& d : tensors.descs)
-            a.formats.push_back(int64_t(d.format));
+        for (size_t k = 0; k < tensors.descs.size(); ++k) {
+            a.formats.push_back(int64_t(tensors.descs[k].format));
+            if (tensors.descs[k].scale != 1)
+                contents.scales[tensorOf(n, k)] = double(tensors.descs[k].scale);
+        }
         finished.push_back(std::move(own));
         return {};
     }));
@@ -308,13 +320,17 @@ Result<void> checkRevived(ir::Node const& n, PluginObject const& plugin)
 
 } // namespace
 
-Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, PluginList const& finished)
+Result<void> revivePlugins(plan::Contents const& contents, ServicesPtr const& services, PluginList const& finished)
 {
-    if (!hasPlugins(graph))
+    if (!hasPlugins(*contents.graph))
         return {};
-    TW_TRY(ir::verify(graph)); // before creators see any of it
+    TW_TRY(ir::verify(*contents.graph)); // before creators see any of it
     size_t next = 0;
-    return forEach(graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
+    return forEach(*contents.graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
+        for (size_t k = 0; k < n.inputs.size() + n.outputs.size(); ++k) {
+            auto const at = contents.scales.find(tensorOf(n, k));
+            n.attrsAs<Attrs>().scales.push_back(at == contents.scales.end() ? 1.0F : float(at->second));
+        }
         PluginPtr plugin;
         if (next < finished.size()) {
             plugin = finished[next++];

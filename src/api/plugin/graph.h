@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/plugin/kernel.h"
+#include "passes/pass.h"
 #include "plan/plan.h"
 
 namespace tw::api {
@@ -20,15 +21,18 @@ struct PluginTypes
     bool half = false;          // permitted; on a GPU it is taken where the plugin leaves the choice
     bool int8 = false;          // the same, for tensors with ranges; taken where the plugin takes nothing else
     bool hasCalibrator = false; // ranges are to come
-    std::set<std::string>* open = nullptr; // tensors whose scales are needed then
+    passes::Ranges const* ranges = nullptr; // those that are there
+    std::set<std::string>* open = nullptr;  // tensors whose scales are needed then
 };
 Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, PluginTypes const& may);
+// Tells plugins of a graph what one step of these integers is worth.
+void tellPlugins(ir::Graph& graph, ir::Value const& integers, float scale);
 // The dimensions that the profiles allow.
 void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profiles);
-// In the graph of a build that is done: what goes into the plan. The plugins, configured and initialized, are an
+// In the contents of a build that is done: what goes into the plan. The plugins, configured and initialized, are an
 // engine's if one is made of the plan at once.
-Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services);
-// In a graph from a plan, which is not trusted: the plugins, by their creators where `finished` is empty.
-Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, PluginList const& finished);
+Result<PluginList> finishPlugins(plan::Contents& contents, ServicesPtr const& services);
+// In contents from a plan, which are not trusted: the plugins, by their creators where `finished` is empty.
+Result<void> revivePlugins(plan::Contents const& contents, ServicesPtr const& services, PluginList const& finished);
 
 } // namespace tw::api

@@ -50,7 +50,10 @@ struct Attrs : ir::AttrsOf<Attrs>
     int64_t workspaceBytes = 0;
     std::vector<int64_t> formats; // of inputs, then outputs, that it was configured for; none: all linear
 
-    std::shared_ptr<Object const> object; // no field: it stands for the same as they do
+    // No fields. The object stands for the same as they do; of inputs, then outputs: what one step of their integers is
+    // worth, which a plan has by values (plan::Contents::scales).
+    std::shared_ptr<Object const> object;
+    std::vector<float> scales;
 
     void visit(ir::AttrVisitor& v) override
     {

@@ -63,13 +63,13 @@ passes::Options passOptions(Options const& options)
 
 passes::PassContext passContext(Options const& options, Log& log)
 {
-    return {.log = log,
-            .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
-            .half = options.half,
-            .constraints = options.constraints,
-            .recipes = options.recipes,
-            .int8 = options.int8,
-            .ranges = options.ranges.empty() ? nullptr : &options.ranges};
+    return {{.target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
+             .half = options.half,
+             .constraints = options.constraints,
+             .recipes = options.recipes,
+             .int8 = options.int8,
+             .ranges = options.ranges.empty() ? nullptr : &options.ranges},
+            log};
 }
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)

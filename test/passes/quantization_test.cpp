@@ -472,7 +472,7 @@ struct Ranged
     }
     passes::PassContext context(Log& log)
     {
-        passes::PassContext ctx{log};
+        passes::PassContext ctx{{}, log};
         ctx.int8 = true;
         ctx.ranges = &ranges;
         return ctx;

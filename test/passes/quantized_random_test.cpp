@@ -157,7 +157,7 @@ TEST(QuantizedRandom, NoBitChanges)
         for (passes::TargetInfo const& target : targets) {
             auto const lowered = g->clone();
             NullLog log;
-            passes::PassContext ctx{log, target};
+            passes::PassContext ctx{{target}, log};
             ctx.int8 = true;
             auto const done = passes::run(*lowered, ctx, {.verifyEach = true});
             ASSERT_TRUE(done.ok()) << done.error().message;
@@ -170,7 +170,7 @@ TEST(QuantizedRandom, NoBitChanges)
         }
         // FP16 beside it: all is legal.
         NullLog log;
-        passes::PassContext ctx{log, kGpu};
+        passes::PassContext ctx{{kGpu}, log};
         ctx.int8 = ctx.half = true;
         auto const done = passes::run(*g, ctx, {.verifyEach = true});
         ASSERT_TRUE(done.ok()) << done.error().message;

@@ -61,12 +61,6 @@ bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* 
     });
 }
 
-void reportGlobally(Error const& error) noexcept
-{
-    Reporter reporter(getLogger(), getPluginRegistry()->getErrorRecorder());
-    guardedVoid(reporter, [&]() -> Result<void> { return error; });
-}
-
 } // namespace tw::api
 
 extern "C" int32_t getInferLibVersion() noexcept

@@ -23,7 +23,4 @@ private:
 // factories pass. `what` names the factory.
 bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* what) noexcept;
 
-// Reports to the process-wide logger, for objects that have none of their own.
-void reportGlobally(Error const& error) noexcept;
-
 } // namespace tw::api

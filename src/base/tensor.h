@@ -158,6 +158,22 @@ struct TensorRef
     }
 };
 
+// Each element of `from`, as `to` has elements; both in one format.
+inline void copyElements(TensorRef const& from, TensorRef const& to)
+{
+    for (int64_t i = 0, n = from.count(); i < n; ++i)
+        to.set(i, from.get(i));
+}
+
+// The first element that is infinite or no number; -1: there is none.
+inline int64_t firstNotFinite(TensorRef const& t)
+{
+    for (int64_t i = 0, n = isFloating(t.type) ? t.count() : 0; i < n; ++i)
+        if (!std::isfinite(t.get(i)))
+            return i;
+    return -1;
+}
+
 // Owned elements, 64-byte aligned, zero at first.
 class Tensor
 {

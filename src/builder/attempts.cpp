@@ -46,37 +46,36 @@ public:
         TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
         if (options_.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
-        chooser_.setMinimum(shapes.profiles[0].min.get());
         ShapePoints points(contents_, *a.block);
-        chooser_.setPoints(&points);
         bool const isGlance = types == TypePolicy::kFloat && !isFinal;
-        chooser_.setGlance(isGlance);
-        auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+        Chooser::Terms terms{shapes.profiles[0].min.get(), &points, {}, isGlance};
+        auto timesBy = [&](Chooser::Terms const& by, ops::Problem const& problem,
+                           std::vector<ops::Formats> const& formats) {
             std::vector<Result<double>> times;
-            for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, true))
+            for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, by))
                 times.push_back(c.ok() ? Result<double>(c->microseconds) : c.error());
             return times;
         };
+        auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+            return timesBy(terms, problem, formats);
+        };
         auto glance = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
-            chooser_.setGlance(true);
-            auto times = timesOf(problem, formats);
-            chooser_.setGlance(isGlance);
-            return times;
+            return timesBy({terms.minimum, terms.points, terms.originals, true}, problem, formats);
         };
         CompileAhead ahead(options_);
         auto prepare = [&](Variants const& variants, Originals const& originals) {
-            chooser_.setOriginals(originals);
+            terms.originals = originals;
             ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
         };
         auto settle = [&] { ahead.settle(); };
         if (choosesTypes(options_)) {
             TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,
                                            {timesOf, glance, prepare, settle}, options_.io, weights_, log));
-            chooser_.setOriginals({});
+            terms.originals.clear();
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
-            chooser_.setMinimum(shapes.profiles[0].min.get());
+            terms.minimum = shapes.profiles[0].min.get();
             points = ShapePoints(contents_, *a.block);
         }
         if (options_.cuda && !isGlance)
@@ -87,18 +86,15 @@ public:
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
-            chooser_.setMinimum(shapes.profiles[0].min.get());
+            terms.minimum = shapes.profiles[0].min.get();
             points = ShapePoints(contents_, *a.block);
         }
         if (options_.cuda && !isGlance && a.summary.changed()) // reformats
             ahead.start(*a.block, shapes.opt(), shapes.max(), points);
-        TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max()));
+        TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max(), terms));
         settle();
         if (options_.keepRivals)
             addTypes(a.types, *a.block, a.root);
-        chooser_.setMinimum(nullptr);
-        chooser_.setPoints(nullptr);
-        chooser_.setGlance(false);
         // Kernels tell their workspaces: load them as the runtime will.
         tune::Phases::Scope const loading(options_.tune.phases, "loading engines");
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};

@@ -38,16 +38,16 @@ void markAsEstimates(plan::Choice& c)
 
 } // namespace
 
-Result<plan::Block> Chooser::choose(runtime::LoadedBlock& block, runtime::Instance const& opt,
-                                    runtime::Instance const& max)
+Result<plan::Block> Chooser::choose(runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                    runtime::Instance const& max, Terms const& terms)
 {
     total_ = countSteps(block);
     done_ = 0;
-    return chooseSteps(block, opt, max);
+    return chooseSteps(block, opt, max, terms);
 }
 
-Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::Instance const& opt,
-                                         runtime::Instance const& max)
+Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                         runtime::Instance const& max, Terms const& terms)
 {
     plan::Block out;
     for (size_t i = 0; i < block.steps.size(); ++i) {
@@ -55,23 +55,22 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
         plan::Step s;
         s.node = int32_t(i);
         for (size_t r = 0; r < step.regions.size(); ++r) {
-            TW_ASSIGN(plan::Block region, chooseSteps(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
+            TW_ASSIGN(plan::Block region, chooseSteps(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], terms));
             s.regions.push_back(std::move(region));
         }
         if (step.regions.empty()) {
             // Its time is wanted for reports, where there is no choice either.
             bool const isRun = !opt.skipped[i] && !ir::isOnHost(*step.node);
-            TW_ASSIGN(s.choice,
-                      choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get()),
-                             isRun && !isGlance_));
+            ops::Problem problem =
+                runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
+            TW_ASSIGN(s.choice, std::move(chooseEach(problem, {ops::formatsOf(problem)}, terms,
+                                                     isRun && !terms.isGlance, false)[0]));
             if (options_.tune.heuristicOnly)
                 markAsEstimates(s.choice);
             if (options_.tune.selector && !ir::isOnHost(*step.node)) {
-                ops::Problem problem =
-                    runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
                 chosen_.push_back(tune::Offer{ops::formatsOf(problem), s.choice.tactic, s.choice.config, 0, 0});
                 layers_.push_back({std::move(problem), {}});
-                layers_.back().minDims = minDimsOf(layers_.back().problem);
+                layers_.back().minDims = minDimsOf(layers_.back().problem, terms.minimum);
             }
         }
         ++done_;
@@ -81,13 +80,9 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
     return out;
 }
 
-Result<plan::Choice> Chooser::choose(ops::Problem const& problem, bool timeAlways)
-{
-    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, timeAlways, false)[0]);
-}
-
-std::vector<Result<plan::Choice>>
-Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats, bool timeAlways, bool isCost)
+std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& problem,
+                                                      std::vector<ops::Formats> const& formats, Terms const& terms,
+                                                      bool timeAlways, bool isCost)
 {
     std::vector<Result<plan::Choice>> out;
     std::vector<ops::Formats> missing;
@@ -107,7 +102,7 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
     tune::Options tuneOptions = options_.tune;
     tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     std::vector<tune::Point> points =
-        points_ ? points_->of(originalOf(problem, originals_)) : std::vector<tune::Point>{};
+        terms.points ? terms.points->of(originalOf(problem, terms.originals)) : std::vector<tune::Point>{};
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);
@@ -116,7 +111,7 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
                        tune::choiceKey(in, tuneOptions) + tune::pointsKey(points));
         if (auto const hit = find(keys.back()); hit != known_.end() && hit->second.ok() && !fits(*hit->second, in))
             keys.back() = problem.node->name + "|" + keys.back();
-        if (isGlance_ && find(keys.back()) == known_.end())
+        if (terms.isGlance && find(keys.back()) == known_.end())
             keys.back() = "glance|" + keys.back();
         if (find(keys.back()) == known_.end())
             missing.push_back(f);
@@ -124,14 +119,14 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
     if (!missing.empty()) {
         tuneOptions.timeAlways = timeAlways || isAsked;
         tuneOptions.points = std::move(points);
-        if (isGlance_)
+        if (terms.isGlance)
             tuneOptions.mostCandidates = kGlanceCandidates;
         if (onHost) {
             tuneOptions.cache = nullptr;
             tuneOptions.heuristicOnly = true;
         }
         if (isAsked)
-            tuneOptions.minDims = minDimsOf(problem);
+            tuneOptions.minDims = minDimsOf(problem, terms.minimum);
         else
             tuneOptions.selector = nullptr;
         if (options_.tuningSeconds > 0) { // an equal share for each layer that may still come
@@ -174,14 +169,12 @@ void Chooser::report() const
         options_.tune.selector->report(layers_, chosen_);
 }
 
-std::vector<Extents> Chooser::minDimsOf(ops::Problem const& problem) const
+std::vector<Extents> Chooser::minDimsOf(ops::Problem const& problem, runtime::Instance const* minimum)
 {
     std::vector<Extents> dims;
     auto add = [&](ir::Value const* v, ops::TensorSpec const& spec) {
-        auto const at = v && minimum_ ? minimum_->block->valueIndex.find(v)
-                                      : decltype(minimum_->block->valueIndex)::const_iterator();
-        bool const known = v && minimum_ && at != minimum_->block->valueIndex.end();
-        dims.push_back(known ? minimum_->values[size_t(at->second)].dims : spec.dims);
+        bool const known = v && minimum && minimum->block->valueIndex.contains(v);
+        dims.push_back(known ? minimum->values[size_t(minimum->block->indexOf(v))].dims : spec.dims);
     };
     for (size_t i = 0; i < problem.inputs.size(); ++i)
         add(problem.node->inputs[i], problem.inputs[i]);

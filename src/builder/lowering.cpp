@@ -63,12 +63,12 @@ passes::Options passOptions(Options const& options)
 
 passes::PassContext passContext(Options const& options, Log& log)
 {
-    return {.log = log,
-            .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
-            .permits = options.tune.permits,
-            .constraints = options.constraints,
-            .recipes = options.recipes,
-            .ranges = options.ranges.empty() ? nullptr : &options.ranges};
+    return {{.target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
+             .permits = options.tune.permits,
+             .constraints = options.constraints,
+             .recipes = options.recipes,
+             .ranges = options.ranges.empty() ? nullptr : &options.ranges},
+            log};
 }
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)

@@ -43,7 +43,7 @@ Result<void> lower(ir::Graph& g, NetworkOptions const& options)
         if (!options.isFused && !keepsTensors(p.name))
             list.disabled.push_back(p.name);
     NullLog quiet;
-    TW_TRY(passes::run(g, {.log = quiet, .target = options.target}, list));
+    TW_TRY(passes::run(g, {{.target = options.target}, quiet}, list));
     for (ir::Value const* v : ir::hostValues(g))
         const_cast<ir::Value*>(v)->host = true;
     g.form = ir::Form::kScheduled;

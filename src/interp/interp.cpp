@@ -33,8 +33,7 @@ Result<Tensor> copyAs(DataType type, TensorRef const& from)
     Tensor to(type, from.dims);
     if (!to.data())
         return Error{ErrorCode::kFailedAllocation, "no memory for a copy of shape " + from.dims.str()};
-    for (int64_t i = 0, n = from.count(); i < n; ++i)
-        to.ref().set(i, from.get(i));
+    copyElements(from, to.ref());
     return to;
 }
 

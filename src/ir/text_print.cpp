@@ -67,11 +67,6 @@ std::string realText(F v)
     return std::string(buffer, r.ptr);
 }
 
-std::string realText(double v, bool)
-{
-    return std::isnan(v) ? bitsText(std::bit_cast<uint64_t>(v)) : realText(v);
-}
-
 std::string elementText(TensorRef const& t, int64_t i)
 {
     switch (t.type) {
@@ -121,7 +116,7 @@ char const* formName(Form f)
 
 std::string attrText(FieldValue const& f)
 {
-    auto real = [](double v) { return realText(v, true); };
+    auto real = [](double v) { return std::isnan(v) ? bitsText(std::bit_cast<uint64_t>(v)) : realText(v); };
     switch (f.kind) {
     case FieldValue::Kind::kInteger:
         return std::to_string(f.integers[0]);

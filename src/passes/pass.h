@@ -32,9 +32,8 @@ enum class PrecisionConstraints
 // it must hold, by 127).
 using Ranges = std::map<std::string, double>;
 
-struct PassContext
+struct PassSettings
 {
-    Log& log;
     TargetInfo target = {};
     Permissions permits = {};
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
@@ -43,9 +42,10 @@ struct PassContext
     Ranges const* ranges = nullptr; // null: there are none
     // Layers of sums that quantize_ranges leaves in floating point; null: none.
     std::set<std::string> const* floatLayers = nullptr;
-
-    // The same with another log.
-    PassContext with(Log& other) const { return {other, target, permits, constraints, recipes, ranges, floatLayers}; }
+};
+struct PassContext : PassSettings
+{
+    Log& log;
 };
 
 // Returns whether it changed the graph.

@@ -110,7 +110,7 @@ public:
             options.dumpFolder = nullptr;
             std::unique_ptr<ir::Graph> graph = left.graph->clone();
             NullLog quiet;
-            PassContext const context = ctx_.with(quiet);
+            PassContext const context{ctx_, quiet};
             Runner rest(*graph, context, options);
             rest.done_ = left.done;
             TW_TRY(rest.runFrom(left.next));

@@ -22,8 +22,7 @@ ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
 {
     TensorRef const from = elementsOf(&v);
     Tensor to(DataType::kFloat, from.dims);
-    for (int64_t i = 0; i < from.count(); ++i)
-        to.ref().set(i, from.get(i));
+    copyElements(from, to.ref());
     auto c = std::make_shared<ir::Constant>(*v.constant);
     c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kFloat)));
     return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));

@@ -13,7 +13,6 @@
 // then that graph is not offered, pools and elementwise layers become INT8 as well, and what cannot is an error or a
 // warning. Expects Form::kFused.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "ops/convolution/op.h"
@@ -241,14 +240,12 @@ private:
             if (i >= n.inputs.size() || !n.inputs[i] || !n.inputs[i]->isConstant())
                 continue;
             TensorRef const w = elementsOf(n.inputs[i]);
-            for (int64_t k = 0; k < w.count(); ++k)
-                if (double const x = w.get(k); !std::isfinite(x))
-                    return invalidArgument("layer '" + n.name + "' (" + n.op->name +
-                                           ") is to run in INT8, and element " + std::to_string(k) + " of its " +
-                                           (i == 1 ? "weights" : "bias") + " '" + n.inputs[i]->name + "' is " +
-                                           std::to_string(x) +
-                                           ", which INT8 cannot hold; correct it, or keep the layer in floating point "
-                                           "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
+            if (int64_t const k = firstNotFinite(w); k >= 0)
+                return invalidArgument("layer '" + n.name + "' (" + n.op->name + ") is to run in INT8, and element " +
+                                       std::to_string(k) + " of its " + (i == 1 ? "weights" : "bias") + " '" +
+                                       n.inputs[i]->name + "' is " + std::to_string(w.get(k)) +
+                                       ", which INT8 cannot hold; correct it, or keep the layer in floating point "
+                                       "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
         }
         return {};
     }

@@ -266,12 +266,11 @@ void Recipes::Watch::finish()
     }
 }
 
-// One name stands for all weights that have it, parts of an array too ("W\x1f" "0/8"): what is fixed in one layer cannot change in
-// another.
+// One name stands for all weights that have it, parts of an array too: what is fixed in one layer cannot change in another.
 void Recipes::fixNamesakes()
 {
     auto const nameOf = [](ir::Value const& source) {
-        return source.constant->weightsName.substr(0, source.constant->weightsName.find('\x1f'));
+        return source.constant->weightsName.substr(0, source.constant->weightsName.find(kPartMark));
     };
     std::set<std::string> names;
     for (ir::Value const* s : fixed_)

@@ -17,6 +17,9 @@
 
 namespace tw::recipe {
 
+// In the name of weights that are a part of an array: "W<mark>128/512", 128 its first element, 512 those of the whole.
+inline constexpr char kPartMark = '\x1f';
+
 // Constants are known by their Blob object: values that only see its bytes in other dimensions share it, while two
 // sources keep one each, whatever bytes they have at first.
 class Recipes

@@ -59,9 +59,5 @@ inline int64_t pixelsOf(TensorRef const& t)
 {
     return t.dims.volume(2, t.dims.rank);
 }
-inline int64_t roundedChannels(int64_t channels)
-{
-    return (channels + 15) / 16 * 16;
-}
 
 } // namespace tw::ops

@@ -425,9 +425,4 @@ std::optional<CacheEntry> cached(ops::Problem const& problem, Options const& opt
     return options.cache && !options.selector ? options.cache->find(cacheKey(problem, options)) : std::nullopt;
 }
 
-Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
-{
-    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, options)[0]);
-}
-
 } // namespace tw::tune

@@ -15,11 +15,9 @@ namespace tw::tune {
 
 // The best tactic for each of several combinations of formats, timed against each other so that their times can be
 // compared. Combinations with nothing but a plain tactic come out as errors where others have emitted kernels.
+// An error, when no candidate is left, lists why each was refused.
 std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
                                              Options const& options);
-
-// For the problem's own formats. The error, when no candidate is left, lists why each was refused.
-Result<plan::Choice> choose(ops::Problem const& problem, Options const& options);
 
 // What the cache says of a problem in its formats.
 std::optional<CacheEntry> cached(ops::Problem const& problem, Options const& options);

@@ -295,7 +295,7 @@ TEST(Types, FusionsThatBelongToATypeComeAfterIt)
     m.output(m.add(ops::layer_norm::def(), norm, {y, m.constant("g", {kColumns}), m.constant("h", {kColumns})}, "norm"),
              "y");
     NullLog log;
-    ASSERT_TRUE(passes::fuseActivation(m.g, {.log = log}).ok());
+    ASSERT_TRUE(passes::fuseActivation(m.g, {{}, log}).ok());
     std::string const product = "mm + bias + residual";
     ASSERT_EQ(m.g.nodes[0]->name, product);
     builder::Options options = optionsOf();

@@ -92,7 +92,7 @@ TEST(FuseActivation, ProductsThatAreNone)
         GraphMaker m;
         change(m, convolution(m, image(m), "conv1"));
         NullLog log;
-        ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{log}).ok());
+        ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{{}, log}).ok());
         EXPECT_EQ(nodesOf(m.g), nodes);
     };
     with("conv1:convolution, gate:activation, mul:elementwise", [](GraphMaker& m, ir::Value* y) { // the gate is read

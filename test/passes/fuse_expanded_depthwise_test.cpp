@@ -38,7 +38,7 @@ void makeExpansion(GraphMaker& m, Expansion const& o = {})
     if (o.shared)
         m.output(z, "z");
     NullLog log;
-    ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{log}).ok());
+    ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{{}, log}).ok());
 }
 
 // z takes more than twice that.

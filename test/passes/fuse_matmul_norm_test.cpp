@@ -47,7 +47,7 @@ void makeProduct(GraphMaker& m, NormedProduct const& o = {})
     if (o.shared)
         m.output(y, "y");
     NullLog log;
-    ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{log}).ok());
+    ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{{}, log}).ok());
 }
 
 // The graph is large: it is computed once only, where the pass does something.
@@ -57,7 +57,7 @@ void checkUnchanged(NormedProduct const& o, passes::TargetInfo const& target = k
     makeProduct(m, o);
     std::string const before = ir::print(m.g);
     NullLog log;
-    auto changed = passes::fuseMatmulNorm(m.g, {.log = log, .target = target, .permits = {Permission::kHalf}});
+    auto changed = passes::fuseMatmulNorm(m.g, {{.target = target, .permits = {Permission::kHalf}}, log});
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_FALSE(*changed);
     EXPECT_EQ(ir::print(m.g), before);

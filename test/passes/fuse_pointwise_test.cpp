@@ -118,7 +118,7 @@ TEST(FusePointwise, ReasonsNotTo)
     auto with = [&](auto change) {
         GraphMaker m;
         change(m, activation(m, image(m), "first"));
-        ASSERT_TRUE(passes::removeDead(m.g, passes::PassContext{log}).ok());
+        ASSERT_TRUE(passes::removeDead(m.g, passes::PassContext{{}, log}).ok());
         checkPass(m.g, passes::fusePointwise, false);
     };
     with([](GraphMaker& m, ir::Value* y) { // an output between them

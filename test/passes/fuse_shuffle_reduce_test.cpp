@@ -68,7 +68,7 @@ TEST(FuseShuffleReduce, RandomShapes)
         auto before = interp::run(m.g, refsOf(inputs));
         NullLog log;
         passes::TargetInfo const target;
-        auto changed = passes::fuseShuffleReduce(m.g, {log, target});
+        auto changed = passes::fuseShuffleReduce(m.g, {{target}, log});
         ASSERT_TRUE(changed.ok()) << changed.error().message;
         ASSERT_TRUE(ir::verify(m.g).ok());
         auto after = interp::run(m.g, refsOf(inputs));

@@ -277,7 +277,7 @@ TEST(FuseUnrolledRecurrence, WhatStaysApart)
         GraphMaker m = NetMaker({.cell = Cell::kLstm}).make();
         Unroller(m.g, {.gates = !refittable}).run();
         NullLog log;
-        passes::PassContext ctx{log};
+        passes::PassContext ctx{{}, log};
         recipe::Recipes recipes;
         if (refittable) {
             for (auto const& v : m.g.values())

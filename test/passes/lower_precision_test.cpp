@@ -247,7 +247,7 @@ TEST(LowerPrecision, SharedWeightsAreConvertedOnceAndKeepTheirOrigin)
     ir::Value* x = m.input("x", {4, 3});
     m.output(m.product(m.product(x, shared, "a"), shared, "b"), "y");
     KeepingLog log;
-    auto changed = passes::lowerPrecision(m.g, passes::PassContext{log, kGpu, {Permission::kHalf}});
+    auto changed = passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}}, log});
     ASSERT_TRUE(changed.ok() && *changed);
     ASSERT_TRUE(ir::verify(m.g).ok());
     ir::Value const* half = m.g.nodes[1]->inputs[1];
@@ -304,7 +304,7 @@ TEST(LowerPrecision, ShapeTensorsStayAsTheyAre)
     (void)y;
     m.output(y, "y");
     NullLog log;
-    ASSERT_TRUE(passes::lowerPrecision(m.g, passes::PassContext{log, kGpu, {Permission::kHalf}}).ok());
+    ASSERT_TRUE(passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}}, log}).ok());
     auto const verified = ir::verify(m.g);
     ASSERT_TRUE(verified.ok()) << verified.error().message;
     EXPECT_EQ(typeOf(m.g, "twice"), DataType::kFloat);
@@ -323,7 +323,7 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
         at->producer->precision = {DataType::kHalf, true};
         m.output(m.relu(at, "relu"), "y");
         KeepingLog log;
-        auto const done = passes::lowerPrecision(m.g, passes::PassContext{log, kGpu, {Permission::kHalf}, constraints});
+        auto const done = passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}, constraints}, log});
         EXPECT_EQ(done.ok(), constraints != PrecisionConstraints::kObey);
         EXPECT_EQ(log.warnings.size(), size_t(constraints == PrecisionConstraints::kPrefer));
         if (!done.ok()) {
@@ -349,7 +349,7 @@ TEST(LowerPrecision, WeightsThatLayersShareAreConvertedOnce)
     ir::Value* y = m.product(m.product(m.input("x", ir::shapeOf({4, 8})), first, "p"), second, "q");
     m.output(y, "y");
     KeepingLog log;
-    ASSERT_TRUE(passes::lowerPrecision(m.g, passes::PassContext{log, kGpu, {Permission::kHalf}}).ok());
+    ASSERT_TRUE(passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}}, log}).ok());
     ir::Value const *w = m.g.nodes[1]->inputs[1], *v = m.g.nodes[2]->inputs[1];
     ASSERT_EQ(nodesOf(m.g), "x [f16]:identity, p:matrix_multiply, q:matrix_multiply, y [f32]:identity");
     EXPECT_EQ(w->type, DataType::kHalf);

@@ -79,7 +79,7 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
     if (check.refittable)
         refit.emplace(g);
     NullLog log;
-    passes::PassContext ctx{log, check.target, check.permits, check.constraints, refit ? &refit->recipes : nullptr};
+    passes::PassContext ctx{{check.target, check.permits, check.constraints, refit ? &refit->recipes : nullptr}, log};
     ctx.permits.set(Permission::kInt8, !check.ranges.empty());
     ctx.ranges = check.ranges.empty() ? nullptr : &check.ranges;
     auto changed = pass(g, ctx);

@@ -72,7 +72,7 @@ TEST(Pipeline, DisableByNameAndStopAfter)
     network(m);
     passes::Options options;
     options.disabled = {"fuse_activation", "no_such_pass"};
-    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    ASSERT_TRUE(passes::run(m.g, {{}, log}, options).ok());
     EXPECT_EQ(nodesOf(m.g), "conv:convolution, relu:activation, b:shuffle");
     ASSERT_EQ(log.loudLines.size(), 1u);
     EXPECT_NE(log.loudLines[0].find("no_such_pass"), std::string::npos);
@@ -82,7 +82,7 @@ TEST(Pipeline, DisableByNameAndStopAfter)
     std::string const before = nodesOf(n.g);
     options.disabled = {};
     options.stopAfter = 0;
-    ASSERT_TRUE(passes::run(n.g, {log}, options).ok());
+    ASSERT_TRUE(passes::run(n.g, {{}, log}, options).ok());
     EXPECT_EQ(nodesOf(n.g), before);
 }
 
@@ -102,7 +102,7 @@ TEST(Pipeline, WhatIsSpeculativeIsOfferedWithoutItToo)
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     CollectingLog log;
-    passes::PassContext ctx{log, {passes::TargetInfo::Cpu{passes::TargetInfo::Isa::kAvx2, 64}}};
+    passes::PassContext ctx{{{passes::TargetInfo::Cpu{passes::TargetInfo::Isa::kAvx2, 64}}}, log};
     for (bool isDisabled : {false, true}) {
         GraphMaker m;
         make(m);
@@ -143,7 +143,7 @@ TEST(Pipeline, BeginsAtAPass)
     passes::Options options;
     options.startAt = "fuse_gate";
     std::string const before = ir::print(m.g);
-    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    ASSERT_TRUE(passes::run(m.g, {{}, log}, options).ok());
     EXPECT_EQ(ir::print(m.g), [&] {
         GraphMaker n;
         network(n);
@@ -151,7 +151,7 @@ TEST(Pipeline, BeginsAtAPass)
         return ir::print(n.g);
     }()) << before;
     options.startAt = "remove_dead_rows";
-    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    ASSERT_TRUE(passes::run(m.g, {{}, log}, options).ok());
     EXPECT_EQ(nodesOf(m.g).find("conv:convolution, identity:identity, relu:activation, a.shape"), 0u) << nodesOf(m.g);
 }
 
@@ -166,7 +166,7 @@ TEST(Pipeline, DumpsTextThatParses)
     passes::Options options;
     options.dumpFolder = &folder;
     NullLog log;
-    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    ASSERT_TRUE(passes::run(m.g, {{}, log}, options).ok());
     std::set<std::string> files;
     for (auto const& f : std::filesystem::directory_iterator(folder))
         files.insert(f.path().filename().string());
@@ -186,7 +186,7 @@ TEST(Pipeline, DumpsTextThatParses)
     network(n);
     std::string const missing = folder + "/missing";
     options.dumpFolder = &missing;
-    EXPECT_TRUE(passes::run(n.g, {loud}, options).ok());
+    EXPECT_TRUE(passes::run(n.g, {{}, loud}, options).ok());
     EXPECT_FALSE(loud.loudLines.empty());
 }
 

@@ -472,7 +472,7 @@ struct Ranged
     }
     passes::PassContext context(Log& log)
     {
-        passes::PassContext ctx{log};
+        passes::PassContext ctx{{}, log};
         ctx.permits = {Permission::kInt8};
         ctx.ranges = &ranges;
         return ctx;

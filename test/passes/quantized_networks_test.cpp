@@ -91,7 +91,7 @@ void runAll(ir::Graph& g, double tolerance)
     auto const inputs = randomInputs(g);
     auto const before = interp::run(g, refsOf(inputs));
     ASSERT_TRUE(before.ok()) << before.error().message;
-    passes::PassContext ctx{log, kGpu};
+    passes::PassContext ctx{{kGpu}, log};
     ctx.permits = {Permission::kHalf, Permission::kInt8};
     auto done = passes::run(g, ctx, {.verifyEach = true});
     ASSERT_TRUE(done.ok()) << done.error().message;

@@ -157,7 +157,7 @@ TEST(QuantizedRandom, NoBitChanges)
         for (passes::TargetInfo const& target : targets) {
             auto const lowered = g->clone();
             NullLog log;
-            passes::PassContext ctx{log, target};
+            passes::PassContext ctx{{target}, log};
             ctx.permits = {Permission::kInt8};
             auto const done = passes::run(*lowered, ctx, {.verifyEach = true});
             ASSERT_TRUE(done.ok()) << done.error().message;
@@ -170,8 +170,8 @@ TEST(QuantizedRandom, NoBitChanges)
         }
         // FP16 beside it: all is legal.
         NullLog log;
-        passes::PassContext ctx{log, kGpu};
-        ctx.permits = {Permission::kHalf, Permission::kInt8};
+        passes::PassContext ctx{{kGpu}, log};
+        ctx.int8 = ctx.permits = {Permission::kHalf};
         auto const done = passes::run(*g, ctx, {.verifyEach = true});
         ASSERT_TRUE(done.ok()) << done.error().message;
     }

@@ -29,7 +29,7 @@ struct RangedNetwork
         auto added = recipes.addSources(m.g);
         EXPECT_TRUE(added.ok());
         NullLog log;
-        passes::PassContext ctx{log};
+        passes::PassContext ctx{{}, log};
         ctx.permits = {Permission::kInt8};
         ctx.ranges = &ranges;
         ctx.recipes = &recipes;

@@ -70,7 +70,7 @@ TEST(RemoveDead, OutputsAndCapturesOfConditionals)
                                 regions(branch[0], branch[1]));
     outer.output(n->outputs[0], "y");
     NullLog log;
-    auto ran = passes::run(outer.g, {log}, {});
+    auto ran = passes::run(outer.g, {{}, log}, {});
     ASSERT_TRUE(ran.ok()) << ran.error().message;
     EXPECT_EQ(nodesOf(outer.g), "if:conditional");
     EXPECT_EQ(n->outputs.size(), 1u);
@@ -96,7 +96,7 @@ TEST(RemoveDead, UnusedCaptureOfALoop)
                                 "loop", regions(condition, body));
     outer.output(n->outputs[0], "y");
     NullLog log;
-    auto ran = passes::run(outer.g, {log}, {});
+    auto ran = passes::run(outer.g, {{}, log}, {});
     ASSERT_TRUE(ran.ok()) << ran.error().message;
     EXPECT_EQ(nodesOf(outer.g), "loop:loop");
     EXPECT_EQ(n->inputs.size(), 2u);

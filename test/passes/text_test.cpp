@@ -159,7 +159,7 @@ TEST_P(PassText, Gives)
     if (c.told.isLarge) {
         NullLog log;
         PassCheck const& check = c.told.check;
-        auto const changed = run(*g, {log, check.target, check.permits, check.constraints});
+        auto const changed = run(*g, {{check.target, check.permits, check.constraints}, log});
         ASSERT_TRUE(changed.ok()) << changed.error().message;
         EXPECT_EQ(*changed, !c.after.empty());
     } else {
@@ -193,7 +193,7 @@ TEST_P(PassText, RefitFollows)
         recipe::Recipes::Watch watch(&refit.recipes, *g);
         NullLog log;
         PassCheck const& check = c.told.check;
-        auto const changed = run(*g, {log, check.target, check.permits, check.constraints, &refit.recipes});
+        auto const changed = run(*g, {{check.target, check.permits, check.constraints, &refit.recipes}, log});
         ASSERT_TRUE(changed.ok()) << changed.error().message;
         watch.finish();
         refit.check(*g, check.sizes, std::max(check.tolerance, 1e-4));

@@ -115,7 +115,7 @@ Result<plan::Choice> chooseWith(ops::Problem const& problem, std::vector<ops::Ta
     options.cache = cache;
     options.device = "test";
     options.workspaceBytes = workspaceBytes;
-    return choose(problem, options);
+    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, options)[0]);
 }
 
 } // namespace
@@ -201,7 +201,7 @@ TEST(Tuner, CandidatesAreBuiltOnTheBuildersWorkers)
     options.buildWorkers = &building;
     options.workers = &running;
     options.heuristicOnly = true;
-    ASSERT_TRUE(choose(relu.problem, options).ok());
+    ASSERT_TRUE(chooseEach(relu.problem, {ops::formatsOf(relu.problem)}, options)[0].ok());
     EXPECT_GE(building.parts, 2);
     EXPECT_LT(building.parts, 100) << "kernels are run on others";
 }

@@ -2,7 +2,6 @@
 #include "api/builder/explicit_quantization.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -103,12 +102,12 @@ private:
         if (!v.isConstant())
             return {};
         TensorRef const w{v.type, ir::extentsOf(v.shape), const_cast<void*>(v.constant->data->data())};
-        for (int64_t i = 0; isFloating(w.type) && i < w.count(); ++i)
-            if (double const x = w.get(i); !std::isfinite(x))
-                return errorAt(q, "element " + std::to_string(i) + " of '" + v.name + "'" +
-                                      (v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'") +
-                                      " is " + std::to_string(x) + ", which INT8 cannot hold");
-        return {};
+        int64_t const i = firstNotFinite(w);
+        if (i < 0)
+            return {};
+        return errorAt(q, "element " + std::to_string(i) + " of '" + v.name + "'" +
+                              (v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'") + " is " +
+                              std::to_string(w.get(i)) + ", which INT8 cannot hold");
     }
 
     // `axis`: the dimension of v that the scales of `dq` belong to.

@@ -13,6 +13,7 @@
 #include "api/client_memory.h"
 #include "api/object_methods.h"
 #include "device/thread_pool.h"
+#include "recipe/recipes.h"
 #include "runtime/constants_of.h"
 
 using namespace tw;
@@ -49,10 +50,10 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, 
     return {};
 }
 
-// "W\x1f" "128/512": a part of array W (onnx/model.h). False: the whole name is that of the weights.
+// "W<mark>128/512": a part of array W (onnx/model.h). False: the whole name is that of the weights.
 bool readPart(char const* name, RefitterObject::Source& s)
 {
-    char const* const mark = std::strchr(name, '\x1f');
+    char const* const mark = std::strchr(name, recipe::kPartMark);
     long long begin = 0, all = 0;
     int end = 0;
     if (!mark || std::sscanf(mark + 1, "%lld/%lld%n", &begin, &all, &end) != 2 || mark[1 + end] || begin < 0 ||
@@ -161,8 +162,7 @@ Result<void> RefitterObject::refit()
         if (as.type == source->type)
             std::memcpy(t->data(), as.data, size_t(t->ref().sizeBytes()));
         else
-            for (int64_t k = 0; k < source->count; ++k)
-                t->ref().set(k, as.get(k));
+            copyElements(as, t->ref());
     });
     runtime::NewWeights weights;
     for (size_t i = 0; i < from.size(); ++i) {

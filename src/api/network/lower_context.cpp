@@ -73,8 +73,7 @@ Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents con
         Extents flat{w.count};
         Tensor converted(type, flat);
         TensorRef const source{from, flat, const_cast<void*>(w.values)};
-        for (int64_t i = 0; i < w.count; ++i)
-            converted.ref().set(i, source.get(i));
+        copyElements(source, converted.ref());
         c->data = Blob::copy(converted.data(), size_t(w.count * sizeOf(type)));
     } else {
         return error(what + " weights of type " + nameOf(from) + " cannot be used as " + nameOf(type));

@@ -125,7 +125,7 @@ Error LayerState::error(std::string const& what) const
     return invalidArgument("layer '" + name + "' (" + typeName + "): " + what);
 }
 
-bool attachLayer(NetworkObject& network, LayerState& layer, nvinfer1::LayerType, char const* typeName,
+bool attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
                  std::vector<nvinfer1::ITensor*> const& inputs)
 {
     layer.id = network.nextLayerId;
@@ -147,7 +147,6 @@ bool attachLayer(NetworkObject& network, LayerState& layer, nvinfer1::LayerType,
         auto t = std::make_unique<TensorObject>();
         t->network = &network;
         t->producer = &layer;
-        t->outputIndex = i;
         t->name = layer.name + "_output" + (i ? "_" + std::to_string(i) : "");
         layer.outputs.push_back(std::move(t));
     }

@@ -73,7 +73,6 @@ struct TensorObject final : nvinfer1::ITensor
 {
     NetworkObject* network = nullptr;
     LayerState* producer = nullptr; // null: network input
-    int outputIndex = 0;
     std::string name;
     // Of network inputs (and requested types of outputs):
     nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
@@ -293,7 +292,7 @@ TW_OBJECT(nvinfer1::INetworkDefinition, NetworkObject)
 
 // Makes a layer, lets `init` set and check its fields, adds it to the network and makes its outputs. Null after an
 // error report. An input of another network, or a null one, is an error.
-bool attachLayer(NetworkObject& network, LayerState& layer, nvinfer1::LayerType type, char const* typeName,
+bool attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
                  std::vector<nvinfer1::ITensor*> const& inputs);
 
 template <class Layer, class Init>
@@ -308,7 +307,7 @@ Layer* addLayer(nvinfer1::INetworkDefinition& net, nvinfer1::LayerType type, cha
         layer->type = type;
         layer->typeName = typeName;
         TW_TRY(init(*raw));
-        if (!attachLayer(network, *raw, type, typeName, inputs))
+        if (!attachLayer(network, *raw, typeName, inputs))
             return raw = nullptr;
         network.layers.push_back(std::move(layer));
         return raw;

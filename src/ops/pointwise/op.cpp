@@ -167,14 +167,6 @@ bool isExact(StepCode code, int64_t activation)
            activation == int64_t(K::kThresholdedRelu);
 }
 
-bool isExact(Attrs const& a)
-{
-    for (size_t s = 0; s < a.steps.size(); s += kNumbersOfStep)
-        if (!isExact(StepCode(a.steps[s]), a.steps[s + 3]))
-            return false;
-    return true;
-}
-
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{

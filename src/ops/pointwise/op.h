@@ -86,7 +86,6 @@ std::string checkExpression(Attrs const& a);
 bool isQuantized(ir::Node const& node);
 // Whether an FP32 instruction or two give the step's exact result, rounded: not exp, log, erf and most activations.
 bool isExact(StepCode code, int64_t activation);
-bool isExact(Attrs const& a); // every step
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

@@ -49,7 +49,6 @@ public:
     DepthwiseKernel() = default;
     static Result<DepthwiseKernel> emit(Isa isa, DepthwiseSpec const& spec);
     void operator()(DepthwiseArgs const& args) const { code_.entry<void (*)(DepthwiseArgs const*)>()(&args); }
-    size_t codeBytes() const { return code_.sizeBytes(); }
 
 private:
     Code code_;

@@ -364,8 +364,6 @@ std::string check(Isa isa, GemmKernelSpec const& s)
             for (Step const& step : l->steps)
                 if (s.maskedB || step.rowBegin > 0 || step.rowEnd < s.rows)
                     return "tiles without all rows, or with a second operand that is not packed";
-    if (s.store != StoreType::kFloat)
-        return "a store type that is not float";
     if (s.nextLines < 0 || s.nextLines > 256)
         return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
     if (s.rowsPerRun < 0 || s.rowsPerRun > 32)

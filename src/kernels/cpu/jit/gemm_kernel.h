@@ -55,16 +55,8 @@ struct EpilogueOp
     EpilogueOp(Activation const& a) : kind(kActivation), activation(a) {}
 };
 
-// Types that a tile can be stored as. Only FP32 is emitted: on the CPU FP16 is a permission without effect
-// (docs/compat.md), FP16 products take the plain tactics, and AVX2 has no masked store of 16-bit elements, so that the
-// tail of a row would need code of its own. Sums of i8: int8_kernel.h.
-enum class StoreType
-{
-    kFloat,
-    kHalf, // refused
-    kInt8, // refused
-};
-
+// Tiles are stored as FP32 alone: on the CPU FP16 is a permission without effect (docs/compat.md), FP16 products take the
+// plain tactics, and AVX2 has no masked store of 16-bit elements. Sums of i8: int8_kernel.h.
 struct GemmKernelSpec
 {
     int rows = 1;    // 1 .. gemmMaxRows(isa, vectors)
@@ -85,7 +77,6 @@ struct GemmKernelSpec
     bool gated = false;
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
-    StoreType store = StoreType::kFloat;
     Factors factors = Factors::kFloat;
     // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
     bool fromSums = false;
@@ -127,7 +118,6 @@ public:
     {
         tileEnd_ ? runTiles(args) : code_.entry<void (*)(GemmArgs const*)>()(&args);
     }
-    size_t codeBytes() const { return code_.sizeBytes(); }
     explicit operator bool() const { return code_.sizeBytes() != 0; }
 
 private:

@@ -21,10 +21,6 @@ constexpr int winogradSide(int m)
 {
     return m + 2;
 }
-constexpr int winogradPositions(int m)
-{
-    return (m + 2) * (m + 2);
-}
 
 // d -> Bt d B, for one tile and `vectors` vectors of channels.
 struct WinogradInputSpec

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
-//        test_cuda_compile --dump DIR [--filter TEXT]
+//        test_cuda_compile --dump DIR | --code FILE [--filter TEXT]
 // Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
 // threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the
 // other cases the shortest sources that it takes to have compiled every .cuh file. Reports
 // registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
 // --dump writes all sources of all cases into DIR, numbered, and compiles none: what a change of the generators has
-// changed is the difference of two folders.
+// changed is the difference of two folders. --code compiles all of them and writes a line each: the case, tactic and
+// architecture, and of each kernel a hash of its machine code, its instructions, registers and bytes of spills; what a
+// change of device code has changed is the difference of two files.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,6 +23,7 @@
 
 #include <dlfcn.h>
 
+#include "base/hash.h"
 #include "cuda_cases.h"
 #include "device/cuda/target.h"
 #include "kernels/cuda/common/source.h"
@@ -130,6 +133,53 @@ std::vector<Source> chosen(std::vector<Source> sources, size_t sample, bool all,
     return list;
 }
 
+// " KERNEL HASH INSTRUCTIONS" of each kernel of an ELF file, where its code is the section ".text.KERNEL".
+std::map<std::string, std::string> codeOf(std::string const& cubin)
+{
+    constexpr size_t kInstruction = 16; // bytes
+    auto read = [&](size_t at, size_t bytes) {
+        uint64_t v = 0;
+        std::memcpy(&v, cubin.data() + at, bytes);
+        return size_t(v);
+    };
+    size_t const headers = read(0x28, 8), each = read(0x3a, 2), count = read(0x3c, 2), named = read(0x3e, 2);
+    size_t const names = read(headers + named * each + 0x18, 8);
+    std::map<std::string, std::string> list;
+    for (size_t i = 0; i < count; ++i) {
+        size_t const header = headers + i * each, at = read(header + 0x18, 8), size = read(header + 0x20, 8);
+        std::string const name = cubin.c_str() + names + read(header, 4);
+        char text[64];
+        std::snprintf(text, sizeof(text), " %016llx %zu",
+                      (unsigned long long)hashBytes(cubin.data() + at, name.starts_with(".text.") ? size : 0),
+                      size / kInstruction);
+        if (name.starts_with(".text."))
+            list[name.substr(6)] = text;
+    }
+    return list;
+}
+
+// A line for each source.
+int coded(std::vector<Source> const& sources, cuda::Compiler& compiler, std::string const& path, int failures)
+{
+    std::FILE* const f = std::fopen(path.c_str(), "w");
+    for (Source const& s : sources) {
+        auto const made = compiler.compile(s.label, s.text, kArchitectures[s.architecture]);
+        if (!f || !made.ok()) {
+            std::printf("FAILED %s\n", f ? made.error().message.c_str() : path.c_str());
+            return 1;
+        }
+        auto const code = codeOf((*made)->cubin);
+        std::fprintf(f, "%s", s.label.c_str());
+        for (cuda::KernelResources const& k : (*made)->kernels)
+            std::fprintf(f, " %s%s %d %d", k.kernel.c_str(), code.at(k.kernel).c_str(), k.registers, k.spillBytes);
+        std::fprintf(f, "\n");
+    }
+    if (f)
+        std::fclose(f);
+    std::printf("%zu sources, %d failed\n", sources.size(), failures);
+    return failures ? 1 : 0;
+}
+
 // A file for each source.
 int dumped(std::vector<Source> const& sources, std::string const& folder, int failures)
 {
@@ -158,7 +208,7 @@ int main(int argc, char** argv)
     std::tm day{};
     gmtime_r(&now, &day);
     uint64_t seed = uint64_t((day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday);
-    std::string filter, report, dump;
+    std::string filter, report, dump, code;
     for (int i = 1; i < argc; ++i) {
         auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
         if (!std::strcmp(argv[i], "--all"))
@@ -175,6 +225,8 @@ int main(int argc, char** argv)
             report = next();
         else if (!std::strcmp(argv[i], "--dump"))
             dump = next();
+        else if (!std::strcmp(argv[i], "--code"))
+            code = next();
     }
     int failures = 0;
     std::vector<test::CudaCase> cases;
@@ -189,6 +241,8 @@ int main(int argc, char** argv)
         return 77;
     }
     cases = test::cudaCases(filter, failures);
+    if (!code.empty())
+        return coded(sourcesOf(cases, failures), **compiler, code, failures);
     size_t const all = cases.size();
     std::shuffle(cases.begin(), cases.end(), std::mt19937_64(seed));
     std::vector<Source> sources = chosen(sourcesOf(cases, failures), sample, filter.empty(), failures);

@@ -323,7 +323,8 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
         at->producer->precision = {DataType::kHalf, true};
         m.output(m.relu(at, "relu"), "y");
         KeepingLog log;
-        auto const done = passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}, constraints}, log});
+        auto const done =
+            passes::lowerPrecision(m.g, passes::PassContext{{kGpu, {Permission::kHalf}, constraints}, log});
         EXPECT_EQ(done.ok(), constraints != PrecisionConstraints::kObey);
         EXPECT_EQ(log.warnings.size(), size_t(constraints == PrecisionConstraints::kPrefer));
         if (!done.ok()) {

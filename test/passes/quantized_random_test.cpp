@@ -171,7 +171,7 @@ TEST(QuantizedRandom, NoBitChanges)
         // FP16 beside it: all is legal.
         NullLog log;
         passes::PassContext ctx{{kGpu}, log};
-        ctx.int8 = ctx.permits = {Permission::kHalf};
+        ctx.permits = {Permission::kHalf, Permission::kInt8};
         auto const done = passes::run(*g, ctx, {.verifyEach = true});
         ASSERT_TRUE(done.ok()) << done.error().message;
     }

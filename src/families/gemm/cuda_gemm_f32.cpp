@@ -5,12 +5,14 @@
 
 #include "families/elementwise/cuda_pointwise.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
+#include "kernels/cuda/gemm/mma_tf32.h"
 
 namespace tw::ops::gemm_f32 {
 
 namespace {
 
-namespace kernel = cuda::gemm_f32;
+namespace cores = cuda::gemm_f32;
+namespace matrix = cuda::gemm_mma_f32;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
@@ -26,11 +28,9 @@ bool packs(ir::Value const& v, bool known, int64_t size)
     return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
 }
 
-// All but the tile.
-kernel::Spec baseOf(Problem const& p, GemmF32Algorithm algorithm)
+cores::Operands operandsOf(Problem const& p)
 {
-    kernel::Spec s;
-    s.sums = algorithm;
+    cores::Operands s;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
@@ -54,35 +54,64 @@ struct Sizes
     ProductRows rows;
 };
 
-Sizes sizesOf(kernel::Spec const& s, ir::Node const& node, Extents const& a, Extents const& b)
+Sizes sizesOf(cores::Operands const& s, ir::Node const& node, Extents const& a, Extents const& b)
 {
     Geometry const g = matrix_multiply::geometryOf(node, a, b);
     return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
 }
 
-Sizes sizesOf(kernel::Spec const& s, Problem const& p)
+Sizes sizesOf(Problem const& p)
 {
-    return sizesOf(s, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    return sizesOf(operandsOf(p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
 
-// False: nothing that configs() makes, or no kernel.
-bool decode(Config const& c, kernel::Spec& s)
+cores::Spec coresSpec(cores::Operands const& o, Config const& c)
+{
+    cores::Spec s;
+    static_cast<cores::Operands&>(s) = o;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.rows = int(c[2]);
+    s.columns = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    return s;
+}
+
+matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm)
+{
+    matrix::Spec s;
+    static_cast<cores::Operands&>(s) = o;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.warpsM = int(c[2]);
+    s.warpsN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    s.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
+    return s;
+}
+
+// f(spec) for the kernel that a config names; false: nothing that configs() makes, or no kernel.
+template <class F>
+bool withSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm, F const& f)
 {
     if (!isConfig(c, 6, 1, 256))
         return false;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.shareM = int(c[2]);
-    s.shareN = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
-    return !kernel::unsupported(s);
+    auto use = [&](auto const& spec) {
+        if (unsupported(spec))
+            return false;
+        f(spec);
+        return true;
+    };
+    return algorithm == GemmF32Algorithm::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, algorithm));
 }
 
-CudaSource sourceOf(kernel::Spec const& spec)
+template <class Spec>
+CudaSource sourceOf(Spec const& spec)
 {
     CudaSource out;
-    out.names = {kernel::kKernel};
+    out.names = {cores::kKernel};
     out.text = source(spec);
     out.sharedBytes = spec.sharedBytes();
     out.isDependent = true;
@@ -90,26 +119,29 @@ CudaSource sourceOf(kernel::Spec const& spec)
     return out;
 }
 
+// Spec: of either kernel.
+template <class Spec>
 class ProductKernels final : public CudaKernels
 {
 public:
-    ProductKernels(Problem const& problem, kernel::Spec const& spec)
+    ProductKernels(Problem const& problem, Spec const& spec)
         : CudaKernels(sourceOf(spec)), spec_(spec), node_(*problem.node)
     {}
     Result<void> run(CudaLaunch const& launcher, RunArgs& args) const override;
 
 private:
-    kernel::Spec const spec_;
+    Spec const spec_;
     ir::Node const& node_;
 };
 
-Result<void> ProductKernels::run(CudaLaunch const& launcher, RunArgs& args) const
+template <class Spec>
+Result<void> ProductKernels<Spec>::run(CudaLaunch const& launcher, RunArgs& args) const
 {
     Sizes const z = sizesOf(spec_, node_, args.inputs[0].dims, args.inputs[1].dims);
     auto at = [&](int i, bool present) {
         return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
     };
-    kernel::Params params;
+    cores::Params params;
     params.a = at(0, true);
     params.b = at(1, true);
     params.bias = at(Epilogue::kBias, spec_.bias);
@@ -123,7 +155,7 @@ Result<void> ProductKernels::run(CudaLaunch const& launcher, RunArgs& args) cons
     params.batch.set(z.rows.batch);
     params.batch.setStrides(0, z.rows.aBatch);
     params.batch.setStrides(1, z.rows.bBatch);
-    cuda::LaunchGeometry const g = kernel::launch(spec_, params, z.rows.batch.volume());
+    cuda::LaunchGeometry const g = launch(spec_, params, z.rows.batch.volume());
     return launcher.withGeometry(0, g, {&params});
 }
 
@@ -148,30 +180,46 @@ Support supports(Problem const& p, GemmF32Algorithm algorithm)
 
 std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
 {
-    kernel::Spec const base = baseOf(p, algorithm);
-    Sizes const z = sizesOf(base, p);
+    Sizes const z = sizesOf(p);
+    cores::Operands const o = operandsOf(p);
+    bool const clusters = p.cuda->capability >= 90;
     std::vector<Config> list;
-    for (kernel::Spec const& s : kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
-                                                    p.cuda->multiprocessors, p.cuda->capability >= 90, kMostConfigs))
-        list.push_back({s.tileM, s.tileN, s.shareM, s.shareN, s.stages, s.split});
+    if (algorithm == GemmF32Algorithm::kCores) {
+        cores::Spec base;
+        static_cast<cores::Operands&>(base) = o;
+        for (cores::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                                               p.cuda->multiprocessors, clusters, kMostConfigs))
+            list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
+        return list;
+    }
+    matrix::Spec base;
+    static_cast<cores::Operands&>(base) = o;
+    base.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
+    for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                                            p.cuda->multiprocessors, clusters, kMostConfigs))
+        list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
 
 double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
-    kernel::Spec s = baseOf(p, algorithm);
-    if (!p.cuda || !decode(config, s))
-        return 0;
-    Sizes const z = sizesOf(s, p);
-    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
+    double us = 0;
+    if (p.cuda)
+        withSpec(operandsOf(p), config, algorithm, [&](auto const& spec) {
+            Sizes const z = sizesOf(p);
+            us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
+        });
+    return us;
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
-    kernel::Spec s = baseOf(p, algorithm);
-    if (!decode(config, s))
+    std::unique_ptr<CudaKernels> made;
+    withSpec(operandsOf(p), config, algorithm,
+             [&]<class Spec>(Spec const& spec) { made = std::make_unique<ProductKernels<Spec>>(p, spec); });
+    if (!made)
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    return std::make_unique<ProductKernels>(p, s);
+    return made;
 }
 
 } // namespace tw::ops::gemm_f32

@@ -100,7 +100,7 @@ std::vector<Gap> gapsOf(TensorRef const& t)
         return stride == channels ? std::vector<Gap>()
                                   : std::vector<Gap>{{channels, stride - channels, stride, images * pixels}};
     }
-    int64_t const vector = vectorOf(t.format), vectors = (channels + vector - 1) / vector, used = channels % vector;
+    int64_t const vector = vectorOf(t.format), vectors = divideUp(channels, vector), used = channels % vector;
     std::vector<Gap> gaps;
     if (used > 0 && vectors == 1)
         gaps.push_back({used, vector - used, vector, images * pixels});

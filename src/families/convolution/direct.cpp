@@ -34,6 +34,7 @@ struct RowPhase
 };
 struct DirectPrepared final : DirectShapes<GemmKernel>
 {
+    using DirectShapes::DirectShapes;
     std::vector<RowPhase> planes, rows;
     std::vector<float> zeros; // a row of x, where the window has several planes
 };
@@ -57,10 +58,9 @@ public:
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {
-        auto p = std::make_shared<DirectPrepared>();
         TensorRef const &x = in[0], &y = out[0];
+        auto p = std::make_shared<DirectPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims));
         Geometry& g = p->g;
-        g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;

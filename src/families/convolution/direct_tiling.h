@@ -41,6 +41,7 @@ struct DirectShapes : Prepared
     bool pixelsAlone = false;                          // tiles read one piece after the other
     bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
 
+    explicit DirectShapes(convolution::Geometry const& geometry) : g(geometry) {}
     // Calls run(phase, group, block, pixelBlock) for all of them; phases: of rows and columns.
     template <class Run>
     void forEachBlock(Workers& workers, int64_t groups, int64_t phases, ChannelBlocks const& blocks,

@@ -28,6 +28,7 @@ struct Int8RowPhase
 
 struct Int8DirectPrepared final : DirectShapes<Int8Kernel>
 {
+    using DirectShapes::DirectShapes;
     std::vector<Int8RowPhase> rows;
 };
 
@@ -46,10 +47,9 @@ public:
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {
-        auto p = std::make_shared<Int8DirectPrepared>();
         TensorRef const &x = in[0], &y = out[0];
+        auto p = std::make_shared<Int8DirectPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims));
         Geometry& g = p->g;
-        g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         p->xPixel = x.pixelStride();

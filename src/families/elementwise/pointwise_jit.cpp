@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/round.h"
+
 namespace tw::ops {
 
 namespace {
@@ -136,7 +138,7 @@ public:
         if (gaps)
             axes.dims[c] = y.pixelStride();
         else if (padded)
-            axes.dims[c] = (axes.dims[c] + 15) / 16 * 16;
+            axes.dims[c] = roundUp(axes.dims[c], 16);
         merge(axes, inputs);
         int rank = axes.dims.rank;
         auto const innerFits = [&] {
@@ -184,12 +186,12 @@ public:
         auto const call = code.entry<PointwiseFunction>();
         // Pieces of about kPiece elements: rows, or (in long rows) whole cache lines of one.
         constexpr int64_t kPiece = 8 << 10;
-        int64_t const outer = plan.outer.volume(), lines = (plan.n + 15) / 16;
+        int64_t const outer = plan.outer.volume(), lines = divideUp(plan.n, 16);
         int64_t const total = outer * plan.rows * plan.n;
         int64_t const most = args.workers->count() < 2 ? 1 : std::clamp<int64_t>(total / kPiece, 1, 64);
         int64_t rowParts = 1, lineParts = 1;
         if (outer < most)
-            rowParts = std::min(plan.rows, (most + outer - 1) / outer);
+            rowParts = std::min(plan.rows, divideUp(most, outer));
         if (outer * rowParts < most)
             lineParts = std::min(lines, (most + outer * rowParts - 1) / (outer * rowParts));
         auto const piece = [&](int64_t at, int64_t rowPart, int64_t linePart) {
@@ -283,14 +285,6 @@ Result<PointwiseSpec> stepSpec(std::optional<pointwise::StepCode> code, int inpu
     if (!code)
         return invalidArgument("there is no emitted code for this operation");
     return stepSpec({jitCode(*code), 0, inputs - 1}, inputs);
-}
-
-PointwiseSpec scaledSpec(PointwiseCode code, int axis)
-{
-    using Kind = PointwiseInput::Kind;
-    PointwiseSpec spec = stepSpec({code, 0, 1}, 2);
-    spec.inputs[1] = {1, axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(axis, 0)};
-    return spec;
 }
 
 Support PointwiseTactic::supports(Problem const& problem) const

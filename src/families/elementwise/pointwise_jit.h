@@ -4,6 +4,8 @@
 // work is done here.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cpu/jit/pointwise.h"
 #include "ops/pointwise/op.h"
 #include "tactic/cpu_isa.h"
@@ -35,7 +37,15 @@ struct PointwiseSpec
 PointwiseSpec stepSpec(kernels::jit::PointwiseStep const& step, int inputs);
 Result<PointwiseSpec> stepSpec(std::optional<pointwise::StepCode> code, int inputs);
 // Input 0 times (kMul) or by (kDiv) input 1, which is one number (axis -1) or one for each index along the axis.
-PointwiseSpec scaledSpec(kernels::jit::PointwiseCode code, int axis);
+template <class Attrs, kernels::jit::PointwiseCode code>
+Result<PointwiseSpec> scaledSpec(Problem const& p)
+{
+    using Kind = PointwiseInput::Kind;
+    int const axis = p.node->attrsAs<Attrs>().axis;
+    PointwiseSpec spec = stepSpec({code, 0, 1}, 2);
+    spec.inputs[1] = {1, axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(axis, 0)};
+    return spec;
+}
 
 class PointwiseTactic final : public IsaTactic
 {

@@ -24,7 +24,7 @@ constexpr int kUnroll = 4;
 // Cache lines of so many floats at any address.
 int64_t linesOf(int64_t floats)
 {
-    return (floats * 4 + kCacheLine - 1) / kCacheLine + 1;
+    return divideUp(floats * 4, kCacheLine) + 1;
 }
 
 // Columns of keys or values in panels.
@@ -32,7 +32,7 @@ struct Panels
 {
     int64_t columns = 0, width = 0; // width of a panel
 
-    int64_t count() const { return (columns + width - 1) / width; }
+    int64_t count() const { return divideUp(columns, width); }
     int64_t columnsOf(int64_t p) const { return std::min(width, columns - p * width); }
     int vectorsOf(int64_t p) const { return columnsOf(p) > width / kPanelVectors ? kPanelVectors : 1; }
     // Floats before panel p, `depth` rows each.
@@ -212,13 +212,13 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
                              std::to_string(g.rows) + " queries");
     // Tiles of two heights at most, one row apart, so that none is left with a few rows.
     int64_t const most = gemmMaxRows(isa_, kPanelVectors);
-    plan->tiles = (g.rows + most - 1) / most;
+    plan->tiles = divideUp(g.rows, most);
     plan->height = g.rows / plan->tiles;
     plan->tall = g.rows % plan->tiles;
     // Heads alone share out evenly when there are many; packing is repeated in each chunk.
     int64_t const heads = g.batch * attrs_.heads;
     if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
-        plan->chunks = std::min(plan->tiles, (4 * threads_ + heads - 1) / heads);
+        plan->chunks = std::min(plan->tiles, divideUp(4 * threads_, heads));
     plan->tileColumns.assign(size_t(plan->tiles), g.columns);
     if (int64_t(rowEnds_.size()) == g.rows)
         for (int64_t t = 0; t < plan->tiles; ++t) {
@@ -227,7 +227,7 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
         }
     int64_t products = plan->tiles * plan->values.count();
     for (int64_t n : plan->tileColumns)
-        products += (n + plan->keys.width - 1) / plan->keys.width;
+        products += divideUp(n, plan->keys.width);
     int64_t const lines = (g.columns + g.rows) * linesOf(attrs_.size) + g.columns * linesOf(attrs_.valueSize);
     plan->fetchLines = lines * plan->chunks / products + 1;
     for (int taller = 0; taller < (plan->tall > 0 ? 2 : 1); ++taller)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round.h"
 #include "ops/concatenation/op.h"
 #include "tactic/vector_tactic.h"
 
@@ -34,7 +35,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     int64_t const total = y.sizeBytes(), rowBytes = y.dims.volume(axis, y.dims.rank) * sizeOf(y.type);
     if (total == 0)
         return {};
-    inPieces(*args.workers, (total + kUnit - 1) / kUnit, 2 * total, [&](int64_t begin, int64_t end) {
+    inPieces(*args.workers, divideUp(total, kUnit), 2 * total, [&](int64_t begin, int64_t end) {
         place(args, axis, rowBytes, begin * kUnit, std::min(total, end * kUnit));
     });
     return {};

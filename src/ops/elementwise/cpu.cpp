@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/round.h"
 #include "families/elementwise/pointwise_jit.h"
 #include "ops/elementwise/op.h"
 #include "tactic/blocks.h"
@@ -142,7 +143,7 @@ void forEachBlock(Workers& workers, BroadcastLoop const& loop, Block const& bloc
 {
     constexpr int64_t kPart = 64 * kBlock; // of a row, that one worker takes
     int64_t const row = loop.rowLength(), aStep = loop.rowStride(0), bStep = loop.rowStride(1);
-    int64_t const rows = loop.rows(), parts = (row + kPart - 1) / kPart;
+    int64_t const rows = loop.rows(), parts = divideUp(row, kPart);
     auto const blocks = [&](int64_t from, int64_t to, int64_t y, int64_t const* at) {
         for (int64_t e = from; e < to; e += kBlock)
             block(y + e, at[0] + e * aStep, at[1] + e * bStep, std::min(kBlock, to - e));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/round.h"
 #include "families/convolution/tactics.h"
 #include "ops/convolution/op.h"
 #include "ops/expanded_depthwise/op.h"
@@ -172,7 +173,7 @@ private:
     {
         Geometry const& g = p.g;
         auto& bands = p.parts.emplace_back();
-        int64_t const count = (last - first + most - 1) / most;
+        int64_t const count = divideUp(last - first, most);
         for (int64_t i = 0; i < count; ++i) {
             Band b;
             b.n = n;

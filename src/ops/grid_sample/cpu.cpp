@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round.h"
 #include "ops/grid_sample/op.h"
 #include "tactic/vector_tactic.h"
 
@@ -123,7 +124,7 @@ void sample(Attrs const& a, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &grid = args.inputs[1], &y = args.outputs[0];
     int64_t const channels = x.dims[1], h = x.dims[2], w = x.dims[3], points = y.dims[2] * y.dims[3];
-    int64_t const pieces = (points + kPoints - 1) / kPoints;
+    int64_t const pieces = divideUp(points, kPoints);
     int const count = a.taps() * a.taps();
     inPieces(*args.workers, y.dims[0] * pieces, y.sizeBytes() * count, [&](int64_t begin, int64_t end) {
         Taps taps;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round.h"
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/layer_norm_kernel.h"
 #include "ops/layer_norm/jit_columns.h"
@@ -112,7 +113,7 @@ public:
         int64_t const xStride = pixels ? x.pixelStride() : n, yStride = pixels ? y.pixelStride() : n;
         // Sets of one position of x after the other have gamma and beta of their own.
         int64_t const own = layout_.weights() == Layout::Weights::kNone ? 1 : s.count / n;
-        int64_t const parts = std::min<int64_t>(args.workers->count(), (rows * n + kPartElements - 1) / kPartElements);
+        int64_t const parts = std::min<int64_t>(args.workers->count(), divideUp(rows * n, kPartElements));
         auto weights = [&](int i, int64_t row) {
             return i < 0 ? nullptr : args.inputs[size_t(i)].as<float>() + row % own * n;
         };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round.h"
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/norm_columns_kernel.h"
 #include "ops/layer_norm/layout.h"
@@ -83,9 +84,9 @@ private:
     {
         int64_t const columns = s.inner * s.k;
         int64_t wanted = std::clamp(kTileFloats / std::max<int64_t>(s.n, 1), int64_t(64), kMostColumns);
-        if (s.outer * ((columns + wanted - 1) / wanted) < 2 * workers)
+        if (s.outer * divideUp(columns, wanted) < 2 * workers)
             wanted = std::max(columns * s.outer / (2 * workers), kLeastColumns);
-        return std::min((wanted + s.k - 1) / s.k * s.k, columns);
+        return std::min(roundUp(wanted, s.k), columns);
     }
     void set(Scratch const& s, int64_t c, double mean, double factor, float const* gamma, float const* beta,
              int64_t weight) const
@@ -98,7 +99,7 @@ private:
     int64_t scratchBytes(Layout::Sizes const& s) const
     {
         int64_t const columns = layout_.isRows() ? kLanes : std::max(kMostColumns, kLeastColumns) + s.k;
-        return (Scratch::bytesFor(columns) + 63) / 64 * 64;
+        return roundUp(Scratch::bytesFor(columns), 64);
     }
     Scratch scratchOf(RunArgs& args, Layout::Sizes const& s, int worker) const
     {
@@ -195,7 +196,7 @@ private:
         float const* const beta = a_.hasBeta ? args.inputs[size_t(a_.betaInput())].as<float>() : nullptr;
         bool const byRows = isByRows(layout_), pixels = isByPixel(x.format);
         int64_t const columns = s.inner * s.k, tile = tileOf(s, std::min<int64_t>(args.workers->count(), threads_)),
-                      tiles = (columns + tile - 1) / tile;
+                      tiles = divideUp(columns, tile);
         int64_t const xStride = pixels ? x.pixelStride() : columns, yStride = pixels ? y.pixelStride() : columns;
         args.workers->run(s.outer * tiles, [&](int64_t part, int worker) {
             int64_t const o = part / tiles, first = part % tiles * tile, some = std::min(tile, columns - first);

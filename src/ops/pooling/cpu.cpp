@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/round.h"
 #include "kernels/cpu/int8_pixels.h"
 #include "kernels/cpu/rows.h"
 #include "ops/pooling/op.h"
@@ -133,7 +134,7 @@ void poolPixels(ir::Node const& node, Kernel const& poolRow, RunArgs& args)
     constexpr int64_t kChannelBlock = 64;
     int64_t const rows = images * g.out[0] * g.out[1];
     bool const split = rows < 2 * args.workers->count();
-    int64_t const blocks = split ? (channels + kChannelBlock - 1) / kChannelBlock : 1;
+    int64_t const blocks = split ? divideUp(channels, kChannelBlock) : 1;
     auto const image = [](TensorRef const& t, int64_t n) { return t.as<T>() + n * pixelsOf(t) * t.pixelStride(); };
     auto const one = [&](int64_t index) {
         int64_t const row = index / blocks, c = index % blocks * kChannelBlock;
@@ -221,7 +222,7 @@ void everyOther(float const* x, int64_t first, int64_t n, float* y)
 // Outputs [begin, end) of a row have their whole window inside.
 std::pair<int64_t, int64_t> wholeWindows(Geometry const& g)
 {
-    int64_t const stride = g.stride[2], begin = std::min((g.before[2] + stride - 1) / stride, g.out[2]);
+    int64_t const stride = g.stride[2], begin = std::min(divideUp(g.before[2], stride), g.out[2]);
     int64_t const room = g.in[2] + g.before[2] - g.window[2];
     return {begin, room < 0 ? begin : std::clamp(room / stride + 1, begin, g.out[2])};
 }

@@ -33,16 +33,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"quantize_any_plain_cpu", 1, run};
 
-// The same as an emitted expression.
-Result<PointwiseSpec> specOf(Problem const& p)
-{
-    return scaledSpec(kernels::jit::PointwiseCode::kDiv, p.node->attrsAs<Attrs>().axis);
-}
-
 using kernels::jit::Isa;
+constexpr auto kSpec = scaledSpec<Attrs, kernels::jit::PointwiseCode::kDiv>;
 constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
-constexpr PointwiseTactic kAvx512{"quantize_f32_jit_avx512", 1, Isa::kAvx512, specOf, kInt8};
-constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, specOf, kInt8};
+constexpr PointwiseTactic kAvx512{"quantize_f32_jit_avx512", 1, Isa::kAvx512, kSpec, kInt8};
+constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, kInt8};
 
 } // namespace
 

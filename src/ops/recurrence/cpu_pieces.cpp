@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/round.h"
 #include "ops/recurrence/cpu_phases.h"
 #include "tactic/cpu_isa.h"
 
@@ -156,7 +157,7 @@ Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool
     l.attrs = p.node->attrsAs<Attrs>();
     l.kernels = isa == kernels::jit::Isa::kAvx512 ? &avx512::kSteps : &avx2::kSteps;
     Extents const& x = p.inputs[kX].dims;
-    int64_t const v = l.kernels->floats, blocks = (l.attrs.hidden + v - 1) / v;
+    int64_t const v = l.kernels->floats, blocks = divideUp(l.attrs.hidden, v);
     l.inputs = x[x.rank - 1];
     l.stride = blocks * v;
     l.skips = !blobOf(p, kW);
@@ -200,7 +201,7 @@ public:
         int64_t const parts = l_.sharesRows ? std::clamp<int64_t>(s_.batch, 1, l_.splits()) : 1;
         for (Units const& u : l_.units)
             for (int64_t i = 0; i < parts; ++i)
-                TW_TRY(add(u, i * s_.batch / parts, (i + 1) * s_.batch / parts, (s_.batch + parts - 1) / parts));
+                TW_TRY(add(u, i * s_.batch / parts, (i + 1) * s_.batch / parts, divideUp(s_.batch, parts)));
         out_->total = at_;
         return out_;
     }
@@ -209,7 +210,7 @@ private:
     int64_t take(int64_t floats) // begins at a cache line
     {
         int64_t const begin = at_;
-        at_ += (floats + 15) / 16 * 16;
+        at_ += roundUp(floats, 16);
         return begin;
     }
     // `mostRows`: of the largest piece, by which memory grows with each size.
@@ -225,8 +226,8 @@ private:
         p.first = begin;
         p.rows = end - begin;
         int64_t const most = std::clamp<int64_t>(fit / std::max<int64_t>(p.rows, 1), 1, std::max<int64_t>(s_.steps, 1));
-        int64_t const chunks = (s_.steps + most - 1) / most; // of about equal lengths
-        p.chunk = chunks ? (s_.steps + chunks - 1) / chunks : 1;
+        int64_t const chunks = divideUp(s_.steps, most); // of about equal lengths
+        p.chunk = chunks ? divideUp(s_.steps, chunks) : 1;
         p.product = take(mostProducts * columns);
         p.sums = take(mostRows * columns);
         p.gathered = take(mostProducts * l_.inputs);
@@ -234,7 +235,7 @@ private:
         int64_t scratch = GemmJit::workspaceBytes(ofStates, mostRows, columns, hidden);
         if (l_.hasW)
             scratch = std::max(scratch, GemmJit::workspaceBytes(ofX, mostProducts, columns, l_.inputs));
-        p.scratch = take((scratch + 3) / 4);
+        p.scratch = take(divideUp(scratch, 4));
         if (withProducts_) {
             if (l_.hasW) {
                 TW_ASSIGN(p.inputs, product(ofX, p.chunk * p.rows, columns, l_.inputs, l_.inputs));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/round.h"
 #include "device/large_pages.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/gemv_jit.h"
@@ -130,7 +131,7 @@ Layout layoutOf(Plan const& p, Sizes const& s)
     int64_t at = 0;
     auto take = [&](int64_t floats) {
         int64_t const begin = at;
-        at += (floats + 15) / 16 * 16;
+        at += roundUp(floats, 16);
         return begin;
     };
     int64_t const states = p.directions() * s.batch * p.stride;
@@ -141,7 +142,7 @@ Layout layoutOf(Plan const& p, Sizes const& s)
     l.resets = take(p.isTwoPhase() ? states : 0);
     l.pointers = take(int64_t(p.threads) * s.batch * 4); // two pointers for each row, of each part
     l.scratch =
-        take(p.hasW ? (GemmJit::workspaceBytes(p.product, s.steps * s.batch, p.columns(), p.inputs) + 3) / 4 : 0);
+        take(p.hasW ? divideUp(GemmJit::workspaceBytes(p.product, s.steps * s.batch, p.columns(), p.inputs), 4) : 0);
     l.total = at;
     return l;
 }
@@ -345,7 +346,7 @@ Plan planOf(Problem const& p, Isa isa, int vectors)
     int64_t const width = plan.kernels->floats;
     Extents const& x = p.inputs[kX].dims;
     plan.inputs = x[x.rank - 1];
-    plan.stride = (plan.attrs.hidden + width - 1) / width * width;
+    plan.stride = roundUp(plan.attrs.hidden, width);
     plan.skips = !blobOf(p, kW);
     plan.options = hasOptions(plan.attrs, blobOf(p, kPeepholes));
     plan.hasW = !plan.skips && plan.inputs > 0;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/round.h"
 #include "kernels/cpu/rows.h"
 #include "ops/reduce/cpu_log_sum_exp.h"
 #include "ops/reduce/cpu_plain.h"
@@ -96,7 +97,7 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     constexpr int64_t kChannels = 64;
-    int64_t const channels = x.dims[1], pixels = pixelsOf(x), blocks = (channels + kChannels - 1) / kChannels;
+    int64_t const channels = x.dims[1], pixels = pixelsOf(x), blocks = divideUp(channels, kChannels);
     float const scale = a.kind == Kind::kAvg ? 1 / float(pixels) : 1; // no pixel: the kernel makes 0 * infinity
     int64_t const yStep = y.format == Format::kChannelsLast ? y.pixelStride() : channels;
     inPieces(*args.workers, x.dims[0] * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
@@ -214,8 +215,8 @@ void joinOuter(RowKernels const& k, Attrs const& a, Loops loops, TensorRef const
     }
     int64_t const n = loops.inner, kept = loops.kept.volume();
     int64_t const wanted = workers.count() > kept ? (workers.count() + kept - 1) / kept : 1; // blocks of columns
-    int64_t const even = ((n + wanted - 1) / wanted + 15) / 16 * 16, width = std::min(kColumns, even);
-    int64_t const blocks = (n + width - 1) / width;
+    int64_t const even = roundUp(divideUp(n, wanted), 16), width = std::min(kColumns, even);
+    int64_t const blocks = divideUp(n, width);
     inPieces(workers, kept * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
         float acc[kColumns], run[kColumns];
         for (int64_t i = begin; i < end; ++i) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/round.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::reduce {
@@ -65,7 +66,7 @@ void ofColumns(RowKernels const& k, Loops loops, TensorRef const& x, float* y, W
         rows = loops.reduced[--loops.reduced.rank];
         step = loops.reducedStrides[--loops.reducedStrides.rank];
     }
-    int64_t const n = loops.inner, blocks = (n + kColumns - 1) / kColumns;
+    int64_t const n = loops.inner, blocks = divideUp(n, kColumns);
     inPieces(workers, loops.kept.volume() * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
         float most[kColumns], sum[kColumns], run[kColumns];
         for (int64_t i = begin; i < end; ++i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round.h"
 #include "kernels/cpu/int8_pixels.h"
 #include "ops/reformat/op.h"
 #include "tactic/convert_format.h"
@@ -43,7 +44,7 @@ Result<void> runVectors(ir::Node const&, kernels::ChannelsLastKernels const& k, 
     bool const from = x.format == Format::kChannelsLast, to = y.format == Format::kChannelsLast;
     // Pixels in blocks: all planes of a block stay in L1 while its lines are written.
     constexpr int64_t kBlock = 64;
-    int64_t const blocks = (pixels + kBlock - 1) / kBlock;
+    int64_t const blocks = divideUp(pixels, kBlock);
     inPieces(*args.workers, images * blocks, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             int64_t const n = i / blocks, p = i % blocks * kBlock, count = std::min(kBlock, pixels - p);
@@ -78,7 +79,7 @@ Result<void> runInt8(ir::Node const&, kernels::ChannelsLastKernels const&, RunAr
     bool const from = x.format == Format::kChannelsLast, to = y.format == Format::kChannelsLast;
     int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
     constexpr int64_t kBlock = 256;
-    int64_t const blocks = (pixels + kBlock - 1) / kBlock;
+    int64_t const blocks = divideUp(pixels, kBlock);
     inPieces(*args.workers, images * blocks, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             int64_t const n = i / blocks, p = i % blocks * kBlock, count = std::min(kBlock, pixels - p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/round.h"
 #include "ops/select/kernels.h"
 #include "ops/select/op.h"
 #include "tactic/broadcast.h"
@@ -81,7 +82,7 @@ Result<void> runVectors(ir::Node const&, kernels::ChannelsLastKernels const&, Ru
     }
     loop.forEachRow([&](int64_t at, int64_t const* from) { // few, maybe long
         constexpr int64_t kLine = 64;
-        inPieces(*args.workers, (n + kLine - 1) / kLine, bytes / rows,
+        inPieces(*args.workers, divideUp(n, kLine), bytes / rows,
                  [&](int64_t begin, int64_t end) { elements(at, from, begin * kLine, std::min(end * kLine, n)); });
     });
     return {};

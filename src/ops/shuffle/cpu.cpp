@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/round.h"
 #include "ops/shuffle/op.h"
 #include "tactic/vector_tactic.h"
 
@@ -153,7 +154,7 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
     outer[last] = outer[plane] = 1;
     constexpr int64_t kColumns = 64;
     int64_t const rows = l.dims[last], columns = plane == last ? 1 : l.dims[plane];
-    int64_t const blocks = (columns + kColumns - 1) / kColumns;
+    int64_t const blocks = divideUp(columns, kColumns);
     inPieces(*args.workers, outer.volume() * blocks, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             int64_t rest = i / blocks, from = 0, at = 0;

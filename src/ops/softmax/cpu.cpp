@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/round.h"
 #include "kernels/cpu/jit/pointwise.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/softmax/cpu_log.h"
@@ -111,7 +112,7 @@ public:
         int64_t const rows = x.dims.volume(0, axis_), n = x.dims.volume(axis_, x.dims.rank);
         if (rows == 0 || n == 0)
             return {};
-        int64_t const parts = std::min<int64_t>(args.workers->count(), (rows * n + kPartElements - 1) / kPartElements);
+        int64_t const parts = std::min<int64_t>(args.workers->count(), divideUp(rows * n, kPartElements));
         args.workers->run(parts, [&](int64_t part, int) {
             int64_t const begin = rows * part / parts, end = rows * (part + 1) / parts;
             kernels::jit::SoftmaxArgs a;
@@ -173,7 +174,7 @@ public:
     {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int64_t const outer = x.dims.volume(0, axis_), n = x.dims[axis_];
-        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), blocks = (inner + kColumns - 1) / kColumns;
+        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), blocks = divideUp(inner, kColumns);
         if (x.count() == 0)
             return {};
         int64_t const parts = std::clamp<int64_t>(x.count() / kPartElements, 1, args.workers->count() * 4);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/round.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::softmax {
@@ -36,7 +37,7 @@ void ofColumns(RowKernels const& k, int64_t outer, int64_t n, int64_t inner, Ten
                Workers& workers)
 {
     constexpr int64_t kColumns = 256, kRun = 512; // rows that are summed apart, which bounds the error
-    int64_t const blocks = (inner + kColumns - 1) / kColumns;
+    int64_t const blocks = divideUp(inner, kColumns);
     inPieces(workers, outer * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
         float m[kColumns], s[kColumns], run[kColumns];
         for (int64_t i = begin; i < end; ++i) {

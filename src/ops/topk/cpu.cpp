@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/round.h"
 #include "ops/topk/kernels.h"
 #include "ops/topk/op.h"
 #include "tactic/cpu_tactic.h"
@@ -136,7 +137,7 @@ struct Scratch
     static int64_t bytes(int64_t k, int64_t n, int64_t inner, int64_t elementBytes)
     {
         int64_t const rows = inner > 1 && k > 1 ? std::max(kColumnBytes, n * elementBytes) : 0;
-        return (mostBest(k) * 16 + (mostLanes(k) + kFound) * 4 + rows + 63) / 64 * 64;
+        return roundUp(mostBest(k) * 16 + (mostLanes(k) + kFound) * 4 + rows, 64);
     }
     Scratch(std::byte* at, int64_t k)
         : best(reinterpret_cast<Order*>(at)), rows(at + mostBest(k) * 16 + (mostLanes(k) + kFound) * 4)
@@ -155,7 +156,7 @@ public:
     RowSelection(Kernels const& kernels, bool smallest, int64_t k, int64_t n, Scratch const& scratch)
         : kernels_(kernels), smallest_(smallest), k_(k), n_(n), s_(scratch)
     {
-        auto const up = [&](int64_t v) { return (v + kernels.width - 1) / kernels.width * kernels.width; };
+        auto const up = [&](int64_t v) { return roundUp(v, kernels.width); };
         few_ = k <= fewOf(kernels.width) && n >= 4 * kernels.width;
         lanes_ = up(std::max(2 * k, 4 * kernels.width));
         if (4 * lanes_ > n)
@@ -309,7 +310,7 @@ private:
         bool const best = k == 1 && inner > 1;
         constexpr int64_t kBestColumns = 1024;
         int64_t const some = best ? std::min(inner, kBestColumns) : Scratch::columnsAtOnce(n, inner, sizeof(T));
-        int64_t const pieces = (inner + some - 1) / some, units = outer * pieces;
+        int64_t const pieces = divideUp(inner, some), units = outer * pieces;
         Kernels const& kernels = kernelsOf<T>(isa_);
 
         auto const unit = [&](int64_t u, Scratch const& scratch) {

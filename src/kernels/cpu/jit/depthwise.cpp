@@ -56,21 +56,14 @@ public:
             begin(y_, offsetof(DepthwiseArgs, y), run.first * s.yPixelBytes);
             if (s.residual)
                 begin(residual_, offsetof(DepthwiseArgs, residual), run.first * s.residualPixelBytes);
-            if (run.tiles == 1) {
-                tile(run);
-                continue;
-            }
-            Xbyak::Label again;
-            c.mov(tiles_.cvt32(), uint32_t(run.tiles));
-            c.align(16);
-            c.L(again);
-            tile(run);
-            c.add(x_, int(run.width * s.stride * s.xPixelBytes));
-            c.add(y_, int(run.width * s.yPixelBytes));
-            if (s.residual)
-                c.add(residual_, int(run.width * s.residualPixelBytes));
-            c.dec(tiles_.cvt32());
-            c.jnz(again, c.T_NEAR);
+            emitRun(
+                c, run, tiles_, [&] { tile(run); },
+                [&] {
+                    c.add(x_, int(run.width * s.stride * s.xPixelBytes));
+                    c.add(y_, int(run.width * s.yPixelBytes));
+                    if (s.residual)
+                        c.add(residual_, int(run.width * s.residualPixelBytes));
+                });
         }
         c.vzeroupper();
         c.ret();
@@ -160,21 +153,11 @@ private:
         int const firstColumn = (run.width + (held_ ? s.taps : 0)) * s.vectors;
         int const columns = (c.vectorCount() - firstColumn) / s.vectors; // registers for columns, used in turn
         int64_t const left = run.first * s.stride - s.before;            // column of the tile's first tap
-        struct Use
-        {
-            int output, tap;
-        };
-        std::vector<Use> uses;
         int turn = 0;
         for (int64_t j = 0; j <= (run.width - 1) * s.stride + (s.taps - 1) * s.dilation; ++j) {
             if (!run.inside && (left + j < 0 || left + j >= s.inWidth))
                 continue;
-            uses.clear();
-            for (int tap = 0; tap < s.taps; ++tap) {
-                int64_t const at = j - tap * s.dilation;
-                if (at >= 0 && at % s.stride == 0 && at / s.stride < run.width)
-                    uses.push_back({int(at / s.stride), tap});
-            }
+            std::vector<ColumnUse> const uses = usesOf(s, run.width, j);
             if (uses.empty())
                 continue;
             for (int v = 0; v < s.vectors; ++v) {
@@ -185,7 +168,7 @@ private:
                 }
                 Vec const column = c.vec(firstColumn + turn * s.vectors + v);
                 c.vmovups(column, from);
-                for (Use const& u : uses) {
+                for (ColumnUse const& u : uses) {
                     if (held_)
                         c.vfmadd231ps(c.vec(acc(u.output, v)), column, c.vec(weight(run.width, u.tap, v)));
                     else
@@ -203,15 +186,12 @@ private:
 
 char const* depthwiseMisfit(Isa isa, DepthwiseSpec const& s)
 {
-    constexpr int64_t kFarthest = int64_t(1) << 30; // bytes that an instruction or addition can reach, with room
     if (s.vectors < 1 || s.vectors > 2)
         return "blocks of channels have one or two vectors";
     if (s.taps < 1 || s.taps > 64 || s.dilation > 1024 || s.stride < 1 || s.stride > 1024)
         return "windows of up to 64 columns, strides and dilations up to 1024 are taken";
-    int64_t const columns = s.outWidth * s.stride + s.taps * s.dilation + s.before;
-    int64_t const pixelBytes = std::max({s.xPixelBytes, s.yPixelBytes, s.residualPixelBytes, int64_t(1)});
-    if (columns >= kFarthest || columns > kFarthest / pixelBytes)
-        return "rows of up to 1 GiB are taken";
+    if (!reachesRows(s))
+        return kFarRows;
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))

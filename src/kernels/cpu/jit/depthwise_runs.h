@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels of depthwise convolutions cut a row of outputs into tiles.
+// How kernels of depthwise convolutions cut a row of outputs into tiles. Includes Xbyak: for .cpp files only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "base/round.h"
+#include "kernels/cpu/jit/vector_code.h"
 
 namespace tw::kernels::jit {
 
@@ -21,7 +25,7 @@ template <class Spec>
 std::vector<DepthwiseRun> depthwiseRuns(int64_t most, Spec const& s)
 {
     std::vector<DepthwiseRun> runs;
-    int64_t const tiles = (s.outWidth + most - 1) / most;
+    int64_t const tiles = divideUp(s.outWidth, most);
     int64_t at = 0;
     for (int64_t t = 0; t < tiles; ++t) {
         int const width = int(s.outWidth / tiles + (t < s.outWidth % tiles ? 1 : 0)); // as even as can be
@@ -35,6 +39,51 @@ std::vector<DepthwiseRun> depthwiseRuns(int64_t most, Spec const& s)
         at += width;
     }
     return runs;
+}
+
+// Which outputs of a tile use column j, counted from the tile's first tap, and by which tap.
+struct ColumnUse
+{
+    int output, tap;
+};
+template <class Spec>
+std::vector<ColumnUse> usesOf(Spec const& s, int width, int64_t j)
+{
+    std::vector<ColumnUse> uses;
+    for (int tap = 0; tap < s.taps; ++tap) {
+        int64_t const at = j - tap * s.dilation;
+        if (at >= 0 && at % s.stride == 0 && at / s.stride < width)
+            uses.push_back({int(at / s.stride), tap});
+    }
+    return uses;
+}
+
+// Whether instructions and additions reach all of a row, with room.
+template <class Spec>
+bool reachesRows(Spec const& s)
+{
+    constexpr int64_t kFarthest = int64_t(1) << 30; // bytes
+    int64_t const columns = s.outWidth * s.stride + s.taps * s.dilation + s.before;
+    int64_t const pixelBytes = std::max({s.xPixelBytes, s.yPixelBytes, s.residualPixelBytes, int64_t(1)});
+    return columns < kFarthest && columns <= kFarthest / pixelBytes;
+}
+inline constexpr char kFarRows[] = "rows of up to 1 GiB are taken";
+
+// tile() once, or in a loop that counts `count` down, with advance() behind it.
+template <class Tile, class Advance>
+void emitRun(VectorCode& c, DepthwiseRun const& run, Xbyak::Reg64 const& count, Tile const& tile,
+             Advance const& advance)
+{
+    if (run.tiles == 1)
+        return tile();
+    Xbyak::Label again;
+    c.mov(count.cvt32(), uint32_t(run.tiles));
+    c.align(16);
+    c.L(again);
+    tile();
+    advance();
+    c.dec(count.cvt32());
+    c.jnz(again, c.T_NEAR);
 }
 
 } // namespace tw::kernels::jit

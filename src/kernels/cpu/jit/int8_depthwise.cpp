@@ -22,7 +22,7 @@ constexpr int kBeside = 9; // registers beside the sums: a quad, four to make it
 
 int quadsOf(int rows)
 {
-    return (rows + kQuad - 1) / kQuad;
+    return int(divideUp(rows, kQuad));
 }
 // Vectors of packed filters for each vector of sums: words take two.
 int perVector(Dots dots)
@@ -61,21 +61,14 @@ public:
                 load(residual_, offsetof(Int8DepthwiseArgs, residual));
                 advance(residual_, run.first * s.residualPixelBytes);
             }
-            if (run.tiles == 1) {
-                tile(run);
-                continue;
-            }
-            Xbyak::Label again;
-            c.mov(tiles_.cvt32(), uint32_t(run.tiles));
-            c.align(16);
-            c.L(again);
-            tile(run);
-            advance(column_, run.width * s.stride * s.xPixelBytes);
-            advance(y_, run.width * s.yPixelBytes);
-            if (s.epilogue.residual)
-                advance(residual_, run.width * s.residualPixelBytes);
-            c.dec(tiles_.cvt32());
-            c.jnz(again, c.T_NEAR);
+            emitRun(
+                c, run, tiles_, [&] { tile(run); },
+                [&] {
+                    advance(column_, run.width * s.stride * s.xPixelBytes);
+                    advance(y_, run.width * s.yPixelBytes);
+                    if (s.epilogue.residual)
+                        advance(residual_, run.width * s.residualPixelBytes);
+                });
         }
         c.vzeroupper();
         c.ret();
@@ -115,27 +108,17 @@ private:
                 c.vmovaps(vec(acc(i, q)), vec(acc(0, q)));
         }
         int64_t const left = run.first * s.stride - s.before; // column of the tile's first tap
-        struct Use
-        {
-            int output, tap;
-        };
-        std::vector<Use> uses;
         for (int64_t j = 0; j <= (run.width - 1) * s.stride + (s.taps - 1) * s.dilation; ++j) {
             bool const exists = run.inside || (left + j >= 0 && left + j < s.inWidth);
             if (!exists && !hasVnni())
                 continue;
-            uses.clear();
-            for (int tap = 0; tap < s.taps; ++tap) {
-                int64_t const at = j - tap * s.dilation;
-                if (at >= 0 && at % s.stride == 0 && at / s.stride < run.width)
-                    uses.push_back({int(at / s.stride), tap});
-            }
+            std::vector<ColumnUse> const uses = usesOf(s, run.width, j);
             if (uses.empty())
                 continue;
             for (int r = 0; r < quadsOf(s.rows); ++r) {
                 if (exists)
                     interleave(quad, offset, r * kQuad, j);
-                for (Use const& u : uses)
+                for (ColumnUse const& u : uses)
                     for (int q = 0; q < kQuad; ++q)
                         dot(acc(u.output, q), exists ? quad + q : offset, quad + kQuad,
                             ((u.tap * quadsOf(s.rows) + r) * kQuad + q) * perVector(dots_));
@@ -415,17 +398,14 @@ void int8DepthwisePack(int lanes, Dots dots, int rows, int taps, int channel, in
 
 char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
 {
-    constexpr int64_t kFarthest = int64_t(1) << 30; // bytes that an instruction or addition can reach, with room
     if (s.epilogue.residual && *s.epilogue.residual != Int8Type::kInt8)
         return "takes residuals of i8 only";
     if (s.lanes != 32 && s.lanes != int8DepthwiseLanes(isa))
         return "blocks have 32 or, with AVX-512, 64 channels";
     if (s.taps < 1 || s.taps > 64 || s.rows < 1 || s.rows > 64 || s.dilation > 1024 || s.stride < 1 || s.stride > 1024)
         return "windows of up to 64 rows and columns, strides and dilations up to 1024 are taken";
-    int64_t const columns = s.outWidth * s.stride + s.taps * s.dilation + s.before;
-    int64_t const pixelBytes = std::max({s.xPixelBytes, s.yPixelBytes, s.residualPixelBytes, int64_t(1)});
-    if (columns >= kFarthest || columns > kFarthest / pixelBytes)
-        return "rows of up to 1 GiB are taken";
+    if (!reachesRows(s))
+        return kFarRows;
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))

@@ -33,7 +33,6 @@ public:
         bits_ = permitted ? bits_ | bitOf(p) : bits_ & ~bitOf(p);
     }
     constexpr uint32_t bits() const { return bits_; } // for keys
-    bool operator==(Permissions const&) const = default;
 
 private:
     static constexpr uint32_t bitOf(Permission p) { return 1u << int(p); }

@@ -34,13 +34,12 @@ public:
         weights_.recipes = options.recipes;
     }
 
-    Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
-                         TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true, int near = 0)
+    Result<Attempt> make(FormatChoice const& formats, ir::Graph const& graph, Log& log,
+                         TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true)
     {
         tune::Phases::Scope const phase(options_.tune.phases, "types and formats");
         Attempt a;
-        a.policy = policy;
-        a.near = near;
+        a.formats = formats;
         a.graph = graph.clone();
         a.block = runtime::outlineBlock(*a.graph);
         TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
@@ -48,7 +47,8 @@ public:
             TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
         ShapePoints points(contents_, *a.block);
         bool const isGlance = types == TypePolicy::kFloat && !isFinal;
-        Chooser::Terms terms{shapes.profiles[0].min.get(), &points, {}, isGlance};
+        Originals originals;
+        Chooser::Terms terms{shapes.profiles[0].min.get(), &points, &originals, isGlance};
         auto timesBy = [&](Chooser::Terms const& by, ops::Problem const& problem,
                            std::vector<ops::Formats> const& formats) {
             std::vector<Result<double>> times;
@@ -60,18 +60,20 @@ public:
             return timesBy(terms, problem, formats);
         };
         auto glance = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
-            return timesBy({terms.minimum, terms.points, terms.originals, true}, problem, formats);
+            Chooser::Terms atAGlance = terms;
+            atAGlance.isGlance = true;
+            return timesBy(atAGlance, problem, formats);
         };
         CompileAhead ahead(options_);
-        auto prepare = [&](Variants const& variants, Originals const& originals) {
-            terms.originals = originals;
+        auto prepare = [&](Variants const& variants, Originals const& posed) {
+            originals = posed;
             ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
         };
         auto settle = [&] { ahead.settle(); };
         if (choosesTypes(options_)) {
             TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,
                                            {timesOf, glance, prepare, settle}, options_.io, weights_, log));
-            terms.originals.clear();
+            originals.clear();
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
@@ -80,8 +82,8 @@ public:
         }
         if (options_.cuda && !isGlance)
             ahead.start(*a.block, shapes.opt(), shapes.max(), points);
-        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
-                                           timesOf, options_.io, settle, near));
+        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, formats,
+                                           timesOf, options_.io, settle));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -119,34 +121,32 @@ public:
         std::string const key = isFree ? graphKey("formats") : std::string();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
-            int64_t const number = hit->config[0];
-            FormatPolicy const known = number == int64_t(FormatPolicy::kLinear)         ? FormatPolicy::kLinear
-                                       : number == int64_t(FormatPolicy::kChannelsLast) ? FormatPolicy::kChannelsLast
-                                                                                        : FormatPolicy::kLeastTime;
-            int const near = number > kNear && number < kNear + kNear ? int(number - kNear) : 0;
             std::span<int64_t const> const choice(hit->config);
             TW_ASSIGN(ir::Graph const* graph, graphOf(choice.subspan(1)));
-            return make(known, *graph, log, TypePolicy::kLeastTime, true, near);
+            return make(formatsOf(choice[0]), *graph, log);
         }
-        TW_ASSIGN(Attempt first, make(options_.formats, *contents_.graph, log));
+        FormatChoice formats{options_.formats};
+        if (isFree && !options_.tune.heuristicOnly)
+            formats.near = 0;
+        TW_ASSIGN(Attempt first, make(formats, *contents_.graph, log));
         logSummary(first.summary, log);
         if (!isFree || options_.tune.heuristicOnly || first.summary.nodes == 0 ||
             first.summary.microseconds > kMostMicroseconds)
             return first;
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
-        auto makeFrom = [&](ir::Graph const& g, Log& to) { return make(options_.formats, g, to); };
+        auto makeFrom = [&](ir::Graph const& g, Log& to) { return make(formats, g, to); };
         TW_ASSIGN(std::vector<int64_t> const chosen, chooseGraph(attempts, makeFrom, log));
         TW_ASSIGN(ir::Graph const* const graph, graphOf(chosen));
         FormatSummary const s = attempts[0].summary;
         if (s.nonLinear < s.nodes && s.nonLinear > 0)
-            if (auto other = make(FormatPolicy::kChannelsLast, *graph, log); other.ok())
+            if (auto other = make({FormatPolicy::kChannelsLast}, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
         if (s.nonLinear > 0 && s.linearMicroseconds < kWorthTrying * s.microseconds)
-            if (auto other = make(FormatPolicy::kLinear, *graph, log); other.ok())
+            if (auto other = make({FormatPolicy::kLinear}, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
         for (int near = 1; near <= s.near; ++near)
-            if (auto other = make(options_.formats, *graph, log, TypePolicy::kLeastTime, true, near); other.ok())
+            if (auto other = make({options_.formats, near}, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
@@ -154,7 +154,7 @@ public:
                      " us" + (int(i) == c.fastest ? ", taken" : ""));
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
-            keep(*cache, key, chosen, {best.near > 0 ? kNear + best.near : int64_t(best.policy)});
+            keep(*cache, key, chosen, {numberOf(best.formats)});
         return std::move(best);
     }
 
@@ -257,7 +257,7 @@ private:
         auto makeFrom = [&](ir::Graph const& graph, Log& to) -> Result<Attempt> {
             if (choosesTypes(options_))
                 return makeBestTypes(graph, to);
-            TW_ASSIGN(Attempt a, make(options_.formats, graph, to));
+            TW_ASSIGN(Attempt a, make({options_.formats}, graph, to));
             logSummary(a.summary, to);
             return a;
         };
@@ -296,7 +296,7 @@ private:
         std::vector<TypePolicy> policies{TypePolicy::kLeastTime};
         NullLog quiet;
         for (TypePolicy p : others)
-            if (auto other = make(options_.formats, graph, quiet, p, false); other.ok()) {
+            if (auto other = make({options_.formats}, graph, quiet, p, false); other.ok()) {
                 attempts.push_back(std::move(*other));
                 policies.push_back(p);
             }
@@ -315,7 +315,7 @@ private:
     }
     Result<Attempt> makeOne(ir::Graph const& graph, TypePolicy types, Log& log)
     {
-        TW_ASSIGN(Attempt a, make(options_.formats, graph, log, types));
+        TW_ASSIGN(Attempt a, make({options_.formats}, graph, log, types));
         logSummary(a.types, log);
         weights_.report(log);
         logSummary(a.summary, log);
@@ -331,13 +331,26 @@ private:
         TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
         return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds, options_.cuda.get());
     }
+    // In the timing cache; and back, where what is no such number is by least time.
+    static int64_t numberOf(FormatChoice const& f)
+    {
+        return f.near.value_or(0) > 0 ? kNear + *f.near : int64_t(f.policy);
+    }
+    static FormatChoice formatsOf(int64_t number)
+    {
+        for (FormatPolicy p : {FormatPolicy::kLinear, FormatPolicy::kChannelsLast})
+            if (number == int64_t(p))
+                return {p};
+        bool const isNear = number > kNear && number < kNear + kNear;
+        return {FormatPolicy::kLeastTime, isNear ? std::optional(int(number - kNear)) : std::nullopt};
+    }
     static std::string nameOf(Attempt const& a)
     {
-        if (a.near > 0)
-            return "nearly by least time (" + std::to_string(a.near) + ")";
-        return a.policy == FormatPolicy::kLinear         ? "all linear"
-               : a.policy == FormatPolicy::kChannelsLast ? "all channels-last"
-                                                         : "by least time";
+        if (a.formats.near.value_or(0) > 0)
+            return "nearly by least time (" + std::to_string(*a.formats.near) + ")";
+        return a.formats.policy == FormatPolicy::kLinear         ? "all linear"
+               : a.formats.policy == FormatPolicy::kChannelsLast ? "all channels-last"
+                                                                 : "by least time";
     }
     static char const* nameOf(TypePolicy p)
     {
@@ -420,7 +433,7 @@ private:
     }
 
     static constexpr int64_t kMixture = -1;
-    static constexpr int64_t kNear = 16;                          // in the timing cache: and Attempt::near
+    static constexpr int64_t kNear = 16;                          // behind it: FormatChoice::near
     static constexpr double kLaunchOnGpu = 1.5, kLaunchOnCpu = 1; // microseconds
     static constexpr double kMostMicroseconds = 300'000;          // of one run: more takes too long to time
     static constexpr double kBudgetMilliseconds = 1000;

@@ -12,6 +12,7 @@
 #include "builder/panels.h"
 #include "builder/shapes.h"
 #include "builder/steps.h"
+#include "device/machine_load.h"
 #include "ir/op_def.h"
 #include "recipe/recipes.h"
 #include "runtime/engine.h"
@@ -189,9 +190,10 @@ Result<void> build(plan::Contents& contents, Options const& given)
         onHost = std::max(onHost, tableBytes(max));
         onDevice = std::max(onDevice, cuda ? runtime::contentsBytesOnDevice(max) : 0);
     }
+    std::string const busy = cuda ? std::string() : device::busyLine();
     {
         tune::Phases::Scope const phase(&phases, "limits");
-        addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice);
+        addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice, !busy.empty());
     }
     if (!options.keepRivals)
         dropRivals(target.root);
@@ -224,6 +226,8 @@ Result<void> build(plan::Contents& contents, Options const& given)
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
     log.verbose("Time of the build: " + phases.str());
     log.info("Engine built in " + std::to_string(seconds.count()) + " seconds.");
+    if (!busy.empty())
+        log.info(busy);
     return {};
 }
 

@@ -101,8 +101,9 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
     };
     tune::Options tuneOptions = options_.tune;
     tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
-    std::vector<tune::Point> points =
-        terms.points ? terms.points->of(originalOf(problem, terms.originals)) : std::vector<tune::Point>{};
+    std::vector<tune::Point> points = !terms.points     ? std::vector<tune::Point>{}
+                                      : terms.originals ? terms.points->of(originalOf(problem, *terms.originals))
+                                                        : terms.points->of(problem);
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);

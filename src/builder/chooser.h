@@ -27,8 +27,8 @@ public:
     {
         // Shapes at the minimum of the first profile, for selectors; null: those of the optimum.
         runtime::Instance const* minimum = nullptr;
-        ShapePoints const* points = nullptr; // where kernels are checked beside the optimum; null: nowhere
-        Originals originals;                 // of nodes that are posed alone: points know those that they stand for
+        ShapePoints const* points = nullptr;  // where kernels are checked beside the optimum; null: nowhere
+        Originals const* originals = nullptr; // of nodes that are posed alone: points know those that they stand for
         bool isGlance = false; // what nobody has tuned yet is tuned with few candidates, which is remembered apart
     };
     // `total`: layers of the graph, those of regions too.

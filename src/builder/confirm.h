@@ -17,8 +17,7 @@ namespace tw::builder {
 // A graph with formats, tactics and loaded kernels.
 struct Attempt
 {
-    FormatPolicy policy = FormatPolicy::kLeastTime;
-    int near = 0; // of assignFormats()
+    FormatChoice formats;
     TypeSummary types;
     std::unique_ptr<ir::Graph> graph;
     std::unique_ptr<runtime::LoadedBlock> block;

@@ -78,19 +78,19 @@ public:
             add(v, false);
     }
 
-    Result<FormatSummary> run(FormatPolicy policy, std::function<void()> const& settle, int near)
+    Result<FormatSummary> run(FormatChoice const& choice, std::function<void()> const& settle)
     {
         collectAll();
         bool const isFixed = std::all_of(boundaries_.begin(), boundaries_.end(), [](Boundary const& b) {
             return b.formats->allowed.size() == 1 && !b.formats->isDirect;
         });
         takeDefaults();
-        if ((summary_.nodes == 0 && isFixed) || policy == FormatPolicy::kLinear) {
+        if ((summary_.nodes == 0 && isFixed) || choice.policy == FormatPolicy::kLinear) {
             settle();
             apply();
             return summary_;
         }
-        if (policy == FormatPolicy::kChannelsLast) {
+        if (choice.policy == FormatPolicy::kChannelsLast) {
             auto notLinear = [](ops::Formats const& f) {
                 return f.inputs.size() + f.outputs.size() -
                        size_t(std::count(f.inputs.begin(), f.inputs.end(), Format::kLinear) +
@@ -104,8 +104,9 @@ public:
                                l.list.begin());
         } else {
             timeAll(timesOf_);
-            TW_TRY(solve());
-            TW_TRY(takeNear(near));
+            TW_ASSIGN(tune::pbqp::Problem problem, solve());
+            if (choice.near)
+                takeNear(*choice.near, problem);
         }
         settle();
         apply();
@@ -191,15 +192,17 @@ private:
             addDirect(p);
         return p;
     }
-    Result<void> solve()
+    // Takes the solution of the problem that it gives.
+    Result<tune::pbqp::Problem> solve()
     {
-        TW_ASSIGN(tune::pbqp::Problem const p, pose());
+        TW_ASSIGN(tune::pbqp::Problem p, pose());
         tune::pbqp::Solution const s = tune::pbqp::solve(p);
         summary_.isExact = s.isExact;
         if (s.cost == kImpossible)
-            return checkDirect(); // linear throughout
-        take(s);
-        return {};
+            TW_TRY(checkDirect()); // linear throughout
+        else
+            take(s);
+        return p;
     }
     void take(tune::pbqp::Solution const& s)
     {
@@ -210,11 +213,10 @@ private:
         summary_.microseconds = s.cost;
     }
     // What is best without one of the labels that were taken, for each of these: the nearest of them.
-    Result<void> takeNear(int near)
+    void takeNear(int near, tune::pbqp::Problem& p)
     {
         if (summary_.nodes > kMostNodes || summary_.microseconds > kMostMicroseconds || summary_.microseconds <= 0)
-            return {};
-        TW_ASSIGN(tune::pbqp::Problem p, pose());
+            return;
         std::vector<tune::pbqp::Solution> found;
         for (size_t i = 0; i < labels_.size(); ++i) {
             if (labels_[i].list.size() < 2)
@@ -232,7 +234,6 @@ private:
         summary_.near = std::min(int(found.size()), kMostNear);
         if (near > 0 && near <= summary_.near)
             take(found[size_t(near - 1)]);
-        return {};
     }
 
     std::map<ir::Value const*, std::vector<Use>> collectUses() const
@@ -439,19 +440,19 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
 }
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-                                    runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf, IoFormats const& io, std::function<void()> const& settle,
-                                    int near)
+                                    runtime::Instance const& max, tune::Options const& options,
+                                    FormatChoice const& choice, TimesOf const& timesOf, IoFormats const& io,
+                                    std::function<void()> const& settle)
 {
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
         for (size_t r = 0; r < block.steps[i].regions.size(); ++r) {
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
-                                    *max.regions[i][r], options, policy, timesOf, {}, settle));
+                                    *max.regions[i][r], options, {choice.policy}, timesOf, {}, settle));
             sum.add(inner);
         }
-    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy, settle, near));
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(choice, settle));
     sum.add(own);
     sum.near = own.near;
     return sum;

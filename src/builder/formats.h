@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,14 @@ enum class FormatPolicy
     kLeastTime,    // solve
     kLinear,       // everything linear
     kChannelsLast, // channels-last wherever some tactic can
+};
+
+struct FormatChoice
+{
+    FormatPolicy policy = FormatPolicy::kLeastTime;
+    // Of kLeastTime: 0 is the assignment that takes the least time; from 1 on those that take nearly as little, as
+    // clocks err and layers alone do not feel their neighbours. Nothing: the least, and the others are not looked for.
+    std::optional<int> near = {};
 };
 
 // Formats of the network's inputs and outputs, by name; what is not named is linear.
@@ -38,7 +47,7 @@ struct FormatSummary
     int io = 0;                                      // network inputs and outputs in other than linear formats
     double microseconds = 0, linearMicroseconds = 0; // of the nodes that could choose and the reformats
     bool isExact = true;
-    int near = 0; // other assignments that take nearly as little time
+    int near = 0; // other assignments that take nearly as little time, where that was asked
 
     bool changed() const { return nonLinear > 0 || reformats > 0 || io > 0; }
     void add(FormatSummary const& other)
@@ -85,12 +94,10 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
                                       Variants const& variants);
 
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
-// `settle`: called when no more times are asked for, before the graph is changed. `near`: not the assignment that takes the
-// least time but the one at this place among those that take nearly as little, from 1 on: clocks err, and layers alone do
-// not feel their neighbours.
+// `settle`: called when no more times are asked for, before the graph is changed.
 Result<FormatSummary> assignFormats(
     ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-    tune::Options const& options, FormatPolicy policy, TimesOf const& timesOf, IoFormats const& io,
-    std::function<void()> const& settle = [] {}, int near = 0);
+    tune::Options const& options, FormatChoice const& choice, TimesOf const& timesOf, IoFormats const& io,
+    std::function<void()> const& settle = [] {});
 
 } // namespace tw::builder

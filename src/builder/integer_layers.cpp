@@ -116,12 +116,13 @@ private:
     {
         tune::pbqp::Problem p;
         std::map<ir::Value const*, std::vector<Use>> uses;
-        std::vector<bool> isOpen;
+        std::vector<bool> isOpen, isInteger;
         for (size_t i = 0; i < g.nodes.size(); ++i) {
             ir::Node const& n = *g.nodes[i];
             InEngine const i8 = ofNode(n, integers_), f32 = ofNode(n, floats_);
             // What has no kernel among integers has become a part of its neighbours.
             isOpen.push_back(n.regions.empty() && (i8.onIntegers || !i8.isKnown));
+            isInteger.push_back(i8.onIntegers);
             p.addNode(isOpen[i] ? std::vector<double>{f32.microseconds, i8.microseconds}
                                 : std::vector<double>{f32.microseconds});
             for (ir::Value const* v : n.inputs) {
@@ -152,7 +153,7 @@ private:
         tune::pbqp::Solution const s = tune::pbqp::solve(p);
         for (size_t i = 0; i < g.nodes.size() && s.cost != kImpossible; ++i) {
             ir::Node const& n = *g.nodes[i];
-            if (!isSum(n) || n.layers.empty() || !ofNode(n, integers_).onIntegers)
+            if (!isSum(n) || n.layers.empty() || !isInteger[i])
                 continue;
             if (s.labels[i] == kIntegers)
                 ++stay_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/limits.h"
 
-#include "device/machine_load.h"
-#include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "runtime/engine.h"
 #include "tune/limit.h"
@@ -35,12 +33,11 @@ void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Inst
 } // namespace
 
 void addLimits(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Instance const& opt,
-               runtime::Instance const& max, Options const& options)
+               runtime::Instance const& max, Options const& options, bool isBusy)
 {
     if (options.tune.heuristicOnly)
         return;
     tune::Rates rates(options.tune);
-    bool const isBusy = !options.cuda && device::isBusy(device::loadAverage(), device::availableCpus());
     addTo(block, loaded, opt, max, options, rates, isBusy);
 }
 

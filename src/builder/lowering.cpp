@@ -89,6 +89,7 @@ Result<std::unique_ptr<ir::Graph>> lowerWithFloats(plan::Contents const& content
     passes::Options list = passOptions(options);
     list.startAt = alternative.without;
     list.dumpFolder = nullptr;
+    list.givesAlternatives = false;
     NullLog quiet;
     passes::PassContext context = passContext(options, quiet);
     context.floatLayers = &layers;

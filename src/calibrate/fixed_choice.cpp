@@ -73,7 +73,7 @@ Result<builder::FormatSummary> assignFixedFormats(ir::Graph& g, runtime::LoadedB
         }
         return times;
     };
-    return builder::assignFormats(g, block, shapes, shapes, options, builder::FormatPolicy::kLeastTime, timesOf, {});
+    return builder::assignFormats(g, block, shapes, shapes, options, {}, timesOf, {});
 }
 
 plan::Block chooseFixed(runtime::LoadedBlock const& block, runtime::Instance const& shapes,

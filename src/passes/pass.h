@@ -74,6 +74,7 @@ struct Options
     int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
     std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;
+    bool givesAlternatives = true; // for speculative passes
 };
 
 // A graph that the engine may be made of instead.

@@ -108,6 +108,7 @@ public:
         for (Left& left : left_) {
             Options options = options_;
             options.dumpFolder = nullptr;
+            options.givesAlternatives = false;
             std::unique_ptr<ir::Graph> graph = left.graph->clone();
             NullLog quiet;
             PassContext const context{ctx_, quiet};
@@ -161,7 +162,7 @@ private:
         ++done_;
         if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
             return false;
-        bool const isOpen = p.isSpeculative && !(p.isWanted && p.isWanted(g_, ctx_));
+        bool const isOpen = options_.givesAlternatives && p.isSpeculative && !(p.isWanted && p.isWanted(g_, ctx_));
         std::unique_ptr<ir::Graph> before = isOpen ? g_.clone() : nullptr;
         auto const begin = std::chrono::steady_clock::now();
         recipe::Recipes::Watch watch(ctx_.recipes, g_);

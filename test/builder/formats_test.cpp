@@ -205,8 +205,8 @@ TEST(Formats, TheNearestAssignmentsInTheirOrder)
         auto const block = runtime::outlineBlock(*g);
         auto const shapes = runtime::resolve(*block, {{ir::extentsOf(g->inputs[0]->shape), true, {}}});
         ASSERT_TRUE(shapes.ok());
-        auto const s = builder::assignFormats(
-            *g, *block, **shapes, **shapes, options, builder::FormatPolicy::kLeastTime, times, {}, [] {}, i);
+        auto const s = builder::assignFormats(*g, *block, **shapes, **shapes, options,
+                                              {builder::FormatPolicy::kLeastTime, i}, times, {});
         ASSERT_TRUE(s.ok()) << s.error().message;
         near = s->near;
         if (i > near) { // there is none: the best

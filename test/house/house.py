@@ -9,6 +9,7 @@ A check is a script with `check(root, options) -> list of findings`. `run()` giv
 import argparse
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,28 @@ def files(root):
             if path.is_file() and not NOT_OURS & set(path.relative_to(root).parts)
         ]
     return sorted(set(found))
+
+
+def built(build, folders, findings):
+    """Every program and library in these folders of a build: ELF files that are no links. That there is none is a finding."""
+    counted = 0
+    for path in sorted(path for folder in folders for path in (build / folder).rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        with open(path, "rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+        counted += 1
+        yield path
+    if not counted:
+        findings.append(f"{build}: has no program and no library; build first")
+    print(f"{counted} programs and libraries")
+
+
+def build_library(source, target, *flags):
+    """For self-tests of what is built."""
+    command = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-shared", "-fPIC", "-o", str(target), str(source), *flags]
+    subprocess.run(command, check=True)
 
 
 def text(path):

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No program or library that the build made defines or asks for a name of google::protobuf, by which another protobuf in the process
 could answer for ours or ours for it. `--build` has them in bin, lib and python. cmake/own_protobuf.cmake makes it so."""
-import os
 import pathlib
-import shlex
 import subprocess
 import sys
 
@@ -15,21 +13,11 @@ FOLDERS = ("bin", "lib", "python")
 
 def check(root, options):
     findings = []
-    counted = 0
-    for path in sorted(path for folder in FOLDERS for path in (options.build / folder).rglob("*")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        with open(path, "rb") as file:
-            if file.read(4) != b"\x7fELF":
-                continue
-        counted += 1
+    for path in house.built(options.build, FOLDERS, findings):
         names = subprocess.run(["nm", "-D", str(path)], capture_output=True, text=True).stdout.split()
         foreign = sorted({name for name in names if "google8protobuf" in name})
         if foreign:
             findings.append(f"{path.relative_to(options.build)}: {len(foreign)} names of google::protobuf, such as {foreign[0]}")
-    if not counted:
-        findings.append(f"{options.build}: has no program and no library; build first")
-    print(f"{counted} programs and libraries")
     return findings
 
 
@@ -46,8 +34,7 @@ def self_test(root, options):
     }
     for name, source in sources.items():
         house.plant(root, f"{name}.cpp", source)
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-shared", "-fPIC"]
-        subprocess.run([*command, "-o", str(options.build / "lib" / f"lib{name}.so"), str(root / f"{name}.cpp")], check=True)
+        house.build_library(root / f"{name}.cpp", options.build / "lib" / f"lib{name}.so")
     house.expect(check(root, options), "libdefines.so: 1 names", "libunique.so:", "libasks.so: 1 names")
 
 

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """No program or library that the build made looks for its libraries in the current folder: its run path has no empty entry, and none
 that is relative. `--build` has them in bin, lib, loading and python."""
-import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 
@@ -16,23 +14,12 @@ FOLDERS = ("bin", "lib", "loading", "python")
 
 def check(root, options):
     findings = []
-    counted = 0
-    for folder in FOLDERS:
-        for path in sorted((options.build / folder).rglob("*")):
-            if path.is_symlink() or not path.is_file():
-                continue
-            with open(path, "rb") as file:
-                if file.read(4) != b"\x7fELF":
-                    continue
-            counted += 1
-            said = subprocess.run(["readelf", "-d", str(path)], capture_output=True, text=True).stdout
-            for entries in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", said):
-                wrong = [entry for entry in entries.split(":") if not entry.startswith(("/", "$ORIGIN"))]
-                if wrong:
-                    findings.append(f"{path.relative_to(options.build)}: run path [{entries}] leads into the current folder")
-    if not counted:
-        findings.append(f"{options.build}: has no program and no library; build first")
-    print(f"{counted} programs and libraries")
+    for path in house.built(options.build, FOLDERS, findings):
+        said = subprocess.run(["readelf", "-d", str(path)], capture_output=True, text=True).stdout
+        for entries in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", said):
+            wrong = [entry for entry in entries.split(":") if not entry.startswith(("/", "$ORIGIN"))]
+            if wrong:
+                findings.append(f"{path.relative_to(options.build)}: run path [{entries}] leads into the current folder")
     return findings
 
 
@@ -43,8 +30,8 @@ def self_test(root, options):
     (options.build / "lib").mkdir(parents=True)
     house.expect(check(root, options), "has no program and no library")
     for name, run_path in (("none", None), ("good", "$ORIGIN:/opt/lib"), ("empty", "$ORIGIN:"), ("relative", "lib")):
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-fPIC", "-o", str(options.build / "lib" / f"lib{name}.so"), str(source)]
-        subprocess.run(command + ([f"-Wl,-rpath,{run_path}"] if run_path else []), check=True)
+        flags = [f"-Wl,-rpath,{run_path}"] if run_path else []
+        house.build_library(source, options.build / "lib" / f"lib{name}.so", *flags)
     house.expect(check(root, options), "libempty.so: run path", "librelative.so: run path")
 
 

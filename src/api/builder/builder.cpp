@@ -24,7 +24,6 @@
 #include "builder/sparse_layers.h"
 #include "builder/target_info.h"
 #include "device/cpu.h"
-#include "device/machine_load.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "tactic/cpu_isa.h"
@@ -291,8 +290,6 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
     TW_ASSIGN(plugins, finishPlugins(contents, services));
-    if (std::string const busy = device::busyLine(); !busy.empty() && !options.cuda)
-        b.reporter.info(busy);
     for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
         b.reporter.info(line);
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))

@@ -3,7 +3,7 @@
 // their way while one is multiplied.
 //   int STAGES; bool EARLY   b may be read before the previous kernel of the stream is done
 //
-//   Source   where factors come from (matrices.cuh, places.cuh): `steps` of this block, and of a stage A_BYTES of a, then
+//   Source   where factors come from (matrices.cuh): `steps` of this block, and of a stage A_BYTES of a, then
 //            b, STAGE_BYTES in all. fetchA(step, to), fetchB(step, to): copies of the next step's part begin, or loads to
 //            registers, which putA(to) and putB(to) take to shared memory.
 //   Sums     what products are summed in (sums_*.cuh): add(stage), all of a step; or, where they are AHEAD, take(factors,

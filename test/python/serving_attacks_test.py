@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What strangers may do to a server: each attack by itself, with what it must not cost others. hostile.py does them all together."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -511,3 +512,54 @@ def test_all_of_them_beside_good_clients():
         text += f" (alone {alone['median_ms']} and {alone['p99_ms']}; load average {result['load_average'][0]:.1f})\n"
         with open(os.path.join(os.environ["TW_REPORT_DIR"], "serving_hostile.txt"), "w", encoding="utf-8") as file:
             file.write(text)
+
+
+def test_turns():
+    """Large work moves one piece a round of the loop, pauses where others ask, and a turn whose client has gone is nobody's."""
+    from tensorwright.serve.turns import Turns
+
+    async def run():
+        turns, rounds, seen = Turns(), 0, []
+
+        async def count():
+            nonlocal rounds
+            while len(seen) < 30:
+                rounds += 1
+                await asyncio.sleep(0)
+
+        async def large(name):
+            for _ in range(10):
+                await turns.next()
+                seen.append((rounds, name))
+
+        gone = turns.next()
+        gone.cancel()
+        await asyncio.gather(count(), *(large(name) for name in "abc"))
+        assert len({at for at, _ in seen}) == 30  # never two in one round
+        assert [name for _, name in seen[:6]] == list("abcabc")
+
+        async def seconds(asked):
+            begin = time.monotonic()
+            for _ in range(10):
+                if asked:
+                    turns.asked()
+                await turns.next()
+                turns.spent(time.monotonic() - 0.001)
+            return time.monotonic() - begin
+
+        assert await seconds(False) < await seconds(True) > 0.03  # ten pieces of a millisecond, of which four are owed for each
+
+    asyncio.run(run())
+
+
+def test_requests_ahead_of_answers(plan):
+    """Who sends hundreds of requests at once gets their answers one after the other, in their order, and others do not wait behind them."""
+    with served(plan) as server, connections(server.http, 1) as (many,):
+        body = json.dumps({"inputs": [X]}).encode()
+        many.sendall(post(len(body), body) * 50)
+        begin = time.monotonic()
+        assert right(server)
+        alone = time.monotonic() - begin
+        many.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answers = rest_of(many)
+        assert answers.count(b"HTTP/1.1 200") == 51 and alone < (time.monotonic() - begin) / 2

@@ -142,6 +142,8 @@ def main(options):
         ports = f"http://{options.host}:{server.http}" + (f" and gRPC on port {server.grpc}" if server.grpc else "")
         # To look for garbage among all objects holds everybody up, for tens of milliseconds. Those that are there now stay, so they are
         # left out, and what has lived for a while, which clients' connections are most of, is looked at a tenth as often.
+        # A thread that wants the interpreter's lock waits so long at most; Python's own 5 ms are five answers.
+        sys.setswitchinterval(0.0005)
         gc.collect()
         gc.freeze()
         gc.set_threshold(*gc.get_threshold()[:2], 100)

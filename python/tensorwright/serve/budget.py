@@ -15,7 +15,7 @@ PROGRESS = 4096
 # Bytes of a connection that are read before others have their turn; asyncio's own 256 KiB of many connections would be felt.
 READ = 1 << 16
 # Connections that wait to be taken, and that are taken before others have their turn.
-_WAITING, _TAKEN = 1024, 4
+_WAITING, _TAKEN = 1024, 1
 
 
 async def listen(factory, host, port):

@@ -4,6 +4,7 @@
 import asyncio
 import concurrent.futures
 import math
+import time
 import zlib
 from dataclasses import dataclass
 
@@ -17,13 +18,14 @@ from .repository import Repository
 from .requests import Wanted
 from .shared_memory import Regions
 from .tensors import RequestError, shown
+from .turns import Turns
 
 # What a client hears of a failure that is the server's own.
 INTERNAL = "an internal error; the server's log says more"
 # Bytes of a request that are checked and converted on the event loop, where all others wait for it: some tenths of a millisecond.
 _SMALL = 1 << 20
 # Bytes that are unpacked at a time.
-_PIECE = 1 << 18
+_PIECE = 1 << 16
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Core:
         self.repository = Repository(plans, options, self.metrics)
         self.regions, self.regions_enabled = Regions(shared_memory), shared_memory
         self.limits, self.control = limits, control
-        self.budget, self.json = Budget(limits.held_bytes), Json()
+        self.budget, self.json, self.turns = Budget(limits.held_bytes), Json(), Turns()
         self.connections = Connections(limits.connections, limits.stall_seconds)
 
     @property
@@ -108,17 +110,21 @@ async def off_loop(count, function, *arguments):
 _unpacking = concurrent.futures.ThreadPoolExecutor(1, "unpacking")
 
 
-async def unpack(unpacker, data, add):
-    """Unpacks what a client compressed, by a zlib.decompressobj(), in pieces that others have turns between; add(piece) takes each."""
+async def unpack(turns, unpacker, data, add):
+    """Unpacks what a client compressed, by a zlib.decompressobj(), a piece a turn; add(piece) takes each."""
     loop = asyncio.get_running_loop()
     data = memoryview(data)
     for at in range(0, len(data), _PIECE):
         rest = data[at : at + _PIECE]  # zlib copies what it leaves of it
         while rest and not unpacker.eof:
+            await turns.next()
+            begin = time.monotonic()
             try:
                 add(await loop.run_in_executor(_unpacking, unpacker.decompress, rest, _PIECE))
             except zlib.error as error:
                 raise RequestError(f"the request's compressed bytes cannot be read: {error}") from None
+            finally:
+                turns.spent(begin)
             rest = unpacker.unconsumed_tail
 
 
@@ -129,6 +135,7 @@ def check_unpacked(unpacker):
 
 async def infer(core, name, version, request):
     """(what served it, [(Wanted, array)]); outputs for shared memory lie there already."""
+    core.turns.asked()
     outputs = core.repository.get(name, version).model.outputs
     wanted = request.wanted if request.wanted else [Wanted(n, request.binary) for n in outputs]
     for output in wanted:

@@ -25,9 +25,14 @@ HEADER = "Inference-Header-Content-Length"
 # Bytes of a request that is no inference, whose JSON is read on the event loop.
 _SMALL_REQUEST = 65536
 # Bytes that are written at a time, and of an answer that goes as a whole.
-_PIECE, _SMALL_ANSWER = 1 << 18, 1 << 16
+_PIECE, _SMALL_ANSWER = 1 << 16, 1 << 16
+# Seconds that the writing of a piece takes at most.
+_WRITTEN = 0.001
 # Bytes that are read at a time where headers come: some tens of them, whose reading holds others up for about a millisecond.
 _HEADERS = 16384
+# Seconds until a request is looked at that came before the one in front of it was answered, so that who sends hundreds at once has no more
+# of the server than others.
+_EARLY = 0.01
 # Seconds that a connection is kept for a client's next request, and that the rest of a refused one is read for.
 _KEPT, _LINGER = 75.0, 0.5
 
@@ -39,7 +44,7 @@ class Connection(RequestHandler):
     def __init__(self, server, connections, **options):
         super().__init__(server, keepalive_timeout=_KEPT, lingering_time=_LINGER, max_headers=64, auto_decompress=False, **options)
         self._open, self._since, self._header = connections, time.monotonic(), True
-        self._in_work, self.asked, self.arrival, self.wrote = False, False, None, None
+        self._in_work, self.asked, self.arrival, self.wrote, self._heard = False, False, None, None, False
 
     def connection_made(self, transport):
         transport.max_size = _HEADERS
@@ -50,7 +55,13 @@ class Connection(RequestHandler):
         self._open.remove(self)
         super().connection_lost(error)
 
+    @property
+    def early(self):
+        """Whether the request in work came before the one in front of it was answered."""
+        return not self._heard
+
     def data_received(self, data):
+        self._heard = True
         if not self._header and self.arrival is None:
             self._header, self._since = True, time.monotonic()
         super().data_received(data)
@@ -66,7 +77,7 @@ class Connection(RequestHandler):
         try:
             yield
         finally:
-            self._in_work, self.asked = False, True
+            self._in_work, self.asked, self._heard = False, True, False
             if not self._header:
                 self._since = time.monotonic()
 
@@ -99,9 +110,42 @@ class Connection(RequestHandler):
             self.transport.abort()
 
 
+class _Silent(asyncio.Protocol):
+    """A connection whose client has sent nothing yet: aiohttp's costs several times as much, and crowds come and go without a word."""
+
+    asked = False
+
+    def __init__(self, connections, make):
+        self._open, self._make, self.waits_since, self._transport = connections, make, time.monotonic(), None
+
+    def connection_made(self, transport):
+        self._transport = transport
+        self._open.add(self)
+
+    def data_received(self, data):
+        self._open.remove(self)
+        connection = self._make()
+        self._transport.set_protocol(connection)
+        connection.connection_made(self._transport)
+        connection.data_received(data)
+
+    def connection_lost(self, error):
+        self._open.remove(self)
+
+    def check(self, now):
+        if now - self.waits_since > self._open.stall_seconds:
+            self.abort()
+
+    def finish(self):
+        self.abort()
+
+    def abort(self):
+        self._transport.abort()
+
+
 def listener(server, connections, loop):
     """What makes the connections of aiohttp's `server`."""
-    return partial(Connection, server, connections, loop=loop, access_log=None)
+    return partial(_Silent, connections, partial(Connection, server, connections, loop=loop, access_log=None))
 
 
 class _Body:
@@ -112,7 +156,7 @@ class _Body:
         self.data, self.arrival = Buffer(), None
 
     async def read(self):
-        request, connection = self.request, self.request.protocol
+        request, connection, turns = self.request, self.request.protocol, self.core.turns
         unpacker = _unpacker(request.headers.get("Content-Encoding", ""))
         if request.content_length is not None and not unpacker:
             self._check(request.content_length)
@@ -122,9 +166,13 @@ class _Body:
             while not request.content.at_eof():
                 chunk = await request.content.readany()
                 if unpacker:
-                    await unpack(unpacker, chunk, self._add)
-                else:
-                    self._add(chunk)
+                    await unpack(turns, unpacker, chunk, self._add)
+                    continue
+                if len(self.data) > READ:
+                    await turns.next()
+                begin = time.monotonic()
+                self._add(chunk)
+                turns.spent(begin)
             if unpacker:
                 check_unpacked(unpacker)
             self.arrival.complete()
@@ -183,6 +231,8 @@ async def _errors(request, handler):
     """Every failure is JSON with a sentence, as the protocol has it."""
     with request.protocol.asking():
         try:
+            if request.protocol.early:
+                await asyncio.sleep(_EARLY)
             return await handler(request)
         except RequestError as error:
             return _failure(str(error), error.status, last=isinstance(error, GivenUp))
@@ -412,7 +462,10 @@ class _Routes:
             await response.prepare(request)
             for part in map(memoryview, parts):
                 for at in range(0, len(part), _PIECE):
+                    await self.core.turns.next()
+                    begin = time.monotonic()
                     await response.write(part[at : at + _PIECE])
+                    self.core.turns.spent(max(begin, time.monotonic() - _WRITTEN))  # the rest was waiting for the client
                     connection.wrote = time.monotonic()
             await response.write_eof()
         finally:

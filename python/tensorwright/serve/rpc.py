@@ -151,7 +151,7 @@ async def _read(core, kind, data):
     try:
         if data[:1] in (b"\x1f", b"\x78"):  # what gzip and zlib begin with, and no message of ours
             unpacker = zlib.decompressobj(zlib.MAX_WBITS + 32)
-            await unpack(unpacker, data, add)
+            await unpack(core.turns, unpacker, data, add)
             check_unpacked(unpacker)
             data = unpacked.view()
         core.check_size(len(data))
@@ -302,6 +302,7 @@ def parse(core, message, arrays, raw=()):
             request.add(name, array)
         if at != len(raw):
             raise RequestError(f"raw_input_contents has {len(raw)} entries, inputs take {at}")
+        check_count(message.outputs, "outputs")
         if message.outputs:
             request.want([(output.name, _plain(output.parameters), True) for output in message.outputs])
     except BaseException:

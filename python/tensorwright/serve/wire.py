@@ -24,7 +24,9 @@ _MOST_STREAMS = 1024
 _UNSEEN_OF_ONE, _UNSEEN, _OVERLOOKED, _LEFT = 3, 6, 0.2, 0.02
 # Calls of a connection whose first message has not come, from which on it begins one in so many seconds; and the seconds between the ends
 # of the calls of a connection that is gone, where they are so many.
-_MANY, _APART, _ENDS_APART = 8, 0.02, 0.01
+_MANY, _APART, _ENDS_APART = 8, 0.05, 0.01
+# Bytes after which a client waits for another turn; asyncio reads up to twice as many.
+_LARGE = READ // 2
 # Times the seconds without progress that a client has: for reading an answer by HTTP/2's windows. Between the messages of one stream a
 # long run looks like a client that does not read.
 _UNREAD = 6
@@ -187,7 +189,13 @@ class _Client(asyncio.Protocol):
     def data_received(self, data):
         self._heard = time.monotonic()
         if self.frames.target is not None:
-            self.frames.feed(data)
+            if len(data) > _LARGE:
+                self.hold_back("turns", True)
+                self.wire.core.turns.next().add_done_callback(lambda _: self.hold_back("turns", False))
+                self.frames.feed(data)
+                self.wire.core.turns.spent(self._heard)
+            else:
+                self.frames.feed(data)
             return
         # Who does not speak HTTP/2 costs grpcio nothing.
         self._early += data

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/cuda/common/epilogue_params.h"
 #include "kernels/cuda/common/integer_end_params.h"
 #include "kernels/cuda/common/params.h"
 
-namespace tw::cuda::gemm_mma_i8 {
+namespace tw::cuda::gemm_mma {
 
-struct Args
+// The text has the same structs.
+template <class Element>
+struct ArgsOf : OutputOf<Element>
+{
+    Element const *a = nullptr, *b = nullptr;
+    float* sums = nullptr;                        // Launch::sumsBytes
+    i64 lda = 0, ldb = 0, batchA = 0, batchB = 0; // elements
+    i32 k = 0, tilesM = 0, tilesN = 0;
+};
+struct IntegerArgs
 {
     i8 const *a = nullptr, *b = nullptr;
     void* y = nullptr; // [batches, m, n], as the residual
@@ -17,4 +27,4 @@ struct Args
     Loop<2> batch; // a, b
 };
 
-} // namespace tw::cuda::gemm_mma_i8
+} // namespace tw::cuda::gemm_mma

@@ -1,47 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over up to three axes by mma.sync: what a block has of x, and where its rows and steps of k lie.
+// Where rows and steps of k of a convolution over up to three axes lie, of transposed ones phase by phase.
 //   type Element; int TILE_M, TILE_N, VECTOR
 #pragma once
 
-#include "kernels/cuda/conv/mma_common.cuh"
 #include "kernels/cuda/conv/mma_nd_params.h"
+#include "kernels/cuda/mma/window_split.cuh"
 
-namespace tw::cuda::conv_nd {
+namespace tw::cuda::product {
 
-constexpr int THREADS = 256, WARPS_M = TILE_M / 32, WARPS_N = 8 / WARPS_M, WARP_N = TILE_N / WARPS_N;
-constexpr int BYTES = int(sizeof(Element)), STEP = BYTES == 1 ? kIntegerStepK : kStepK, ROW_BYTES = STEP * BYTES;
-constexpr u32 X_BYTES = TILE_M * ROW_BYTES, STAGE_BYTES = (TILE_M + TILE_N) * ROW_BYTES;
-using Sizes = ArgsOf<Element>;
-constexpr int PITCH = TILE_N + 8; // of sums: halves of a warp store 8 bytes each without conflicts
-// Rows of 64 or 128 bytes (FP32); 8 rows at the same k lie in different banks.
-TW_INLINE u32 unitAt(int row, int unit)
+constexpr int THREADS = 256, BYTES = int(sizeof(Element)), STEP = BYTES == 1 ? conv_nd::kIntegerStepK : conv_nd::kStepK;
+template <class E>
+struct ArgsFor
 {
-    return ROW_BYTES == 64 ? row * 64 + (unit ^ (row >> 1 & 3)) * 16 : row * 128 + (unit ^ (row & 7)) * 16;
-}
-// VECTOR elements, those after the first `bytes` zero; nothing is read when that is 0.
-TW_INLINE void copyPart(u32 to, Element const* from, int bytes)
+    using Type = conv_nd::ArgsOf<E>;
+};
+template <>
+struct ArgsFor<i8>
 {
-    if constexpr (VECTOR * BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    else if constexpr (VECTOR * BYTES == 8)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    else if constexpr (VECTOR * BYTES == 4)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    else if constexpr (VECTOR * BYTES == 2) { // too few bytes for an asynchronous copy
-        u16 const v = bytes ? *reinterpret_cast<u16 const*>(from) : u16(0);
-        asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"(v) : "memory");
-    } else {
-        u32 const v = bytes ? *reinterpret_cast<u8 const*>(from) : u8(0);
-        asm volatile("st.shared.b8 [%0], %1;" ::"r"(to), "r"(v) : "memory");
-    }
-}
-
+    using Type = conv_nd::IntegerArgsOf<i8>;
+};
+using Args = ArgsFor<Element>::Type;
 // The phase of a block, and how many taps it has along each axis.
 struct Phase
 {
-    int d, h, w, tapsD, tapsH, tapsW;
-    TW_INLINE Phase(Sizes const& a, int phase)
+    int group, d, h, w, tapsD, tapsH, tapsW;
+    TW_INLINE explicit Phase(Args const& a)
     {
+        int const phase = blockIdx.z / a.groups;
+        group = blockIdx.z - phase * a.groups;
         int const q = phase / a.axes[2].phases;
         w = phase - q * a.axes[2].phases;
         d = q / a.axes[1].phases;
@@ -50,12 +36,14 @@ struct Phase
         tapsH = a.axes[1].count[h];
         tapsW = a.axes[2].count[w];
     }
+    TW_INLINE i64 offsetX(Args const& a) const { return i64(group) * a.channels; }
 };
 // Where k stands.
 struct Taps
 {
+    static constexpr int AT_ONCE = 4; // of a thread's places, where each is copied alone: short code
     int inner, d, h, w;
-    TW_INLINE Taps(Sizes const& a, int k)
+    TW_INLINE Taps(Args const& a, int k)
     {
         int q = k / a.inner;
         inner = k - q * a.inner;
@@ -64,7 +52,7 @@ struct Taps
         d = row / a.axes[1].taps;
         h = row - d * a.axes[1].taps;
     }
-    TW_INLINE void move(Sizes const& a, int by)
+    TW_INLINE void move(Args const& a, int by)
     {
         inner += by;
         while (inner >= a.inner) {
@@ -78,12 +66,13 @@ struct Taps
             ++d;
         }
     }
+    TW_INLINE void next(Args const& a) { move(a, 1); }
 };
 // A row as an image and a position along each axis.
 struct Position
 {
     int image, d, h, w;
-    TW_INLINE Position(Sizes const& a, int m)
+    TW_INLINE Position(Args const& a, int m)
     {
         int const row = divide(m, a.positions[2]), plane = divide(row, a.positions[1]);
         w = m - row * int(a.positions[2].d);
@@ -97,7 +86,7 @@ struct Pixel
 {
     i64 at;
     int d, h, w;
-    TW_INLINE void set(Sizes const& a, Phase const& p, int m)
+    TW_INLINE void set(Args const& a, Phase const& p, int m)
     {
         Position const q(a, m);
         d = q.d * a.axes[0].stride + a.axes[0].begin[p.d];
@@ -113,7 +102,7 @@ struct Step
 {
     i64 at;
     int d, h, w, bytes;
-    TW_INLINE Step(Sizes const& a, Phase const& p, Taps const& t)
+    TW_INLINE Step(Args const& a, Phase const& p, Taps const& t)
     {
         d = t.d * a.axes[0].step;
         h = t.h * a.axes[1].step;
@@ -121,7 +110,7 @@ struct Step
         at = i64(d) * a.planeX + i64(h) * a.rowX + i64(w) * a.pixelX + t.inner;
         bytes = t.d < p.tapsD && t.h < p.tapsH && t.w < p.tapsW ? min(VECTOR, a.channels - t.inner) * BYTES : 0;
     }
-    TW_INLINE int bytesFor(Sizes const& a, Pixel const& p) const
+    TW_INLINE int bytesFor(Args const& a, Pixel const& p) const
     {
         bool const inside =
             u32(p.d + d) < u32(a.axes[0].in) && u32(p.h + h) < u32(a.axes[1].in) && u32(p.w + w) < u32(a.axes[2].in);
@@ -129,4 +118,4 @@ struct Step
     }
 };
 
-} // namespace tw::cuda::conv_nd
+} // namespace tw::cuda::product

@@ -12,7 +12,7 @@ namespace tw::cuda::product {
 constexpr int WARPS = 8 / SLICES, WARPS_M = TILE_M / 64, PITCH = TILE_N + 4;
 struct Sums
 {
-    static constexpr bool AHEAD = true, ADDRESSES = false;
+    static constexpr bool AHEAD = true, FETCHES_FIRST = true, ADDRESSES = false;
     static constexpr int PARTS = 8 / SLICES, AT_ONCE = 1; // of four places of k each; short code
     using Values = float[8][8];
     struct Factors // of this lane's rows and columns

@@ -36,8 +36,7 @@ struct Sums : WindowWarps
         } else {
             float late[TF32X3 ? 2 : 1][TF32X3 ? WARP_N / 8 * 4 : 1] = {}; // tensor cores cut off what long sums lose
 #pragma unroll
-            for (int part = 0; part < 4 / SLICES; ++part) {
-                int const k = slice * (4 / SLICES) + part;
+            for (int k = 0; k < 4 / SLICES; ++k) {
                 Factors<4> fx[2];
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {

@@ -14,15 +14,12 @@ struct WindowWarps
     static constexpr bool AHEAD = false, ADDRESSES = true;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = warp / WARPS;
     int const row = warp % WARPS % WARPS_M * 32, column = warp % WARPS / WARPS_M * WARP_N; // its first ones
-    // This lane's part of 16 rows of x, and of 16 filters, 32 bytes of k.
-    TW_INLINE u32 placeX(u32 xs, int i, int k) const
-    {
-        return xs + unitAt(row + i * 16 + lane % 16, k * 2 + lane / 16);
-    }
-    TW_INLINE u32 placeF(u32 fs, int j, int k) const
-    {
-        return fs + unitAt(column + j * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2);
-    }
+    // This lane's part of the first 16 rows of x, and of 16 filters, 32 bytes of k. That of others is so many rows further,
+    // and of the next bytes k two units, whose bits of an address are those of no row.
+    u32 const firstX = kept(unitAt(row + lane % 16, slice*(8 / SLICES) + lane / 16)),
+              firstF = kept(unitAt(column + lane / 16 * 8 + lane % 8, slice*(8 / SLICES) + lane / 8 % 2));
+    TW_INLINE u32 placeX(u32 xs, int i, int k) const { return ((xs + firstX) ^ (k * 32)) + i * 16 * ROW_BYTES; }
+    TW_INLINE u32 placeF(u32 fs, int j, int k) const { return ((fs + firstF) ^ (k * 32)) + j * 16 * ROW_BYTES; }
     // v(i, j, h, e): sum e of row h of block i, j.
     template <class V>
     TW_INLINE void putPairs(u32 to, V const& v) const

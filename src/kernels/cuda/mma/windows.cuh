@@ -15,6 +15,12 @@ TW_INLINE u32 unitAt(int row, int unit)
 {
     return ROW_BYTES == 64 ? row * 64 + (unit ^ (row >> 1 & 3)) * 16 : row * 128 + (unit ^ (row & 7)) * 16;
 }
+// In a register: else compilers compute it again in each step.
+TW_INLINE u32 kept(u32 v)
+{
+    asm volatile("" : "+r"(v));
+    return v;
+}
 // VECTOR elements, those after the first `bytes` zero; nothing is read when that is 0.
 TW_INLINE void copyPart(u32 to, Element const* from, int bytes)
 {
@@ -48,6 +54,10 @@ struct Windows
     int const first = int(i64(a.stepsK) * rank / split), steps = int(i64(a.stepsK) * (rank + 1) / split) - first;
     int const row0 = VECTOR == 1 ? threadIdx.x % TILE_M : threadIdx.x / PER_ROW,
               k0 = VECTOR == 1 ? threadIdx.x / TILE_M * LOADS : threadIdx.x % PER_ROW * VECTOR;
+    static constexpr int UNITS = ROW_BYTES / 16; // of a row
+    // Where a thread's first copies go; others go to rows in steps of 8, which lie in the same banks.
+    u32 const firstX = kept(placeIn(row0, k0)), firstF = kept(unitAt(threadIdx.x / UNITS, threadIdx.x % UNITS));
+    static_assert(APART % 8 == 0 && THREADS / UNITS % 8 == 0);
     Element const *const x, *const filters;
     Pixel pixel[PIXELS];
     Taps taps;
@@ -66,16 +76,20 @@ struct Windows
     }
     TW_INLINE void fetchB(int step, u32 to) const
     {
-        constexpr int UNITS = ROW_BYTES / 16; // of a row
 #pragma unroll
         for (int i = 0; i < (TILE_N * UNITS + THREADS - 1) / THREADS; ++i) {
             int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
             if (TILE_N * UNITS % THREADS == 0 || at < TILE_N * UNITS)
-                copyAsync16(to + unitAt(r, u), filters + i64(n0 + r) * a.paddedK + (first + step) * STEP + u * UNIT,
-                            n0 + r < a.n);
+                copyAsync16(to + firstF + i * (THREADS / UNITS) * ROW_BYTES,
+                            filters + i64(n0 + r) * a.paddedK + (first + step) * STEP + u * UNIT, n0 + r < a.n);
         }
     }
     TW_INLINE void putB(u32) const {}
+    TW_INLINE void fetch(int step, u32 to)
+    {
+        fetchB(step, to + A_BYTES);
+        fetchA(step, to); // moves `taps` when all copies are on their way
+    }
     TW_INLINE void fetchA(int, u32 to)
     {
         if constexpr (VECTOR > 1) {
@@ -83,7 +97,7 @@ struct Windows
             Element const* const from = x + step.at;
 #pragma unroll
             for (int i = 0; i < PIXELS; ++i)
-                copyPart(to + placeIn(row0 + i * APART, k0), from + pixel[i].at, step.bytesFor(a, pixel[i]));
+                copyPart(to + firstX + i * APART * ROW_BYTES, from + pixel[i].at, step.bytesFor(a, pixel[i]));
         } else {
             Taps t = taps;
 #pragma unroll(Taps::AT_ONCE)

@@ -128,8 +128,8 @@ template <class Source, class Sums, class End, class Args>
 TW_INLINE void run(Args const& a, u8* shared)
 {
     u32 const base = sharedAddress(shared);
-    Source source(a);
     releaseDependents();
+    Source source(a);
     End end(base);
     end.begin(a, source);
     fill(source, base);

@@ -75,7 +75,7 @@ struct Step
     {
         h = (NCHW ? t.middle : t.outer) * a.dilationH;
         w = (NCHW ? t.inner : t.middle) * a.dilationW;
-        at = i64(h) * a.rowX + i64(w) * a.columnX + (NCHW ? i64(t.outer) * a.channelX : t.inner);
+        at = i64(h) * a.rowX + (NCHW ? w + i64(t.outer) * a.channelX : i64(w) * a.columnX + t.inner);
         known = t.outer < a.outer;
     }
     TW_INLINE int bytesFor(Args const& a, Pixel const& p) const

@@ -15,10 +15,15 @@ TW_INLINE u32 unitAt(int row, int unit)
 {
     return ROW_BYTES == 64 ? row * 64 + (unit ^ (row >> 1 & 3)) * 16 : row * 128 + (unit ^ (row & 7)) * 16;
 }
-// In a register: else compilers compute it again in each step.
+// In registers: else compilers compute it again in each step.
 TW_INLINE u32 kept(u32 v)
 {
     asm volatile("" : "+r"(v));
+    return v;
+}
+TW_INLINE Element const* kept(Element const* v)
+{
+    asm volatile("" : "+l"(v));
     return v;
 }
 // VECTOR elements, those after the first `bytes` zero; nothing is read when that is 0.
@@ -63,7 +68,7 @@ struct Windows
     Taps taps;
     u32 held[HOLDS ? LOADS / 2 : 1] = {};
     TW_INLINE explicit Windows(Args const& a)
-        : a(a), phase(a), x(a.x + phase.offsetX(a)), filters(a.filters + i64(blockIdx.z) * a.n * a.paddedK),
+        : a(a), phase(a), x(kept(a.x + phase.offsetX(a))), filters(kept(a.filters + i64(blockIdx.z) * a.n * a.paddedK)),
           taps(a, first * STEP + k0)
     {
 #pragma unroll
@@ -111,7 +116,10 @@ struct Windows
                 } else {
                     copyPart(to + placeIn(row0, k0 + i), from, bytes);
                 }
-                t.next(a);
+                if constexpr (HOLDS)
+                    t.move(a, 1); // with branches, which cost less here
+                else
+                    t.next(a);
             }
         }
         taps.move(a, STEP);

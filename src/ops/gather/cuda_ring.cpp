@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "families/elementwise/cuda_pointwise.h"
-#include "ops/gather/gather_ring_params.h"
+#include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
 #include "ops/gather/tactics.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Along the innermost axis: rows of x wait in shared memory for their indices.
-#include "ops/gather/gather_staged_params.h"
+#include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
 #include "ops/gather/tactics.h"
 

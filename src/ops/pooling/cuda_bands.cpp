@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
-#include "ops/pooling/pooling_bands_params.h"
+#include "ops/pooling/pooling_params.h"
 #include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {

@@ -6,7 +6,7 @@
 #include "base/pixel_vectors.h"
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
-#include "ops/pooling/pooling_pixels_params.h"
+#include "ops/pooling/pooling_params.h"
 #include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {

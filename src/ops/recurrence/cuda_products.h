@@ -8,7 +8,7 @@
 #include "kernels/cuda/gemm/f32.h"
 #include "kernels/cuda/gemm/mma.h"
 #include "ops/recurrence/cuda_plain.h"
-#include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/recurrence_params.h"
 
 namespace tw::ops::recurrence {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_columns_params.h"
+#include "ops/reduce/reduce_params.h"
 #include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {

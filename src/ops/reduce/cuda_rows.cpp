@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_rows_params.h"
+#include "ops/reduce/reduce_params.h"
 #include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {

@@ -5,7 +5,7 @@
 
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_short_rows_params.h"
+#include "ops/reduce/reduce_params.h"
 #include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {

@@ -2,7 +2,7 @@
 // Between linear and kHWC8 for types of 2 bytes: squares of 8 channels by 8 pixels, turned in registers.
 #include <algorithm>
 
-#include "ops/reformat/reformat_pixels_params.h"
+#include "ops/reformat/reformat_params.h"
 #include "ops/reformat/tactics.h"
 
 namespace tw::ops::reformat {

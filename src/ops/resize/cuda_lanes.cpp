@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_lanes_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {

@@ -6,7 +6,7 @@
 #include "base/pixel_vectors.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
-#include "ops/resize/resize_pixels_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_rows_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {

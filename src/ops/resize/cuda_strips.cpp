@@ -3,7 +3,7 @@
 // linear mixes of up to 2 x 2 pixels; a thread walks down a strip with 16 bytes of channels.
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_strips_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {

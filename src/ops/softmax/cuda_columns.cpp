@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/softmax/op.h"
-#include "ops/softmax/softmax_columns_params.h"
+#include "ops/softmax/softmax_params.h"
 #include "ops/softmax/tactics.h"
 
 namespace tw::ops::softmax {

@@ -6,13 +6,13 @@
 
 #include "harness.h"
 #include "kernels/cuda/common/hopper.h"
-#include "kernels/cuda/conv/mma_f16.h"
+#include "kernels/cuda/conv/mma_2d.h"
 
 namespace bench {
 
 namespace {
 
-namespace conv = cuda::conv_f16;
+namespace conv = cuda::conv_2d;
 
 Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool timed, Kernel const& kernel)
 {
@@ -34,11 +34,11 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool
     TW_ASSIGN(auto const atResidual, gpu.upload(residual.data(), residual.size() * 2, spec.residual ? copies : 1));
     TW_ASSIGN(auto const atBias, gpu.upload(bias.data(), bias.size() * 4, 1));
     TW_ASSIGN(auto const atY, gpu.poisoned(size_t(strideOf(sizeY * 2)) * size_t(copies)));
-    conv::Launch const l = conv::launch(spec, g);
+    auto const l = conv::launch<conv::HalfArgs>(spec, g);
     TW_ASSIGN(auto function, gpu.load(kernel, l.geometry.sharedBytes));
     auto enqueue = [&](int i) -> Result<void> {
         uint64_t const n = uint64_t(i % copies);
-        conv::Args a = l.args;
+        conv::HalfArgs a = l.args;
         a.x = reinterpret_cast<void const*>(atX + n * uint64_t(strideOf(sizeX * 2)));
         a.filters = reinterpret_cast<void const*>(atF + n * uint64_t(strideOf(sizeF * 2)));
         a.y = reinterpret_cast<void*>(atY + n * uint64_t(strideOf(sizeY * 2)));
@@ -107,7 +107,7 @@ void convCases(std::vector<Case>& cases)
     auto add = [&](std::string const& what, conv::Spec s, cuda::ConvShape const& g, bool timed) {
         s.activation = cuda::kRelu;
         s.activateLast = true;
-        s.vector = std::min(s.vector, vectorOf(g, s.nchw, conv::kMostVector));
+        s.vector = std::min(s.vector, vectorOf(g, s.nchw, conv::mostVector(s.kind)));
         s.aligned = g.k / g.groups % 8 == 0;
         if (char const* why = conv::unsupported(s, g)) {
             std::printf("not a case: %s: %s\n", what.c_str(), why);
@@ -116,7 +116,10 @@ void convCases(std::vector<Case>& cases)
         Kernel k{what + " " + s.name(), conv::source(s), conv::kKernel};
         cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, g, timed, k); }});
     };
-    conv::Spec s, nchw;
+    conv::Spec s;
+    s.tileM = 128;
+    s.vector = 8;
+    conv::Spec nchw = s;
     nchw.nchw = true;
     add("check mma 8 channels at once", s, convShape(2, 72, 19, 96, 3, 1, 1), false);
     add("check mma 4", s, convShape(2, 20, 19, 96, 3, 2, 1), false);
@@ -148,6 +151,7 @@ void convCases(std::vector<Case>& cases)
         for (int tileN : {64, 128})
             for (int tileM : {64, 128}) {
                 conv::Spec t;
+                t.vector = 8;
                 t.tileM = tileM;
                 t.tileN = tileN;
                 t.nchw = l.nchw;

@@ -9,7 +9,7 @@
 #include "kernels/cuda/conv/mma_nd.h"
 #include "kernels/cuda/conv/stem_i8.h"
 #include "kernels/cuda/gemm/gemv_i8.h"
-#include "kernels/cuda/gemm/mma_i8.h"
+#include "kernels/cuda/gemm/mma.h"
 #include "support/share_of_the_day.h"
 
 namespace tw::test {
@@ -27,12 +27,21 @@ cuda::IntegerEnd endOf(DataType store, std::optional<DataType> residual = {})
     return e;
 }
 
+cuda::gemm_mma::Spec productSpec(cuda::IntegerEnd const& end)
+{
+    cuda::gemm_mma::Spec s;
+    s.integers = end;
+    s.bAlongK = true;
+    s.vectorA = s.vectorB = 16;
+    return s;
+}
+
 } // namespace
 
 TEST(CudaGemmMmaI8, Compiles)
 {
     TW_ONE_DAY_IN(3);
-    cuda::gemm_mma_i8::Spec s;
+    cuda::gemm_mma::Spec s = productSpec(endOf(DataType::kInt8, DataType::kInt8));
     auto set = [&](int tileM, int tileN, int warpsM, int warpsN, int stages) {
         s.tileM = tileM;
         s.tileN = tileN;
@@ -44,25 +53,23 @@ TEST(CudaGemmMmaI8, Compiles)
         ASSERT_EQ(unsupported(s), nullptr) << s.name();
         compiles(s.name(), source(s), architecture);
     };
-    s.end = endOf(DataType::kInt8, DataType::kInt8);
     set(128, 256, 2, 4, 4);
     compile("sm_90a");
     set(128, 128, 2, 2, 3);
-    s.end = endOf(DataType::kHalf, DataType::kHalf);
+    s.integers = endOf(DataType::kHalf, DataType::kHalf);
     s.bAlongK = false;
     compile("sm_80");
     s.split = 4;
     compile("sm_90a");
     s.split = 1;
     set(64, 64, 2, 2, 3);
-    s.end = endOf(DataType::kFloat);
-    s.end.table = s.end.innerScale = false;
+    s.integers = endOf(DataType::kFloat);
     s.aAlongK = s.aligned = false;
     s.vectorA = s.vectorB = 1;
     compile("sm_80");
     set(16, 64, 1, 2, 6);
-    s.end = endOf(DataType::kInt8);
-    s.end.table = s.end.innerScale = s.end.outputScale = true;
+    s.integers = endOf(DataType::kInt8);
+    s.integers->table = s.integers->innerScale = s.integers->outputScale = true;
     s.vectorA = 4;
     s.vectorB = 8;
     compile("sm_80");
@@ -70,23 +77,26 @@ TEST(CudaGemmMmaI8, Compiles)
 
 TEST(CudaGemmMmaI8, Refuses)
 {
-    cuda::gemm_mma_i8::Spec s;
+    cuda::gemm_mma::Spec s = productSpec({});
     EXPECT_EQ(unsupported(s), nullptr);
     s.split = 4; // 32 columns of a warp
     EXPECT_NE(unsupported(s), nullptr);
     s.split = 1;
-    cuda::gemm_mma_i8::Shape g{5, 24, 64, 1};
+    cuda::gemm_mma::Shape g;
+    g.m = 5;
+    g.n = 24;
+    g.k = 64;
     EXPECT_EQ(unsupported(s, g), nullptr);
     g.k = 40;
     EXPECT_NE(unsupported(s, g), nullptr); // rows of 40 bytes
-    s.vectorA = cuda::gemm_mma_i8::vectorOf(g.k);
+    s.vectorA = s.vectorB = cuda::gemm_mma::vectorOf(1, g.k);
     EXPECT_EQ(s.vectorA, 8);
     EXPECT_EQ(unsupported(s, g), nullptr);
     g.n = 23;
     EXPECT_NE(unsupported(s, g), nullptr); // rows of y
     s.aligned = false;
     EXPECT_EQ(unsupported(s, g), nullptr);
-    EXPECT_EQ(cuda::gemm_mma_i8::vectorOf(6), 1);
+    EXPECT_EQ(cuda::gemm_mma::vectorOf(1, 6), 1);
     s.vectorA = 1;
     s.stages = 2;
     EXPECT_NE(unsupported(s), nullptr); // through registers: two steps ahead
@@ -94,11 +104,14 @@ TEST(CudaGemmMmaI8, Refuses)
 
 TEST(CudaGemmMmaI8, Candidates)
 {
-    cuda::gemm_mma_i8::Spec base;
+    cuda::gemm_mma::Spec base = productSpec({});
     for (int capability : {80, 86, 90})
         for (int vector : {1, 16}) {
             base.vectorA = vector;
-            cuda::gemm_mma_i8::Shape const small{3, 40, 4096, 1}, large{4096, 4096, 4096, 1};
+            cuda::gemm_mma::Shape small, large;
+            small.m = 3;
+            small.n = 40;
+            large.m = large.n = small.k = large.k = 4096;
             auto const few = candidates(base, small, 132, capability, 5);
             auto const many = candidates(base, large, 132, capability, 5);
             ASSERT_FALSE(few.empty());

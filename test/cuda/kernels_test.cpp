@@ -17,11 +17,10 @@
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
 #include "kernels/cuda/common/source.h"
-#include "kernels/cuda/conv/mma_f16.h"
-#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/mma_2d.h"
 #include "kernels/cuda/conv/stem.h"
-#include "kernels/cuda/gemm/mma_f16.h"
-#include "kernels/cuda/gemm/mma_tf32.h"
+#include "kernels/cuda/gemm/f32.h"
+#include "kernels/cuda/gemm/mma.h"
 #include "kernels/cuda/gemm/wgmma.h"
 #include "support/share_of_the_day.h"
 
@@ -301,7 +300,7 @@ TEST(CudaGemmF32, Compiles)
     cuda::gemm_f32::Spec s;
     compile(s, "sm_80");
     s.tileM = s.tileN = 64;
-    s.columns = 4;
+    s.shareN = 4;
     s.bias = s.residual = true;
     compile(s, "sm_80");
     s.split = 4;
@@ -312,7 +311,7 @@ TEST(CudaGemmF32, Compiles)
 TEST(CudaGemmMmaF16, Compiles)
 {
     TW_ONE_DAY_IN(3);
-    cuda::gemm_mma_f16::Spec s;
+    cuda::gemm_mma::Spec s;
     auto set = [&](int tileM, int tileN, int warpsM, int warpsN, int stages) {
         s.tileM = tileM;
         s.tileN = tileN;
@@ -354,19 +353,19 @@ TEST(CudaGemmMmaF16, Compiles)
 
 TEST(CudaGemmMmaF16, Refuses)
 {
-    cuda::gemm_mma_f16::Spec s;
+    cuda::gemm_mma::Spec s;
     EXPECT_EQ(unsupported(s), nullptr);
     s.split = 16;
     EXPECT_NE(unsupported(s), nullptr);
     s.split = 1;
-    cuda::gemm_mma_f16::Shape g;
+    cuda::gemm_mma::Shape g;
     g.m = 5;
     g.n = 24;
     g.k = 64;
     EXPECT_EQ(unsupported(s, g), nullptr);
     g.k = 20;
     EXPECT_NE(unsupported(s, g), nullptr); // rows of 40 bytes
-    s.vectorA = cuda::gemm_mma_f16::vectorOf(g.k);
+    s.vectorA = cuda::gemm_mma::vectorOf(2, g.k);
     EXPECT_EQ(s.vectorA, 4);
     EXPECT_EQ(unsupported(s, g), nullptr);
     s.vectorA = 1;
@@ -378,12 +377,15 @@ TEST(CudaGemmMmaF32, Compiles)
 {
     TW_ONE_DAY_IN(3);
     for (bool tf32x3 : {false, true}) {
-        cuda::gemm_mma_f32::Spec s;
+        cuda::gemm_f32::Spec s;
+        s.shareM = 2;
+        s.shareN = 4;
+        s.stages = 3;
         s.activation = "TW_INLINE float activate(float v) { return v; }\n";
-        s.tf32x3 = tf32x3;
+        s.sums = tf32x3 ? cuda::gemm_f32::Sums::kTf32x3 : cuda::gemm_f32::Sums::kTf32;
         compiles(s.name(), cuda::prelude(false) + source(s), "sm_80");
         s.tileM = s.tileN = 64;
-        s.warpsN = 2;
+        s.shareN = 2;
         s.split = 4;
         s.aAlongK = s.packsA = s.packsB = s.packsY = false;
         s.bAlongK = tf32x3;
@@ -397,7 +399,7 @@ TEST(CudaGemmF32, Candidates)
 {
     using namespace cuda::gemm_f32;
     Spec s;
-    s.columns = 2;
+    s.shareN = 2;
     EXPECT_NE(unsupported(s), nullptr);
     s = Spec();
     s.tileN = 48;
@@ -418,27 +420,31 @@ TEST(CudaGemmF32, Candidates)
 TEST(CudaConvolution, Compiles)
 {
     TW_ONE_DAY_IN(3);
-    cuda::conv_f16::Spec s;
+    cuda::conv_2d::Spec s;
+    s.tileM = 128;
+    s.vector = 8;
     s.residual = true;
-    compiles(s.name(), cuda::conv_f16::source(s), "sm_80");
-    s.vector = 2;
-    s.aligned = false;
-    compiles(s.name(), cuda::conv_f16::source(s));
+    compiles(s.name(), source(s), "sm_80");
+    for (int vector : {2, 1}) {
+        s.vector = vector;
+        s.aligned = false;
+        compiles(s.name(), source(s));
+    }
 }
 
 TEST(CudaConvolution, CompilesSingle)
 {
     TW_ONE_DAY_IN(3);
-    for (bool tf32 : {true, false})
+    for (auto kind : {cuda::conv_2d::Kind::kTf32, cuda::conv_2d::Kind::kFloat})
         for (auto const& [m, n, vector] : {std::array{128, 128, 4}, {64, 64, 4}, {128, 32, 2}, {128, 64, 1}}) {
-            cuda::conv_f32::Spec s;
-            s.tf32 = tf32;
+            cuda::conv_2d::Spec s;
+            s.kind = kind;
             s.tileM = m;
             s.tileN = n;
             s.vector = vector;
             s.nchw = vector == 1;
             s.activation = "template <class T> TW_INLINE T activate(T x) { return x < 0 ? T(0) : x; }\n";
-            compiles(s.name(), cuda::conv_f32::source(s), vector == 2 ? "sm_80" : "sm_90a");
+            compiles(s.name(), source(s), vector == 2 ? "sm_80" : "sm_90a");
         }
 }
 
@@ -455,16 +461,16 @@ TEST(CudaConvolution, RoundsToTf32)
 
 TEST(CudaConvolution, ChoosesTiles)
 {
-    using namespace cuda::conv_f32;
+    using namespace cuda::conv_2d;
     cuda::ConvShape g; // the third stage of ResNet-50
     g.h = g.w = g.outH = g.outW = 14;
     g.c = g.k = 256;
     g.r = g.s = 3;
     g.padH = g.padW = 1;
-    for (bool tf32 : {true, false}) {
+    for (Kind kind : {Kind::kTf32, Kind::kFloat}) {
         Spec base;
-        base.tf32 = tf32;
-        base.vector = vectorOf(g, false, cuda::conv_f32::kMostVector);
+        base.kind = kind;
+        base.vector = vectorOf(g, false, mostVector(kind));
         EXPECT_EQ(base.vector, 4);
         std::vector<Spec> const shared = candidates(base, g, 132, true, 5, 3);
         ASSERT_FALSE(shared.empty());
@@ -480,9 +486,10 @@ TEST(CudaConvolution, ChoosesTiles)
             EXPECT_EQ(s.split, 1);
     }
     Spec s;
+    s.kind = Kind::kFloat;
     g.c = 6; // copies of 4 elements would leave the pixel
     EXPECT_NE(unsupported(s, g), nullptr);
-    s.vector = vectorOf(g, false, cuda::conv_f32::kMostVector);
+    s.vector = vectorOf(g, false, mostVector(s.kind));
     EXPECT_EQ(s.vector, 2);
     EXPECT_EQ(unsupported(s, g), nullptr);
 }

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "families/convolution/cuda_conv_f32.h"
 #include "kernels/cuda/common/hopper.h"
 
 namespace tw::ops::conv_f16 {
@@ -24,7 +23,7 @@ std::string fewSource(bool isHalf)
 
 std::string activationSource(Problem const& p, bool isHalf)
 {
-    return isHalf ? cuda::activationSource(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
+    return isHalf ? cuda::activationSource(epilogueOf(p).activation) : exactActivationOf(*p.node);
 }
 
 Support supportsAlone(Problem const& p, DataType type)

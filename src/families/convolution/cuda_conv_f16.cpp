@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "families/elementwise/cuda_epilogue.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::conv_f16 {
@@ -71,6 +72,12 @@ double estimateUs(Problem const& p, double teraflops)
 FusedActivation activationOf(ir::Node const& node)
 {
     return node.attrsAs<convolution::Attrs>().epilogue.activation;
+}
+
+std::string exactActivationOf(ir::Node const& node)
+{
+    FusedActivation const f = activationOf(node);
+    return ops::activationSource("activate", f.kind, f.alpha, f.beta);
 }
 
 bool hasResidual(Problem const& p)

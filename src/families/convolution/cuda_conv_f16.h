@@ -39,7 +39,7 @@ struct Algorithm
 extern Algorithm const kWgmma;
 // The same for filters that follow 2:4 along their channels (tactic/sparsity.h). FP16, i8.
 extern Algorithm const kSparse;
-// mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
+// mma.sync, exact FP32 on the cores: any channels, groups and dilations. Compute capability 8.0. FP16, FP32, TF32.
 extern Algorithm const kMma;
 // The same for few channels in linear format: a network's first layer.
 extern Algorithm const kMmaNchw;
@@ -95,6 +95,7 @@ constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
 double estimateUs(Problem const& problem, double teraflops);
 
 FusedActivation activationOf(ir::Node const& node);
+std::string exactActivationOf(ir::Node const& node); // as source that is exact to FP32
 bool hasResidual(Problem const& problem);
 // Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);

@@ -7,11 +7,10 @@
 
 #include "base/pixel_vectors.h"
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_f32.h"
 #include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "families/elementwise/cuda_integer_end.h"
-#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/mma_2d.h"
 #include "kernels/cuda/conv/mma_nd.h"
 #include "ops/convolution/op.h"
 
@@ -120,7 +119,7 @@ conv::Spec baseOf(Problem const& p, Operand operand)
     if (s.integers)
         s.end = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
     else
-        s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
+        s.activation = conv_f16::exactActivationOf(*p.node);
     return s;
 }
 
@@ -174,7 +173,7 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
             }
     }
     if (w.type == DataType::kFloat && !spec.tf32x3)
-        cuda::conv_f32::roundAllToTf32(packed);
+        cuda::conv_2d::roundAllToTf32(packed);
     return packed;
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_f32.h"
-#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/mma_2d.h"
 #include "kernels/cuda/conv/stem.h"
 
 namespace tw::ops::conv_f16 {
@@ -115,7 +114,7 @@ Result<std::vector<std::string>> StemKernels::pack(Problem const& p) const
     int64_t const filters = roundUp8(p.inputs[1].dims[0]);
     std::string packed = packFilters(p.inputs[1], filters, spec_.paddedK(), placeOf, spec_.shift());
     if (spec_.single)
-        cuda::conv_f32::roundAllToTf32(packed);
+        cuda::conv_2d::roundAllToTf32(packed);
     return std::vector<std::string>{packBias(p, filters), std::move(packed)};
 }
 

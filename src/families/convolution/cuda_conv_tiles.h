@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configs of convolution kernels with tiles, {tileM, tileN, stages, vector, split}, and their Specs (cuda::conv_f32,
+// Configs of convolution kernels with tiles, {tileM, tileN, stages, vector, split}, and their Specs (cuda::conv_2d,
 // cuda::conv_nd), which have members of these names.
 #pragma once
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_deconv_f32.h"
 
-#include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
-#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/mma_2d.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::deconv_f32 {
 
 namespace {
 
-namespace conv = cuda::conv_f32;
+namespace conv = cuda::conv_2d;
 using Geometry = KernelWindowGeometry;
 using conv_f16::roundUp8;
 using deconv_f16::geometryOf;
@@ -47,8 +47,8 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 conv::Spec baseOf(Problem const& p, bool tf32)
 {
     conv::Spec s;
-    s.tf32 = tf32;
-    s.activation = conv_f32::activationOf(p.node->attrsAs<convolution::Attrs>().epilogue.activation);
+    s.kind = tf32 ? conv::Kind::kTf32 : conv::Kind::kFloat;
+    s.activation = conv_f16::exactActivationOf(*p.node);
     return s;
 }
 
@@ -72,7 +72,7 @@ Result<std::vector<std::string>> WindowKernels::pack(Problem const& p) const
     int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]),
                   each = (channels + cuda::kConvStepK - 1) / cuda::kConvStepK * cuda::kConvStepK;
     std::string bytes = deconv_f16::packTransposed(w, filters, each);
-    if (spec_.tf32)
+    if (spec_.kind == conv::Kind::kTf32)
         conv::roundAllToTf32(bytes);
     return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(bytes)};
 }
@@ -83,8 +83,8 @@ Result<void> WindowKernels::run(CudaLaunch const& launch, RunArgs& args) const
     Geometry const g = geometryOf(node_, x.dims, args.inputs[1].dims, y.dims);
     if (char const* const why = unsupportedGeometry(spec_, g))
         return unsupported(why);
-    conv::Launch l = conv::launch(spec_, shapeOf(g));
-    conv::Args& a = l.args;
+    auto l = conv::launch<conv::FloatArgs>(spec_, shapeOf(g));
+    conv::FloatArgs& a = l.args;
     if (!conv::setPixels(a, x.pixelStride(), g.in[1], g.in[2]))
         return unsupported("a row of x has more elements than 32 bits count");
     a.groupX = 0;
@@ -135,7 +135,7 @@ std::vector<Config> Beside<tf32>::configs(Problem const& p)
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     conv::Spec base = baseOf(p, tf32);
-    base.vector = vectorOf(shapeOf(maximum), false, conv::kMostVector);
+    base.vector = vectorOf(shapeOf(maximum), false, conv::mostVector(base.kind));
     std::vector<Config> list;
     if (isEmpty(optimum))
         return {tileConfigOf(base)};

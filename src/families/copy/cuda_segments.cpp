@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/round.h"
-#include "families/copy/cuda_segments_params.h"
+#include "families/copy/copy_params.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "kernels/cuda/common/generate.h"
 
@@ -82,8 +82,8 @@ std::string placesOf(Segments const& r, Shape const& shape)
         list +=
             std::to_string(s.column) + ", " + std::to_string(s.length) + ", " + std::to_string(shape.at[k]) + "},\n";
     }
-    return cuda::include("families/copy/cuda_segments_params.h") + "constexpr tw::ops::RunPlace kSources[] = {\n" +
-           list + "};\n";
+    return cuda::include("families/copy/copy_params.h") + "constexpr tw::ops::RunPlace kSources[] = {\n" + list +
+           "};\n";
 }
 
 class SegmentKernels final : public CudaKernels

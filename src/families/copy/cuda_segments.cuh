@@ -7,7 +7,7 @@
 // rows alike
 #pragma once
 
-#include "families/copy/cuda_segments_params.h"
+#include "families/copy/copy_params.h"
 #include "kernels/cuda/common/prelude.cuh"
 
 namespace tw::ops {

@@ -3,7 +3,7 @@
 //   type Element; int kRank; bool kWraps, kClamps, kReflects
 #pragma once
 
-#include "families/copy/cuda_slice_params.h"
+#include "families/copy/copy_params.h"
 #include "kernels/cuda/common/prelude.cuh"
 
 namespace tw::ops {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "families/copy/cuda_strided_copy_params.h"
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_rows.h"
 #include "families/copy/cuda_strided_copy_tiles.h"
 #include "families/copy/cuda_vec16.h"

@@ -3,7 +3,7 @@
 //   type Element; bool kBordered; int kStoreBytes
 #pragma once
 
-#include "families/copy/cuda_strided_copy_params.h"
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_vec16.cuh"
 
 namespace tw::ops {

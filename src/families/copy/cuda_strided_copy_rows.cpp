@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/round.h"
-#include "families/copy/cuda_strided_copy_rows_params.h"
+#include "families/copy/copy_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops {

@@ -3,7 +3,7 @@
 // together from elements. A thread has the same word of several rows of b: they differ by a constant on both sides.
 #pragma once
 
-#include "families/copy/cuda_strided_copy_rows_params.h"
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_tiles.cuh"
 
 namespace tw::ops {

@@ -2,7 +2,7 @@
 // Transposes where rows are short.
 #pragma once
 
-#include "families/copy/cuda_strided_copy_short_params.h"
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_tiles.cuh"
 
 namespace tw::ops {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_rows.h"
 #include "families/copy/cuda_strided_copy_short.h"
-#include "families/copy/cuda_strided_copy_tiles_params.h"
 #include "families/copy/cuda_strided_copy_unaligned.h"
 
 namespace tw::ops {

@@ -4,8 +4,8 @@
 // After cuda_move.cuh.
 #pragma once
 
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy.cuh"
-#include "families/copy/cuda_strided_copy_tiles_params.h"
 
 namespace tw::ops {
 

@@ -2,8 +2,8 @@
 // Transposes by tiles in shared memory.
 #pragma once
 
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy.h"
-#include "families/copy/cuda_tile_box_params.h"
 
 namespace tw::ops {
 

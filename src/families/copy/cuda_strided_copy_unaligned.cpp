@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/round.h"
-#include "families/copy/cuda_strided_copy_unaligned_params.h"
+#include "families/copy/copy_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops {

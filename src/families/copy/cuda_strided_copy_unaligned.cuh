@@ -7,8 +7,8 @@
 //   int kUnitBytes, kRowBytes, kMostThreads
 #pragma once
 
+#include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_tiles.cuh"
-#include "families/copy/cuda_strided_copy_unaligned_params.h"
 
 namespace tw::ops {
 

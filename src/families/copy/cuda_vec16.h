@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "families/copy/cuda_vec16_params.h"
+#include "families/copy/copy_params.h"
 
 namespace tw::ops {
 

@@ -5,14 +5,12 @@
 
 #include "families/elementwise/cuda_pointwise.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
-#include "kernels/cuda/gemm/mma_tf32.h"
 
 namespace tw::ops::gemm_f32 {
 
 namespace {
 
-namespace cores = cuda::gemm_f32;
-namespace matrix = cuda::gemm_mma_f32;
+namespace kernel = cuda::gemm_f32;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
@@ -28,9 +26,11 @@ bool packs(ir::Value const& v, bool known, int64_t size)
     return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
 }
 
-cores::Operands operandsOf(Problem const& p)
+// All but the tile.
+kernel::Spec baseOf(Problem const& p, GemmF32Algorithm algorithm)
 {
-    cores::Operands s;
+    kernel::Spec s;
+    s.sums = algorithm;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
@@ -54,64 +54,35 @@ struct Sizes
     ProductRows rows;
 };
 
-Sizes sizesOf(cores::Operands const& s, ir::Node const& node, Extents const& a, Extents const& b)
+Sizes sizesOf(kernel::Spec const& s, ir::Node const& node, Extents const& a, Extents const& b)
 {
     Geometry const g = matrix_multiply::geometryOf(node, a, b);
     return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
 }
 
-Sizes sizesOf(Problem const& p)
+Sizes sizesOf(kernel::Spec const& s, Problem const& p)
 {
-    return sizesOf(operandsOf(p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    return sizesOf(s, *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
 
-cores::Spec coresSpec(cores::Operands const& o, Config const& c)
-{
-    cores::Spec s;
-    static_cast<cores::Operands&>(s) = o;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.rows = int(c[2]);
-    s.columns = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
-    return s;
-}
-
-matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm)
-{
-    matrix::Spec s;
-    static_cast<cores::Operands&>(s) = o;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.warpsM = int(c[2]);
-    s.warpsN = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
-    s.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
-    return s;
-}
-
-// f(spec) for the kernel that a config names; false: nothing that configs() makes, or no kernel.
-template <class F>
-bool withSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm, F const& f)
+// False: nothing that configs() makes, or no kernel.
+bool decode(Config const& c, kernel::Spec& s)
 {
     if (!isConfig(c, 6, 1, 256))
         return false;
-    auto use = [&](auto const& spec) {
-        if (unsupported(spec))
-            return false;
-        f(spec);
-        return true;
-    };
-    return algorithm == GemmF32Algorithm::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, algorithm));
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.shareM = int(c[2]);
+    s.shareN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    return !kernel::unsupported(s);
 }
 
-template <class Spec>
-CudaSource sourceOf(Spec const& spec)
+CudaSource sourceOf(kernel::Spec const& spec)
 {
     CudaSource out;
-    out.names = {cores::kKernel};
+    out.names = {kernel::kKernel};
     out.text = source(spec);
     out.sharedBytes = spec.sharedBytes();
     out.isDependent = true;
@@ -119,29 +90,26 @@ CudaSource sourceOf(Spec const& spec)
     return out;
 }
 
-// Spec: of either kernel.
-template <class Spec>
 class ProductKernels final : public CudaKernels
 {
 public:
-    ProductKernels(Problem const& problem, Spec const& spec)
+    ProductKernels(Problem const& problem, kernel::Spec const& spec)
         : CudaKernels(sourceOf(spec)), spec_(spec), node_(*problem.node)
     {}
     Result<void> run(CudaLaunch const& launcher, RunArgs& args) const override;
 
 private:
-    Spec const spec_;
+    kernel::Spec const spec_;
     ir::Node const& node_;
 };
 
-template <class Spec>
-Result<void> ProductKernels<Spec>::run(CudaLaunch const& launcher, RunArgs& args) const
+Result<void> ProductKernels::run(CudaLaunch const& launcher, RunArgs& args) const
 {
     Sizes const z = sizesOf(spec_, node_, args.inputs[0].dims, args.inputs[1].dims);
     auto at = [&](int i, bool present) {
         return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
     };
-    cores::Params params;
+    kernel::Params params;
     params.a = at(0, true);
     params.b = at(1, true);
     params.bias = at(Epilogue::kBias, spec_.bias);
@@ -155,7 +123,7 @@ Result<void> ProductKernels<Spec>::run(CudaLaunch const& launcher, RunArgs& args
     params.batch.set(z.rows.batch);
     params.batch.setStrides(0, z.rows.aBatch);
     params.batch.setStrides(1, z.rows.bBatch);
-    cuda::LaunchGeometry const g = launch(spec_, params, z.rows.batch.volume());
+    cuda::LaunchGeometry const g = kernel::launch(spec_, params, z.rows.batch.volume());
     return launcher.withGeometry(0, g, {&params});
 }
 
@@ -180,46 +148,30 @@ Support supports(Problem const& p, GemmF32Algorithm algorithm)
 
 std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
 {
-    Sizes const z = sizesOf(p);
-    cores::Operands const o = operandsOf(p);
-    bool const clusters = p.cuda->capability >= 90;
+    kernel::Spec const base = baseOf(p, algorithm);
+    Sizes const z = sizesOf(base, p);
     std::vector<Config> list;
-    if (algorithm == GemmF32Algorithm::kCores) {
-        cores::Spec base;
-        static_cast<cores::Operands&>(base) = o;
-        for (cores::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
-                                               p.cuda->multiprocessors, clusters, kMostConfigs))
-            list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
-        return list;
-    }
-    matrix::Spec base;
-    static_cast<cores::Operands&>(base) = o;
-    base.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
-    for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
-                                            p.cuda->multiprocessors, clusters, kMostConfigs))
-        list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
+    for (kernel::Spec const& s : kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                                                    p.cuda->multiprocessors, p.cuda->capability >= 90, kMostConfigs))
+        list.push_back({s.tileM, s.tileN, s.shareM, s.shareN, s.stages, s.split});
     return list;
 }
 
 double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
-    double us = 0;
-    if (p.cuda)
-        withSpec(operandsOf(p), config, algorithm, [&](auto const& spec) {
-            Sizes const z = sizesOf(p);
-            us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
-        });
-    return us;
+    kernel::Spec s = baseOf(p, algorithm);
+    if (!p.cuda || !decode(config, s))
+        return 0;
+    Sizes const z = sizesOf(s, p);
+    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
-    std::unique_ptr<CudaKernels> made;
-    withSpec(operandsOf(p), config, algorithm,
-             [&]<class Spec>(Spec const& spec) { made = std::make_unique<ProductKernels<Spec>>(p, spec); });
-    if (!made)
+    kernel::Spec s = baseOf(p, algorithm);
+    if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    return made;
+    return std::make_unique<ProductKernels>(p, s);
 }
 
 } // namespace tw::ops::gemm_f32

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA tactics of matrix products, in FP32, for operands that lie in any way: by the kernels of
-// kernels/cuda/gemm/simt_f32.h and gemm_mma_f32.h. The config is the kernel's tile: {tileM, tileN, rows, columns,
-// stages, split}, where tensor cores multiply {tileM, tileN, warpsM, warpsN, stages, split}.
+// kernels/cuda/gemm/f32.h. The config is the kernel's tile: {tileM, tileN, shareM, shareN, stages, split}.
 #pragma once
 
 #include "families/gemm/cuda_gemm.h"
+#include "kernels/cuda/gemm/f32.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops {
 
-enum class GemmF32Algorithm : int
-{
-    kCores,  // products and sums of FP32
-    kTf32x3, // tensor cores, 3xTF32: each factor as two TF32 numbers
-    kTf32,   // tensor cores, factors rounded to TF32
-};
+using GemmF32Algorithm = cuda::gemm_f32::Sums;
 
 namespace gemm_f32 {
 

@@ -6,14 +6,14 @@
 #include "base/round.h"
 #include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
-#include "kernels/cuda/gemm/mma_i8.h"
+#include "kernels/cuda/gemm/mma.h"
 #include "tactic/cuda_spec.h"
 
 namespace tw::ops::gemm_i8 {
 
 namespace {
 
-namespace kernel = cuda::gemm_mma_i8;
+namespace kernel = cuda::gemm_mma;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
@@ -33,16 +33,18 @@ int vectorOf(ir::Value const& v, bool known, int64_t row)
 {
     if (!known)
         row = isKnown(v, 0) ? v.shape.back().value() : 1;
-    return kernel::vectorOf(row);
+    return kernel::vectorOf(1, row);
 }
 
-kernel::Operands operandsOf(Problem const& p)
+// All but the tile.
+kernel::Spec baseOf(Problem const& p)
 {
-    kernel::Operands s;
+    kernel::Spec s;
     auto const& attrs = p.node->attrsAs<matrix_multiply::Attrs>();
     Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     bool const isPacked = packedB(p).isNeeded;
-    s.end = integerEndOf(p, attrs.epilogue);
+    s.integers = integerEndOf(p, attrs.epilogue);
+    s.paddedB = isPacked;
     s.aAlongK = attrs.a != MatrixOperation::kTranspose;
     s.bAlongK = isPacked || attrs.b != MatrixOperation::kNone;
     s.constantB = p.inputs[1].constant != nullptr;
@@ -62,17 +64,22 @@ struct Sizes
     kernel::Shape shape;
 };
 
-Sizes sizesOf(kernel::Operands const& s, Geometry const& g)
+Sizes sizesOf(kernel::Spec const& s, Geometry const& g)
 {
     Sizes z{rowsOf(g, s.aAlongK, s.bAlongK), {}};
-    z.shape = {z.rows.m, g.n, g.k, z.rows.batch.volume()};
+    z.shape.m = z.rows.m;
+    z.shape.n = g.n;
+    z.shape.k = g.k;
+    z.shape.batch = z.rows.batch.volume();
+    if (s.paddedB)
+        z.shape.ldb = roundUp(g.k, kUnit);
     return z;
 }
 
 Sizes sizesOf(Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return sizesOf(operandsOf(p), matrix_multiply::geometryOf(*p.node, dims(0), dims(1)));
+    return sizesOf(baseOf(p), matrix_multiply::geometryOf(*p.node, dims(0), dims(1)));
 }
 
 // False: nothing that configs() makes, or no kernel.
@@ -87,13 +94,6 @@ bool decode(Config const& c, kernel::Spec& s)
     s.stages = int(c[4]);
     s.split = int(c[5]);
     return !kernel::unsupported(s);
-}
-
-kernel::Spec baseOf(Problem const& p)
-{
-    kernel::Spec s;
-    static_cast<kernel::Operands&>(s) = operandsOf(p);
-    return s;
 }
 
 class ProductKernels final : public CudaKernels
@@ -122,27 +122,24 @@ Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
     TensorRef const &a = args.inputs[0], &b = args.inputs[1];
     Geometry const g = geometryOf(node_, args.inputs);
     Sizes const z = sizesOf(spec_, g);
-    char const* why = kernel::unsupported(spec_, z.shape);
-    if (!why && !packed_.isNeeded && kernel::vectorOf(spec_.bAlongK ? g.k : g.n) < spec_.vectorB)
-        why = "rows are not in steps of what is copied at once";
-    if (why)
+    if (char const* const why = kernel::unsupported(spec_, z.shape))
         return Error{ErrorCode::kFailedExecution, "layer '" + node_.name + "': shapes " + a.dims.str() + " and " +
                                                       b.dims.str() +
                                                       " are not among those that its kernel was made for: " + why};
-    kernel::Args l;
+    auto launched = kernel::launchIntegers(spec_, z.shape);
+    kernel::IntegerArgs& l = launched.args;
     l.a = a.as<int8_t>();
     l.b = packed_.isNeeded ? static_cast<int8_t const*>(launch.packed(0)) : b.as<int8_t>();
     l.y = args.outputs[0].data;
     l.end = integerEndArgs(args);
     l.lda = z.rows.lda;
-    l.ldb = packed_.isNeeded ? packed_.row : z.rows.ldb;
+    l.ldb = spec_.paddedB ? z.shape.ldb : z.rows.ldb;
     l.endA = a.count();
     l.endB = b.count(); // asked for where b comes through registers alone
     l.batch.set(z.rows.batch);
     l.batch.setStrides(0, z.rows.aBatch);
     l.batch.setStrides(1, batchesOfB(packed_, z.rows.bBatch));
-    cuda::LaunchGeometry const geometry = kernel::launch(spec_, z.shape, l);
-    return geometry.grid ? launch.withGeometry(0, geometry, {&l}) : Result<void>();
+    return launched.geometry.grid ? launch.withGeometry(0, launched.geometry, {&l}) : Result<void>();
 }
 
 } // namespace
@@ -201,7 +198,7 @@ Support supports(Problem const& p)
     if (Support const s = supportsSums(p); !s.ok)
         return s;
     kernel::Shape const z = sizesOf(p, false).shape;
-    bool const isLarge = z.k >= kWgmmaFactors && z.batches > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batches);
+    bool const isLarge = z.k >= kWgmmaFactors && z.batch > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batch);
     if (isLarge && p.cuda->capability == 90 && gemm_f16::supports(p, GemmAlgorithm::kInt8).ok)
         return Support::no("leaves large ones to wgmma");
     for (bool const most : {false, true}) {
@@ -227,7 +224,7 @@ double estimate(Problem const& p, Config const& config)
     if (!p.cuda || !decode(config, s))
         return 0;
     kernel::Shape const z = sizesOf(p, false).shape;
-    return kernel::estimateUs(s, z.m, z.n, z.k, z.batches, p.cuda->multiprocessors);
+    return kernel::estimateUs(s, z.m, z.n, z.k, z.batch, p.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)

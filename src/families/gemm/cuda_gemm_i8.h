@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics of matrix products of i8 for compute capability 8.0 and later: the kernels of kernels/cuda/gemm/mma_i8.h,
+// CUDA tactics of matrix products of i8 for compute capability 8.0 and later: the kernels of kernels/cuda/gemm/mma.h,
 // which take operands that lie in any way. The config is the tile: {tileM, tileN, warpsM, warpsN, stages, split}.
 #pragma once
 

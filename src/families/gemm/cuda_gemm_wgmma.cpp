@@ -31,7 +31,7 @@ int vectorOf(ir::Value const& v, bool known, int64_t row)
 {
     if (!known)
         row = isKnown(v, 0) ? v.shape.back().value() : 1;
-    return matrix::vectorOf(row);
+    return matrix::vectorOf(2, row);
 }
 
 // Has each run copy the operands whose rows are not whole 16 bytes.

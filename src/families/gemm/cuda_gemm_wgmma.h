@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA tactics of matrix products, y = f(a b + bias + residual) in FP16, in FP32 with factors
 // rounded to TF32, or of i8 with the end that such sums have, by the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, in FP16, by that of
-// gemm_mma_f16.h (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
+// mma.h beside it (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
 // groups, pingPong, split, multicast, swap, copies}, and norm where rows are normalized, or stepBytes and ahead of i8;
 // or {tileM, tileN, warpsM, warpsN, stages, split, whether operands are copied first}.
 #pragma once

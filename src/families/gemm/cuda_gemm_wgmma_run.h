@@ -6,13 +6,13 @@
 
 #include "base/round.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
-#include "kernels/cuda/gemm/mma_f16.h"
+#include "kernels/cuda/gemm/mma.h"
 #include "kernels/cuda/gemm/wgmma.h"
 
 namespace tw::ops::gemm_f16 {
 
 namespace kernel = cuda::gemm_f16;
-namespace matrix = cuda::gemm_mma_f16;
+namespace matrix = cuda::gemm_mma;
 
 // What does not depend on the sizes of a run.
 struct Resolved

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/attention/jit_attention.h"
 #include "ops/attention/op.h"
+#include "ops/attention/tactics.h"
 #include "tactic/element.h"
 #include "tactic/tactic.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/jit_attention.h"
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "kernels/cpu/jit/matrix_copy.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/attention/op.h"
+#include "ops/attention/tactics.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops::attention {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "families/copy/cuda_vec16_params.h"
+#include "families/copy/copy_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::ops::concatenation {

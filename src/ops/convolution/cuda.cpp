@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_f32.h"
 #include "families/convolution/cuda_conv_i8.h"
 #include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_cudnn_conv.h"
@@ -31,10 +30,10 @@ constexpr CudaTactic kWgmmaTf32 = tactic<conv_f16::kWgmma, kTf32>("convolution_t
 constexpr CudaTactic kTileF32 = tactic<conv_f16::kDepthwiseTile, kFloat>("convolution_f32_depthwise_tile_sm80");
 constexpr CudaTactic kDepthwiseF32 = tactic<conv_f16::kDepthwise, kFloat>("convolution_f32_depthwise_cuda");
 constexpr CudaTactic kStemTf32 = tactic<conv_f16::kStem, kTf32>("convolution_tf32_stem_sm80");
-constexpr CudaTactic kNchwTf32 = tactic<conv_f32::kProductsNchw, kTf32>("convolution_tf32_nchw_mma_sm80");
-constexpr CudaTactic kProductsTf32 = tactic<conv_f32::kProducts, kTf32>("convolution_tf32_mma_sm80");
-constexpr CudaTactic kNchwF32 = tactic<conv_f32::kProductsNchw, kFloat>("convolution_f32_nchw_simt_sm80");
-constexpr CudaTactic kProductsF32 = tactic<conv_f32::kProducts, kFloat>("convolution_f32_simt_sm80");
+constexpr CudaTactic kNchwTf32 = tactic<conv_f16::kMmaNchw, kTf32>("convolution_tf32_nchw_mma_sm80");
+constexpr CudaTactic kProductsTf32 = tactic<conv_f16::kMma, kTf32>("convolution_tf32_mma_sm80");
+constexpr CudaTactic kNchwF32 = tactic<conv_f16::kMmaNchw, kFloat>("convolution_f32_nchw_simt_sm80");
+constexpr CudaTactic kProductsF32 = tactic<conv_f16::kMma, kFloat>("convolution_f32_simt_sm80");
 constexpr CudaTactic kTransposed{"convolution_f16_transposed_wgmma_sm90a",
                                  1,
                                  deconv_f16::generate,

@@ -2,11 +2,9 @@
 #include <algorithm>
 
 #include "families/copy/cuda_vec16.h"
-#include "ops/gather/cuda_ring.h"
-#include "ops/gather/cuda_staged.h"
 #include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
-#include "tactic/cuda_tactic.h"
+#include "ops/gather/tactics.h"
 
 namespace tw::ops::gather {
 
@@ -166,8 +164,6 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
 
-constexpr CudaTactic kRing{"gather_any_ring_sm90a", 1, generateRing, supportsRing};
-constexpr CudaTactic kStaged{"gather_any_staged_cuda", 1, generateStaged, supportsStaged};
 constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, makeKernels<PlainKernels>};
 
 } // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gather/cuda_ring.h"
-
+// Along the innermost axis of long rows: TMA brings rows into a ring of shared memory while elements of the
+// row before are taken; registers hold the indices, which are the same for all rows.
 #include <algorithm>
 
 #include "families/elementwise/cuda_pointwise.h"
-#include "ops/gather/gather_ring_params.h"
+#include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
+#include "ops/gather/tactics.h"
 
 namespace tw::ops::gather {
 
@@ -46,8 +47,6 @@ public:
     }
 };
 
-} // namespace
-
 Support supportsRing(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -74,5 +73,9 @@ std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const&)
 {
     return std::make_unique<RingKernels>(problem);
 }
+
+} // namespace
+
+constinit CudaTactic const kRing{"gather_any_ring_sm90a", 1, generateRing, supportsRing};
 
 } // namespace tw::ops::gather

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gather/cuda_staged.h"
-
-#include "ops/gather/gather_staged_params.h"
+// Along the innermost axis: rows of x wait in shared memory for their indices.
+#include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
+#include "ops/gather/tactics.h"
 
 namespace tw::ops::gather {
 
@@ -39,8 +39,6 @@ private:
     int const threads_;
 };
 
-} // namespace
-
 Support supportsStaged(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -64,5 +62,9 @@ std::unique_ptr<CudaKernels> generateStaged(Problem const& problem, Config const
     TensorSpec const& x = problem.inputs[0];
     return std::make_unique<StagedKernels>(problem, x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared);
 }
+
+} // namespace
+
+constinit CudaTactic const kStaged{"gather_any_staged_cuda", 1, generateStaged, supportsStaged};
 
 } // namespace tw::ops::gather

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/gather/gather_ring_params.h"
+#include "ops/gather/gather_params.h"
 
 namespace tw::ops::gather {
 

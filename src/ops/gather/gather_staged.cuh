@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/gather/gather_staged_params.h"
+#include "ops/gather/gather_params.h"
 
 namespace tw::ops::gather {
 

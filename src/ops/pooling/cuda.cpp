@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/pooling/cuda_bands.h"
-#include "ops/pooling/cuda_nchw.h"
-#include "ops/pooling/cuda_nhwc.h"
 #include "ops/pooling/op.h"
 #include "ops/pooling/pooling_params.h"
-#include "tactic/cuda_tactic.h"
+#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 
@@ -70,12 +67,6 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs, nhwc::formats};
-constexpr CudaTactic kNhwcF32{
-    "pooling_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs, nhwc::formats};
-constexpr CudaTactic kNhwcI8{"pooling_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nhwc::configs, nhwc::formats};
-constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, nchw::generate, nchw::supports, nchw::configs};
-constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, bands::generate, bands::supports, bands::configs};
 constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/cuda_bands.h"
-
+// Pooling of linear images by bands of rows in shared memory: memory is read and written in packs of 16 bytes
+// wherever rows begin.
 #include <algorithm>
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
-#include "ops/pooling/pooling_bands_params.h"
+#include "ops/pooling/pooling_params.h"
+#include "ops/pooling/tactics.h"
 
-namespace tw::ops::pooling::bands {
+namespace tw::ops::pooling {
 
+namespace bands {
 namespace {
 
 using cuda::ceilDiv;
@@ -144,22 +146,6 @@ Result<void> BandKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, ceilDiv(g.batch, bands_.planes()) * bands, int(bands_.threads()), p);
 }
 
-} // namespace
-
-Support supports(Problem const& p)
-{
-    if (!isFloating(p.inputs[0].type))
-        return Support::no("takes f16 and f32 only");
-    if (Support const s = supportsWindows(p); !s.ok)
-        return s;
-    auto const& a = p.node->attrsAs<Attrs>();
-    if (std::max(a.window[0], a.window[1]) > kMostWindow)
-        return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " rows and columns");
-    if (!p.node->inputs[0]->shape.back().isConst())
-        return Support::no("needs to know the width");
-    return configs(p).empty() ? Support::no("no band fits") : Support::yes();
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -199,6 +185,20 @@ std::vector<Config> configs(Problem const& p)
     return list;
 }
 
+Support supports(Problem const& p)
+{
+    if (!isFloating(p.inputs[0].type))
+        return Support::no("takes f16 and f32 only");
+    if (Support const s = supportsWindows(p); !s.ok)
+        return s;
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (std::max(a.window[0], a.window[1]) > kMostWindow)
+        return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " rows and columns");
+    if (!p.node->inputs[0]->shape.back().isConst())
+        return Support::no("needs to know the width");
+    return configs(p).empty() ? Support::no("no band fits") : Support::yes();
+}
+
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     Bands const bands(p, config);
@@ -207,4 +207,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     return std::make_unique<BandKernels>(p, bands);
 }
 
-} // namespace tw::ops::pooling::bands
+} // namespace
+} // namespace bands
+
+constinit CudaTactic const kBands{"pooling_any_row_tiles_sm80", 2, bands::generate, bands::supports, bands::configs};
+
+} // namespace tw::ops::pooling

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/cuda_nchw.h"
-
+// Maximum and average of FP16 and FP32 images in the linear format: rows of a plane by accesses of up to 16 bytes,
+// columns that neighbours hold by exchange within the warp.
 #include <algorithm>
 #include <bit>
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
-#include "ops/pooling/pooling_planes_params.h"
+#include "ops/pooling/pooling_params.h"
+#include "ops/pooling/tactics.h"
 
-namespace tw::ops::pooling::nchw {
+namespace tw::ops::pooling {
 
+namespace nchw {
 namespace {
 
 constexpr int kThreads = 128;
@@ -117,19 +119,6 @@ Result<void> PlaneKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-} // namespace
-
-Support supports(Problem const& p)
-{
-    if (!isFloating(p.inputs[0].type))
-        return Support::no("takes f16 and f32 only");
-    if (Support const s = supportsWindows(p); !s.ok)
-        return s;
-    if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())
-        return Support::no("needs to know the padding");
-    return configs(p).empty() ? Support::no("the window is too large") : Support::yes();
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -167,6 +156,17 @@ std::vector<Config> configs(Problem const& p)
     return list;
 }
 
+Support supports(Problem const& p)
+{
+    if (!isFloating(p.inputs[0].type))
+        return Support::no("takes f16 and f32 only");
+    if (Support const s = supportsWindows(p); !s.ok)
+        return s;
+    if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())
+        return Support::no("needs to know the padding");
+    return configs(p).empty() ? Support::no("the window is too large") : Support::yes();
+}
+
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     if (char const* const why = misfit(p, config))
@@ -174,4 +174,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     return std::make_unique<PlaneKernels>(p, config);
 }
 
-} // namespace tw::ops::pooling::nchw
+} // namespace
+} // namespace nchw
+
+constinit CudaTactic const kNchw{"pooling_any_nchw_cuda", 1, nchw::generate, nchw::supports, nchw::configs};
+
+} // namespace tw::ops::pooling

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/cuda_nhwc.h"
-
+// Maximum and average of FP16, FP32 and i8 images by pixels (pixelVectorsOf()): 16 bytes of channels for each thread.
 #include <algorithm>
 #include <bit>
 
 #include "base/pixel_vectors.h"
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
-#include "ops/pooling/pooling_pixels_params.h"
+#include "ops/pooling/pooling_params.h"
+#include "ops/pooling/tactics.h"
 
-namespace tw::ops::pooling::nhwc {
+namespace tw::ops::pooling {
 
+namespace nhwc {
 namespace {
 
 using cuda::ceilDiv;
@@ -125,8 +126,6 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(int64_t(p.count), choice_.threads()), choice_.threads(), p);
 }
 
-} // namespace
-
 Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
@@ -181,4 +180,14 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     return std::make_unique<PixelKernels>(p, Choice(p.node->attrsAs<Attrs>(), config));
 }
 
-} // namespace tw::ops::pooling::nhwc
+} // namespace
+} // namespace nhwc
+
+constinit CudaTactic const kNhwc{
+    "pooling_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs, nhwc::formats};
+constinit CudaTactic const kNhwcF32{
+    "pooling_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs, nhwc::formats};
+constinit CudaTactic const kNhwcI8{"pooling_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nhwc::configs,
+                                   nhwc::formats};
+
+} // namespace tw::ops::pooling

@@ -11,7 +11,7 @@
 
 #include "kernels/cuda/common/async_copies.cuh"
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/pooling/pooling_bands_params.h"
+#include "ops/pooling/pooling_params.h"
 
 namespace tw::ops::pooling {
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
+#include "ops/pooling/pooling_params.h"
 #include "ops/pooling/pooling_pixels_bytes.cuh"
-#include "ops/pooling/pooling_pixels_params.h"
 
 namespace tw::ops::pooling {
 

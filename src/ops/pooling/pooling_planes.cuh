@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/pooling/pooling_planes_params.h"
+#include "ops/pooling/pooling_params.h"
 
 namespace tw::ops::pooling {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
+#include "ops/recurrence/tactics.h"
 
 namespace tw::ops::recurrence {
 

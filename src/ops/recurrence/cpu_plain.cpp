@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
+#include "ops/recurrence/tactics.h"
 #include "tactic/element.h"
 
 namespace tw::ops::recurrence {

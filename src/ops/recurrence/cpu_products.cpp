@@ -4,7 +4,7 @@
 
 #include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
-#include "ops/recurrence/cpu_tactics.h"
+#include "ops/recurrence/tactics.h"
 
 namespace tw::ops::recurrence {
 

@@ -10,9 +10,9 @@
 #include "kernels/cpu/gemv_jit.h"
 #include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
-#include "ops/recurrence/cpu_tactics.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
+#include "ops/recurrence/tactics.h"
 
 namespace tw::ops::recurrence {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA tactics of this op share, and the one that takes everything.
+// What CUDA tactics of this op share.
 #pragma once
 
 #include "ops/recurrence/op.h"
@@ -11,7 +11,5 @@ namespace tw::ops::recurrence {
 // The constants and the function that the device code of this op reads; `isForHalf`: exact enough for results in FP16.
 std::string attrsText(Problem const& problem, bool isForHalf = false);
 Params paramsOf(Attrs const& a, RunArgs const& args);
-
-extern CudaTactic const kPlainCuda;
 
 } // namespace tw::ops::recurrence

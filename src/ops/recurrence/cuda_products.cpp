@@ -10,7 +10,7 @@ namespace tw::ops::recurrence {
 
 namespace {
 
-namespace half = cuda::gemm_mma_f16;
+namespace half = cuda::gemm_mma;
 namespace single = cuda::gemm_f32;
 
 bool hasWeights(Problem const& p)
@@ -29,7 +29,7 @@ half::Spec halfBase(Problem const& p, Sizes const& s)
     spec.bias = false;
     spec.bAlongK = true;
     spec.clusters = p.cuda->capability >= 90;
-    spec.vectorA = spec.vectorB = half::vectorOf(s.inputs);
+    spec.vectorA = spec.vectorB = half::vectorOf(2, s.inputs);
     spec.aligned = columnsOf(s) % 8 == 0;
     spec.constantB = p.inputs[kW].constant != nullptr;
     return spec;

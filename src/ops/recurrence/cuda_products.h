@@ -5,10 +5,10 @@
 
 #include <optional>
 
-#include "kernels/cuda/gemm/mma_f16.h"
-#include "kernels/cuda/gemm/simt_f32.h"
+#include "kernels/cuda/gemm/f32.h"
+#include "kernels/cuda/gemm/mma.h"
 #include "ops/recurrence/cuda_plain.h"
-#include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/recurrence_params.h"
 
 namespace tw::ops::recurrence {
 
@@ -28,7 +28,7 @@ public:
 
 private:
     // None: there are no weights.
-    std::optional<cuda::gemm_mma_f16::Spec> half_;
+    std::optional<cuda::gemm_mma::Spec> half_;
     std::optional<cuda::gemm_f32::Spec> single_;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cuda_registers.h"
-
 #include <algorithm>
 
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/launch.h"
 #include "ops/recurrence/cuda_products.h"
+#include "ops/recurrence/tactics.h"
 
 namespace tw::ops::recurrence::registers {
 

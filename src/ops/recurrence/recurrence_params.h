@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What hosts hand to the kernels of this folder.
 #pragma once
 
 #include "kernels/cuda/common/types.h"
@@ -16,5 +17,19 @@ struct Params
     cuda::i64 steps = 0, batch = 0, inputs = 0, hidden = 0;
     cuda::i64 xStep = 0, xRow = 0, yStep = 0, yRow = 0, stateDir = 0, stateRow = 0;
 };
+
+struct PersistentParams : Params
+{
+    // What gates get of x, of step t, sequence n, direction d, gate g: these strides in elements, without biases.
+    void const* products = nullptr;
+    cuda::i64 productStep = 0, productRow = 0, productDir = 0, productGate = 0;
+    // States of even and odd steps (and r * h): [direction][group][2 or 3][groupSize][kPadded]; unused in clusters.
+    void* exchange = nullptr;
+    cuda::u32* counters = nullptr;      // of each barrier, kCounterWords apart; 0 at the start
+    int firstDirection = 0, blocks = 1; // blocks of one direction and group
+    int groups = 1, groupSize = 1;      // sequences that have blocks of their own
+};
+
+constexpr int kCounterWords = 32;
 
 } // namespace tw::ops::recurrence

@@ -16,7 +16,7 @@
 #include "kernels/cuda/common/factors.cuh"
 #include "kernels/cuda/common/matrix.cuh"
 #include "ops/recurrence/recurrence_elements.cuh"
-#include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/recurrence_params.h"
 
 namespace tw::ops::recurrence {
 

@@ -19,7 +19,7 @@
 
 #include "kernels/cuda/common/hopper.cuh"
 #include "ops/recurrence/recurrence_elements.cuh"
-#include "ops/recurrence/recurrence_persistent_params.h"
+#include "ops/recurrence/recurrence_params.h"
 #include "ops/recurrence/recurrence_travel.cuh"
 
 namespace tw::ops::recurrence {

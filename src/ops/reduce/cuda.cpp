@@ -2,12 +2,9 @@
 #include <algorithm>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/cuda_columns.h"
-#include "ops/reduce/cuda_nhwc.h"
-#include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/op.h"
 #include "ops/reduce/reduce_params.h"
-#include "tactic/cuda_tactic.h"
+#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 
@@ -66,13 +63,6 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kShortRows{"reduce_any_short_rows_sm80", 1, short_rows::generate, short_rows::supports,
-                                short_rows::configs};
-constexpr CudaTactic kRows{"reduce_any_rows_cuda", 3, rows::generate, rows::supports, rows::configs};
-constexpr CudaTactic kNhwc{"reduce_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs, nhwc::formats};
-constexpr CudaTactic kNhwcF32{"reduce_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs,
-                              nhwc::formats};
-constexpr CudaTactic kColumns{"reduce_any_columns_cuda", 2, columns::generate, columns::supports, columns::configs};
 constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cuda_columns.h"
-
+// Reductions of axes with kept ones after them: columns of a matrix, or of many.
 #include <algorithm>
 #include <bit>
 #include <numeric>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_columns_params.h"
+#include "ops/reduce/reduce_params.h"
+#include "ops/reduce/tactics.h"
 
-namespace tw::ops::reduce::columns {
+namespace tw::ops::reduce {
 
+namespace columns {
 namespace {
 
 constexpr int kThreads = 256;
@@ -188,8 +189,6 @@ Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(2, blocksFor(int64_t(p.packs), kFinishLanes), kThreads, p);
 }
 
-} // namespace
-
 Support supports(Problem const& problem)
 {
     Axes axes;
@@ -243,4 +242,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<ColumnKernels>(problem, Plan(problem, config));
 }
 
-} // namespace tw::ops::reduce::columns
+} // namespace
+} // namespace columns
+
+constinit CudaTactic const kColumns{"reduce_any_columns_cuda", 2, columns::generate, columns::supports,
+                                    columns::configs};
+
+} // namespace tw::ops::reduce

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cuda_nhwc.h"
-
+// Sum, average, product, maximum or minimum over the pixels of FP16 and FP32 images in Format::kHWC8; y is linear.
 #include <algorithm>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_pixels_params.h"
+#include "ops/reduce/reduce_params.h"
+#include "ops/reduce/tactics.h"
 
-namespace tw::ops::reduce::nhwc {
+namespace tw::ops::reduce {
 
+namespace nhwc {
 namespace {
 
 constexpr int64_t kPixelBytes = 128;     // of a block: 64 channels of FP16, 32 of FP32
@@ -92,8 +93,6 @@ Support supports(Problem const& p, DataType type)
     return Support::yes();
 }
 
-} // namespace
-
 Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
@@ -133,4 +132,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<PixelKernels>(problem, choiceOf(config));
 }
 
-} // namespace tw::ops::reduce::nhwc
+} // namespace
+} // namespace nhwc
+
+constinit CudaTactic const kNhwc{"reduce_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs,
+                                 nhwc::formats};
+constinit CudaTactic const kNhwcF32{"reduce_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs,
+                                    nhwc::formats};
+
+} // namespace tw::ops::reduce

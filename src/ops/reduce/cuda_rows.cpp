@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cuda_rows.h"
-
+// Reductions of the innermost axes: of rows that lie together.
 #include <algorithm>
 
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/reduce_rows_params.h"
+#include "ops/reduce/reduce_params.h"
+#include "ops/reduce/tactics.h"
 
-namespace tw::ops::reduce::rows {
+namespace tw::ops::reduce {
 
+namespace rows {
 namespace {
 
 constexpr int kThreads = 256;
@@ -77,8 +78,6 @@ Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(rows * 32, kThreads), kThreads, p);
 }
 
-} // namespace
-
 Support supports(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -115,4 +114,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<RowKernels>(problem, choiceOf(config));
 }
 
-} // namespace tw::ops::reduce::rows
+} // namespace
+} // namespace rows
+
+constinit CudaTactic const kRows{"reduce_any_rows_cuda", 3, rows::generate, rows::supports, rows::configs};
+
+} // namespace tw::ops::reduce

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reductions of short rows, whatever their length: 7x7 pixels of a channel, 64 elements of a head.
 #include <algorithm>
 #include <bit>
 
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/reduce/cuda_arithmetic.h"
-#include "ops/reduce/cuda_rows.h"
-#include "ops/reduce/reduce_short_rows_params.h"
+#include "ops/reduce/reduce_params.h"
+#include "ops/reduce/tactics.h"
 
-namespace tw::ops::reduce::short_rows {
+namespace tw::ops::reduce {
 
+namespace short_rows {
 namespace {
 
 constexpr int64_t kThreads = 256, kLeastRows = 16, kMostRows = 1024; // rows of a block are whole packs, of any type
@@ -54,8 +56,6 @@ private:
     int64_t const rows_; // of a block
 };
 
-} // namespace
-
 Support supports(Problem const& problem)
 {
     int64_t const n = lengthOf(problem), bytes = n * sizeOf(problem.inputs[0].type);
@@ -85,4 +85,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<ShortRowKernels>(problem, isKnown ? config[0] : kLeastRows);
 }
 
-} // namespace tw::ops::reduce::short_rows
+} // namespace
+} // namespace short_rows
+
+constinit CudaTactic const kShortRows{"reduce_any_short_rows_sm80", 1, short_rows::generate, short_rows::supports,
+                                      short_rows::configs};
+
+} // namespace tw::ops::reduce

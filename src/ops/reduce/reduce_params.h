@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What hosts hand to the kernels of this folder.
 #pragma once
 
 #include "kernels/cuda/common/params.h"
@@ -11,6 +12,45 @@ struct Params
     void* y = nullptr;
     cuda::u64 results = 0, count = 0;
     cuda::Loop<1> kept, reduced; // offsets in x
+};
+
+// The kernels know what y and the parts are of; to the host it is void.
+template <class Number, class Joined>
+struct ColumnsParams
+{
+    void const* x = nullptr;
+    Number* y = nullptr;
+    Joined* parts = nullptr; // [shares, columns]; null: there is one share
+    cuda::i64 count = 0, n = 0, inner = 0;
+    cuda::u64 packs = 0, columns = 0; // of all outer matrices in a row
+    cuda::Div packsOfRow, shares;
+};
+
+// The kernels know what x and y are of; to the host it is void.
+template <class Number>
+struct PixelsParams
+{
+    Number const* x = nullptr;
+    Number* y = nullptr;
+    float* parts = nullptr; // [image, split, channels] where blocks share an image
+    cuda::i64 pixel = 0;    // elements from pixel to pixel
+    cuda::i32 pixels = 0, channels = 0, chunks = 0, split = 0;
+};
+
+struct RowsParams
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    void* parts = nullptr; // [results, shares], of accumulators
+    cuda::u64 results = 0, count = 0;
+    cuda::Div shares;
+};
+
+struct ShortRowsParams
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    cuda::u64 results = 0, count = 0;
 };
 
 } // namespace tw::ops::reduce

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/matrix.cuh"
 #include "ops/reduce/reduce_arithmetic.cuh"
-#include "ops/reduce/reduce_pixels_params.h"
+#include "ops/reduce/reduce_params.h"
 
 namespace tw::ops::reduce {
 

@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/common/prelude.cuh"
 #include "ops/reduce/reduce_arithmetic.cuh"
-#include "ops/reduce/reduce_rows_params.h"
+#include "ops/reduce/reduce_params.h"
 
 namespace tw::ops::reduce {
 

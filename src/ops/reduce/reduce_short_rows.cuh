@@ -6,7 +6,7 @@
 #include "kernels/cuda/common/async_copies.cuh"
 #include "kernels/cuda/common/prelude.cuh"
 #include "ops/reduce/reduce_arithmetic.cuh"
-#include "ops/reduce/reduce_short_rows_params.h"
+#include "ops/reduce/reduce_params.h"
 
 namespace tw::ops::reduce {
 

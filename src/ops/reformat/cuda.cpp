@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "families/copy/cuda_strided_copy.h"
-#include "ops/reformat/cuda_nhwc.h"
-#include "ops/reformat/cuda_strided_copy.h"
 #include "ops/reformat/op.h"
 #include "ops/reformat/reformat_params.h"
+#include "ops/reformat/tactics.h"
 
 namespace tw::ops::reformat {
 
@@ -62,9 +61,6 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, images * tilesC * tilesP, kThreads, p);
 }
 
-constexpr CudaTactic kNhwc{"reformat_f16_nhwc_cuda", 3, generateNhwc, supportsNhwc, configsOfNhwc, formatsOfNhwc};
-constexpr CudaTactic kStridedCopy{
-    "reformat_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, makeKernels<PlainKernels>, nullptr, nullptr, formatPairs};
 
 } // namespace

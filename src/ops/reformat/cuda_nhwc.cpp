@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reformat/cuda_nhwc.h"
-
+// Between linear and kHWC8 for types of 2 bytes: squares of 8 channels by 8 pixels, turned in registers.
 #include <algorithm>
 
-#include "ops/reformat/reformat_pixels_params.h"
+#include "ops/reformat/reformat_params.h"
+#include "ops/reformat/tactics.h"
 
 namespace tw::ops::reformat {
 
@@ -92,8 +92,6 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
 }
 
-} // namespace
-
 Support supportsNhwc(Problem const& p)
 {
     if (sizeOf(p.outputs[0].type) != 2)
@@ -121,5 +119,9 @@ std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& 
 {
     return std::make_unique<PixelKernels>(problem, config == Config{1});
 }
+
+} // namespace
+
+constinit CudaTactic const kNhwc{"reformat_f16_nhwc_cuda", 3, generateNhwc, supportsNhwc, configsOfNhwc, formatsOfNhwc};
 
 } // namespace tw::ops::reformat

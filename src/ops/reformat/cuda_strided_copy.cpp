@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reformat/cuda_strided_copy.h"
+// Between any two formats as a transposed box, where vectors are full.
+#include "families/copy/cuda_strided_copy.h"
 
 #include <algorithm>
 #include <array>
 
-#include "families/copy/cuda_strided_copy.h"
+#include "ops/reformat/tactics.h"
 
 namespace tw::ops::reformat {
 
@@ -90,8 +91,6 @@ Result<void> StridedCopyKernels::run(CudaLaunch const& launch, RunArgs& args) co
     return stridedCopy(launch, box, &shape_);
 }
 
-} // namespace
-
 Support supportsStridedCopy(Problem const& p)
 {
     Format const x = p.inputs[0].format, y = p.outputs[0].format;
@@ -110,5 +109,10 @@ std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config 
 {
     return std::make_unique<StridedCopyKernels>(problem, tileShapeOf(config));
 }
+
+} // namespace
+
+constinit CudaTactic const kStridedCopy{
+    "reformat_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy, configsOfTiles, formatPairs};
 
 } // namespace tw::ops::reformat

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/reformat/reformat_pixels_params.h"
+#include "ops/reformat/reformat_params.h"
 
 namespace tw::ops::reformat {
 

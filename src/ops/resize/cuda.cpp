@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_lanes.h"
-#include "ops/resize/cuda_nhwc.h"
-#include "ops/resize/cuda_planes.h"
-#include "ops/resize/cuda_rows.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/cuda_strips.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_params.h"
-#include "tactic/cuda_tactic.h"
+#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -61,16 +56,6 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF16, nullptr, nhwc::formats};
-constexpr CudaTactic kNhwcF32{"resize_f32_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF32, nullptr, nhwc::formats};
-constexpr CudaTactic kNhwcI8{"resize_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nullptr, nhwc::formats};
-constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, rows::generate, rows::supports, rows::configs, rows::formats};
-constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, planes::generate, planes::supports, planes::configs,
-                             planes::formats};
-constexpr CudaTactic kLanes{"resize_any_lanes_sm80", 1, lanes::generate, lanes::supports, lanes::configs,
-                            lanes::formats};
-constexpr CudaTactic kStrips{"resize_any_strips_cuda", 1, strips::generate, strips::supports, strips::configs,
-                             strips::formats};
 constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

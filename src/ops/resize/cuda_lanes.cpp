@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_lanes.h"
-
+// Planes mixed linearly whose rows begin anywhere: a lane of a warp makes a row of y, so that all lanes are at the same
+// column, whose weights and neighbours are constants.
 #include <algorithm>
 #include <numeric>
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_lanes_params.h"
+#include "ops/resize/resize_params.h"
+#include "ops/resize/tactics.h"
 
-namespace tw::ops::resize::lanes {
+namespace tw::ops::resize {
 
+namespace lanes {
 namespace {
 
 constexpr int64_t kMostShared = 100 * 1024; // bytes of a block
@@ -99,8 +101,6 @@ private:
     int64_t const rows_, threads_; // of a block
 };
 
-} // namespace
-
 Support supports(Problem const& p)
 {
     Support const known = supportsKnown(p);
@@ -142,4 +142,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<LaneKernels>(problem, Plan(problem, isKnown ? config : kShapes[3]));
 }
 
-} // namespace tw::ops::resize::lanes
+} // namespace
+} // namespace lanes
+
+constinit CudaTactic const kLanes{"resize_any_lanes_sm80", 1, lanes::generate, lanes::supports, lanes::configs,
+                                  lanes::formats};
+
+} // namespace tw::ops::resize

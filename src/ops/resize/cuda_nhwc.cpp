@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_nhwc.h"
-
+// Resizing of FP16, FP32 and i8 images by pixels (pixelVectorsOf()): nearest, and linear mixes of floats of up to 2 x 2
+// pixels; 16 bytes of channels for each thread.
 #include <algorithm>
 
 #include "base/pixel_vectors.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
-#include "ops/resize/resize_pixels_params.h"
+#include "ops/resize/resize_params.h"
+#include "ops/resize/tactics.h"
 
-namespace tw::ops::resize::nhwc {
+namespace tw::ops::resize {
 
+namespace nhwc {
 namespace {
 
 constexpr int kThreads = 256;
@@ -91,8 +93,6 @@ Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(isLong ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-} // namespace
-
 Support supportsF16(Problem const& p)
 {
     return supports(p, DataType::kHalf);
@@ -120,4 +120,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
     return std::make_unique<PixelKernels>(problem);
 }
 
-} // namespace tw::ops::resize::nhwc
+} // namespace
+} // namespace nhwc
+
+constinit CudaTactic const kNhwc{"resize_f16_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF16, nullptr, nhwc::formats};
+constinit CudaTactic const kNhwcF32{"resize_f32_nhwc_cuda", 1,       nhwc::generate,
+                                    nhwc::supportsF32,      nullptr, nhwc::formats};
+constinit CudaTactic const kNhwcI8{"resize_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nullptr, nhwc::formats};
+
+} // namespace tw::ops::resize

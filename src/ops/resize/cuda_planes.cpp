@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_planes.h"
-
+// Resizing of planes of FP16 and FP32 in linear tensors: nearest, and linear mixes of 2 x 2 elements; a block makes the
+// same few rows of several planes from rows of x in shared memory.
 #include <algorithm>
 
 #include "kernels/cuda/common/generate.h"
-#include "ops/resize/cuda_lanes.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_planes_params.h"
+#include "ops/resize/resize_params.h"
+#include "ops/resize/tactics.h"
 
-namespace tw::ops::resize::planes {
+namespace tw::ops::resize {
 
+namespace planes {
 namespace {
 
 constexpr int64_t kMostShared = 64 * 1024; // bytes of a block
@@ -115,8 +116,6 @@ CudaSource PlaneKernels::sourceOf(Problem const& problem, Plan const& plan)
             .sharedBytes = plan.bytes};
 }
 
-} // namespace
-
 Support supports(Problem const& p)
 {
     Support const known = supportsKnown(p);
@@ -140,7 +139,7 @@ std::vector<Formats> formats(Problem const& p)
 
 std::vector<Config> configs(Problem const& p)
 {
-    if (lanes::supports(p).ok) // which is faster
+    if (kLanes.supports(p).ok) // which is faster
         return {{128, 1, 32}};
     if (p.outputs[0].dims[p.outputs[0].dims.rank - 1] % 2 != 0)
         return {{128, 1, 32}, {128, 1, 16}, {256, 1, 16}};
@@ -155,4 +154,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<PlaneKernels>(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
 }
 
-} // namespace tw::ops::resize::planes
+} // namespace
+} // namespace planes
+
+constinit CudaTactic const kPlanes{"resize_any_planes_cuda", 1, planes::generate, planes::supports, planes::configs,
+                                   planes::formats};
+
+} // namespace tw::ops::resize

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_rows.h"
-
+// Images resized along their two axes, in planes or by pixels: a thread walks down the rows of y and keeps what it has
+// read of x.
 #include <algorithm>
 
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_rows_params.h"
+#include "ops/resize/resize_params.h"
+#include "ops/resize/tactics.h"
 
-namespace tw::ops::resize::rows {
+namespace tw::ops::resize {
 
+namespace rows {
 namespace {
 
 constexpr int kThreads = 256;
@@ -96,8 +98,6 @@ Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-} // namespace
-
 Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -145,4 +145,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<RowKernels>(problem, shapeOf(problem, config));
 }
 
-} // namespace tw::ops::resize::rows
+} // namespace
+} // namespace rows
+
+constinit CudaTactic const kRows{"resize_any_rows_cuda", 1, rows::generate, rows::supports, rows::configs,
+                                 rows::formats};
+
+} // namespace tw::ops::resize

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ops/resize/op.h"
-#include "ops/resize/resize_scale_params.h"
+#include "ops/resize/resize_params.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::resize {

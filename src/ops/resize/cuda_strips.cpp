@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_strips.h"
-
+// Resizing of FP16 and FP32 images in Format::kHWC8, of sizes that are known when the kernel is written: nearest, and
+// linear mixes of up to 2 x 2 pixels; a thread walks down a strip with 16 bytes of channels.
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
-#include "ops/resize/resize_strips_params.h"
+#include "ops/resize/resize_params.h"
+#include "ops/resize/tactics.h"
 
-namespace tw::ops::resize::strips {
+namespace tw::ops::resize {
 
+namespace strips {
 namespace {
 
 constexpr int kThreads = 128;
@@ -97,8 +99,6 @@ CudaSource StripKernels::sourceOf(Problem const& problem, Plan const& plan)
             .alignment = 16};
 }
 
-} // namespace
-
 Support supports(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
@@ -127,4 +127,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return std::make_unique<StripKernels>(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
 }
 
-} // namespace tw::ops::resize::strips
+} // namespace
+} // namespace strips
+
+constinit CudaTactic const kStrips{"resize_any_strips_cuda", 1, strips::generate, strips::supports, strips::configs,
+                                   strips::formats};
+
+} // namespace tw::ops::resize

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/resize/resize_lanes_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/resize_sizes.cuh"
 
 namespace tw::ops::resize {

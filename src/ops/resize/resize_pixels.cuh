@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/common/prelude.cuh"
 #include "ops/resize/resize_coordinates.cuh"
-#include "ops/resize/resize_pixels_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/resize_vectors.cuh"
 
 namespace tw::ops::resize {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/resize/resize_rows_params.h"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/resize_scale.cuh"
 
 namespace tw::ops::resize {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/resize/resize_scale_params.h"
+#include "ops/resize/resize_params.h"
 
 namespace tw::ops::resize {
 

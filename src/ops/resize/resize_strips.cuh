@@ -6,8 +6,8 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
+#include "ops/resize/resize_params.h"
 #include "ops/resize/resize_sizes.cuh"
-#include "ops/resize/resize_strips_params.h"
 #include "ops/resize/resize_vectors.cuh"
 
 namespace tw::ops::resize {

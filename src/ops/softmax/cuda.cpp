@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/softmax/cuda_columns.h"
-#include "ops/softmax/cuda_short_rows.h"
 #include "ops/softmax/op.h"
 #include "ops/softmax/softmax_params.h"
-#include "tactic/cuda_tactic.h"
+#include "ops/softmax/tactics.h"
 
 namespace tw::ops::softmax {
 
@@ -126,9 +124,6 @@ private:
 };
 
 constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, makeKernels<RowKernels>, supportsRows};
-constexpr CudaTactic kShortRows{"softmax_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
-                                configsOfShortRows};
-constexpr CudaTactic kColumns{"softmax_any_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/softmax/cuda_columns.h"
-
+// Softmax along an axis with others after it: in one pass over memory, the axis in registers.
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/softmax/op.h"
-#include "ops/softmax/softmax_columns_params.h"
+#include "ops/softmax/softmax_params.h"
+#include "ops/softmax/tactics.h"
 
 namespace tw::ops::softmax {
 
@@ -114,8 +114,6 @@ Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(shares_.lanes)), int(shares_.threads()), p);
 }
 
-} // namespace
-
 Support supportsColumns(Problem const& problem)
 {
     TensorSpec const& x = problem.inputs[0];
@@ -178,5 +176,9 @@ std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config cons
 {
     return std::make_unique<ColumnKernels>(problem, sharesOf(config, problem.inputs[0].type, lengthOf(problem)));
 }
+
+} // namespace
+
+constinit CudaTactic const kColumns{"softmax_any_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
 
 } // namespace tw::ops::softmax

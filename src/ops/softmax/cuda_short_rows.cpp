@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/softmax/cuda_short_rows.h"
-
+// Softmax of short rows that begin anywhere, by blocks of rows in shared memory.
 #include <algorithm>
 #include <bit>
 
 #include "kernels/cuda/common/generate.h"
 #include "ops/softmax/op.h"
-#include "ops/softmax/softmax_short_rows_params.h"
+#include "ops/softmax/softmax_params.h"
+#include "ops/softmax/tactics.h"
 
 namespace tw::ops::softmax {
 
@@ -61,7 +61,21 @@ private:
     int64_t const length_, lanes_, threads_; // of a row: elements, threads; of a block
 };
 
-} // namespace
+// {threads of a row, of a block}
+std::vector<Config> configsOfShortRows(Problem const& problem)
+{
+    std::vector<Config> list;
+    for (auto const& [most, threads] :
+         {std::pair{kMostWords, 128}, {kMostWords / 2, 128}, {kMostWords / 4, 128}, {kMostWords, 256}}) {
+        int64_t lanes = 1;
+        while (lanes < 32 && ceilDiv(wordsOf(problem), lanes) > most)
+            lanes *= 2;
+        Config const config{lanes, threads};
+        if (fits(problem, lanes, threads) && std::find(list.begin(), list.end(), config) == list.end())
+            list.push_back(config);
+    }
+    return list;
+}
 
 Support supportsShortRows(Problem const& problem)
 {
@@ -82,27 +96,16 @@ Support supportsShortRows(Problem const& problem)
     return Support::yes();
 }
 
-// {threads of a row, of a block}
-std::vector<Config> configsOfShortRows(Problem const& problem)
-{
-    std::vector<Config> list;
-    for (auto const& [most, threads] :
-         {std::pair{kMostWords, 128}, {kMostWords / 2, 128}, {kMostWords / 4, 128}, {kMostWords, 256}}) {
-        int64_t lanes = 1;
-        while (lanes < 32 && ceilDiv(wordsOf(problem), lanes) > most)
-            lanes *= 2;
-        Config const config{lanes, threads};
-        if (fits(problem, lanes, threads) && std::find(list.begin(), list.end(), config) == list.end())
-            list.push_back(config);
-    }
-    return list;
-}
-
 std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 2, 1, 256) || !fits(problem, config[0], config[1]))
         return noKernels(unsupported("rows do not fit into a block"));
     return std::make_unique<ShortRowKernels>(problem, config[0], config[1]);
 }
+
+} // namespace
+
+constinit CudaTactic const kShortRows{"softmax_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
+                                      configsOfShortRows};
 
 } // namespace tw::ops::softmax

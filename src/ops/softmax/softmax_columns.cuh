@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/softmax/softmax_columns_params.h"
+#include "ops/softmax/softmax_params.h"
 
 namespace tw::ops::softmax {
 

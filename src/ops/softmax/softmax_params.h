@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What hosts hand to the kernels of this folder.
 #pragma once
 
 #include "kernels/cuda/common/params.h"
@@ -11,6 +12,21 @@ struct Params
     void* y = nullptr;
     cuda::u64 slices = 0, n = 0;
     cuda::Div inner;
+};
+
+struct ColumnsParams
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    cuda::u64 packs = 0, n = 0; // of columns, those of all outer matrices in a row; of the axis
+    cuda::Div packsOfRow;
+};
+
+struct ShortRowsParams
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    cuda::u64 rows = 0;
 };
 
 } // namespace tw::ops::softmax

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/async_copies.cuh"
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/softmax/softmax_short_rows_params.h"
+#include "ops/softmax/softmax_params.h"
 
 namespace tw::ops::softmax {
 

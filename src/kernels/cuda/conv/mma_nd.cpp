@@ -72,15 +72,18 @@ char const* unsupported(Spec const& s, Shape const& g)
 std::string source(Spec const& s)
 {
     bool const isLarge = s.tileM * s.tileN * (s.tf32x3 ? 2 : 1) > 8192;
-    std::string const tiles = constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
-                              constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) +
-                              flag("ALIGNED", s.aligned);
-    if (s.integers)
-        return include("kernels/cuda/common/matrix.cuh") + integerEndSource(s.end) + type("Element", "i8") + tiles +
-               include("kernels/cuda/conv/mma_nd_i8.cuh") + include("kernels/cuda/conv/mma_nd.cuh");
-    return include("kernels/cuda/common/matrix.cuh") + s.activation + type("Element", s.half ? "f16" : "float") +
-           tiles + flag("IS_HALF", s.half) + flag("TF32X3", s.tf32x3) + include("kernels/cuda/conv/mma_nd_floats.cuh") +
-           include("kernels/cuda/conv/mma_nd.cuh");
+    return include("kernels/cuda/common/matrix.cuh") + (s.integers ? integerEndSource(s.end) : s.activation) +
+           type("Element", s.integers ? "i8"
+                           : s.half   ? "f16"
+                                      : "float") +
+           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
+           constant("VECTOR", s.vector) + constant("SLICES", 1) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) +
+           flag("ALIGNED", s.aligned) + flag("EARLY", true) + flag("SPLITS", true) + flag("HOLDS", false) +
+           flag("IS_HALF", s.half) + flag("TF32X3", s.tf32x3) + flag("ROUNDED", false) +
+           include("kernels/cuda/mma/places_nd.cuh") +
+           include(s.integers ? "kernels/cuda/mma/window_sums_i8.cuh" : "kernels/cuda/mma/window_sums_mma.cuh") +
+           include(s.integers ? "kernels/cuda/mma/window_finish_i8.cuh" : "kernels/cuda/mma/window_finish_floats.cuh") +
+           include("kernels/cuda/mma/window_end_nd.cuh") + include("kernels/cuda/mma/conv.cuh");
 }
 
 int64_t innerOf(Spec const& s, Shape const& g)

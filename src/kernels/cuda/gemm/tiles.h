@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both FP32 products (gemm_f32, gemm_mma_f32) do with a tile: its launch, a guess of its time, the choice among
-// several. A Spec has tileM, tileN, stages, split, threads(), sharedBytes() and blocksPerMultiprocessor().
+// What products of matrices by mma.sync and on the cores do with a tile: a guess of its time, the choice among several. A Spec
+// has tileM, tileN, stages, split, threads(), sharedBytes() and blocksPerMultiprocessor().
 #pragma once
 
 #include "kernels/cuda/common/generate.h"
-#include "kernels/cuda/gemm/simt_f32.h"
 
 namespace tw::cuda::gemm_f32 {
 
@@ -15,33 +14,11 @@ struct Sizes
     int multiprocessors = 1;
 };
 
-// Stages of factors, then the sums of the blocks that share k.
-template <class Spec>
-int64_t sharedBytesOf(Spec const& s, int stepK)
-{
-    int64_t const factors = int64_t(s.stages) * (s.tileM + s.tileN) * stepK * 4;
-    return s.split > 1 ? std::max(factors, int64_t(s.tileM) * s.tileN * 4) : factors;
-}
-
 template <class Spec>
 int blocksPerMultiprocessor(Spec const& s, int registers)
 {
     int64_t const byShared = kSharedLimit / (s.sharedBytes() + 1024), byRegisters = 65536 / (s.threads() * registers);
     return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
-}
-
-template <class Spec>
-LaunchGeometry launchTiles(Spec const& s, Params& p, int64_t batches)
-{
-    int64_t const tilesM = ceilDiv(p.m, s.tileM), tilesN = ceilDiv(p.n, s.tileN);
-    p.tilesM = divBy(tilesM);
-    p.tilesN = divBy(tilesN);
-    LaunchGeometry g;
-    g.grid = tilesM * tilesN * batches * s.split;
-    g.block = s.threads();
-    g.cluster = s.split;
-    g.sharedBytes = s.sharedBytes();
-    return g;
 }
 
 // `latency`: clocks until a step's factors are there; clocksOf(n): those of a step's products with n blocks at once on

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of tiles of matrices to shared memory, where they lie as in memory, [row][k] or [k][row].
-//   int STEP, THREADS
+//   int TILE_M, TILE_N, STEP, THREADS
 #pragma once
 
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::cuda::product {
+
+// Which tile of y a block has.
+struct Tile
+{
+    int batch, m0, n0;
+};
+// Blocks at the same time: up to 8 rows of tiles, so that they read the same columns.
+template <class Args>
+TW_INLINE Tile tileAt(Args const& a, int i)
+{
+    int const tiles = a.tilesM * a.tilesN, batch = i / tiles, inBatch = i % tiles;
+    int const band = inBatch / (8 * a.tilesN) * 8, height = min(8, a.tilesM - band), inBand = inBatch - band * a.tilesN;
+    return {batch, (band + inBand % height) * TILE_M, inBand / height * TILE_N};
+}
 
 // A thread's part of the copies of one operand's tiles: EACH elements at once, of every APART-th stored row. Place::at(r, e)
 // says where element e of stored row r lies, in bytes.

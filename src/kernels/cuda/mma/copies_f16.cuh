@@ -3,13 +3,12 @@
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
-#include "kernels/cuda/gemm/mma_f16_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 #include "kernels/cuda/mma/copies.cuh"
-#include "kernels/cuda/mma/tiles.cuh"
 
 namespace tw::cuda::product {
 
-using Args = gemm_mma_f16::ArgsOf<f16>;
+using Args = gemm_mma::ArgsOf<f16>;
 using Factor = f16;
 
 // Stored rows of UNITS times 16 bytes, placed so that 8 rows that follow each other have the same unit in different

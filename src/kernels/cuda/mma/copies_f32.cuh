@@ -4,9 +4,8 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "kernels/cuda/gemm/simt_f32_params.h"
+#include "kernels/cuda/gemm/f32_params.h"
 #include "kernels/cuda/mma/copies.cuh"
-#include "kernels/cuda/mma/tiles.cuh"
 
 namespace tw::cuda::product {
 

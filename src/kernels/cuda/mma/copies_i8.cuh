@@ -3,13 +3,12 @@
 #pragma once
 
 #include "kernels/cuda/common/mma_i8.cuh"
-#include "kernels/cuda/gemm/mma_i8_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 #include "kernels/cuda/mma/copies.cuh"
-#include "kernels/cuda/mma/tiles.cuh"
 
 namespace tw::cuda::product {
 
-using Args = gemm_mma_i8::Args;
+using Args = gemm_mma::IntegerArgs;
 using Factor = i8;
 
 static_assert(STEP == 128, "rows along k are 128 bytes");
@@ -77,6 +76,21 @@ struct Loader
             });
     }
 };
+// How far into a and b a batch's matrices lie.
+TW_INLINE void locateBatch(Args const& a, int batch, i64 (&at)[2])
+{
+    at[0] = at[1] = 0;
+    if (a.batches == 1)
+        return;
+#pragma unroll
+    for (int d = 7; d >= 0; --d) {
+        Div const& dim = a.batch.dim[d];
+        int const q = int((__umulhi(u32(batch), dim.m) + u32(batch)) >> dim.s), c = batch - q * int(dim.d);
+        at[0] += c * a.batch.stride[0][d];
+        at[1] += c * a.batch.stride[1][d];
+        batch = q;
+    }
+}
 template <class A, class B>
 TW_INLINE void begin(Args const& args, Tile const& t, int k0, A& a, B& b)
 {

@@ -60,15 +60,25 @@ TW_INLINE void fill(Source& source, u32 base)
     }
 }
 
+// The copies of `step`; to registers, if they go through these.
+template <class Source>
+TW_INLINE void fetch(Source& source, int step, u32 to)
+{
+    if (step < source.steps)
+        source.fetch(step, to);
+    copyCommit();
+}
+
 template <class Source, class Sums>
 TW_INLINE void multiplyAhead(Source& source, Sums const& sums, typename Sums::Values& values, u32 base)
 {
     Ring<Source::STAGE_BYTES> ring{Sums::ADDRESSES ? base : 0};
     typename Sums::Factors f[2];
     ring.wait();
+    if constexpr (Sums::FETCHES_FIRST)
+        fetch(source, STAGES - 1, base - ring.begin + ring.next);
     sums.take(f[0], ring.now, 0);
     for (int step = 0; step < source.steps; ++step) {
-        bool const more = step + STAGES - 1 < source.steps;
         u32 const to = base - ring.begin + ring.next;
 #pragma unroll(Sums::AT_ONCE)
         for (int part = 0; part < Sums::PARTS; part += 2)
@@ -78,18 +88,16 @@ TW_INLINE void multiplyAhead(Source& source, Sums const& sums, typename Sums::Va
                 if (part + i == Sums::PARTS - 1) {
                     ring.wait();
                     ring.turn();
+                    if constexpr (Sums::FETCHES_FIRST)
+                        fetch(source, step + STAGES, base - ring.begin + ring.next);
                 }
                 sums.take(f[1 - i], ring.now, (part + i + 1) % Sums::PARTS);
-                if (part + i == 0) {
-                    if (more) {
-                        source.fetchA(step + STAGES - 1, to);
-                        source.fetchB(step + STAGES - 1, to + Source::A_BYTES);
-                    }
-                    copyCommit();
-                }
+                if (!Sums::FETCHES_FIRST && part + i == 0)
+                    fetch(source, step + STAGES - 1, to);
                 sums.add(values, f[i]);
             }
-        if (more) { // through registers: before the next barrier but one
+        if (!Sums::FETCHES_FIRST &&
+            step + STAGES - 1 < source.steps) { // through registers: before the next barrier but one
             source.putA(to);
             source.putB(to + Source::A_BYTES);
         }
@@ -105,11 +113,7 @@ TW_INLINE void multiply(Source& source, Sums const& sums, typename Sums::Values&
         u32 const stage = ring.now;
         u32 const to = base - ring.begin + ring.next;
         ring.wait();
-        if (more) {
-            source.fetchA(step + STAGES - 1, to);
-            source.fetchB(step + STAGES - 1, to + Source::A_BYTES);
-        }
-        copyCommit();
+        fetch(source, step + STAGES - 1, to);
         ring.turn();
         sums.add(values, stage);
         if (more) { // through registers
@@ -124,8 +128,8 @@ template <class Source, class Sums, class End, class Args>
 TW_INLINE void run(Args const& a, u8* shared)
 {
     u32 const base = sharedAddress(shared);
-    Source source(a);
     releaseDependents();
+    Source source(a);
     End end(base);
     end.begin(a, source);
     fill(source, base);

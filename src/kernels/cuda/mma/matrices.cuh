@@ -30,6 +30,11 @@ struct Matrices
     }
     TW_INLINE void fetchA(int, u32 to) { a.fetch(to); }
     TW_INLINE void fetchB(int, u32 to) { b.fetch(to); }
+    TW_INLINE void fetch(int, u32 to)
+    {
+        a.fetch(to);
+        b.fetch(to + A_BYTES);
+    }
     TW_INLINE void putA(u32 to) const { a.put(to); }
     TW_INLINE void putB(u32 to) const { b.put(to); }
 };

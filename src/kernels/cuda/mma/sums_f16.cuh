@@ -11,7 +11,7 @@ namespace tw::cuda::product {
 
 struct Sums : WarpTile
 {
-    static constexpr bool AHEAD = true, ADDRESSES = true;
+    static constexpr bool AHEAD = true, FETCHES_FIRST = false, ADDRESSES = true;
     static constexpr int PARTS = STEP / 16, AT_ONCE = PARTS, BLOCKS_N = WN / 8;
     struct Factors
     {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implicit matrix products without TMA: FP16, FP32 exact or rounded to TF32. A config is {tileM, tileN, stages, vector}, of
+// FP32 with the split behind it.
+#include <algorithm>
+
+#include "families/convolution/cuda_conv_f16.h"
+#include "families/convolution/cuda_conv_tiles.h"
+#include "kernels/cuda/conv/mma_2d.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace conv_mma {
+namespace {
+
+namespace conv = cuda::conv_2d;
+
+constexpr size_t kMostConfigs = 5, kMostSources = 3;
+
+struct Kind
+{
+    Arithmetic arithmetic;
+    bool nchw;
+
+    bool isHalf() const { return arithmetic == Arithmetic::kHalf; }
+    conv::Kind sums() const
+    {
+        return isHalf() ? conv::Kind::kHalf : arithmetic == Arithmetic::kFloat ? conv::Kind::kFloat : conv::Kind::kTf32;
+    }
+};
+
+bool isEmpty(Geometry const& g)
+{
+    return g.batch * g.out[1] * g.out[2] == 0;
+}
+
+char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
+{
+    return isEmpty(g) ? nullptr : conv::unsupported(spec, shapeOf(g));
+}
+
+conv::Spec baseOf(Problem const& p, Kind kind)
+{
+    conv::Spec s;
+    if (kind.isHalf())
+        static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    else
+        s.activation = exactActivationOf(*p.node);
+    s.kind = kind.sums();
+    s.nchw = kind.nchw;
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups;
+    s.aligned = groups == 1 || p.inputs[1].dims[0] / groups % (kind.isHalf() ? 8 : 4) == 0;
+    return s;
+}
+
+char const* specOf(Problem const& p, Kind kind, Config c, conv::Spec& s)
+{
+    s = baseOf(p, kind);
+    if (kind.isHalf())
+        c.push_back(1);
+    return setTile(c, s) ? conv::unsupported(s) : "a config has other numbers";
+}
+
+// The widest copies that all shapes allow; along a row they need to know its width.
+int widestVector(Problem const& p, Kind kind)
+{
+    bool const isKnown = p.node->inputs[0]->shape.back().isConst();
+    return kind.nchw && !isKnown ? 1 : vectorOf(shapeOf(geometryOf(p, true)), kind.nchw, conv::mostVector(kind.sums()));
+}
+
+std::vector<Config> halfConfigs(Problem const& p, Kind kind)
+{
+    struct Tile
+    {
+        int m, n, stages;
+    };
+    Geometry const g = geometryOf(p, false);
+    int64_t const groupK = g.k / g.groups, pixels = g.batch * g.out[1] * g.out[2];
+    // Where tiles of 64 pixels leave multiprocessors idle, larger ones would more.
+    bool const isSmall = pixels * roundUp8(g.k) < int64_t(p.cuda->multiprocessors) * 128 * 64;
+    std::vector<Tile> tiles;
+    if (groupK <= 32)
+        tiles = {{128, 32, 4}};
+    else if (groupK <= 64 || isSmall)
+        tiles = {{64, 64, 4}, {128, 64, 4}};
+    else
+        tiles = {{128, 128, 4}, {128, 64, 4}, {64, 64, 4}};
+    // With wgmma in the race this one only stands in.
+    if (!kind.nchw && g.groups == 1 && p.cuda->capability == 90 && g.c >= 32)
+        tiles.resize(1);
+    int const vector = widestVector(p, kind);
+    std::vector<Config> list;
+    for (Tile const& t : tiles)
+        list.push_back({t.m, t.n, t.stages, vector});
+    return list;
+}
+
+std::vector<Config> configs(Problem const& p, Kind kind)
+{
+    if (kind.isHalf())
+        return halfConfigs(p, kind);
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    conv::Spec base = baseOf(p, kind);
+    base.vector = widestVector(p, kind);
+    std::vector<conv::Spec> specs{base};
+    if (!isEmpty(optimum))
+        specs = conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors, p.cuda->capability >= 90,
+                                 kMostConfigs, kMostSources);
+    std::vector<Config> list;
+    for (conv::Spec const& s : specs)
+        if (!unsupportedGeometry(s, maximum))
+            list.push_back(tileConfigOf(s));
+    return list;
+}
+
+Support supports(Problem const& p, Kind kind)
+{
+    if (Support const s = supportsCommon(p, typeOf(kind.arithmetic)); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Geometry const g = geometryOf(p, true);
+    if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))
+        return Support::no("takes one group of at most " + std::to_string(kMostNchwChannels) + " channels");
+    if (!kind.nchw && g.groups > 1 && kDepthwise.supports(p, kind.isHalf() ? Arithmetic::kHalf : Arithmetic::kFloat).ok)
+        return Support::no("channels that stand alone have a kernel of their own");
+    conv::Spec least = baseOf(p, kind);
+    least.vector = 1;
+    char const* why = kind.isHalf() ? specOf(p, kind, configs(p, kind)[0], least) : nullptr;
+    why = why ? why : unsupportedGeometry(least, g);
+    if (why)
+        return Support::no(why);
+    return isEmpty(g) || !configs(p, kind).empty() ? Support::yes() : Support::no("no tile fits");
+}
+
+// Of FP16 only to order tactics by: copies of one element are slow.
+double estimate(Problem const& p, Kind kind, Config const& c)
+{
+    if (kind.isHalf())
+        return estimateUs(p, c.size() == 4 && c[3] > 1 ? 150 : 30);
+    conv::Spec spec;
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, kind, c, spec) || unsupportedGeometry(spec, g) || isEmpty(g))
+        return 0;
+    return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
+}
+
+class ProductKernels final : public SpecKernels<conv::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        return spec_.isHalf() ? runWith<conv::HalfArgs>(launch, args) : runWith<conv::FloatArgs>(launch, args);
+    }
+
+private:
+    template <class Args>
+    Result<void> runWith(CudaLaunch const& launch, RunArgs& args) const;
+};
+
+Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
+{
+    Geometry const g = geometryOf(p, true);
+    int64_t const filters = filtersOf(g);
+    std::string packed = packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec_.nchw);
+    if (spec_.kind == conv::Kind::kTf32)
+        conv::roundAllToTf32(packed);
+    return std::vector<std::string>{packBias(p, filters), std::move(packed)};
+}
+
+template <class Args>
+Result<void> ProductKernels::runWith(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const& x = args.inputs[0];
+    Geometry const g = geometryOf(node_, args);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    conv::Launch<Args> l = conv::launch<Args>(spec_, shapeOf(g));
+    if (!spec_.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
+        return unsupported("a row of x has more elements than 32 bits count");
+    setOutput(l.args, args, launch.packed(0));
+    l.args.x = x.data;
+    l.args.filters = launch.packed(1);
+    return launch.withGeometry(0, l.geometry, {&l.args});
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Kind kind, Config const& config)
+{
+    conv::Spec spec;
+    if (char const* const why = specOf(p, kind, config, spec))
+        return noKernels(unsupported(why));
+    return std::make_unique<ProductKernels>(p, conv::kKernel, spec);
+}
+
+template <bool nchw>
+constexpr Algorithm algorithmOf()
+{
+    return {nchw ? Format::kLinear : Format::kHWC8,
+            [](Problem const& p, Arithmetic a) {
+                return supports(p, {a, nchw});
+            },
+            [](Problem const& p, Arithmetic a) {
+                return configs(p, {a, nchw});
+            },
+            [](Problem const& p, Config const& c, Arithmetic a) {
+                return estimate(p, {a, nchw}, c);
+            },
+            [](Problem const& p, Config const& c, Arithmetic a) {
+                return generate(p, {a, nchw}, c);
+            }};
+}
+
+} // namespace
+} // namespace conv_mma
+
+constinit Algorithm const kMma = conv_mma::algorithmOf<false>();
+constinit Algorithm const kMmaNchw = conv_mma::algorithmOf<true>();
+
+} // namespace tw::ops::conv_f16

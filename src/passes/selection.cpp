@@ -32,10 +32,10 @@ std::optional<Selection> ofGather(ir::Node const& n)
     if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1)
         return {};
     Dim const& all = n.inputs[0]->shape[size_t(a.axis)];
-    int64_t const i = index.getInt(0);
-    if (!all.isConst() || i >= all.value() || i < -all.value())
+    int64_t const i = index.getInt(0) + (index.getInt(0) < 0 && all.isConst() ? all.value() : 0);
+    if (i < 0 || (all.isConst() && i >= all.value()))
         return {};
-    return Selection{n.inputs[0], int(a.axis), i < 0 ? i + all.value() : i, 1};
+    return Selection{n.inputs[0], int(a.axis), i, 1};
 }
 
 // Sizes may come from an input: the shape of the result says what they are.
@@ -49,10 +49,14 @@ std::optional<Selection> ofSlice(ir::Node const& n)
     for (size_t d = 0; d < x.size(); ++d) {
         if (y[d] == x[d] && a.start[d] == 0 && (a.stride[d] == 1 || x[d].is(1)))
             continue;
-        if (s || !x[d].isConst() || !y[d].isConst() || (a.stride[d] != 1 && !y[d].is(1)) || a.start[d] < 0 ||
-            a.start[d] + y[d].value() > x[d].value())
+        int64_t const step = y[d].is(1) ? 1 : a.stride[d];
+        if (s || !y[d].isConst() || y[d].value() < 1 || step < 1 || a.start[d] < 0)
             return {};
-        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value()};
+        bool const isInside = x[d].isConst() ? a.start[d] + (y[d].value() - 1) * step < x[d].value()
+                                             : a.mode == ops::slice::Mode::kStrict;
+        if (!isInside)
+            return {};
+        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value(), step, !isGiven(n, 2) && !isGiven(n, 4)};
     }
     return s;
 }
@@ -78,7 +82,7 @@ std::optional<Selection> stepOf(ir::Value* v)
 {
     ir::Value* const root = rootOf(v);
     auto const s = root->producer ? selectionOf(*root->producer) : std::nullopt;
-    return s && s->size == 1 ? s : std::nullopt;
+    return s && s->size == 1 && s->x->shape[size_t(s->axis)].isConst() ? s : std::nullopt;
 }
 
 namespace {

@@ -121,7 +121,4 @@ private:
     int depth_ = 0;
 };
 
-// Whether elements stay in their order.
-bool keepsOrder(ir::Node const& shuffle);
-
 } // namespace tw::passes

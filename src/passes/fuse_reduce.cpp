@@ -72,7 +72,7 @@ void takeDifference(ir::Graph const& g, ReduceChain& c)
     if (!is(difference, Operation::kSub) || !is(added, Operation::kSum) || !c.takes(difference) || !c.takes(added))
         return;
     ir::Value const *x = difference->inputs[0], *m = difference->inputs[1], *log = c.nodes.back()->outputs[0];
-    ir::Value const* other = added->inputs[added->inputs[0] == log ? 1 : 0];
+    ir::Value const* other = otherInput(added, log);
     if (other != m && !(isReshape(other->producer) && other->producer->inputs[0] == m))
         return;
     if (!(x->shape == difference->outputs[0]->shape) || !(log->shape == added->outputs[0]->shape) ||

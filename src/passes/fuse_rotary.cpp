@@ -247,8 +247,7 @@ Result<ir::Value*> turnedWeight(ir::Graph& g, ir::Value* v, int position)
 Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 {
     ir::Node* turning = n.inputs[0]->producer;
-    if (!turning || turning->op != &ops::shuffle::def() || (turning->inputs.size() > 1 && turning->inputs[1]) ||
-        n.outputs[0]->rank() != 4)
+    if (!isShuffle(turning) || n.outputs[0]->rank() != 4)
         return {};
     auto const& a = turning->attrsAs<ops::shuffle::Attrs>();
     bool const isBehind = a.secondTranspose == kHeadsInside && a.firstTranspose.empty(),

@@ -15,6 +15,7 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "passes/selection.h"
 #include "recipe/recipes.h"
@@ -112,11 +113,10 @@ private:
     {
         ir::Value const* y = s.product->outputs[0];
         auto const readers = readersOf(g_, y);
-        if (!onlyProducer(g_, y) || readers.size() != 1 || readers[0]->op != &ops::elementwise::def() ||
-            readers[0]->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
+        if (!onlyProducer(g_, y) || readers.size() != 1 || !is(readers[0], ops::elementwise::Operation::kSum))
             return;
         ir::Node* const sum = readers[0];
-        ir::Value* const bias = sum->inputs[sum->inputs[0] == y ? 1 : 0];
+        ir::Value* const bias = otherInput(sum, y);
         if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum))
             return;
         s.sum = sum;

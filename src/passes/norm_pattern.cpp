@@ -22,12 +22,6 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-// The other operand of a commutative node.
-ir::Value* otherInput(ir::Node const* n, ir::Value const* v)
-{
-    return n->inputs[n->inputs[0] == v ? 1 : 0];
-}
-
 // The reshape that makes x, perhaps with a conversion after it; null: none.
 ir::Node* reshapeOf(ir::Value const& x)
 {

@@ -27,6 +27,7 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "passes/selection.h"
 #include "tactic/registry.h"
@@ -134,7 +135,7 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
     }
     if (n.op == &shuffle::def()) {
         auto const& a = n.attrsAs<shuffle::Attrs>();
-        if (n.inputs.size() > 1 && n.inputs[1])
+        if (hasInput(n, 1))
             return {};
         ShuffleShapes const s = shapesOf(n);
         int at = a.secondTranspose.empty() ? part.axis : int(a.secondTranspose[axis]);

@@ -178,20 +178,4 @@ std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from
     return r;
 }
 
-ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[i] = s[size_t(permutation[i])];
-    return out;
-}
-
-ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[size_t(permutation[i])] = s[i];
-    return out;
-}
-
 } // namespace tw::passes

@@ -60,8 +60,4 @@ struct ReshapeDims
     bool placeholder = true;
 };
 std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target);
-// Dimensions after `permutation` (empty: identity), and those before it.
-ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
-ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
-
 } // namespace tw::passes

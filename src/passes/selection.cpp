@@ -8,7 +8,7 @@
 #include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "passes/cell_algebra.h"
+#include "passes/node_kinds.h"
 #include "passes/recurrence_node.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -19,11 +19,6 @@ using ir::Dim;
 using ir::Shape;
 
 namespace {
-
-bool isGiven(ir::Node const& n, size_t i)
-{
-    return i < n.inputs.size() && n.inputs[i];
-}
 
 std::optional<Selection> ofGather(ir::Node const& n)
 {
@@ -43,7 +38,7 @@ std::optional<Selection> ofSlice(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::slice::Attrs>();
     Shape const &x = n.inputs[0]->shape, &y = n.outputs[0]->shape;
-    if (isGiven(n, 1) || isGiven(n, 3) || a.start.size() != x.size() || a.stride.size() != x.size())
+    if (hasInput(n, 1) || hasInput(n, 3) || a.start.size() != x.size() || a.stride.size() != x.size())
         return {};
     std::optional<Selection> s;
     for (size_t d = 0; d < x.size(); ++d) {
@@ -56,7 +51,7 @@ std::optional<Selection> ofSlice(ir::Node const& n)
                                              : a.mode == ops::slice::Mode::kStrict;
         if (!isInside)
             return {};
-        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value(), step, !isGiven(n, 2) && !isGiven(n, 4)};
+        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value(), step, !hasInput(n, 2) && !hasInput(n, 4)};
     }
     return s;
 }
@@ -72,7 +67,7 @@ std::optional<Selection> selectionOf(ir::Node const& n)
 
 ir::Value* rootOf(ir::Value* v)
 {
-    while (v->producer && ((v->producer->op == &ops::shuffle::def() && keepsOrder(*v->producer)) ||
+    while (v->producer && ((v->producer->op == &ops::shuffle::def() && ops::shuffle::keepsOrder(*v->producer)) ||
                            (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
         v = v->producer->inputs[0];
     return v;

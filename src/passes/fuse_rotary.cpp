@@ -313,31 +313,20 @@ Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 
 Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> roots;
-    for (auto const& n : g.nodes)
-        if (is(n.get(), Operation::kSum) || isPair(n.get()) || isReshape(n.get()))
-            roots.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* root : roots) {
-        // What an earlier one took is gone.
-        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == root; }))
-            continue;
+    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshape(&n); };
+    return rewriteEach(g, isRoot, [&](ir::Node& root) -> Result<bool> {
         RotaryMatch m(g, ctx.recipes);
-        if (!m.from(root))
-            continue;
+        if (!m.from(&root))
+            return false;
         sortNodes(g, m.nodes);
         if (!canFuse(g, m.nodes))
-            continue;
+            return false;
         TW_ASSIGN(ir::Node * n,
                   fuseNodes(g, m.nodes, ops::rotary::def(), m.attrs.clone(), {{m.x, m.x}, {m.c, m.c}, {m.s, m.s}}));
-        if (!n)
-            continue;
-        changed = true;
-        TW_TRY(liftTranspose(g, *n));
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        if (n)
+            TW_TRY(liftTranspose(g, *n));
+        return n != nullptr;
+    });
 }
 
 } // namespace tw::passes

@@ -171,22 +171,14 @@ private:
 
 Result<bool> fuseShuffleReduce(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> sums;
-    for (auto const& n : g.nodes)
-        if (n->op == &ops::reduce::def() && n->attrsAs<ops::reduce::Attrs>().axes != 0 && !n->outputs[0]->host)
-            sums.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* sum : sums) {
-        ir::Node* const shuffle = onlyProducer(g, sum->inputs[0]);
-        bool const fits = isShuffle(shuffle) && canJoin(*shuffle, *sum) && !shuffle->inputs[0]->host;
-        if (!fits)
-            continue;
-        TW_ASSIGN(bool const fused, ShuffleReduceFuser(g, ctx, shuffle, sum).run());
-        changed = changed || fused;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    auto const isSum = [](ir::Node const& n) {
+        return n.op == &ops::reduce::def() && n.attrsAs<ops::reduce::Attrs>().axes != 0 && !n.outputs[0]->host;
+    };
+    return rewriteEach(g, isSum, [&](ir::Node& sum) {
+        ir::Node* const shuffle = onlyProducer(g, sum.inputs[0]);
+        bool const fits = isShuffle(shuffle) && canJoin(*shuffle, sum) && !shuffle->inputs[0]->host;
+        return fits ? ShuffleReduceFuser(g, ctx, shuffle, &sum).run() : Result<bool>(false);
+    });
 }
 
 } // namespace tw::passes

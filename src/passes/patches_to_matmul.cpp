@@ -145,18 +145,7 @@ Result<bool> patchesToMatmul(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;
-    std::vector<ir::Node*> convolutions;
-    for (auto const& n : g.nodes)
-        if (ops::convolution::isBareForward(*n))
-            convolutions.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* n : convolutions) {
-        TW_ASSIGN(bool const rewritten, rewrite(g, *n, ctx));
-        changed = changed || rewritten;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    return rewriteEach(g, ops::convolution::isBareForward, [&](ir::Node& n) { return rewrite(g, n, ctx); });
 }
 
 } // namespace tw::passes

@@ -26,13 +26,9 @@ ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
     return v->producer;
 }
 
-std::vector<ir::Node*> loopsOf(ir::Graph const& g)
+bool isLoop(ir::Node const& n)
 {
-    std::vector<ir::Node*> loops;
-    for (auto const& n : g.nodes)
-        if (n->op->regions == ir::RegionKind::kLoop)
-            loops.push_back(n.get());
-    return loops;
+    return n.op->regions == ir::RegionKind::kLoop;
 }
 
 bool canJoin(ir::Node const& first, ir::Node const& second)

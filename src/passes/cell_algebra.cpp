@@ -91,14 +91,18 @@ int CellTerms::onlyFactor(int s) const
     return one ? terms.begin()->first[0] : -1;
 }
 
+std::optional<size_t> prefixOf(ir::Shape const& s, ir::Dim const& wanted)
+{
+    for (size_t p = 0; p <= s.size(); ++p)
+        if (volumeOf(s, 0, p) == wanted)
+            return p;
+    return {};
+}
+
 int CellReader::prefixOf(ir::Shape const& s) const
 {
-    if (rows_.is(1))
-        return 0;
-    for (size_t p = 1; p <= s.size(); ++p)
-        if (volumeOf(s, 0, p) == rows_)
-            return int(p);
-    return -1;
+    auto const p = passes::prefixOf(s, rows_);
+    return p ? int(*p) : -1;
 }
 
 std::optional<int64_t> CellReader::widthOf(ir::Shape const& s) const

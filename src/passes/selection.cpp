@@ -88,15 +88,6 @@ Shape withoutAxis(Shape shape, size_t axis)
     return shape;
 }
 
-// Which dimensions of `s` together are `wanted` elements, from the first on; none where no number of them is.
-std::optional<size_t> prefixOf(Shape const& s, Dim const& wanted)
-{
-    for (size_t p = 0; p <= s.size(); ++p)
-        if (ir::volume(Shape(s.begin(), s.begin() + int64_t(p))) == wanted)
-            return p;
-    return {};
-}
-
 // What all inputs of the concatenation are the steps of, in order.
 std::optional<Selection> stepsOf(ir::Node const& n)
 {
@@ -138,11 +129,7 @@ Result<bool> join(ir::Graph& g, ir::Node& n)
     NodeMaker maker(g, n);
     TW_ASSIGN(ir::Value * v, maker.transposed(steps->x, order));
     TW_ASSIGN(v, maker.reshaped(v, y->shape));
-    if (g.isOutput(y)) {
-        TW_ASSIGN(v, maker.value(ops::identity::def(), ops::identity::Attrs(), {v}, "out"));
-        v->name = y->name;
-    }
-    g.replaceAllUses(y, v);
+    TW_TRY(maker.replace(y, v));
     g.eraseNode(&n);
     return true;
 }

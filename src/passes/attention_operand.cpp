@@ -7,6 +7,7 @@
 #include "ops/dequantize/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/attention_weights.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -23,7 +24,7 @@ std::optional<StridedView> headsOf(ir::Value* v, int depth, ir::Shape const& wan
         return viewOf(v, depth);
     ir::Node* n = v->producer;
     std::vector<int64_t> const turned{0, 2, 1};
-    if (depth > 0 && n && n->op == &ops::shuffle::def() && (n->inputs.size() < 2 || !n->inputs[1])) {
+    if (depth > 0 && isShuffle(n)) {
         auto const& a = n->attrsAs<ops::shuffle::Attrs>();
         ir::Value* x = n->inputs[0];
         bool const isTurned = a.secondTranspose == turned;
@@ -89,7 +90,7 @@ namespace {
 StridedView sharedHeadsOf(ir::Value* v, int depth, int64_t& perKey)
 {
     ir::Node* n = v->producer;
-    if (!n || n->op != &ops::shuffle::def() || v->rank() != 4 || depth == 0 || (n->inputs.size() > 1 && n->inputs[1]))
+    if (!isShuffle(n) || v->rank() != 4 || depth == 0)
         return {};
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     ir::Value* x = n->inputs[0];

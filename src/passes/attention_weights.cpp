@@ -54,11 +54,6 @@ std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
 
 } // namespace
 
-bool isCast(ir::Node const* n)
-{
-    return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
-}
-
 ir::Shape beforeTranspose(ir::Node const& shuffle)
 {
     return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);
@@ -107,7 +102,7 @@ AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
             w.softmax = n;
             return w;
         }
-        if (isCast(n) || isReshape(n)) {
+        if (isCast(n) || isReshape(n)) { // a network in FP16 may compute scores or softmax in f32
             w.between.push_back(n);
             reader = n;
         } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refit) : std::nullopt) {

@@ -14,9 +14,6 @@ class Recipes;
 
 namespace tw::passes {
 
-// A network in FP16 may compute scores or softmax in f32.
-bool isCast(ir::Node const* n);
-
 // A dequantize of what a quantize by the same step makes, reshapes between them: rounds to multiples of the step.
 struct RoundingPair
 {

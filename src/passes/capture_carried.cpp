@@ -52,13 +52,14 @@ Result<bool> capture(ir::Graph& g, ir::Node& loop, size_t k)
 
 Result<bool> captureCarried(ir::Graph& g, PassContext const&)
 {
-    bool changed = false;
-    for (ir::Node* loop : loopsOf(g))
-        for (size_t k = 0; k < size_t(loop->attrsAs<ops::loop::Attrs>().carried); ++k) {
-            TW_ASSIGN(bool const captured, capture(g, *loop, k));
+    return changeEach(g, isLoop, [&](ir::Node& loop) -> Result<bool> {
+        bool changed = false;
+        for (size_t k = 0; k < size_t(loop.attrsAs<ops::loop::Attrs>().carried); ++k) {
+            TW_ASSIGN(bool const captured, capture(g, loop, k));
             changed = changed || captured;
         }
-    return changed;
+        return changed;
+    });
 }
 
 } // namespace tw::passes

@@ -91,14 +91,18 @@ int CellTerms::onlyFactor(int s) const
     return one ? terms.begin()->first[0] : -1;
 }
 
+std::optional<size_t> prefixOf(ir::Shape const& s, ir::Dim const& wanted)
+{
+    for (size_t p = 0; p <= s.size(); ++p)
+        if (volumeOf(s, 0, p) == wanted)
+            return p;
+    return {};
+}
+
 int CellReader::prefixOf(ir::Shape const& s) const
 {
-    if (rows_.is(1))
-        return 0;
-    for (size_t p = 1; p <= s.size(); ++p)
-        if (volumeOf(s, 0, p) == rows_)
-            return int(p);
-    return -1;
+    auto const p = passes::prefixOf(s, rows_);
+    return p ? int(*p) : -1;
 }
 
 std::optional<int64_t> CellReader::widthOf(ir::Shape const& s) const
@@ -224,34 +228,9 @@ std::optional<int> CellReader::ofActivation(ir::Node& n, int64_t begin, int64_t 
     return terms_.one(f);
 }
 
-namespace {
-
-// Whether dimensions other than 1 keep their order.
-bool keepsOrder(std::vector<int64_t> const& permutation, ir::Shape const& from)
-{
-    int64_t last = -1;
-    for (int64_t d : permutation) {
-        if (from[size_t(d)].is(1))
-            continue;
-        if (d < last)
-            return false;
-        last = d;
-    }
-    return true;
-}
-
-} // namespace
-
-bool keepsOrder(ir::Node const& shuffle)
-{
-    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
-    return keepsOrder(a.firstTranspose, shuffle.inputs[0]->shape) &&
-           keepsOrder(a.secondTranspose, unpermuted(shuffle.outputs[0]->shape, a.secondTranspose));
-}
-
 std::optional<int> CellReader::ofShuffle(ir::Node& n, int64_t begin, int64_t count)
 {
-    bool const same = keepsOrder(n) && widthOf(n.inputs[0]->shape) == widthOf(n.outputs[0]->shape);
+    bool const same = ops::shuffle::keepsOrder(n) && widthOf(n.inputs[0]->shape) == widthOf(n.outputs[0]->shape);
     return same ? columns(n.inputs[0], begin, count) : std::nullopt;
 }
 
@@ -318,7 +297,7 @@ void CellReader::joints(ir::Value* v, int64_t at, std::set<int64_t>& list) const
     ir::Node const* const n = v->producer;
     if (!n || leafOf_(v).kind != Leaf::Kind::kNone)
         return;
-    if ((n->op == &ops::shuffle::def() && keepsOrder(*n)) || n->op == &ops::identity::def())
+    if ((n->op == &ops::shuffle::def() && ops::shuffle::keepsOrder(*n)) || n->op == &ops::identity::def())
         return joints(n->inputs[0], at, list);
     if (n->op != &ops::concatenation::def())
         return;

@@ -68,6 +68,9 @@ private:
     std::map<std::string, int> factorIds_, sumIds_;
 };
 
+// How many dimensions together are `wanted` elements, from the first on; none: no number of them is.
+std::optional<size_t> prefixOf(ir::Shape const& s, ir::Dim const& wanted);
+
 // Reads values of one graph.
 class CellReader
 {
@@ -120,8 +123,5 @@ private:
     std::set<ir::Node*> nodes_;
     int depth_ = 0;
 };
-
-// Whether elements stay in their order.
-bool keepsOrder(ir::Node const& shuffle);
 
 } // namespace tw::passes

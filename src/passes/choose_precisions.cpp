@@ -119,7 +119,7 @@ char const* wideResult(ir::Node const& n)
     if (n.op == &unary::def() && isWide(n.attrsAs<unary::Attrs>().operation))
         return "its results leave the range or the digits of FP16";
     if (is(&n, Operation::kPow) || is(&n, Operation::kFloorDiv) || isLonePower(n) ||
-        (n.op == &scale::def() && n.inputs.size() > 3 && n.inputs[3]))
+        (n.op == &scale::def() && hasInput(n, 3)))
         return "powers leave the range of FP16";
     if (n.op == &pointwise::def() && isWide(codesOf(n).back()))
         return "its results leave the range or the digits of FP16";

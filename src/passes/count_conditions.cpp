@@ -485,12 +485,8 @@ private:
 
 Result<bool> countConditions(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (ir::Node* loop : loopsOf(g)) {
-        TW_ASSIGN(bool const counted, Counter(g, ctx, *loop).run());
-        changed = changed || counted;
-    }
-    g.eraseUnusedValues();
+    TW_ASSIGN(bool const changed, changeEach(g, isLoop, [&](ir::Node& loop) { return Counter(g, ctx, loop).run(); }));
+    g.eraseUnusedValues(); // also what was tried
     return changed;
 }
 

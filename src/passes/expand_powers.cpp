@@ -120,18 +120,9 @@ Result<bool> expand(ir::Graph& g, ir::Node& power, recipe::Recipes const* refit)
 
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> powers;
-    for (auto const& n : g.nodes)
-        if (is(n.get(), Operation::kPow))
-            powers.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* n : powers) {
-        TW_ASSIGN(bool const expanded, expand(g, *n, ctx.recipes));
-        changed = changed || expanded;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    return rewriteEach(
+        g, [](ir::Node const& n) { return is(&n, Operation::kPow); },
+        [&](ir::Node& n) { return expand(g, n, ctx.recipes); });
 }
 
 } // namespace tw::passes

@@ -4,7 +4,7 @@
 //   conv(x, w, b) -> + r -> activation           ->  conv(x, w, b, r; f), r of the same shape; f may be none
 //   matmul(a, b) -> + const[n] -> + r -> activation  ->  matmul(a, b, bias, r; f), r of the same shape; any of the
 //                                                   three may be missing
-// An activation is the layer of that name, or one that several nodes make (products.h, gelu.h).
+// An activation is the layer of that name, or one that several nodes make (match_activation.h).
 // Expects Form::kCanonical. Stands after fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
 // Leaves alone: nodes that have an epilogue, results that others read too, and nodes whose wishes of the user differ.
@@ -16,7 +16,6 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
-#include "passes/gelu.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
 #include "passes/precision.h"
@@ -87,10 +86,7 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, EpilogueChain& c, recipe::Recipes const* refit)
 {
-    auto product = matchActivation(g, c.result(), refit);
-    if (!product)
-        product = matchGelu(g, c.result(), refit);
-    if (product) {
+    if (auto product = matchActivation(g, c.result(), refit)) {
         for (ir::Node const* n : product->nodes)
             if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
                 return;

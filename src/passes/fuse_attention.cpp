@@ -229,7 +229,7 @@ private:
     {
         std::vector<ir::Node*> const readers = readersOf(g_, product->outputs[0]);
         ir::Node* n = readers.size() == 1 ? readers[0] : nullptr;
-        return n && n->op == &ops::shuffle::def() && (n->inputs.size() < 2 || !n->inputs[1]) ? n : nullptr;
+        return isShuffle(n) ? n : nullptr;
     }
     // The shuffle after the last product that puts the heads of a row side by side; null: none.
     ir::Node* mergingOf(ir::Node const* product) const

@@ -78,33 +78,25 @@ Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx)
     TargetInfo::Cpu const* const cpu = ctx.target.cpu();
     if (!cpu || cpu->isa < TargetInfo::Isa::kAvx2)
         return false;
-    std::vector<ir::Node*> readers;
-    for (auto const& n : g.nodes)
-        if (isDepthwise(n.get()))
-            readers.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* depthwise : readers) {
-        ir::Node* const expansion = onlyProducer(g, depthwise->inputs[0]);
-        if (!isExpansion(expansion) || pixelsBytes(*depthwise->inputs[0]) <= kLeastOfL2 * cpu->l2Bytes ||
-            !canFuse(g, {expansion, depthwise}))
-            continue;
+    auto const isReader = [](ir::Node const& n) { return isDepthwise(&n); };
+    return rewriteEach(g, isReader, [&](ir::Node& depthwise) -> Result<bool> {
+        ir::Node* const expansion = onlyProducer(g, depthwise.inputs[0]);
+        if (!isExpansion(expansion) || pixelsBytes(*depthwise.inputs[0]) <= kLeastOfL2 * cpu->l2Bytes ||
+            !canFuse(g, {expansion, &depthwise}))
+            return false;
         auto const& e = *expansion;
         std::vector<FusedInput> inputs;
-        for (ir::Value* v : {e.inputs[0], e.inputs[1], e.inputs[2], depthwise->inputs[1], depthwise->inputs[2]})
+        for (ir::Value* v : {e.inputs[0], e.inputs[1], e.inputs[2], depthwise.inputs[1], depthwise.inputs[2]})
             inputs.push_back({v, v});
         auto attrs = std::make_unique<ops::expanded_depthwise::Attrs>(
-            depthwise->attrsAs<ops::convolution::Attrs>(), fusedActivationOf(e), fusedActivationOf(*depthwise));
-        std::string const name = e.name + " + " + depthwise->name;
+            depthwise.attrsAs<ops::convolution::Attrs>(), fusedActivationOf(e), fusedActivationOf(depthwise));
+        std::string const name = e.name + " + " + depthwise.name;
         TW_ASSIGN(ir::Node * fused,
-                  fuseNodes(g, {expansion, depthwise}, ops::expanded_depthwise::def(), std::move(attrs), inputs));
-        if (!fused)
-            continue;
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+                  fuseNodes(g, {expansion, &depthwise}, ops::expanded_depthwise::def(), std::move(attrs), inputs));
+        if (fused)
+            ctx.log.info("fused " + name);
+        return fused != nullptr;
+    });
 }
 
 } // namespace tw::passes

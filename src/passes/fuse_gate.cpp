@@ -17,9 +17,9 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
-#include "passes/gelu.h"
 #include "passes/join_constants.h"
 #include "passes/list.h"
+#include "passes/match_activation.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -113,10 +113,7 @@ private:
         for (ir::Node* n : slicesBefore(v)) {
             ir::Value const* const from = n->outputs[0];
             std::vector<ir::Node*> chain;
-            auto match = matchActivation(g_, from, ctx_.recipes);
-            if (!match)
-                match = matchGelu(g_, from, ctx_.recipes);
-            if (match) {
+            if (auto match = matchActivation(g_, from, ctx_.recipes)) {
                 h.activation = match->activation;
                 chain = match->nodes;
             } else if (ir::Node* f = v.producer; f->op == &ops::activation::def() && f->inputs[0] == from) {

@@ -81,21 +81,10 @@ Result<bool> fuse(ir::Graph& g, NormPattern& m, PassContext const& ctx)
 
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> roots;
-    for (auto const& n : g.nodes)
-        if (isRoot(*n))
-            roots.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* root : roots) {
+    return rewriteEach(g, isRoot, [&](ir::Node& root) {
         NormPattern m(g, ctx.recipes);
-        if (!m.from(root))
-            continue;
-        TW_ASSIGN(bool const fused, fuse(g, m, ctx));
-        changed = changed || fused;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return m.from(&root) ? fuse(g, m, ctx) : Result<bool>(false);
+    });
 }
 
 } // namespace tw::passes

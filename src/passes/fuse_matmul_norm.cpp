@@ -61,38 +61,30 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu() || ctx.target.gpu()->capability != kCapability)
         return false;
-    std::vector<ir::Node*> norms;
-    for (auto const& n : g.nodes)
-        if (isNorm(*n) && givesHalf(*n))
-            norms.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* norm : norms) {
-        ir::Node* const product = onlyProducer(g, norm->inputs[0]);
-        ir::Shape const& shape = norm->outputs[0]->shape;
-        if (!takesNorm(product) || !givesHalf(*product) || !ir::isStatic(shape) || !canFuse(g, {product, norm}))
-            continue;
+    return rewriteEach(g, isNorm, [&](ir::Node& norm) -> Result<bool> {
+        ir::Node* const product = onlyProducer(g, norm.inputs[0]);
+        ir::Shape const& shape = norm.outputs[0]->shape;
+        if (!givesHalf(norm) || !takesNorm(product) || !givesHalf(*product) || !ir::isStatic(shape) ||
+            !canFuse(g, {product, &norm}))
+            return false;
         if (ir::extentsOf(shape).volume() * sizeOf(DataType::kHalf) <= kLeastBytes ||
             !ops::matrix_multiply::takesRows(shape.back().value()))
-            continue;
-        auto const& of = norm->attrsAs<ops::layer_norm::Attrs>();
+            return false;
+        auto const& of = norm.attrsAs<ops::layer_norm::Attrs>();
         std::vector<FusedInput> inputs;
         for (ir::Value* v : product->inputs)
             inputs.push_back({v, v});
         for (int i : {of.gammaInput(), of.betaInput()})
-            inputs.push_back({norm->inputs[size_t(i)], norm->inputs[size_t(i)]});
+            inputs.push_back({norm.inputs[size_t(i)], norm.inputs[size_t(i)]});
         auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(product->attrsAs<ops::matrix_multiply::Attrs>());
         attrs->epilogue.epsilon = of.epsilon;
-        std::string const name = product->name + " + " + norm->name;
+        std::string const name = product->name + " + " + norm.name;
         TW_ASSIGN(ir::Node * fused,
-                  fuseNodes(g, {product, norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
-        if (!fused)
-            continue;
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+                  fuseNodes(g, {product, &norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
+        if (fused)
+            ctx.log.info("fused " + name);
+        return fused != nullptr;
+    });
 }
 
 } // namespace tw::passes

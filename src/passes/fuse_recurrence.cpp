@@ -16,7 +16,6 @@
 #include "base/tensor.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
 #include "ops/loop/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
@@ -259,19 +258,6 @@ private:
 
     // ---- in place of the loop
 
-    // A copy of the elements in the shape of `from`, which it takes the place of.
-    Result<void> replaceOutput(size_t output, ir::Value* with)
-    {
-        ir::Value* const from = loop_.outputs[output];
-        if (g_.useCount(from) == 0)
-            return {};
-        if (g_.isOutput(from)) {
-            TW_ASSIGN(with, maker_.value(ops::identity::def(), ops::identity::Attrs(), {with}, "out"));
-            with->name = from->name;
-        }
-        g_.replaceAllUses(from, with);
-        return {};
-    }
     // y, the states of all steps, as stack k has them; null where it cannot be.
     Result<ir::Value*> stackOf(size_t k, ir::Value* y, bool reverse)
     {
@@ -353,8 +339,8 @@ private:
         if (!results)
             return false;
         for (size_t k = 0; k < results->outputs.size(); ++k)
-            if (results->outputs[k])
-                TW_TRY(replaceOutput(k, results->outputs[k]));
+            if (results->outputs[k] && g_.useCount(loop_.outputs[k]) > 0)
+                TW_TRY(maker_.replace(loop_.outputs[k], results->outputs[k]));
         ctx_.log.info("fused " + n.name);
         ir::Value* const next = body_.outputs[i];
         body_.outputs[i] = body_.inputs[i];

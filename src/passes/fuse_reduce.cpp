@@ -72,7 +72,7 @@ void takeDifference(ir::Graph const& g, ReduceChain& c)
     if (!is(difference, Operation::kSub) || !is(added, Operation::kSum) || !c.takes(difference) || !c.takes(added))
         return;
     ir::Value const *x = difference->inputs[0], *m = difference->inputs[1], *log = c.nodes.back()->outputs[0];
-    ir::Value const* other = added->inputs[added->inputs[0] == log ? 1 : 0];
+    ir::Value const* other = otherInput(added, log);
     if (other != m && !(isReshape(other->producer) && other->producer->inputs[0] == m))
         return;
     if (!(x->shape == difference->outputs[0]->shape) || !(log->shape == added->outputs[0]->shape) ||
@@ -125,38 +125,26 @@ bool isOpen(ir::Node const& n)
     return a.axes != 0 && a.isBare();
 }
 
-Result<void> fuse(ir::Graph& g, ReduceChain const& c)
+Result<bool> fuseChain(ir::Graph& g, ir::Node& sum, PassContext const& ctx)
 {
-    ir::Node* const last = c.nodes.back();
-    TW_ASSIGN(ir::Node * fused,
-              g.addNode(ops::reduce::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {}, g.positionOf(last)));
+    ReduceChain const c = chainOf(g, &sum, ctx.recipes);
+    if (c.nodes.size() < 2)
+        return false;
+    ctx.log.info("fused " + namesOf(c.nodes));
+    TW_ASSIGN(ir::Node * fused, g.addNode(ops::reduce::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {},
+                                          g.positionOf(c.nodes.back())));
     replaceNodes(g, c.nodes, *fused);
-    return {};
+    return true;
 }
 
 } // namespace
 
 Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> sums;
-    for (auto const& n : g.nodes)
-        if (isOpen(*n))
-            sums.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* sum : sums) {
-        ReduceChain const c = chainOf(g, sum, ctx.recipes);
-        if (c.nodes.size() < 2)
-            continue;
-        std::string const name = namesOf(c.nodes);
-        TW_TRY(fuse(g, c));
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (!changed)
-        return false;
-    g.eraseUnusedValues();
-    TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
-    return true;
+    TW_ASSIGN(bool const changed, rewriteEach(g, isOpen, [&](ir::Node& sum) { return fuseChain(g, sum, ctx); }));
+    if (changed)
+        TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
+    return changed;
 }
 
 } // namespace tw::passes

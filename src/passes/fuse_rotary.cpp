@@ -20,6 +20,7 @@
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/selection.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -28,28 +29,13 @@ namespace {
 
 using Operation = ops::elementwise::Operation;
 
-// Every `step`-th element of the last dimension from `start` on, and nothing else.
-struct RowSlice
-{
-    ir::Value* of = nullptr;
-    int64_t start = 0, count = 0, step = 1;
-};
-RowSlice rowSliceOf(ir::Value const* v)
+// A part of the last dimension, cut out by attributes.
+std::optional<Selection> rowPartOf(ir::Value const* v)
 {
     ir::Node const* n = v->producer;
-    if (!n || n->op != &ops::slice::def() || v->rank() == 0 || !v->shape.back().isConst() ||
-        std::any_of(n->inputs.begin() + 1, n->inputs.end(), [](ir::Value const* i) { return i != nullptr; }))
-        return {};
-    auto const& a = n->attrsAs<ops::slice::Attrs>();
-    ir::Value* x = n->inputs[0];
-    size_t const last = v->shape.size() - 1;
-    for (size_t d = 0; d < last; ++d)
-        if (a.start[d] != 0 || !(x->shape[d] == v->shape[d]) || (a.stride[d] != 1 && !v->shape[d].is(1)))
-            return {};
-    RowSlice const part{x, a.start[last], v->shape.back().value(), a.stride[last]};
-    bool const isInside = part.step > 0 && part.start >= 0 && part.count > 0 && x->shape.back().isConst() &&
-                          part.start + (part.count - 1) * part.step < x->shape.back().value();
-    return isInside ? part : RowSlice{};
+    auto const part = n && n->op == &ops::slice::def() ? selectionOf(*n) : std::nullopt;
+    bool const isOfRow = part && part->byAttributes && part->axis == v->rank() - 1 && part->x->shape.back().isConst();
+    return isOfRow ? part : std::nullopt;
 }
 
 // Two tensors along the last dimension.
@@ -117,14 +103,14 @@ private:
     // first and second are the two halves, or the neighbours, of one tensor, which becomes x.
     bool areHalves(ir::Value* first, ir::Value* second)
     {
-        RowSlice const a = rowSliceOf(first), b = rowSliceOf(second);
-        int64_t const n = a.of ? a.of->shape.back().value() : 0;
-        bool const fits = a.of && a.of == b.of && n % 2 == 0 && a.count == n / 2 && b.count == n / 2 && a.start == 0 &&
-                          (attrs.interleaved ? a.step == 2 && b.step == 2 && b.start == 1
-                                             : a.step == 1 && b.step == 1 && b.start == n / 2);
-        if (!fits)
+        auto const a = rowPartOf(first), b = rowPartOf(second);
+        if (!a || !b || a->x != b->x)
             return false;
-        x = a.of;
+        int64_t const n = a->x->shape.back().value(), step = attrs.interleaved && n > 2 ? 2 : 1;
+        bool const areHalf = n % 2 == 0 && a->size == n / 2 && b->size == n / 2 && a->step == step && b->step == step;
+        if (!areHalf || a->start != 0 || b->start != (attrs.interleaved ? 1 : n / 2))
+            return false;
+        x = a->x;
         nodes.insert(nodes.end(), {first->producer, second->producer});
         return true;
     }
@@ -223,17 +209,17 @@ private:
     // concat(y, z[r:]) where x is z[:r]
     void takeRest(ir::Node* root)
     {
-        RowSlice const head = rowSliceOf(x);
+        auto const head = rowPartOf(x);
         auto const readers = readersOf(g_, root->outputs[0]);
-        if (!head.of || head.start != 0 || head.step != 1 || readers.size() != 1 || !isPair(readers[0]) ||
+        if (!head || head->start != 0 || head->step != 1 || readers.size() != 1 || !isPair(readers[0]) ||
             readers[0]->inputs[0] != root->outputs[0])
             return;
-        RowSlice const tail = rowSliceOf(readers[0]->inputs[1]);
-        if (tail.of != head.of || tail.step != 1 || tail.start != head.count ||
-            tail.start + tail.count != head.of->shape.back().value())
+        auto const tail = rowPartOf(readers[0]->inputs[1]);
+        if (!tail || tail->x != head->x || tail->step != 1 || tail->start != head->size ||
+            tail->start + tail->size != head->x->shape.back().value())
             return;
         nodes.insert(nodes.end(), {x->producer, readers[0]->inputs[1]->producer, readers[0]});
-        x = head.of;
+        x = head->x;
     }
 
     ir::Graph& g_;
@@ -261,8 +247,7 @@ Result<ir::Value*> turnedWeight(ir::Graph& g, ir::Value* v, int position)
 Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 {
     ir::Node* turning = n.inputs[0]->producer;
-    if (!turning || turning->op != &ops::shuffle::def() || (turning->inputs.size() > 1 && turning->inputs[1]) ||
-        n.outputs[0]->rank() != 4)
+    if (!isShuffle(turning) || n.outputs[0]->rank() != 4)
         return {};
     auto const& a = turning->attrsAs<ops::shuffle::Attrs>();
     bool const isBehind = a.secondTranspose == kHeadsInside && a.firstTranspose.empty(),
@@ -328,31 +313,20 @@ Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 
 Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> roots;
-    for (auto const& n : g.nodes)
-        if (is(n.get(), Operation::kSum) || isPair(n.get()) || isReshape(n.get()))
-            roots.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* root : roots) {
-        // What an earlier one took is gone.
-        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == root; }))
-            continue;
+    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshape(&n); };
+    return rewriteEach(g, isRoot, [&](ir::Node& root) -> Result<bool> {
         RotaryMatch m(g, ctx.recipes);
-        if (!m.from(root))
-            continue;
+        if (!m.from(&root))
+            return false;
         sortNodes(g, m.nodes);
         if (!canFuse(g, m.nodes))
-            continue;
+            return false;
         TW_ASSIGN(ir::Node * n,
                   fuseNodes(g, m.nodes, ops::rotary::def(), m.attrs.clone(), {{m.x, m.x}, {m.c, m.c}, {m.s, m.s}}));
-        if (!n)
-            continue;
-        changed = true;
-        TW_TRY(liftTranspose(g, *n));
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        if (n)
+            TW_TRY(liftTranspose(g, *n));
+        return n != nullptr;
+    });
 }
 
 } // namespace tw::passes

@@ -135,12 +135,7 @@ Result<bool> fuse(ir::Graph& g, ir::Node& loop)
 
 Result<bool> fuseScatterReduction(ir::Graph& g, PassContext const&)
 {
-    bool changed = false;
-    for (ir::Node* loop : loopsOf(g)) {
-        TW_ASSIGN(bool const fused, fuse(g, *loop));
-        changed = changed || fused;
-    }
-    return changed;
+    return changeEach(g, isLoop, [&](ir::Node& loop) { return fuse(g, loop); });
 }
 
 } // namespace tw::passes

@@ -15,6 +15,7 @@
 #include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -22,25 +23,14 @@ namespace tw::passes {
 
 namespace {
 
-using Permutation = std::vector<int64_t>;
-
-Permutation orIdentity(Permutation p, int rank)
-{
-    if (p.empty()) {
-        p.resize(size_t(rank));
-        std::iota(p.begin(), p.end(), 0);
-    }
-    return p;
-}
+using ir::Permutation;
 
 // Dimension i of the shuffle's result is dimension p[i] of its input.
 Permutation transpositionOf(ops::shuffle::Attrs const& a, int rank)
 {
-    Permutation const first = orIdentity(a.firstTranspose, rank), second = orIdentity(a.secondTranspose, rank);
-    Permutation p;
-    for (int64_t d : second)
-        p.push_back(first[size_t(d)]);
-    return p;
+    Permutation identity(size_t(rank), 0);
+    std::iota(identity.begin(), identity.end(), 0);
+    return ir::composed(ir::composed(identity, a.firstTranspose), a.secondTranspose);
 }
 
 bool isReduced(int64_t axes, int64_t dimension)
@@ -181,24 +171,14 @@ private:
 
 Result<bool> fuseShuffleReduce(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> sums;
-    for (auto const& n : g.nodes)
-        if (n->op == &ops::reduce::def() && n->attrsAs<ops::reduce::Attrs>().axes != 0 && !n->outputs[0]->host)
-            sums.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* sum : sums) {
-        ir::Node* const shuffle = onlyProducer(g, sum->inputs[0]);
-        bool const fits = shuffle && shuffle->op == &ops::shuffle::def() &&
-                          (shuffle->inputs.size() < 2 || !shuffle->inputs[1]) && canJoin(*shuffle, *sum) &&
-                          !shuffle->inputs[0]->host;
-        if (!fits)
-            continue;
-        TW_ASSIGN(bool const fused, ShuffleReduceFuser(g, ctx, shuffle, sum).run());
-        changed = changed || fused;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    auto const isSum = [](ir::Node const& n) {
+        return n.op == &ops::reduce::def() && n.attrsAs<ops::reduce::Attrs>().axes != 0 && !n.outputs[0]->host;
+    };
+    return rewriteEach(g, isSum, [&](ir::Node& sum) {
+        ir::Node* const shuffle = onlyProducer(g, sum.inputs[0]);
+        bool const fits = isShuffle(shuffle) && canJoin(*shuffle, sum) && !shuffle->inputs[0]->host;
+        return fits ? ShuffleReduceFuser(g, ctx, shuffle, &sum).run() : Result<bool>(false);
+    });
 }
 
 } // namespace tw::passes

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "ops/gather/op.h"
-#include "ops/identity/op.h"
 #include "passes/list.h"
 #include "passes/recurrence_node.h"
 #include "passes/recurrence_sequences.h"
@@ -356,12 +355,7 @@ private:
         TW_ASSIGN(with, maker.reshaped(with, from->shape));
         if (!with)
             return internalError("the state " + from->name + " cannot be given its shape");
-        if (g_.isOutput(from)) {
-            TW_ASSIGN(with, maker.value(ops::identity::def(), ops::identity::Attrs(), {with}, "out"));
-            with->name = from->name;
-        }
-        g_.replaceAllUses(from, with);
-        return {};
+        return maker.replace(from, with);
     }
     void eraseCells()
     {

@@ -107,13 +107,14 @@ private:
 
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const&)
 {
-    bool changed = false;
-    for (ir::Node* loop : loopsOf(g))
-        for (auto const& region : loop->regions) {
-            TW_ASSIGN(bool const hoisted, Hoister(g, *loop, *region).run());
+    return changeEach(g, isLoop, [&](ir::Node& loop) -> Result<bool> {
+        bool changed = false;
+        for (auto const& region : loop.regions) {
+            TW_ASSIGN(bool const hoisted, Hoister(g, loop, *region).run());
             changed = changed || hoisted;
         }
-    return changed;
+        return changed;
+    });
 }
 
 } // namespace tw::passes

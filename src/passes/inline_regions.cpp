@@ -100,19 +100,14 @@ Result<void> replace(ir::Graph& g, ir::Node& n, Way const& way)
 
 Result<bool> inlineRegions(ir::Graph& g, PassContext const&)
 {
-    std::vector<ir::Node*> nodes;
-    for (auto const& n : g.nodes)
-        if (!n->regions.empty())
-            nodes.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* n : nodes) {
-        std::optional<Way> const way = wayOf(*n);
-        if (!way || !canReplace(g, *n, *way))
-            continue;
-        TW_TRY(replace(g, *n, *way));
-        changed = true;
-    }
-    return changed;
+    auto const hasRegions = [](ir::Node const& n) { return !n.regions.empty(); };
+    return changeEach(g, hasRegions, [&](ir::Node& n) -> Result<bool> {
+        std::optional<Way> const way = wayOf(n);
+        if (!way || !canReplace(g, n, *way))
+            return false;
+        TW_TRY(replace(g, n, *way));
+        return true;
+    });
 }
 
 } // namespace tw::passes

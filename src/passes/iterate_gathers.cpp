@@ -95,12 +95,7 @@ private:
 
 Result<bool> iterateGathers(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (ir::Node* loop : loopsOf(g)) {
-        TW_ASSIGN(bool const iterated, Iterator(g, ctx, *loop).run());
-        changed = changed || iterated;
-    }
-    return changed;
+    return changeEach(g, isLoop, [&](ir::Node& loop) { return Iterator(g, ctx, loop).run(); });
 }
 
 } // namespace tw::passes

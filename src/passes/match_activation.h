@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that exporters write as several nodes which end in a product with their own input:
+// Activations that exporters write as several nodes:
 //   swish       x * sigmoid(x)
 //   hard_swish  x * hard_sigmoid(x);  x * (clip(x + b, 0, h) / h);  (x * clip(x + b, 0, h)) / h
-// Factors may stand on either side, a division may be a product with 1/h.
+//   GELU        x/2 (1 + erf(x / sqrt 2));  x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// in any order of factors. What counts is the function: the nodes are evaluated, not compared with a list of forms.
 #pragma once
 
 #include <optional>

@@ -292,18 +292,9 @@ Result<bool> mergeMatmuls(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;
-    bool changed = false;
-    std::vector<ir::Node*> attentions;
-    for (auto const& n : g.nodes)
-        if (n->op == &ops::attention::def())
-            attentions.push_back(n.get());
-    for (ir::Node* n : attentions) {
-        TW_ASSIGN(bool const merged, MatmulMerger(g, ctx).run(*n));
-        changed = changed || merged;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    return rewriteEach(
+        g, [](ir::Node const& n) { return n.op == &ops::attention::def(); },
+        [&](ir::Node& n) { return MatmulMerger(g, ctx).run(n); });
 }
 
 } // namespace tw::passes

@@ -11,12 +11,13 @@
 #include <cstring>
 
 #include "ops/elementwise/op.h"
-#include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/selection.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
 
@@ -45,38 +46,6 @@ bool areEqual(ir::Value const* a, ir::Value const* b)
     TensorRef const s = constantOf(a), t = constantOf(b);
     return a->type == b->type && a->shape == b->shape &&
            (s.data == t.data || std::memcmp(s.data, t.data, size_t(s.sizeBytes())) == 0);
-}
-
-// The axis that a selection takes a part of, and how much; false: it is none that is known.
-bool readSelection(ir::Node const& n, Step& step)
-{
-    auto given = [&](size_t i) { return i < n.inputs.size() && n.inputs[i]; };
-    ir::Value const& x = *n.inputs[0];
-    if (n.op == &ops::gather::def()) {
-        auto const& a = n.attrsAs<ops::gather::Attrs>();
-        TensorRef const index = constantOf(n.inputs[1]);
-        step.axis = int(a.axis);
-        step.size = 1;
-        return a.mode == ops::gather::Mode::kDefault && a.elementWiseDims == 0 && index.data && index.count() == 1 &&
-               x.shape[size_t(a.axis)].isConst() && index.getInt(0) < x.shape[size_t(a.axis)].value() &&
-               index.getInt(0) >= -x.shape[size_t(a.axis)].value();
-    }
-    if (n.op != &ops::slice::def() || given(1) || given(2) || given(3))
-        return false;
-    auto const& a = n.attrsAs<ops::slice::Attrs>();
-    step.axis = -1;
-    for (int i = 0; i < x.rank(); ++i) {
-        if (!x.shape[size_t(i)].isConst() || a.stride[size_t(i)] != 1 || a.start[size_t(i)] < 0 ||
-            a.start[size_t(i)] + a.size[size_t(i)] > x.shape[size_t(i)].value())
-            return false;
-        if (a.size[size_t(i)] == x.shape[size_t(i)].value())
-            continue;
-        if (step.axis >= 0)
-            return false;
-        step.axis = i;
-        step.size = a.size[size_t(i)];
-    }
-    return step.axis >= 0;
 }
 
 class UnrolledProductMerger
@@ -122,8 +91,14 @@ private:
         auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
         s.select = onlyProducer(g_, n->inputs[0]);
         if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*n->inputs[1], 2) ||
-            !s.select || !readSelection(*s.select, s) || !canJoin(*s.select, *n) || s.axis + 1 >= s.x()->rank())
+            !s.select || !canJoin(*s.select, *n))
             return {};
+        auto const part = selectionOf(*s.select);
+        if (!part || part->step != 1 || !part->byAttributes || !part->x->shape[size_t(part->axis)].isConst() ||
+            part->axis + 1 >= part->x->rank())
+            return {};
+        s.axis = part->axis;
+        s.size = part->size;
         s.product = n;
         takeBias(s);
         return s;
@@ -138,11 +113,10 @@ private:
     {
         ir::Value const* y = s.product->outputs[0];
         auto const readers = readersOf(g_, y);
-        if (!onlyProducer(g_, y) || readers.size() != 1 || readers[0]->op != &ops::elementwise::def() ||
-            readers[0]->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
+        if (!onlyProducer(g_, y) || readers.size() != 1 || !is(readers[0], ops::elementwise::Operation::kSum))
             return;
         ir::Node* const sum = readers[0];
-        ir::Value* const bias = sum->inputs[sum->inputs[0] == y ? 1 : 0];
+        ir::Value* const bias = otherInput(sum, y);
         if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum))
             return;
         s.sum = sum;

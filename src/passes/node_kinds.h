@@ -10,7 +10,14 @@ namespace tw::passes {
 
 bool is(ir::Node const* n, ops::elementwise::Operation operation);
 bool is(ir::Node const* n, ops::unary::Operation operation);
-// A shuffle that transposes nothing, to a shape that its attributes say.
+// A shuffle to a shape that its attributes say, and one that transposes nothing.
+bool isShuffle(ir::Node const* n);
 bool isReshape(ir::Node const* n);
+// A conversion between floating types.
+bool isCast(ir::Node const* n);
+// Whether the node has input i.
+bool hasInput(ir::Node const& n, size_t i);
+// The other operand of a commutative node.
+ir::Value* otherInput(ir::Node const* n, ir::Value const* v);
 
 } // namespace tw::passes

@@ -11,7 +11,6 @@
 #include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
-#include "passes/gelu.h"
 #include "passes/match_activation.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
@@ -22,12 +21,6 @@ namespace tw::passes {
 namespace {
 
 using Operation = ops::elementwise::Operation;
-
-// The other operand of a commutative node.
-ir::Value* otherInput(ir::Node const* n, ir::Value const* v)
-{
-    return n->inputs[n->inputs[0] == v ? 1 : 0];
-}
 
 // The reshape that makes x, perhaps with a conversion after it; null: none.
 ir::Node* reshapeOf(ir::Value const& x)
@@ -285,10 +278,7 @@ void NormPattern::throughReshapes(ir::Node*& n)
 void NormPattern::takeActivation(ir::Node* n)
 {
     ir::Value const* y = n->outputs[0];
-    auto found = matchActivation(g_, y, refit_);
-    if (!found)
-        found = matchGelu(g_, y, refit_);
-    if (found) {
+    if (auto found = matchActivation(g_, y, refit_)) {
         attrs.activation = found->activation;
         nodes.insert(nodes.end(), found->nodes.begin(), found->nodes.end());
         return;

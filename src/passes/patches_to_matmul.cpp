@@ -15,6 +15,7 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
@@ -44,8 +45,7 @@ std::optional<Patches> patchesOf(ir::Node const& conv)
     ir::Value const &x = *conv.inputs[0], &w = *conv.inputs[1], &y = *conv.outputs[0];
     if (x.rank() != 4 || w.rank() != 4 || !storedWeights(conv) || !isFloating(x.type) || a.groups != 1)
         return std::nullopt;
-    bool const biased = conv.inputs.size() > 2 && conv.inputs[2];
-    if (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1))
+    if (hasInput(conv, 2) && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1))
         return std::nullopt;
     for (size_t i = 0; i < 2; ++i) {
         ir::Dim const &size = x.shape[2 + i], &count = y.shape[2 + i], &window = w.shape[2 + i];
@@ -116,7 +116,7 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
     }
     last->precision = conv.precision;
     last->outputs[0]->name = conv.outputs[0]->name + ".tokens";
-    if (conv.inputs.size() > 2 && conv.inputs[2]) {
+    if (hasInput(conv, 2)) {
         ir::Value const& b = *conv.inputs[2];
         ir::Value* const bias = g.addConstant(b.name, b.type, {1, 1, p->k}, b.constant);
         ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
@@ -145,18 +145,7 @@ Result<bool> patchesToMatmul(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;
-    std::vector<ir::Node*> convolutions;
-    for (auto const& n : g.nodes)
-        if (ops::convolution::isBareForward(*n))
-            convolutions.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* n : convolutions) {
-        TW_ASSIGN(bool const rewritten, rewrite(g, *n, ctx));
-        changed = changed || rewritten;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    return rewriteEach(g, ops::convolution::isBareForward, [&](ir::Node& n) { return rewrite(g, n, ctx); });
 }
 
 } // namespace tw::passes

@@ -9,6 +9,7 @@
 #include "base/tensor.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
@@ -90,6 +91,16 @@ public:
         for (int64_t i = 0; i < t.ref().count(); ++i)
             t.ref().set(i, number);
         return g_.addConstant(before_.name + ".constant", type, dims, t.data());
+    }
+    // `with`, of the same shape, takes the place of `from`; where that is an output of the graph, a copy of it with the name.
+    Result<void> replace(ir::Value* from, ir::Value* with)
+    {
+        if (g_.isOutput(from)) {
+            TW_ASSIGN(with, value(ops::identity::def(), ops::identity::Attrs(), {with}, "out"));
+            with->name = from->name;
+        }
+        g_.replaceAllUses(from, with);
+        return {};
     }
     // A value of this graph, or a constant of any.
     ir::Value* brought(ir::Value* v)

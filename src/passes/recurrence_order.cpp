@@ -5,6 +5,7 @@
 
 #include "ops/recurrence/op.h"
 #include "ops/shuffle/op.h"
+#include "passes/node_kinds.h"
 #include "passes/recurrence_node.h"
 #include "passes/rewrite.h"
 
@@ -12,7 +13,7 @@ namespace tw::passes {
 
 namespace {
 
-using Permutation = std::vector<int64_t>;
+using ir::Permutation;
 using ops::recurrence::Attrs;
 
 Permutation const kSwap{1, 0, 2};
@@ -21,7 +22,7 @@ Permutation const kSwap{1, 0, 2};
 ir::Value* swapped(ir::Value const* v)
 {
     ir::Node const* const n = v ? v->producer : nullptr;
-    if (!n || n->op != &ops::shuffle::def() || n->inputs.size() > 1 || hasWish(*n))
+    if (!isShuffle(n) || hasWish(*n))
         return nullptr;
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     bool const one = (a.firstTranspose == kSwap && a.secondTranspose.empty()) ||
@@ -40,7 +41,7 @@ bool isReadByShuffles(ir::Graph const& g, ir::Value const* y)
 // direction behind a layer that was turned.
 bool isReshapeOfStates(ir::Node const& n)
 {
-    if (n.op != &ops::shuffle::def() || n.inputs.size() > 1 || n.inputs[0]->rank() != 3)
+    if (!isShuffle(&n) || n.inputs[0]->rank() != 3)
         return false;
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
     ir::Shape const &x = n.inputs[0]->shape, &y = n.outputs[0]->shape;

@@ -26,11 +26,10 @@ constexpr int kFirstResolved = 1 << 20; // leaves that are sequences outside the
 std::optional<Sequence> sequenceOf(ir::Value* v, int axis, bool reverse, Shape const& slice, Dim const& rows)
 {
     Sequence q{v, {}, axis, 0, reverse};
-    size_t p = 0;
-    while (!(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows) && p < slice.size())
-        ++p;
+    auto const leading = prefixOf(slice, rows);
+    size_t const p = leading.value_or(0);
     Dim const width = ir::volume(Shape(slice.begin() + int64_t(p), slice.end()));
-    if (!width.isConst() || !(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows))
+    if (!leading || !width.isConst())
         return {};
     // As the graph outside names the dimensions.
     for (size_t d = 0; d < slice.size() + 1 && q.lead.size() < p + 1; ++d)

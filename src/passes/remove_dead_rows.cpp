@@ -27,7 +27,9 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/selection.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -45,59 +47,18 @@ struct Part
     auto operator<=>(Part const&) const = default; // NOLINT(modernize-use-nullptr): not what is written here
 };
 
-bool isNarrower(Part const& p, ir::Value const& v)
-{
-    ir::Dim const& d = v.shape[size_t(p.axis)];
-    return p.begin >= 0 && p.count > 0 && (!d.isConst() || (p.begin + p.count <= d.value() && p.count < d.value()));
-}
-
-// What a slice reads of its input along one axis, when that is all that it does.
-std::optional<Part> partOfSlice(ir::Node const& n)
-{
-    auto const& a = n.attrsAs<ops::slice::Attrs>();
-    ir::Value const& x = *n.inputs[0];
-    bool const byAttributes = std::all_of(n.inputs.begin() + 1, n.inputs.end(), [](ir::Value const* v) { return !v; });
-    if (!byAttributes || a.mode != ops::slice::Mode::kStrict || a.start.size() != size_t(x.rank()))
-        return {};
-    Part part;
-    for (int d = 0; d < x.rank(); ++d) {
-        size_t const i = size_t(d);
-        if (a.start[i] == 0 && x.shape[i].is(a.size[i]))
-            continue;
-        if (!part.isAll() || (a.stride[i] != 1 && a.size[i] != 1))
-            return {};
-        part = Part{d, a.start[i], a.size[i]};
-    }
-    return part.isAll() ? std::nullopt : std::optional(part);
-}
-
 bool isPlainGather(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
     return a.mode == ops::gather::Mode::kDefault && a.elementWiseDims == 0;
 }
 
-std::optional<Part> partOfGather(ir::Node const& n)
-{
-    TensorRef const index = constantOf(n.inputs[1]);
-    if (!isPlainGather(n) || !index.data || index.count() != 1)
-        return {};
-    int const axis = int(n.attrsAs<ops::gather::Attrs>().axis);
-    int64_t begin = index.getInt(0);
-    ir::Dim const& d = n.inputs[0]->shape[size_t(axis)];
-    if (begin < 0 && d.isConst())
-        begin += d.value();
-    return begin >= 0 ? std::optional(Part{axis, begin, 1}) : std::nullopt;
-}
-
+// What a slice or gather reads of its input along one axis, when that is all that it does.
 std::optional<Part> partReadBy(ir::Node const& n)
 {
-    std::optional<Part> part;
-    if (n.op == &ops::slice::def())
-        part = partOfSlice(n);
-    else if (n.op == &ops::gather::def())
-        part = partOfGather(n);
-    return part && isNarrower(*part, *n.inputs[0]) ? part : std::nullopt;
+    auto const s = selectionOf(n);
+    bool const isPart = s && s->step == 1 && s->byAttributes && !s->x->shape[size_t(s->axis)].is(s->size);
+    return isPart ? std::optional(Part{s->axis, s->start, s->size}) : std::nullopt;
 }
 
 ir::Dim volumeUpTo(ir::Shape const& s, int axis)
@@ -114,12 +75,7 @@ ShuffleShapes shapesOf(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
     ir::Shape const &in = n.inputs[0]->shape, &out = n.outputs[0]->shape;
-    ShuffleShapes s{in, out};
-    for (size_t i = 0; i < a.firstTranspose.size(); ++i)
-        s.transposed[i] = in[size_t(a.firstTranspose[i])];
-    for (size_t i = 0; i < a.secondTranspose.size(); ++i)
-        s.reshaped[size_t(a.secondTranspose[i])] = out[i];
-    return s;
+    return {permuted(in, a.firstTranspose), unpermuted(out, a.secondTranspose)};
 }
 
 // Parts of the inputs that give `part` of the output; nothing: the node needs whole inputs.
@@ -179,7 +135,7 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
     }
     if (n.op == &shuffle::def()) {
         auto const& a = n.attrsAs<shuffle::Attrs>();
-        if (n.inputs.size() > 1 && n.inputs[1])
+        if (hasInput(n, 1))
             return {};
         ShuffleShapes const s = shapesOf(n);
         int at = a.secondTranspose.empty() ? part.axis : int(a.secondTranspose[axis]);

@@ -20,6 +20,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -28,35 +29,16 @@ namespace tw::passes {
 
 namespace {
 
-using Permutation = std::vector<int64_t>; // empty: identity
+using ir::composed, ir::isIdentity;
 
 bool isAll(std::vector<int64_t> const& v, int64_t wanted)
 {
     return std::all_of(v.begin(), v.end(), [&](int64_t e) { return e == wanted; });
 }
 
-bool isIdentity(Permutation const& p)
-{
-    for (size_t i = 0; i < p.size(); ++i)
-        if (p[i] != int64_t(i))
-            return false;
-    return true;
-}
-
-// First a, then b.
-Permutation composed(Permutation const& a, Permutation const& b)
-{
-    if (a.empty() || b.empty())
-        return a.empty() ? b : a;
-    Permutation out;
-    for (int64_t p : b)
-        out.push_back(a[size_t(p)]);
-    return out;
-}
-
 bool reshapes(ir::Node const& shuffle)
 {
-    return shuffle.attrsAs<ops::shuffle::Attrs>().hasReshape || (shuffle.inputs.size() > 1 && shuffle.inputs[1]);
+    return shuffle.attrsAs<ops::shuffle::Attrs>().hasReshape || hasInput(shuffle, 1);
 }
 
 // --- what changes nothing ---
@@ -72,8 +54,7 @@ bool shuffleIsIdentity(ir::Node const& n, ir::Value const& x, ir::Value const& y
 bool sliceIsIdentity(ir::Node const& n, ir::Value const& x, ir::Value const& y)
 {
     auto const& a = n.attrsAs<ops::slice::Attrs>();
-    auto dynamic = [&](size_t i) { return i < n.inputs.size() && n.inputs[i]; };
-    return !dynamic(1) && !dynamic(3) && isAll(a.start, 0) && isAll(a.stride, 1) && x.shape == y.shape;
+    return !hasInput(n, 1) && !hasInput(n, 3) && isAll(a.start, 0) && isAll(a.stride, 1) && x.shape == y.shape;
 }
 
 bool resizeIsIdentity(ir::Node const& n, ir::Value const& x, ir::Value const& y)

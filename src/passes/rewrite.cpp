@@ -26,13 +26,9 @@ ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
     return v->producer;
 }
 
-std::vector<ir::Node*> loopsOf(ir::Graph const& g)
+bool isLoop(ir::Node const& n)
 {
-    std::vector<ir::Node*> loops;
-    for (auto const& n : g.nodes)
-        if (n->op->regions == ir::RegionKind::kLoop)
-            loops.push_back(n.get());
-    return loops;
+    return n.op->regions == ir::RegionKind::kLoop;
 }
 
 bool canJoin(ir::Node const& first, ir::Node const& second)
@@ -176,22 +172,6 @@ std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from
     if (wildcard && maybeEmpty)
         return std::nullopt; // nothing infers -1 beside a size of zero
     return r;
-}
-
-ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[i] = s[size_t(permutation[i])];
-    return out;
-}
-
-ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation)
-{
-    ir::Shape out = s;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[size_t(permutation[i])] = s[i];
-    return out;
 }
 
 } // namespace tw::passes

@@ -3,6 +3,7 @@
 // questions about constants.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,34 @@ bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to);
 
 // The node that makes `v` when nobody else reads it (no other use, no graph output); else null.
 ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
-// The loops of a graph, not those inside of them.
-std::vector<ir::Node*> loopsOf(ir::Graph const& g);
+// Runs `change` on the nodes of the graph that are `wanted` before the first of them is changed, in order of execution;
+// what an earlier one took is left out. Whether any of them changed the graph.
+template <class Wanted, class Change>
+Result<bool> changeEach(ir::Graph& g, Wanted const& wanted, Change const& change)
+{
+    std::vector<ir::Node*> list;
+    for (auto const& n : g.nodes)
+        if (wanted(*n))
+            list.push_back(n.get());
+    bool changed = false;
+    for (ir::Node* n : list) {
+        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& m) { return m.get() == n; }))
+            continue;
+        TW_ASSIGN(bool const isOne, change(*n));
+        changed = changed || isOne;
+    }
+    return changed;
+}
+// The same, and what nobody uses then is gone.
+template <class Wanted, class Change>
+Result<bool> rewriteEach(ir::Graph& g, Wanted const& wanted, Change const& change)
+{
+    auto changed = changeEach(g, wanted, change);
+    if (changed.ok() && *changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+bool isLoop(ir::Node const& n);
 
 // Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
 // or the same, the type between them is as it was made.
@@ -60,8 +87,4 @@ struct ReshapeDims
     bool placeholder = true;
 };
 std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target);
-// Dimensions after `permutation` (empty: identity), and those before it.
-ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
-ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& permutation);
-
 } // namespace tw::passes

@@ -8,7 +8,7 @@
 #include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "passes/cell_algebra.h"
+#include "passes/node_kinds.h"
 #include "passes/recurrence_node.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -20,11 +20,6 @@ using ir::Shape;
 
 namespace {
 
-bool isGiven(ir::Node const& n, size_t i)
-{
-    return i < n.inputs.size() && n.inputs[i];
-}
-
 std::optional<Selection> ofGather(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
@@ -32,10 +27,10 @@ std::optional<Selection> ofGather(ir::Node const& n)
     if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1)
         return {};
     Dim const& all = n.inputs[0]->shape[size_t(a.axis)];
-    int64_t const i = index.getInt(0);
-    if (!all.isConst() || i >= all.value() || i < -all.value())
+    int64_t const i = index.getInt(0) + (index.getInt(0) < 0 && all.isConst() ? all.value() : 0);
+    if (i < 0 || (all.isConst() && i >= all.value()))
         return {};
-    return Selection{n.inputs[0], int(a.axis), i < 0 ? i + all.value() : i, 1};
+    return Selection{n.inputs[0], int(a.axis), i, 1};
 }
 
 // Sizes may come from an input: the shape of the result says what they are.
@@ -43,16 +38,20 @@ std::optional<Selection> ofSlice(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::slice::Attrs>();
     Shape const &x = n.inputs[0]->shape, &y = n.outputs[0]->shape;
-    if (isGiven(n, 1) || isGiven(n, 3) || a.start.size() != x.size() || a.stride.size() != x.size())
+    if (hasInput(n, 1) || hasInput(n, 3) || a.start.size() != x.size() || a.stride.size() != x.size())
         return {};
     std::optional<Selection> s;
     for (size_t d = 0; d < x.size(); ++d) {
         if (y[d] == x[d] && a.start[d] == 0 && (a.stride[d] == 1 || x[d].is(1)))
             continue;
-        if (s || !x[d].isConst() || !y[d].isConst() || (a.stride[d] != 1 && !y[d].is(1)) || a.start[d] < 0 ||
-            a.start[d] + y[d].value() > x[d].value())
+        int64_t const step = y[d].is(1) ? 1 : a.stride[d];
+        if (s || !y[d].isConst() || y[d].value() < 1 || step < 1 || a.start[d] < 0)
             return {};
-        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value()};
+        bool const isInside = x[d].isConst() ? a.start[d] + (y[d].value() - 1) * step < x[d].value()
+                                             : a.mode == ops::slice::Mode::kStrict;
+        if (!isInside)
+            return {};
+        s = Selection{n.inputs[0], int(d), a.start[d], y[d].value(), step, !hasInput(n, 2) && !hasInput(n, 4)};
     }
     return s;
 }
@@ -68,7 +67,7 @@ std::optional<Selection> selectionOf(ir::Node const& n)
 
 ir::Value* rootOf(ir::Value* v)
 {
-    while (v->producer && ((v->producer->op == &ops::shuffle::def() && keepsOrder(*v->producer)) ||
+    while (v->producer && ((v->producer->op == &ops::shuffle::def() && ops::shuffle::keepsOrder(*v->producer)) ||
                            (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
         v = v->producer->inputs[0];
     return v;
@@ -78,7 +77,7 @@ std::optional<Selection> stepOf(ir::Value* v)
 {
     ir::Value* const root = rootOf(v);
     auto const s = root->producer ? selectionOf(*root->producer) : std::nullopt;
-    return s && s->size == 1 ? s : std::nullopt;
+    return s && s->size == 1 && s->x->shape[size_t(s->axis)].isConst() ? s : std::nullopt;
 }
 
 namespace {
@@ -87,15 +86,6 @@ Shape withoutAxis(Shape shape, size_t axis)
 {
     shape.erase(shape.begin() + int64_t(axis));
     return shape;
-}
-
-// Which dimensions of `s` together are `wanted` elements, from the first on; none where no number of them is.
-std::optional<size_t> prefixOf(Shape const& s, Dim const& wanted)
-{
-    for (size_t p = 0; p <= s.size(); ++p)
-        if (ir::volume(Shape(s.begin(), s.begin() + int64_t(p))) == wanted)
-            return p;
-    return {};
 }
 
 // What all inputs of the concatenation are the steps of, in order.
@@ -139,11 +129,7 @@ Result<bool> join(ir::Graph& g, ir::Node& n)
     NodeMaker maker(g, n);
     TW_ASSIGN(ir::Value * v, maker.transposed(steps->x, order));
     TW_ASSIGN(v, maker.reshaped(v, y->shape));
-    if (g.isOutput(y)) {
-        TW_ASSIGN(v, maker.value(ops::identity::def(), ops::identity::Attrs(), {v}, "out"));
-        v->name = y->name;
-    }
-    g.replaceAllUses(y, v);
+    TW_TRY(maker.replace(y, v));
     g.eraseNode(&n);
     return true;
 }

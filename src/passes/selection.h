@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that take steps of one axis of a tensor: slices, and gathers by a constant.
+// Nodes that take a part of one axis of a tensor: slices, and gathers of one index by a constant.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,21 @@
 
 namespace tw::passes {
 
-// Elements [start, start + size) of `axis` of input 0, all of the other axes. A gather of one index of rank 0 drops the
-// axis.
+// Elements start, start + step, .. of `axis` of input 0, `size` of them and all inside, and all of the other axes. A
+// gather of one index of rank 0 drops the axis.
 struct Selection
 {
     ir::Value* x = nullptr;
     int axis = 0;
-    int64_t start = 0, size = 0;
+    int64_t start = 0, size = 0, step = 1; // step 1 where there is one element
+    bool byAttributes = true;              // a slice may have its sizes from an input
 };
 // None where the node is no such thing, or is one of the whole tensor.
 std::optional<Selection> selectionOf(ir::Node const& n);
 
 // What the value is when one looks through nodes that leave elements in their order: reshapes, identities of one type.
 ir::Value* rootOf(ir::Value* v);
-// A step of one element of an axis, whatever shape it has been given.
+// A step of one element of an axis whose size is known, whatever shape it has been given.
 std::optional<Selection> stepOf(ir::Value* v);
 
 // Replaces concatenations of all steps of a tensor, in order, by the tensor with its axes in another order. Leaves alone

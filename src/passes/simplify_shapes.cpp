@@ -12,6 +12,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -25,11 +26,6 @@ std::vector<int64_t> elementsOf(TensorRef const& t)
     for (int64_t i = 0; i < t.count(); ++i)
         v.push_back(t.getInt(i));
     return v;
-}
-
-bool hasInput(ir::Node const& n, size_t i)
-{
-    return i < n.inputs.size() && n.inputs[i];
 }
 
 void dropInput(ir::Node& n, size_t i)

@@ -52,10 +52,10 @@ StepLimit limitOf(Comparison const& c, TripNumber const& number, ir::Value* leng
 std::pair<ir::Value*, int> behindTransposition(ir::Value* v, int axis)
 {
     ir::Node const* const n = v->producer;
-    if (!n || n->op != &ops::shuffle::def() || v->rank() != 2)
+    if (!isShuffle(n) || v->rank() != 2)
         return {v, axis};
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    if (a.hasReshape || n->inputs.size() > 1 || !a.secondTranspose.empty() || a.firstTranspose.empty())
+    if (a.hasReshape || !a.secondTranspose.empty() || a.firstTranspose.empty())
         return {v, axis};
     return {n->inputs[0], int(a.firstTranspose[size_t(axis)])};
 }

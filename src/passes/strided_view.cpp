@@ -4,6 +4,7 @@
 #include "ops/gather/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -22,7 +23,7 @@ ir::Dim product(ir::Shape const& s, size_t begin, size_t end)
 bool throughShuffle(StridedView& view, ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
-    if (n.inputs.size() > 1 && n.inputs[1])
+    if (hasInput(n, 1))
         return false;
     permute(view, a.firstTranspose);
     if (a.hasReshape && !reshape(view, unpermuted(n.outputs[0]->shape, a.secondTranspose)))

@@ -9,14 +9,6 @@ namespace tw::ops::shuffle {
 
 namespace {
 
-bool isIdentity(std::vector<int64_t> const& permutation)
-{
-    for (size_t i = 0; i < permutation.size(); ++i)
-        if (permutation[i] != int64_t(i))
-            return false;
-    return true;
-}
-
 // The transpose as loops over the output: dimensions and the input's stride of each, without dimensions of size 1 and
 // with neighbours merged that are neighbours in the input too.
 struct Loops

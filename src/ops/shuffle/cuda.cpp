@@ -11,11 +11,6 @@ namespace {
 
 constexpr int kThreads = 256;
 
-bool isIdentity(std::vector<int64_t> const& permutation)
-{
-    return std::is_sorted(permutation.begin(), permutation.end());
-}
-
 // Walks a tensor of `dims` in the order of its permutation.
 void setLoop(cuda::Loop<1>& loop, Extents const& dims, std::vector<int64_t> const& permutation)
 {

@@ -169,11 +169,12 @@ bool isShapeInput(ir::Node const&, size_t i)
 }
 
 // Whether a permutation of these dimensions leaves the elements in their order: only dimensions of size 1 move.
-bool keepsOrder(Extents const& e, std::vector<int64_t> const& permutation)
+template <class Dims>
+bool keepsOrder(Dims const& from, std::vector<int64_t> const& permutation)
 {
     int64_t last = -1;
     for (int64_t p : permutation) {
-        if (e[int(p)] == 1)
+        if (from[size_t(p)] == 1)
             continue;
         if (p < last)
             return false;
@@ -195,20 +196,11 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 
 } // namespace
 
-Extents permuted(Extents const& e, std::vector<int64_t> const& permutation)
+bool keepsOrder(ir::Node const& node)
 {
-    Extents out = e;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[int(i)] = e[int(permutation[i])];
-    return out;
-}
-
-Extents unpermuted(Extents const& e, std::vector<int64_t> const& permutation)
-{
-    Extents out = e;
-    for (size_t i = 0; i < permutation.size(); ++i)
-        out[int(permutation[i])] = e[int(i)];
-    return out;
+    auto const& a = node.attrsAs<Attrs>();
+    return keepsOrder(node.inputs[0]->shape, a.firstTranspose) &&
+           keepsOrder(unpermuted(node.outputs[0]->shape, a.secondTranspose), a.secondTranspose);
 }
 
 int dimensionBehind(ir::Node const& node, int axis)

@@ -9,6 +9,7 @@
 #include "base/extents.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "ir/permutation.h"
 
 namespace tw::ops::shuffle {
 
@@ -29,10 +30,10 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-// Dimensions after `permutation` (empty: identity), and those before it.
-Extents permuted(Extents const& e, std::vector<int64_t> const& permutation);
-Extents unpermuted(Extents const& e, std::vector<int64_t> const& permutation);
+using ir::isIdentity, ir::permuted, ir::unpermuted;
 
+// Whether elements stay in their order: but for dimensions of 1 nothing is transposed.
+bool keepsOrder(ir::Node const& node);
 // The dimension of y that holds what dimension `axis` of x does, in the same order; -1: there is none, or shapes are not
 // known.
 int dimensionBehind(ir::Node const& node, int axis);

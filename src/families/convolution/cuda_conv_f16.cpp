@@ -6,6 +6,7 @@
 
 #include "families/elementwise/cuda_epilogue.h"
 #include "ops/convolution/op.h"
+#include "tactic/element.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -81,7 +82,7 @@ bool hasResidual(Problem const& p)
 Support supportsCommon(Problem const& p, DataType type)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    bool const integers = type == DataType::kInt8; // y is what their end makes
+    bool const integers = isQuantized(type); // y is what their end makes
     if (x.type != type || w.type != type || (!integers && y.type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant)
@@ -147,12 +148,10 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
                     for (int64_t s = 0; s < w.dims[3]; ++s)
                         to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
     };
-    if (w.type == DataType::kFloat)
-        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
-    else if (w.type == DataType::kInt8)
-        fill(reinterpret_cast<int8_t*>(bytes.data()), w.constant->as<int8_t>());
-    else
-        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
+    withReal(w.type, [&](auto element) {
+        using T = decltype(element);
+        fill(reinterpret_cast<T*>(bytes.data()), w.constant->as<T>());
+    });
     return bytes;
 }
 

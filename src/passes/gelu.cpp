@@ -69,7 +69,7 @@ double gelu(ops::FusedKind kind, double x)
 bool computes(std::vector<ir::Node*> const& nodes, Numbers constants, ir::Value const* x, ops::FusedKind kind)
 {
     constexpr double kStep = 0.171875;
-    double const rounding = x->type == DataType::kHalf ? 2e-3 : 1e-6;
+    double const rounding = isNarrowFloat(x->type) ? 2e-3 : 1e-6;
     for (double at = -6; at <= 6; at += kStep) {
         constants[x] = at;
         for (ir::Node const* n : nodes) {

@@ -20,7 +20,7 @@ using ops::elementwise::Operation;
 // Of constants such as 1/6.
 double roundingOf(DataType t)
 {
-    return t == DataType::kHalf ? 1e-3 : 1e-6;
+    return isNarrowFloat(t) ? 1e-3 : 1e-6;
 }
 
 ops::activation::Attrs const* activationOf(ir::Node const* n)

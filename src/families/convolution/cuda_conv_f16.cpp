@@ -6,7 +6,6 @@
 
 #include "families/elementwise/cuda_epilogue.h"
 #include "ops/convolution/op.h"
-#include "tactic/element.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -148,10 +147,12 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
                     for (int64_t s = 0; s < w.dims[3]; ++s)
                         to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
     };
-    withReal(w.type, [&](auto element) {
-        using T = decltype(element);
-        fill(reinterpret_cast<T*>(bytes.data()), w.constant->as<T>());
-    });
+    if (isFullFloat(w.type))
+        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
+    else if (isQuantized(w.type))
+        fill(reinterpret_cast<int8_t*>(bytes.data()), w.constant->as<int8_t>());
+    else
+        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
     return bytes;
 }
 

@@ -6,7 +6,6 @@
 
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
-#include "tactic/element.h"
 
 namespace tw::ops {
 
@@ -79,8 +78,8 @@ std::string packFloats(TensorSpec const& constant, int64_t count)
     int64_t const known = std::min(
         {count, constant.dims.volume(), int64_t(constant.constant->sizeBytes()) / int64_t(sizeOf(constant.type))});
     for (int64_t i = 0; i < known; ++i)
-        values[size_t(i)] = withFloat(
-            constant.type, [&](auto element) { return loadElement(constant.constant->as<decltype(element)>()[i]); });
+        values[size_t(i)] = isFullFloat(constant.type) ? constant.constant->as<float>()[i]
+                                                       : halfToFloat(constant.constant->as<uint16_t>()[i]);
     return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 

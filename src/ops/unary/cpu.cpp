@@ -81,8 +81,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     if (isFloating(x.type))
         inPieces(*args.workers, count, bytes, [&](int64_t begin, int64_t end) {
             float in[kBlock], out[kBlock];
-            for (int64_t at = begin; at < end; at += kBlock) {
-                int64_t const n = std::min(kBlock, end - at);
+            for (int64_t at = begin, n; at < end; at += n) {
+                n = isFullFloat(x.type) ? end - at : std::min(kBlock, end - at); // f32 where it lies, in one
                 float* const to = floatsAt(y.type, y.data, at, out);
                 compute(operation, loadFloats(x.type, x.data, at, 1, n, in), to, n);
                 storeFloats(y.type, y.data, at, n, to);

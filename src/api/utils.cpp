@@ -41,7 +41,7 @@ Result<void> checkPermutation(int32_t const* order, int32_t count, std::string c
 Result<int64_t> elementBytes(nvinfer1::DataType type, std::string const& what)
 {
     int const number = static_cast<int>(type);
-    if (number < 0 || number >= kDataTypeCount)
+    if (!isPublished(number))
         return invalidArgument(what + ": data type " + std::to_string(number) + " does not exist");
     return sizeOf(toCore(type));
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/types.h"
+
 namespace tw {
 
 enum class Permission : int
@@ -38,5 +40,14 @@ private:
     static constexpr uint32_t bitOf(Permission p) { return 1u << int(p); }
     uint32_t bits_ = 0;
 };
+
+// What tensors of a type need.
+constexpr Permissions needsOf(DataType t)
+{
+    Permissions p;
+    p.set(Permission::kHalf, isNarrowFloat(t));
+    p.set(Permission::kInt8, isQuantized(t));
+    return p;
+}
 
 } // namespace tw

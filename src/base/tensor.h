@@ -136,6 +136,13 @@ struct TensorRef
             break;
         }
     }
+    // A real number: half to even and saturated where elements are quantized, NaN being 0 there.
+    void setReal(int64_t i, double v) const
+    {
+        if (isQuantized(type))
+            v = std::isnan(v) ? 0 : std::clamp(std::nearbyint(v), numberType(type).lowest, numberType(type).largest);
+        set(i, v);
+    }
     static int64_t toInt(double v)
     {
         if (!(v > -9.2e18 && v < 9.2e18)) // NaN too

@@ -19,33 +19,71 @@ enum class DataType : int32_t
 };
 inline constexpr int kDataTypeCount = 6;
 
+// What the elements of a type are.
+enum class NumberKind : int
+{
+    kFloating,
+    kQuantized, // integers that stand for real numbers: steps of a scale
+    kInteger,
+    kLogic,
+};
+
+struct NumberType
+{
+    char const* name;              // in text form, messages, case names and names of tactics
+    char const *published, *shown; // nvinfer1::DataType's name for it, and the word for people
+    int bits;
+    NumberKind kind;
+    int mantissaBits;       // that floating types store, behind the leading one
+    double lowest, largest; // finite
+};
+// A row for each type, in the order of DataType; everything that holds for numbers of a type is asked of it.
+inline constexpr NumberType kNumberTypes[kDataTypeCount] = {
+    {"f32", "Float", "FP32", 32, NumberKind::kFloating, 23, -0x1.fffffep127, 0x1.fffffep127},
+    {"f16", "Half", "FP16", 16, NumberKind::kFloating, 10, -65504, 65504},
+    {"i8", "Int8", "Int8", 8, NumberKind::kQuantized, 0, -128, 127},
+    {"i32", "Int32", "Int32", 32, NumberKind::kInteger, 0, -0x1p31, 0x1p31 - 1},
+    {"b", "Bool", "Bool", 8, NumberKind::kLogic, 0, 0, 1},
+    {"u8", "UInt8", "UInt8", 8, NumberKind::kInteger, 0, 0, 255},
+};
+// Of bytes, where there is no such type: a number from outside.
+constexpr NumberType numberType(DataType t)
+{
+    return int(t) >= 0 && int(t) < kDataTypeCount ? kNumberTypes[int(t)]
+                                                  : NumberType{"?", "", "", 8, NumberKind::kInteger, 0, 0, 0};
+}
+
 // Bytes of one element.
 constexpr int64_t sizeOf(DataType t)
 {
-    return t == DataType::kFloat || t == DataType::kInt32 ? 4 : t == DataType::kHalf ? 2 : 1;
+    return numberType(t).bits / 8;
+}
+// Short name: f32 f16 i8 i32 b u8.
+constexpr char const* nameOf(DataType t)
+{
+    return numberType(t).name;
 }
 constexpr bool isFloating(DataType t)
 {
-    return t == DataType::kFloat || t == DataType::kHalf;
+    return numberType(t).kind == NumberKind::kFloating;
 }
-// Short name in text form, messages and case names: f32 f16 i8 i32 b u8.
-constexpr char const* nameOf(DataType t)
+// Floating types are computed in FP32; a narrow one is stored in fewer bits, so that storing rounds.
+constexpr bool isNarrowFloat(DataType t)
 {
-    switch (t) {
-    case DataType::kFloat:
-        return "f32";
-    case DataType::kHalf:
-        return "f16";
-    case DataType::kInt8:
-        return "i8";
-    case DataType::kInt32:
-        return "i32";
-    case DataType::kBool:
-        return "b";
-    case DataType::kUInt8:
-        return "u8";
-    }
-    return "?";
+    return isFloating(t) && numberType(t).bits < 32;
+}
+constexpr bool isFullFloat(DataType t)
+{
+    return isFloating(t) && numberType(t).bits == 32;
+}
+constexpr bool isQuantized(DataType t)
+{
+    return numberType(t).kind == NumberKind::kQuantized;
+}
+// Whether elements stand for real numbers.
+constexpr bool isReal(DataType t)
+{
+    return isFloating(t) || isQuantized(t);
 }
 
 // IEEE 754 binary16 bits to float, exact.

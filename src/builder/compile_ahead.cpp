@@ -129,8 +129,7 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
     o.backend = ops::Backend::kCuda;
     Permissions const& permits = options_.tune.permits;
     for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
-        if ((type == DataType::kHalf && !permits.has(Permission::kHalf)) ||
-            (type == DataType::kInt8 && !permits.has(Permission::kInt8)))
+        if (!permits.hasAll(needsOf(type)))
             continue;
         posed_.push_back(std::make_unique<ir::Graph>());
         Carrier const from{type, Format::kLinear}, to{type, pixelVectorsOf(type)};

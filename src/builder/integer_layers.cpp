@@ -41,7 +41,7 @@ using ByLayer = std::map<std::string, InEngine>;
 
 bool isInteger(ir::Value const* v)
 {
-    return v && v->type == DataType::kInt8;
+    return v && isQuantized(v->type);
 }
 
 void collect(ir::Graph const& g, plan::Block const& block, ByLayer& out)

@@ -15,7 +15,7 @@ std::optional<ops::PanelOrder> orderOf(runtime::LoadedStep const& step, plan::Ch
 {
     auto const* reader = dynamic_cast<ops::PanelTactic const*>(step.tactic);
     ir::Value const& v = *step.node->inputs[ops::PanelTactic::kPanelInput];
-    if (!reader || v.type != DataType::kFloat || v.constant->data->sizeBytes() <= kLeastBytes)
+    if (!reader || !isFullFloat(v.type) || v.constant->data->sizeBytes() <= kLeastBytes)
         return std::nullopt;
     auto order = reader->panelOrder(runtime::problemOf(step, opt, max, threads), choice.config);
     return order && order->fits(ir::extentsOf(v.shape).volume()) ? order : std::nullopt;

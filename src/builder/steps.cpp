@@ -48,7 +48,7 @@ std::map<ir::Value const*, double> scalesOf(ir::Graph const& graph, passes::Rang
 {
     std::map<ir::Value const*, double> scales;
     auto label = [&](ir::Value const* v, double step) {
-        if (v->type == DataType::kInt8 && !v->isConstant() && !std::isnan(step))
+        if (isQuantized(v->type) && !v->isConstant() && !std::isnan(step))
             scales.try_emplace(v, step);
     };
     auto stepOf = [&](ir::Value const* v) {

@@ -82,7 +82,7 @@ void handOver(std::vector<Told> const& told, ir::Graph const& g, TypeSummary& ou
         }
 }
 
-// Of nodes with two variants: those that are faster in f32, conversions counted, leave `p.half`.
+// Of nodes with two variants: those that are faster in f32, conversions counted, leave `p.narrow`.
 Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                           runtime::Instance const& max, Options const& options, TypeClocks const& clocks,
                           IoFormats const& io, GraphVariants const& variants, passes::Precisions& p, TypeSummary& out,
@@ -99,14 +99,14 @@ Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runti
         out.floatMicroseconds += c.microseconds.back();
         if (c.microseconds.size() < 2)
             continue;
-        bool const isHalf = variants.nodes.at(n).isHalf[c.variant];
+        bool const isNarrow = isNarrowFloat(variants.nodes.at(n).types[c.variant]);
         double const mine = c.microseconds[c.variant], other = c.microseconds[1 - c.variant];
-        out.rivals[n].push_back({isHalf ? kFloatName : kHalfName, std::isfinite(other) ? other : 0,
-                                 std::string(isHalf ? kHalfName : kFloatName) + " takes " + microsecondsText(mine) +
+        out.rivals[n].push_back({isNarrow ? kFloatName : kHalfName, std::isfinite(other) ? other : 0,
+                                 std::string(isNarrow ? kHalfName : kFloatName) + " takes " + microsecondsText(mine) +
                                      ", and the engine with the conversions that belong to it less time"});
-        if (isHalf)
+        if (isNarrow)
             continue;
-        p.half.erase(n);
+        p.narrow.erase(n);
         ++out.slower;
         log.verbose("FP32: '" + n->name + "' takes " + microsecondsText(mine) + ", in FP16 " + microsecondsText(other));
     }
@@ -126,22 +126,22 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
     }
     explain(p, variants, out);
     if (policy == TypePolicy::kPreferred)
-        explainAll(p.half, kFloatName, "FP16 wherever it is allowed made the faster engine", out);
+        explainAll(p.narrow, kFloatName, "FP16 wherever it is allowed made the faster engine", out);
     if (policy == TypePolicy::kFloat) {
-        std::set<ir::Node const*> const preferred = std::exchange(p.half, p.bound);
+        std::set<ir::Node const*> const preferred = std::exchange(p.narrow, p.bound);
         std::set<ir::Node const*> left;
-        std::set_difference(preferred.begin(), preferred.end(), p.half.begin(), p.half.end(),
+        std::set_difference(preferred.begin(), preferred.end(), p.narrow.begin(), p.narrow.end(),
                             std::inserter(left, left.end()));
         explainAll(left, kHalfName, "FP32 wherever it is allowed made the faster engine", out);
     }
     out.open = variants.open;
-    out.floatMicroseconds = variants.open == int(p.half.size()) ? 0 : INFINITY;
+    out.floatMicroseconds = variants.open == int(p.narrow.size()) ? 0 : INFINITY;
     if (variants.open > 0)
         TW_TRY(chooseByTime(g, block, *opt, *max, options, clocks, io, variants, p, out, log));
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
             log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
-    out.half = int(p.half.size());
+    out.half = int(p.narrow.size());
     if (clocks.settle)
         clocks.settle();
     TW_ASSIGN(passes::Lowered const lowered, passes::lowerTo(g, p, weights));

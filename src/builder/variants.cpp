@@ -58,7 +58,7 @@ public:
     Result<GraphVariants> run()
     {
         for (size_t i = 0; i < block_.steps.size(); ++i)
-            if (p_.isHalf(block_.steps[i].node) && !block_.steps[i].host)
+            if (p_.isNarrow(block_.steps[i].node) && !block_.steps[i].host)
                 TW_TRY(consider(i));
         if (open_.empty())
             return std::move(out_);
@@ -74,9 +74,9 @@ private:
     {
         return runtime::problemOf(block_.steps[i], opt_, max_, options_.workers->count(), options_.cuda);
     }
-    Result<ops::Problem> pose(size_t i, bool half, std::vector<passes::PosedNode>& owner)
+    Result<ops::Problem> pose(size_t i, DataType type, std::vector<passes::PosedNode>& owner)
     {
-        TW_ASSIGN(passes::PosedNode posed, passes::poseNode(g_, *block_.steps[i].node, half, p_, weights_));
+        TW_ASSIGN(passes::PosedNode posed, passes::poseNode(g_, *block_.steps[i].node, type, p_, weights_));
         ops::Problem p = ownProblem(i);
         p.node = posed.node;
         auto take = [](ops::TensorSpec& spec, ir::Value const* v) {
@@ -117,8 +117,8 @@ private:
             return {};
         }
         std::vector<passes::PosedNode> owner;
-        TW_ASSIGN(ops::Problem const inHalf, pose(i, true, owner));
-        TW_ASSIGN(ops::Problem const inFloat, pose(i, false, owner));
+        TW_ASSIGN(ops::Problem const inHalf, pose(i, p_.type, owner));
+        TW_ASSIGN(ops::Problem const inFloat, pose(i, DataType::kFloat, owner));
         Outlook const half = outlook(inHalf), single = outlook(inFloat);
         if (passes::isCheap(n) && half.isPlain == single.isPlain) {
             between_.insert(&n);
@@ -164,21 +164,21 @@ private:
         ir::Node const& n = *block_.steps[i].node;
         NodeVariants v;
         std::vector<ops::Problem> problems;
-        auto addIn = [&](bool half) -> Result<void> {
-            TW_ASSIGN(ops::Problem p, pose(i, half, v.posed));
+        auto addIn = [&](DataType type) -> Result<void> {
+            TW_ASSIGN(ops::Problem p, pose(i, type, v.posed));
             problems.push_back(std::move(p));
-            v.isHalf.push_back(half);
+            v.types.push_back(type);
             return {};
         };
-        if (p_.isHalf(&n)) {
-            TW_TRY(addIn(true));
+        if (p_.isNarrow(&n)) {
+            TW_TRY(addIn(p_.type));
             if (open_.contains(&n))
-                TW_TRY(addIn(false));
+                TW_TRY(addIn(DataType::kFloat));
         } else if (passes::readsAnyFloat(n)) {
-            TW_TRY(addIn(false));
+            TW_TRY(addIn(DataType::kFloat));
         } else {
             problems.push_back(ownProblem(i));
-            v.isHalf.push_back(false);
+            v.types.push_back(DataType::kFloat);
         }
         out_.open += problems.size() > 1;
         out_.problems.emplace(&n, std::move(problems));

@@ -16,7 +16,7 @@ namespace tw::builder {
 // Of one node, its preferred type first.
 struct NodeVariants
 {
-    std::vector<bool> isHalf;
+    std::vector<DataType> types;
     std::vector<passes::PosedNode> posed; // owns what the problems point to; the node may stand for itself
 };
 

@@ -110,7 +110,7 @@ namespace {
 // are not floats in a row.
 float const* elementsAt(TensorRef const& t, int64_t begin, int64_t n, float* scratch)
 {
-    bool const isFloat = t.type == DataType::kFloat;
+    bool const isFloat = isFullFloat(t.type);
     if (isFloat && t.format == Format::kLinear)
         return t.as<float>() + begin;
     if (!isFloat || !isByPixel(t.format)) {

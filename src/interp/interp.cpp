@@ -138,7 +138,7 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
 {
     TW_ASSIGN(auto shapes, inferConcrete(node, inputs));
     for (ConcreteOutput& s : shapes)
-        if (options.widensHalf && s.type == DataType::kHalf)
+        if (options.widensHalf && isNarrowFloat(s.type))
             s.type = DataType::kFloat;
     if (!node.op->reference && node.body)
         return run(*node.body, inputs, options);
@@ -192,7 +192,7 @@ Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> c
         ++uses[v];
     auto keep = [&](ir::Value const* v, TensorRef const& t) -> Result<void> {
         known[v] = t;
-        if (!options.widensHalf || t.type != DataType::kHalf || !t.data)
+        if (!options.widensHalf || !isNarrowFloat(t.type) || !t.data)
             return {};
         TW_ASSIGN(owned[v], copyAs(DataType::kFloat, t));
         known[v] = owned[v].ref();
@@ -200,7 +200,7 @@ Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> c
     };
     for (size_t i = 0; i < inputs.size(); ++i) {
         TensorRef declared = inputs[i];
-        if (options.widensHalf && declared.type == DataType::kFloat)
+        if (options.widensHalf && isFullFloat(declared.type))
             declared.type = graph.inputs[i]->type; // of a graph within a wider one
         TW_TRY(bindInput(graph, *graph.inputs[i], declared, bindings));
         TW_TRY(keep(graph.inputs[i], inputs[i]));

@@ -133,7 +133,7 @@ char const* wideResult(ir::Node const& n)
         return "its numbers may be indices";
     bool const keepsConstants = n.op == &elementwise::def() || n.op == &scale::def();
     for (ir::Value const* v : n.inputs)
-        if (keepsConstants && v && v->isConstant() && v->type == DataType::kFloat && !fitsHalf(*v))
+        if (keepsConstants && v && v->isConstant() && isFullFloat(v->type) && !fitsHalf(*v))
             return "FP16 would flush its constant";
     return nullptr;
 }
@@ -168,7 +168,7 @@ public:
             if (makesFloat(*n))
                 TW_TRY(choose(*n));
         for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n)
-            if (p_.half.contains(n->get()) && !asked_.contains(n->get()) && staysWithReaders(**n))
+            if (p_.narrow.contains(n->get()) && !asked_.contains(n->get()) && staysWithReaders(**n))
                 keep(**n, "only layers in FP32 read it");
         return std::move(p_);
     }
@@ -181,12 +181,12 @@ private:
     }
     void keep(ir::Node const& n, char const* why)
     {
-        p_.half.erase(&n);
+        p_.narrow.erase(&n);
         p_.bound.erase(&n);
         p_.kept[&n] = why;
     }
 
-    // Whether the op's own rules give f16 outputs for f16 inputs.
+    // Whether the op's own rules give narrow outputs for narrow inputs.
     bool takesHalf(ir::Node const& n) const
     {
         if (!n.regions.empty())
@@ -198,7 +198,7 @@ private:
         for (size_t i = 0; i < n.inputs.size(); ++i) {
             infos.push_back(n.inputs[i] ? ir::infoOf(*n.inputs[i]) : ir::ValueInfo{});
             if (isOpen(n.inputs[i]) && !ir::isShapeInput(n, i)) {
-                infos.back().type = DataType::kHalf;
+                infos.back().type = p_.type;
                 any = true;
             }
         }
@@ -207,7 +207,7 @@ private:
         if (!any || !n.op->infer(ctx).ok())
             return false;
         for (size_t i = 0; i < n.outputs.size(); ++i)
-            if (isOpen(n.outputs[i]) && ctx.outputs()[i].type != DataType::kHalf)
+            if (isOpen(n.outputs[i]) && ctx.outputs()[i].type != p_.type)
                 return false;
         return true;
     }
@@ -241,13 +241,13 @@ private:
         if (why)
             keep(n, why);
         else
-            p_.half.insert(&n);
+            p_.narrow.insert(&n);
         if (asksHalf && !why && ctx_.constraints != PrecisionConstraints::kIgnore)
             p_.bound.insert(&n);
         return {};
     }
 
-    bool staysInFloat(ir::Node const& n) const { return makesFloat(n) ? !p_.half.contains(&n) : wantsFloat(n); }
+    bool staysInFloat(ir::Node const& n) const { return makesFloat(n) ? !p_.narrow.contains(&n) : wantsFloat(n); }
 
     bool staysWithReaders(ir::Node const& n) const
     {
@@ -288,7 +288,7 @@ private:
 
 bool readsAnyFloat(ir::Node const& n)
 {
-    bool const makesIntegers = sumsIntegers(n) && n.outputs[0]->type == DataType::kInt8;
+    bool const makesIntegers = sumsIntegers(n) && isQuantized(n.outputs[0]->type);
     return n.op->mixesFloats || isComparison(n) || makesIntegers;
 }
 

@@ -82,7 +82,7 @@ Result<bool> expand(ir::Graph& g, ir::Node& power, recipe::Recipes const* refit)
     if (!exponent || !isFloating(y->type) || x->type != y->type || !(x->shape == y->shape))
         return false;
     double const e = *exponent;
-    bool const cube = e == 3 && x->type == DataType::kFloat, inverse = e == -1 || e == -0.5;
+    bool const cube = e == 3 && isFullFloat(x->type), inverse = e == -1 || e == -0.5;
     bool const root = std::fabs(e) == 0.5 && isNeverNegative(x, refit);
     if (e != 2 && !cube && e != -1 && !root)
         return false;

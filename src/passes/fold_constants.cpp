@@ -46,15 +46,9 @@ bool isReached(ir::Node const& n, PassContext const& ctx)
                                       [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
 }
 
-// Numbers, also quantized ones: those that refit replaces.
-bool isRecorded(DataType t)
-{
-    return isFloating(t) || t == DataType::kInt8;
-}
-
 bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
 {
-    bool const isWritten = ctx.recipes && isRecorded(n.outputs[0]->type);
+    bool const isWritten = ctx.recipes && isReal(n.outputs[0]->type);
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
         return !v || (v->isConstant() && (isWritten || !refitReaches(*v, ctx.recipes)));
     });
@@ -161,7 +155,7 @@ Result<void> record(ir::Node const& n, std::vector<Folded> const& values, PassCo
         copy->outputs[i]->shape = ir::Shape(values[i].dims.begin(), values[i].dims.end());
         copy->outputs[i]->content.reset();
         alone.outputs = {copy->outputs[i]};
-        if (isRecorded(values[i].type)) {
+        if (isReal(values[i].type)) {
             TW_TRY(recipes.record(alone, values[i].data));
             continue;
         }

@@ -216,7 +216,7 @@ bool isFinite(DataType type, Blob const& data)
 {
     int64_t const count = int64_t(data.sizeBytes()) / sizeOf(type);
     TensorRef const t{type, {count}, const_cast<void*>(data.data())};
-    if (type != DataType::kFloat) {
+    if (!isFullFloat(type)) {
         for (int64_t i = 0; i < count; ++i)
             if (!std::isfinite(t.get(i)))
                 return false;

@@ -21,8 +21,8 @@ using ops::Epilogue;
 // The node of sums that alone makes what `n`, a function of one INT8 number, reads; else null.
 ir::Node* sumBefore(ir::Graph const& g, ir::Node const& n)
 {
-    if (n.op != &ops::pointwise::def() || n.inputs.size() != 1 || n.inputs[0]->type != DataType::kInt8 ||
-        n.outputs[0]->type != DataType::kInt8)
+    if (n.op != &ops::pointwise::def() || n.inputs.size() != 1 || !isQuantized(n.inputs[0]->type) ||
+        !isQuantized(n.outputs[0]->type))
         return nullptr;
     ir::Node* const sum = onlyProducer(g, n.inputs[0]);
     bool const isSum = sum && (sum->op == &ops::convolution::def() || sum->op == &ops::matrix_multiply::def());

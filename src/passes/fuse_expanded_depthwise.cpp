@@ -25,7 +25,7 @@ bool isConvolution(ir::Node const* n)
         n->inputs.size() != 3 || n->device.byUser)
         return false;
     for (ir::Value const* v : n->inputs)
-        if (!v || v->type != DataType::kFloat)
+        if (!v || !isFullFloat(v->type))
             return false;
     for (ir::Value const* v : {n->inputs[0], n->outputs[0]}) {
         if (v->rank() != 4)

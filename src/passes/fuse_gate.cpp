@@ -221,7 +221,7 @@ private:
             rows = x[d].isConst() ? rows * x[d].value() : 0;
         return ctx_.target.cpu()->isa != TargetInfo::Isa::kBaseline && rows > kFewRows &&
                (isSplit || (x.back().isConst() && x.back().value() <= kMostSummed)) &&
-               product.outputs[0]->type == DataType::kFloat;
+               isFullFloat(product.outputs[0]->type);
     }
 
 public:

@@ -56,7 +56,7 @@ Result<bool> fuse(ir::Graph& g, NormPattern& m, PassContext const& ctx)
             break;
         ir::Value const& y = *m.nodes.back()->outputs[0];
         ir::Value* x = m.x;
-        if (y.type == DataType::kHalf && isCast(x->producer, DataType::kHalf, DataType::kFloat))
+        if (isNarrowFloat(y.type) && isCast(x->producer, y.type, DataType::kFloat))
             x = x->producer->inputs[0];
         if (!canFuse(g, m.nodes) || y.type != x->type || !(y.shape == x->shape))
             continue;

@@ -91,7 +91,7 @@ public:
         }
         std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
         for (auto const& n : g_.nodes)
-            if (n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
+            if (n->outputs.size() == 1 && !isQuantized(n->outputs[0]->type) &&
                 (maySumIntegers(*n) || n->op == &ops::pooling::def()))
                 nodes.push_back(n.get());
         for (ir::Node* n : nodes)
@@ -254,7 +254,7 @@ private:
         auto const x = dequantizedOf(n.inputs[0]), w = dequantizedOf(n.inputs[1]);
         Channels const channels = channelsOf(n);
         if (!x || !w || !x->isPerTensor() || (!w->isPerTensor() && w->axis != channels.axis) ||
-            !x->scale->isConstant() || !w->scale->isConstant() || w->integers->type != DataType::kInt8)
+            !x->scale->isConstant() || !w->scale->isConstant() || !isQuantized(w->integers->type))
             return {};
         std::unique_ptr<ir::AttrsBase> attrs = n.attrs->clone();
         Epilogue& epilogue = epilogueOf(*attrs, n);
@@ -289,13 +289,13 @@ private:
                                 apply(c, Operation::kProd, c.take(*w->scale, wScales), c.take(*x->scale, {1})));
                       return inUnits(c, product, sumUnit);
                   }));
-        if (bias && (sumUnit || bias->type != DataType::kFloat)) {
+        if (bias && (sumUnit || !isFullFloat(bias->type))) {
             if (!bias->isConstant())
                 return {}; // f16, which nobody makes beside integers
             TW_ASSIGN(inputs[Epilogue::kBias],
                       constant(bias->name, ir::extentsOf(bias->shape), [&](auto& c) -> Result<ir::Value*> {
                           ir::Value* b = c.take(*bias);
-                          if (bias->type != DataType::kFloat) {
+                          if (!isFullFloat(bias->type)) {
                               TW_ASSIGN(b, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {b}));
                           }
                           return inUnits(c, b, sumUnit);
@@ -387,7 +387,7 @@ private:
                 g_.eraseNode(v->producer); // and v
             }
         }
-        std::string const to = y->type == DataType::kInt8 ? "" : ", to " + std::string(nameOf(y->type));
+        std::string const to = isQuantized(y->type) ? "" : ", to " + std::string(nameOf(y->type));
         ctx_.log.verbose("INT8: '" + made->name + "'" + to);
         changed_ = true;
         return {};

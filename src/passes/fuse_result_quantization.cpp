@@ -26,7 +26,7 @@ constexpr int64_t kMostHead = 256;
 
 bool isRowNorm(ir::Node const& n)
 {
-    if (n.op != &ops::layer_norm::def() || n.inputs[0]->type != DataType::kHalf || hasWish(n))
+    if (n.op != &ops::layer_norm::def() || !isNarrowFloat(n.inputs[0]->type) || hasWish(n))
         return false;
     auto const& a = n.attrsAs<ops::layer_norm::Attrs>();
     int64_t count = 1;
@@ -43,7 +43,7 @@ bool isRowNorm(ir::Node const& n)
 
 bool isAttention(ir::Node const& n)
 {
-    if (n.op != &ops::attention::def() || n.inputs[0]->type != DataType::kHalf || hasWish(n))
+    if (n.op != &ops::attention::def() || !isNarrowFloat(n.inputs[0]->type) || hasWish(n))
         return false;
     auto const& a = n.attrsAs<ops::attention::Attrs>();
     return a.size <= kMostHead && a.valueSize <= kMostHead && a.scale > 0 && !a.integers;

@@ -36,25 +36,24 @@ public:
         for (auto const& n : g_.nodes)
             nodes.push_back(n.get());
         for (ir::Node* n : nodes)
-            TW_TRY(isHalf(n) ? lower(*n) : keep(*n));
+            TW_TRY(p_.isNarrow(n) ? lower(*n) : keep(*n));
         TW_TRY(restoreOutputs());
         removeConversions(nodes);
         g_.eraseUnusedValues();
-        return !p_.half.empty();
+        return !p_.narrow.empty();
     }
     int casts() const { return casts_; }
 
 private:
-    bool isHalf(ir::Node const* n) const { return p_.isHalf(n); }
     bool isOpen(ir::Value const* v) const { return p_.isOpen(v); }
 
     Result<void> lower(ir::Node& n)
     {
         for (size_t i = 0; i < n.inputs.size(); ++i)
             if (p_.turns(n, i)) {
-                TW_ASSIGN(n.inputs[i], as(DataType::kHalf, n.inputs[i], n));
+                TW_ASSIGN(n.inputs[i], as(p_.type, n.inputs[i], n));
             }
-        return makeHalf(n, [&](size_t i) { return isOpen(n.outputs[i]); });
+        return makeNarrow(n, p_.type, [&](size_t i) { return isOpen(n.outputs[i]); });
     }
 
     // What was f32 for this node stays so.
@@ -66,7 +65,7 @@ private:
             }
         return n.body ? fitBody(n) : Result<void>();
     }
-    bool isLowered(ir::Value const* v) const { return v && isHalf(v->producer) && v->type == DataType::kHalf; }
+    bool isLowered(ir::Value const* v) const { return v && p_.isNarrow(v->producer) && isNarrowFloat(v->type); }
 
     // `v` in another type, made once, before the first node that asks.
     Result<ir::Value*> as(DataType type, ir::Value* v, ir::Node const& reader)
@@ -97,7 +96,7 @@ private:
                 ++casts_;
             }
             y->name = name;
-            x->name = name + " [f16]";
+            x->name = name + " [" + nameOf(x->type) + "]";
         }
         return {};
     }
@@ -106,8 +105,8 @@ private:
     void removeConversions(std::vector<ir::Node*> const& nodes)
     {
         for (ir::Node* n : nodes)
-            if (n->op == &ops::identity::def() && n->inputs[0]->type == DataType::kHalf &&
-                n->outputs[0]->type == DataType::kHalf && !p_.shapes.contains(n->outputs[0]) &&
+            if (n->op == &ops::identity::def() && isNarrowFloat(n->inputs[0]->type) &&
+                isNarrowFloat(n->outputs[0]->type) && !p_.shapes.contains(n->outputs[0]) &&
                 replaceValue(g_, n->outputs[0], n->inputs[0]))
                 g_.eraseNode(n);
     }
@@ -124,7 +123,7 @@ private:
 Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
 {
     Lowered out;
-    if (p.half.empty())
+    if (p.narrow.empty())
         return out;
     Lowering lowering(g, p, weights);
     TW_ASSIGN(out.changed, lowering.run());
@@ -140,12 +139,12 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
             ctx.log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
-    if (p.half.empty())
+    if (p.narrow.empty())
         return false;
     HalfWeights weights;
     weights.recipes = ctx.recipes;
     TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
-    ctx.log.info("FP16: " + std::to_string(p.half.size()) + " layers, " + std::to_string(p.kept.size()) +
+    ctx.log.info("FP16: " + std::to_string(p.narrow.size()) + " layers, " + std::to_string(p.kept.size()) +
                  " stay in FP32, " + std::to_string(done.casts) + " conversions between them");
     weights.report(ctx.log);
     return done.changed;

@@ -97,7 +97,7 @@ double valueOf(FusedActivation const& f, double x)
 bool computes(std::vector<ir::Node*> const& nodes, Numbers numbers, ir::Value const* x, FusedActivation const& f)
 {
     constexpr double kStep = 0.171875;
-    double const rounding = x->type == DataType::kHalf ? 2e-3 : 1e-6;
+    double const rounding = isNarrowFloat(x->type) ? 2e-3 : 1e-6;
     bool const bends = FusedKind(f.kind) == FusedKind::kHardSwish && f.alpha != 0;
     for (double t = -6; t <= 6; t += kStep) {
         double const at = bends ? (0.25 * t + 0.5 - f.beta) / f.alpha : t; // alpha x + beta from -1 to 2

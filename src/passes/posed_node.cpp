@@ -33,24 +33,26 @@ bool Precisions::turns(ir::Node const& n, size_t i) const
     return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fitsHalf(*x));
 }
 
-Result<void> makeHalf(ir::Node& n, std::function<bool(size_t)> const& turns)
+Result<void> makeNarrow(ir::Node& n, DataType type, std::function<bool(size_t)> const& turns)
 {
     if (n.op == &ops::identity::def())
-        n.attrs = ops::identity::Attrs(DataType::kHalf).clone();
+        n.attrs = ops::identity::Attrs(type).clone();
     if (n.op == &ops::pointwise::def())
-        n.attrsAs<ops::pointwise::Attrs>().outputType = DataType::kHalf;
+        n.attrsAs<ops::pointwise::Attrs>().outputType = type;
     if (isDequantize(&n))
-        n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kHalf;
+        n.attrsAs<ops::dequantize::Attrs>().outputType = type;
     if (sumsIntegers(n))
-        epilogueOf(*n.attrs, n).outputType = int32_t(DataType::kHalf);
+        epilogueOf(*n.attrs, n).outputType = int32_t(type);
     for (size_t i = 0; i < n.outputs.size(); ++i)
         if (turns(i))
-            n.outputs[i]->type = DataType::kHalf;
+            n.outputs[i]->type = type;
     return n.body ? fitBody(n) : Result<void>();
 }
 
-Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Precisions const& p, HalfWeights& weights)
+Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, DataType type, Precisions const& p,
+                           HalfWeights& weights)
 {
+    bool const isNarrow = isNarrowFloat(type);
     PosedNode posed{std::make_unique<ir::Graph>()};
     ir::Graph& alone = *posed.graph;
     alone.form = g.form;
@@ -63,15 +65,15 @@ Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Pre
             inputs.push_back(nullptr);
             continue;
         }
-        bool const turns = half && p.turns(n, i);
-        bool const isMadeSo = readsAnyFloat(n) && p.isOpen(v) && p.isHalf(v->producer);
+        bool const turns = isNarrow && p.turns(n, i);
+        bool const isMadeSo = readsAnyFloat(n) && p.isOpen(v) && p.isNarrow(v->producer);
         ir::Value*& x = known[{v, turns}];
         if (!x && v->isConstant() && turns) {
             TW_ASSIGN(x, weights.convert(alone, *v));
         } else if (!x && v->isConstant()) {
             x = alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
         } else if (!x) {
-            x = alone.addInput(v->name, turns || isMadeSo ? DataType::kHalf : v->type, v->shape);
+            x = alone.addInput(v->name, turns || isMadeSo ? p.type : v->type, v->shape);
             x->host = v->host;
             x->format = v->format;
             x->content = v->content;
@@ -82,8 +84,8 @@ Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Pre
     alone.outputs = node.outputs;
     node.id = n.id; // symbols that it binds are named after it
     posed.node = &node;
-    if (half)
-        TW_TRY(makeHalf(node, [&](size_t i) { return p.isOpen(n.outputs[i]); }));
+    if (isNarrow)
+        TW_TRY(makeNarrow(node, type, [&](size_t i) { return p.isOpen(n.outputs[i]); }));
     else if (node.body)
         TW_TRY(fitBody(node));
     return posed;

@@ -53,7 +53,7 @@ Result<void> computeInFloat(ir::Graph& body)
 {
     for (size_t i = 0; i < body.values().size(); ++i) {
         ir::Value* v = body.values()[i].get();
-        if (v->isConstant() && v->type == DataType::kHalf && body.useCount(v) != 0)
+        if (v->isConstant() && isNarrowFloat(v->type) && body.useCount(v) != 0)
             body.replaceAllUses(v, inFloat(body, *v));
     }
     for (size_t i = 0; i < body.nodes.size(); ++i) {
@@ -65,7 +65,7 @@ Result<void> computeInFloat(ir::Graph& body)
         TW_TRY(body.inferNode(n));
         if (n.body)
             TW_TRY(fitBody(n));
-        bool const isNothing = isCastTo(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat;
+        bool const isNothing = isCastTo(n, DataType::kFloat) && isFullFloat(n.inputs[0]->type);
         if (isNothing && (n.inputs[0]->producer || !body.isOutput(n.outputs[0]))) {
             body.replaceAllUses(n.outputs[0], n.inputs[0]);
             body.eraseNode(&n);
@@ -77,7 +77,7 @@ Result<void> computeInFloat(ir::Graph& body)
 
 bool isHalf(ir::Value const* v)
 {
-    return v && v->type == DataType::kHalf;
+    return v && isNarrowFloat(v->type);
 }
 
 } // namespace
@@ -179,7 +179,7 @@ Result<void> fitBody(ir::Node& fused)
             return !isCastTo(*n, DataType::kFloat) &&
                    std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
         });
-        if (inner->type == DataType::kFloat || !isRead)
+        if (isFullFloat(inner->type) || !isRead)
             continue;
         TW_ASSIGN(ir::Value * x, addCast(body, inner, DataType::kFloat, position++));
         body.replaceAllUses(inner, x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lower_precision and the builder's choice of types are made of: the types that each node may have and why, how a
-// node, its constants and a fused node's body become f16.
+// node, its constants and a fused node's body become f16, the narrow type.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,16 @@ namespace tw::passes {
 // The types of the nodes of one graph: those preferred where nobody asks a clock, and what is allowed beside them.
 struct Precisions
 {
-    std::set<ir::Node const*> half;              // f32 outputs become f16
+    DataType type = DataType::kHalf;             // the narrow one
+    std::set<ir::Node const*> narrow;            // f32 outputs become `type`
     std::set<ir::Node const*> bound;             // of these: f32 is not allowed, the user asks for f16
     std::set<ir::Value const*> shapes;           // host values: they and their types stay
     std::map<ir::Node const*, char const*> kept; // why f16 is not allowed for a node with f32 outputs
 
-    bool isHalf(ir::Node const* n) const { return n && half.contains(n); }
+    bool isNarrow(ir::Node const* n) const { return n && narrow.contains(n); }
     // A value whose type is that of its maker.
-    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !shapes.contains(v); }
-    // Whether input i becomes f16 with its node.
+    bool isOpen(ir::Value const* v) const { return v && isFullFloat(v->type) && !shapes.contains(v); }
+    // Whether input i becomes narrow with its node.
     bool turns(ir::Node const& n, size_t i) const;
 };
 
@@ -64,9 +65,9 @@ Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int positi
 // Body inputs and outputs take the types of the node's; between them the body computes in f32, as kernels do.
 Result<void> fitBody(ir::Node& fused);
 
-// Attributes that say a type, and the outputs for which `turns` holds, become f16; the body follows. The inputs that
+// Attributes that say a type, and the outputs for which `turns` holds, become `type`; the body follows. The inputs that
 // turn have done so.
-Result<void> makeHalf(ir::Node& n, std::function<bool(size_t)> const& turns);
+Result<void> makeNarrow(ir::Node& n, DataType type, std::function<bool(size_t)> const& turns);
 
 // Rewrites the graph into the types of `p`, with conversions between them: one for each value.
 struct Lowered
@@ -82,7 +83,8 @@ struct PosedNode
     std::unique_ptr<ir::Graph> graph;
     ir::Node const* node = nullptr;
 };
-// In f16 or f32. What reads both types gets what the makers of its inputs have by `p`.
-Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Precisions const& p, HalfWeights& weights);
+// In f32 or the narrow type of `p`. What reads both gets what the makers of its inputs have by `p`.
+Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, DataType type, Precisions const& p,
+                           HalfWeights& weights);
 
 } // namespace tw::passes

@@ -69,11 +69,11 @@ bool isProductOfTwo(ir::Node const& n)
 
 bool asksOutput(ir::Node const& n)
 {
-    return !n.outputTypes.empty() && n.outputTypes[0].byUser && n.outputTypes[0].value == DataType::kInt8;
+    return !n.outputTypes.empty() && n.outputTypes[0].byUser && isQuantized(n.outputTypes[0].value);
 }
 bool asksInt8(ir::Node const& n)
 {
-    return (n.precision.byUser && n.precision.value == DataType::kInt8) || asksOutput(n);
+    return (n.precision.byUser && isQuantized(n.precision.value)) || asksOutput(n);
 }
 
 class Quantizing
@@ -121,16 +121,16 @@ private:
     }
     bool mayQuantize(ir::Value const* v) const
     {
-        return v && v->type == DataType::kFloat && !v->host && !v->isConstant() && stepOf(*v) > 0;
+        return v && isFullFloat(v->type) && !v->host && !v->isConstant() && stepOf(*v) > 0;
     }
 
     bool mayBeIntegers(ir::Node const& n)
     {
-        if (!maySumIntegers(n) || n.outputs[0]->type != DataType::kFloat || !mayQuantize(n.inputs[0]) || isPinned(n) ||
+        if (!maySumIntegers(n) || !isFullFloat(n.outputs[0]->type) || !mayQuantize(n.inputs[0]) || isPinned(n) ||
             isSlower(n))
             return false;
         ir::Value const& w = *n.inputs[1];
-        if (!w.isConstant() || w.type != DataType::kFloat || ir::extentsOf(w.shape).volume() == 0)
+        if (!w.isConstant() || !isFullFloat(w.type) || ir::extentsOf(w.shape).volume() == 0)
             return false;
         if (!isLastSum(n))
             return true;
@@ -140,7 +140,7 @@ private:
     // The type of the output counts where there is no precision: sums of integers may well be floats.
     bool isPinned(ir::Node const& n) const
     {
-        auto pins = [&](auto const& wish) { return wish.byUser && wish.value != DataType::kInt8; };
+        auto pins = [&](auto const& wish) { return wish.byUser && !isQuantized(wish.value); };
         return ctx_.constraints != PrecisionConstraints::kIgnore &&
                (n.precision.byUser ? pins(n.precision) : !n.outputTypes.empty() && pins(n.outputTypes[0]));
     }
@@ -160,7 +160,7 @@ private:
             if (!asksInt8(*n) || n->outputs.empty() || !n->regions.empty() || n->outputs[0]->host ||
                 !isFloating(n->outputs[0]->type))
                 continue;
-            bool const computes = !n->precision.byUser || n->precision.value == DataType::kInt8;
+            bool const computes = !n->precision.byUser || isQuantized(n->precision.value);
             bool const isSum = sums_.contains(n.get());
             std::string lacks = !computes || isSum ? "" : whyNoIntegers(*n);
             // What is no sum of products has integers on both sides, or no use of them.
@@ -183,7 +183,7 @@ private:
     }
     std::string whyNoRange(ir::Value const& v) const
     {
-        if (v.type != DataType::kFloat)
+        if (!isFullFloat(v.type))
             return "tensor '" + v.name + "' is " + nameOf(v.type) + ", only FP32 tensors become INT8";
         return stepOf(v) > 0
                    ? std::string()
@@ -223,7 +223,7 @@ private:
             open.pop_back();
             if (!seen.insert(v).second)
                 continue;
-            if (g_.isOutput(v) && v->type != DataType::kInt8)
+            if (g_.isOutput(v) && !isQuantized(v->type))
                 return true;
             for (ir::Node const* r : readersOf(g_, v))
                 if (!isSmoothing(*r) && !asksInt8(*r) && r->op != &ops::plugin::def())

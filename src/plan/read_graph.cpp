@@ -134,7 +134,7 @@ private:
             TW_TRY(copy_.status());
             if (depth > 0)
                 return bad("constant '" + name + "' of a region or body lies in panels");
-            if (type != DataType::kFloat || !order->fits(bytes / int64_t(sizeof(float))))
+            if (!isFullFloat(type) || !order->fits(bytes / int64_t(sizeof(float))))
                 return bad("the panels of constant '" + name + "' do not fit its shape");
         }
         TW_ASSIGN(c->data, blob(offset, size, order));

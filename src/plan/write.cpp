@@ -268,7 +268,7 @@ Result<std::string> write(Contents const& contents)
     metaBuffer.Finish(meta(metaBuffer, contents));
     Weights weights;
     for (auto const& [value, order] : contents.panels)
-        if (value->type != DataType::kFloat || !order.fits(ir::extentsOf(value->shape).volume()))
+        if (!isFullFloat(value->type) || !order.fits(ir::extentsOf(value->shape).volume()))
             return internalError("the panels of constant '" + value->name + "' do not fit its shape");
     GraphWriter writer(graphBuffer, weights, contents);
     // Together: what is used where it lies, what is copied last of all, then what is dropped as it is packed.

@@ -43,7 +43,7 @@ Result<ir::Value*> Recipes::floatsOf(ir::Value const& constant, Sources& sources
 {
     TW_ASSIGN(ir::Value * v, valueOf(constant, sources));
     TW_ASSIGN(v, reshaped(*graph_, v, {ir::extentsOf(constant.shape).volume()}));
-    if (v->type == DataType::kFloat)
+    if (isFullFloat(v->type))
         return v;
     TW_ASSIGN(ir::Node * n,
               graph_->addNode(ops::identity::def(), std::make_unique<ops::identity::Attrs>(DataType::kFloat), {v},

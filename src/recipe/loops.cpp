@@ -64,8 +64,7 @@ Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
     bool const first = in[0].dims == dims;
     TensorRef const &wide = in[first ? 0 : 1], &narrow = in[first ? 1 : 0];
     Rows r;
-    if (wide.type != DataType::kFloat || narrow.type != DataType::kFloat || !(wide.dims == dims) ||
-        !findRows(dims, narrow.dims, r))
+    if (!isFullFloat(wide.type) || !isFullFloat(narrow.type) || !(wide.dims == dims) || !findRows(dims, narrow.dims, r))
         return {};
     auto run = [&](auto const& f) {
         Tensor out(DataType::kFloat, dims);
@@ -96,7 +95,7 @@ Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
 
 Tensor identity(ir::Node const& n, std::vector<TensorRef> const& in)
 {
-    if (in[0].type != DataType::kFloat || n.outputs[0]->type != DataType::kHalf)
+    if (!isFullFloat(in[0].type) || n.outputs[0]->type != DataType::kHalf)
         return {};
     Tensor out(DataType::kHalf, in[0].dims);
     auto const* x = in[0].as<float>();

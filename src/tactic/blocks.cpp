@@ -3,33 +3,27 @@
 
 #include <algorithm>
 
+#include "tactic/element.h"
+
 namespace tw::ops {
 
 float const* loadFloats(DataType type, void const* data, int64_t offset, int64_t stride, int64_t n, float* buffer)
 {
-    int64_t const distinct = stride == 0 ? 1 : n;
-    if (type == DataType::kFloat) {
-        auto const* from = static_cast<float const*>(data) + offset;
-        if (stride != 0)
-            return from;
-        buffer[0] = *from;
-    } else if (type == DataType::kHalf) {
-        auto const* from = static_cast<uint16_t const*>(data) + offset;
-        for (int64_t i = 0; i < distinct; ++i)
-            buffer[i] = halfToFloat(from[i]);
-    } else if (type == DataType::kInt32) {
-        auto const* from = static_cast<int32_t const*>(data) + offset;
-        for (int64_t i = 0; i < distinct; ++i)
-            buffer[i] = float(from[i]);
-    } else if (type == DataType::kInt8) {
-        auto const* from = static_cast<int8_t const*>(data) + offset;
-        for (int64_t i = 0; i < distinct; ++i)
-            buffer[i] = float(from[i]);
-    } else {
-        auto const* from = static_cast<uint8_t const*>(data) + offset;
-        for (int64_t i = 0; i < distinct; ++i)
-            buffer[i] = type == DataType::kBool ? float(from[i] != 0) : float(from[i]);
-    }
+    if (isFullFloat(type) && stride != 0)
+        return static_cast<float const*>(data) + offset;
+    auto load = [&](auto element, auto const& convert) {
+        auto const* from = static_cast<decltype(element) const*>(data) + offset;
+        for (int64_t i = 0, distinct = stride == 0 ? 1 : n; i < distinct; ++i)
+            buffer[i] = convert(from[i]);
+    };
+    if (isReal(type))
+        withReal(type, [&](auto element) { load(element, [](auto v) { return loadElement(v); }); });
+    else if (type == DataType::kInt32)
+        load(int32_t(), [](int32_t v) { return float(v); });
+    else if (type == DataType::kBool)
+        load(uint8_t(), [](uint8_t v) { return float(v != 0); });
+    else
+        load(uint8_t(), [](uint8_t v) { return float(v); });
     if (stride == 0)
         std::fill(buffer, buffer + n, buffer[0]);
     return buffer;
@@ -43,7 +37,7 @@ int32_t const* loadInts(DataType type, void const* data, int64_t offset, int64_t
         if (stride != 0)
             return from;
         buffer[0] = *from;
-    } else if (type == DataType::kInt8) {
+    } else if (isQuantized(type)) {
         auto const* from = static_cast<int8_t const*>(data) + offset;
         for (int64_t i = 0; i < distinct; ++i)
             buffer[i] = from[i];
@@ -68,20 +62,18 @@ uint8_t const* loadBytes(void const* data, int64_t offset, int64_t stride, int64
 
 float* floatsAt(DataType type, void* data, int64_t offset, float* buffer)
 {
-    return type == DataType::kFloat ? static_cast<float*>(data) + offset : buffer;
+    return isFullFloat(type) ? static_cast<float*>(data) + offset : buffer;
 }
 
 void storeFloats(DataType type, void* data, int64_t offset, int64_t n, float const* from)
 {
-    if (type == DataType::kHalf) {
-        auto* to = static_cast<uint16_t*>(data) + offset;
+    if (!isReal(type) || isFullFloat(type))
+        return;
+    withReal(type, [&](auto element) {
+        auto* to = static_cast<decltype(element)*>(data) + offset;
         for (int64_t i = 0; i < n; ++i)
-            to[i] = floatToHalf(from[i]);
-    } else if (type == DataType::kInt8) {
-        auto* to = static_cast<int8_t*>(data) + offset;
-        for (int64_t i = 0; i < n; ++i)
-            to[i] = saturateToInt8(from[i]);
-    }
+            storeElement(to[i], from[i]);
+    });
 }
 
 int32_t* intsAt(DataType type, void* data, int64_t offset, int32_t* buffer)
@@ -91,7 +83,7 @@ int32_t* intsAt(DataType type, void* data, int64_t offset, int32_t* buffer)
 
 void storeInts(DataType type, void* data, int64_t offset, int64_t n, int32_t const* from)
 {
-    if (type != DataType::kInt8)
+    if (!isQuantized(type))
         return;
     auto* to = static_cast<int8_t*>(data) + offset;
     for (int64_t i = 0; i < n; ++i)

@@ -15,6 +15,9 @@ struct Domain
     double hi = 1;
     bool integer = false;
     bool specials = false; // sprinkle NaN, infinities, -0 (only where the op says what they give)
+
+    // Every number of an integer type.
+    static constexpr Domain all(DataType t) { return {numberType(t).lowest, numberType(t).largest, true, false}; }
 };
 
 // |got - want| <= absolute * max|want| + relative * |want| for each element; NaN equals NaN, an infinity itself.
@@ -24,7 +27,12 @@ struct Tolerance
     double absolute = 1e-5;
     double relative = 1e-5;
     double integers = 0; // 1 where rounding errors of floats may come before a rounding to integers
-    static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3, 0} : Tolerance{}; }
+    // A little more than storing rounds (2^-10 for FP16); of FP32, what sums of some products lose.
+    static Tolerance forType(DataType t)
+    {
+        double const stored = 1.024 / double(int64_t(1) << numberType(t).mantissaBits);
+        return isNarrowFloat(t) ? Tolerance{stored, stored, 0} : Tolerance{};
+    }
     // Of FP32 results whose factors were rounded to as many bits as FP16 has.
     Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3), integers}; }
 };

@@ -45,4 +45,23 @@ inline void storeElement(int8_t& to, double v)
     to = v != v ? int8_t(0) : static_cast<int8_t>(std::clamp(std::nearbyint(v), -128.0, 127.0));
 }
 
+// Calls f(T()), T the C++ type of elements as above; of floating types.
+template <class F>
+auto withFloat(DataType t, F const& f)
+{
+    return isFullFloat(t) ? f(float()) : f(uint16_t());
+}
+// Of those and quantized ones.
+template <class F>
+auto withReal(DataType t, F const& f)
+{
+    return isQuantized(t) ? f(int8_t()) : withFloat(t, f);
+}
+// Of those and i32.
+template <class F>
+auto withNumber(DataType t, F const& f)
+{
+    return isReal(t) ? withReal(t, f) : f(int32_t());
+}
+
 } // namespace tw::ops

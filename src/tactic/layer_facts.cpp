@@ -12,25 +12,6 @@ bool inspectByOp(LayerFacts& facts);
 
 namespace {
 
-char const* publishedName(DataType t)
-{
-    switch (t) {
-    case DataType::kFloat:
-        return "Float";
-    case DataType::kHalf:
-        return "Half";
-    case DataType::kInt8:
-        return "Int8";
-    case DataType::kInt32:
-        return "Int32";
-    case DataType::kBool:
-        return "Bool";
-    case DataType::kUInt8:
-        return "UInt8";
-    }
-    return "";
-}
-
 // matrix_multiply: MatrixMultiply
 std::string pascalCase(std::string_view name)
 {
@@ -49,7 +30,7 @@ std::string pascalCase(std::string_view name)
 void LayerFacts::addWeights(char const* key, ir::Value const* v)
 {
     if (v && v->isConstant())
-        add(key, WeightsFact{publishedName(v->type), ir::extentsOf(v->shape).volume()});
+        add(key, WeightsFact{numberType(v->type).published, ir::extentsOf(v->shape).volume()});
 }
 
 std::vector<int64_t> numbersOf(ir::Shape const& shape)

@@ -5,7 +5,7 @@ namespace tw::ops {
 
 Result<void> checkScaleAxis(ir::InferContext const& ctx, int32_t axis)
 {
-    if (ctx.type(1) != DataType::kFloat)
+    if (!isFullFloat(ctx.type(1)))
         return ctx.error("the scale, " + ctx.describe(1) + ", must be f32");
     if (ctx.rank(1) > 1)
         return ctx.error("the scale, " + ctx.describe(1) + ", must have no dimension or one");

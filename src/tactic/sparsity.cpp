@@ -31,20 +31,15 @@ bool isTwoOfFour(TensorRef const& weights, int axis)
         d[axis] % kSparseGroup != 0)
         return false;
     int64_t const outer = d.volume(0, axis), groups = d[axis] / kSparseGroup, inner = d.volume(axis + 1, d.rank);
-    switch (weights.type) {
-    case DataType::kFloat:
-        return follows<uint32_t>(weights.as<uint32_t>(), outer, groups, inner, 0x7fffffff);
-    case DataType::kHalf:
-        return follows<uint16_t>(weights.as<uint16_t>(), outer, groups, inner, 0x7fff);
-    case DataType::kInt8:
-    case DataType::kUInt8:
-        return follows<uint8_t>(weights.as<uint8_t>(), outer, groups, inner, 0xff);
-    case DataType::kInt32:
-        return follows<uint32_t>(weights.as<uint32_t>(), outer, groups, inner, 0xffffffff);
-    case DataType::kBool:
+    NumberType const type = numberType(weights.type);
+    if (type.kind == NumberKind::kLogic)
         return false;
-    }
-    return false;
+    uint32_t const all = uint32_t(-1) >> (32 - type.bits), mask = isFloating(weights.type) ? all >> 1 : all; // no sign
+    if (type.bits == 32)
+        return follows<uint32_t>(weights.as<uint32_t>(), outer, groups, inner, mask);
+    if (type.bits == 16)
+        return follows<uint16_t>(weights.as<uint16_t>(), outer, groups, inner, uint16_t(mask));
+    return follows<uint8_t>(weights.as<uint8_t>(), outer, groups, inner, uint8_t(mask));
 }
 
 Error notTwoOfFour(std::string const& layer, char const* what)

@@ -73,6 +73,14 @@ void setFormats(Problem& problem, Formats const& formats)
         problem.outputs[i].format = formats.outputs[i];
 }
 
+Support takesOnly(DataType type, Problem const& problem, size_t inputs)
+{
+    for (TensorSpec const& t : std::span(problem.inputs).first(inputs))
+        if (t.present && t.type != type)
+            return Support::no(std::string("takes ") + nameOf(type) + " only");
+    return Support::yes();
+}
+
 Support supportsFormats(Tactic const& tactic, Problem const& problem)
 {
     Formats const wanted = formatsOf(problem);

@@ -109,6 +109,8 @@ struct Support
     static Support yes() { return {}; }
     static Support no(std::string why) { return Support{false, std::move(why)}; }
 };
+// Of a tactic whose first `inputs` inputs have this type, those that are given.
+Support takesOnly(DataType type, Problem const& problem, size_t inputs = 1);
 
 // Tile sizes and such; what the numbers mean is the tactic's own matter. Stored in plan and cache.
 using Config = std::vector<int64_t>;

@@ -49,7 +49,7 @@ int64_t bytesAtOptimum(ops::Problem const& p)
 bool hasHalf(ir::Graph const& body)
 {
     return std::any_of(body.values().begin(), body.values().end(),
-                       [](auto const& v) { return v->type == DataType::kHalf; });
+                       [](auto const& v) { return isNarrowFloat(v->type); });
 }
 
 // Elements of `t`, wherever its format puts them.

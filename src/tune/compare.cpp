@@ -52,7 +52,7 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
         for (int64_t done = count * sizeOf(t.type); done < bytes; done *= 2)
             std::memcpy(t.as<char>() + done, t.data, size_t(std::min(done, bytes - done)));
     };
-    if (t.type == DataType::kFloat && !whole) {
+    if (isFullFloat(t.type) && !whole) {
         float* out = t.as<float>();
         double const step = (domain.hi - domain.lo) * 0x1p-53;
         for (int64_t i = 0; i < count; ++i)

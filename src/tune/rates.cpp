@@ -71,9 +71,9 @@ double Rates::bytes()
 Rates::Kind Rates::kindOf(DataType operands) const
 {
     bool const isCuda = options_.backend == ops::Backend::kCuda;
-    if (isCuda && operands == DataType::kHalf)
+    if (isCuda && isNarrowFloat(operands))
         return Kind::kF16;
-    return isCuda && options_.permits.has(Permission::kTf32) && operands == DataType::kFloat ? Kind::kTf32 : Kind::kF32;
+    return isCuda && options_.permits.has(Permission::kTf32) && isFullFloat(operands) ? Kind::kTf32 : Kind::kF32;
 }
 
 double Rates::operations(DataType operands)

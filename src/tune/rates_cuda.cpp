@@ -54,7 +54,7 @@ Result<double> copyRate(cuda::Target const& target)
 
 cuda::RateOf rateOf(DataType operands, bool tf32)
 {
-    return operands == DataType::kHalf ? cuda::RateOf::kF16 : tf32 ? cuda::RateOf::kTf32 : cuda::RateOf::kF32;
+    return isNarrowFloat(operands) ? cuda::RateOf::kF16 : tf32 ? cuda::RateOf::kTf32 : cuda::RateOf::kF32;
 }
 
 Result<std::shared_ptr<cuda::Compiled const>> compiled(cuda::RateKernel const& kernel, cuda::Target const& target)

@@ -46,6 +46,11 @@ inline CaseInput f32(Extents const& dims, std::vector<double> values = {})
 {
     return input(DataType::kFloat, dims, std::move(values));
 }
+// Of a floating type, in names of cases.
+inline std::string wordOf(DataType type)
+{
+    return isNarrowFloat(type) ? "half" : "single";
+}
 inline CaseInput constant(DataType type, Extents const& dims, std::vector<double> values = {})
 {
     return CaseInput{type, dims, std::move(values), true, true};

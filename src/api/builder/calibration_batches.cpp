@@ -38,7 +38,7 @@ Result<void> CalibrationBatches::take(calibrate::Network::Input& input, void con
     TensorRef const to = input.memory.ref();
     if (to.count() == 0)
         return {};
-    if (to.type != DataType::kInt8)
+    if (!isQuantized(to.type))
         return copy(to.data, from, size_t(to.sizeBytes()));
     Tensor numbers(DataType::kFloat, to.dims);
     if (!numbers.data())

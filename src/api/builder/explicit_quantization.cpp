@@ -202,7 +202,7 @@ private:
                                        "', which has no meaning for a layer of this kind; put a dequantize layer "
                                        "before it (and a quantize layer behind it, so that it may run in INT8)");
             for (ir::Value const* y : n->outputs)
-                if (y->type == DataType::kInt8)
+                if (isQuantized(y->type))
                     TW_TRY(checkReaders(q, *y));
         }
         return {};

@@ -20,9 +20,9 @@ bool isLegal(Format f, DataType type)
         return type == DataType::kHalf;
     case Format::kCHW4:
     case Format::kCDHW32:
-        return type == DataType::kHalf || type == DataType::kInt8;
+        return isNarrowFloat(type) || isQuantized(type);
     case Format::kCHW32:
-        return type == DataType::kFloat || type == DataType::kHalf || type == DataType::kInt8;
+        return isReal(type);
     case Format::kHWC:
         return type == DataType::kFloat;
     case Format::kChannelsLast:

@@ -36,21 +36,7 @@ Json rivalJson(char const* key, plan::Rival const& r)
 
 char const* typeText(DataType t)
 {
-    switch (t) {
-    case DataType::kFloat:
-        return "FP32";
-    case DataType::kHalf:
-        return "FP16";
-    case DataType::kInt8:
-        return "Int8";
-    case DataType::kInt32:
-        return "Int32";
-    case DataType::kBool:
-        return "Bool";
-    case DataType::kUInt8:
-        return "UInt8";
-    }
-    return "";
+    return numberType(t).shown;
 }
 
 void addReport(Json& layer, ir::Node const& node, plan::Choice const& choice)

@@ -86,7 +86,7 @@ RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<Engine
     std::vector<ir::Value*> const constants = runtime::constantsOf(*recipes);
     for (size_t i = 0; i < constants.size(); ++i) {
         ir::Constant const& c = *constants[i]->constant;
-        bool const isRange = c.role == ir::WeightsRole::kAny && constants[i]->type == DataType::kFloat &&
+        bool const isRange = c.role == ir::WeightsRole::kAny && isFullFloat(constants[i]->type) &&
                              ir::extentsOf(constants[i]->shape).volume() == 1;
         if (!c.layer.empty() && isRange)
             addRange(ranges, c.layer.c_str(), i);

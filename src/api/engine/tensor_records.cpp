@@ -20,13 +20,14 @@ using Json = nlohmann::ordered_json;
 // NumPy's format 1.0: a text of the type and the dimensions, padded to a multiple of 64 bytes, then the elements.
 std::string npyHeader(DataType type, Extents const& dims)
 {
-    char const* const name = type == DataType::kFloat   ? "<f4"
-                             : type == DataType::kHalf  ? "<f2"
-                             : type == DataType::kInt8  ? "|i1"
-                             : type == DataType::kInt32 ? "<i4"
-                             : type == DataType::kBool  ? "|b1"
-                                                        : "|u1";
-    std::string text = "{'descr': '" + std::string(name) + "', 'fortran_order': False, 'shape': (";
+    NumberType const t = numberType(type);
+    bool const isLogic = t.kind == NumberKind::kLogic;
+    std::string const letter = isFloating(type) ? "f"
+                               : isLogic        ? "b"
+                               : t.lowest < 0   ? "i"
+                                                : "u",
+                      name = (t.bits > 8 ? "<" : "|") + letter + std::to_string(t.bits / 8);
+    std::string text = "{'descr': '" + name + "', 'fortran_order': False, 'shape': (";
     for (int64_t d : dims)
         text += std::to_string(d) + ",";
     text += ")}";
@@ -86,7 +87,7 @@ Result<void> TensorRecords::record(runtime::LoadedStep const& step, size_t outpu
     Json row{{"File", name}, {"Tensor", value.name}, {"Layer", step.node->name}, {"NetworkLayers", step.node->layers}};
     row["Tactic"] = step.tactic ? std::string(step.tactic->name()) : "";
     auto const& scales = engine_.contents().scales; // of the values before any refit, which have the same places
-    if (auto const at = scales.find(engine_.block().values[v]); value.type == DataType::kInt8 && at != scales.end())
+    if (auto const at = scales.find(engine_.block().values[v]); isQuantized(value.type) && at != scales.end())
         row["Scale"] = at->second;
     rows_ += (rows_.empty() ? "" : ",\n") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
     return {};

@@ -71,7 +71,7 @@ void ILayer::setPrecision(DataType dataType) noexcept
     LayerState& l = stateOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
         int const number = static_cast<int>(dataType);
-        if (number < 0 || number >= kDataTypeCount)
+        if (!isPublished(number))
             return l.error("precision " + std::to_string(number) + " does not exist");
         l.precision = dataType;
         l.changed();
@@ -102,7 +102,7 @@ void ILayer::setOutputType(int32_t index, DataType dataType) noexcept
     LayerState& l = stateOf(*this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {
         int const number = static_cast<int>(dataType);
-        if (number < 0 || number >= kDataTypeCount)
+        if (!isPublished(number))
             return l.error("output type " + std::to_string(number) + " does not exist");
         if (index < 0 || index >= int32_t(l.outputs.size()))
             return l.error("output index " + std::to_string(index) + " is out of range (the layer has " +

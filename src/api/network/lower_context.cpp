@@ -115,7 +115,7 @@ void nameValues(std::map<TensorObject const*, ir::Value*> const& values)
 void addRanges(std::map<TensorObject const*, ir::Value*> const& values, std::map<std::string, double>& ranges)
 {
     for (auto const& [t, v] : values)
-        if (t->rangeMin && t->rangeMax && (isFloating(v->type) || v->type == DataType::kInt8))
+        if (t->rangeMin && t->rangeMax && isReal(v->type))
             ranges[v->name] = scaleOf(*t);
 }
 

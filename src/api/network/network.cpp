@@ -228,7 +228,7 @@ Result<void> NetworkObject::lowerInputs(bool hasCalibrator, std::set<TensorObjec
             v->content = std::move(content);
         }
         values_[t.get()] = v;
-        if (v->type == DataType::kInt8 && (t->rangeMin || t->layerType || hasCalibrator)) {
+        if (isQuantized(v->type) && (t->rangeMin || t->layerType || hasCalibrator)) {
             TW_ASSIGN(v, inFloats(graph_, *v, *t));
             values_[t.get()] = v;
         }
@@ -388,7 +388,7 @@ Result<void> NetworkObject::addOutput(TensorObject& t)
         TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
     }
     DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
-    if (want == DataType::kInt8 && isFloating(v->type)) {
+    if (isQuantized(want) && isFloating(v->type)) {
         TW_ASSIGN(v, inIntegers(graph_, *v, t));
     }
     bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);

@@ -34,6 +34,11 @@ using InputNames = std::set<std::string, std::less<>>;
 
 // ---- conversions between public and internal types
 
+// Whether nvinfer1::DataType has the number. (Types of our own would follow these, and no client may name them.)
+constexpr bool isPublished(int type)
+{
+    return type >= int(nvinfer1::DataType::kFLOAT) && type <= int(nvinfer1::DataType::kUINT8);
+}
 inline DataType toCore(nvinfer1::DataType t)
 {
     return static_cast<DataType>(t);

@@ -15,7 +15,7 @@ ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dime
     return guarded<ITensor*>(n.reporter, nullptr, [&]() -> Result<ITensor*> {
         TW_ASSIGN(std::string copy, checkName(name, "network input"));
         int const number = static_cast<int>(type);
-        if (number < 0 || number >= kDataTypeCount)
+        if (!isPublished(number))
             return invalidArgument("network input '" + copy + "': data type " + std::to_string(number) +
                                    " does not exist");
         TW_TRY(checkDims(dimensions, n.implicitBatch ? 0 : -1, "network input '" + copy + "': dimensions"));

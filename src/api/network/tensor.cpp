@@ -76,7 +76,7 @@ void ITensor::setType(DataType type) noexcept
     TensorObject& t = self(this);
     guardedVoid(t.network->reporter, [&]() -> Result<void> {
         int const number = static_cast<int>(type);
-        if (number < 0 || number >= kDataTypeCount)
+        if (!isPublished(number))
             return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
         // Layers keep the floating type that a network input was defined with, also when it becomes INT8 under them; a
         // change to or from another kind of number defines it anew.

@@ -77,12 +77,12 @@ std::vector<std::vector<DataType>> typesFor(ir::Node const& n, PluginObject cons
     for (size_t k = 0; k < t.descs.size(); ++k) {
         DataType const own = toCore(t.descs[k].type);
         types.push_back({own});
-        if (own == DataType::kHalf)
+        if (isNarrowFloat(own))
             types.back().push_back(DataType::kFloat);
-        if (own == DataType::kFloat && half)
+        if (isFullFloat(own) && half)
             types.back().insert(prefersHalf ? types.back().begin() : types.back().end(), DataType::kHalf);
         bool const mayHaveScale = may.hasCalibrator || hasRange(may, *tensorOf(n, k));
-        if (own == DataType::kFloat && may.int8 && mayHaveScale && plugin.isAskedOneByOne())
+        if (isFullFloat(own) && may.int8 && mayHaveScale && plugin.isAskedOneByOne())
             types.back().push_back(DataType::kInt8);
     }
     return types;
@@ -106,7 +106,7 @@ Result<ir::Value*> cast(ir::Graph& g, ir::Value* v, DataType type, ir::Node cons
 
 Result<void> changeInput(ir::Graph& g, ir::Node& n, size_t i, DataType type, PluginTypes const& may)
 {
-    if (type == DataType::kInt8) {
+    if (isQuantized(type)) {
         ir::Value& x = *n.inputs[i];
         ir::Value* const scale = stepOf(g, x, may);
         TW_ASSIGN(ir::Node * q, g.addNode(ops::quantize::def(), std::make_unique<ops::quantize::Attrs>(), {&x, scale},
@@ -129,7 +129,7 @@ Result<void> changeOutput(ir::Graph& g, ir::Node& n, size_t i, DataType type, Pl
     v->type = type;
     n.attrsAs<Attrs>().outputTypes[i] = int64_t(type);
     ir::Value* y = nullptr;
-    if (type == DataType::kInt8) {
+    if (isQuantized(type)) {
         TW_ASSIGN(ir::Node * d,
                   g.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(), {v, stepOf(g, *v, may)},
                             n.name + " [" + v->name + " to " + nameOf(before) + "]", {}, g.positionOf(&n) + 1));
@@ -173,7 +173,7 @@ Error noTypes(ir::Node const& n, PluginObject const& plugin, PluginTensors const
         return unsupported(what + " (supportsFormatCombination() or supportsFormat() said no to all)");
     std::string without;
     for (size_t k = 0; k < tensors.descs.size(); ++k)
-        if (ir::Value const& v = *tensorOf(n, k); v.type == DataType::kFloat && !hasRange(may, v))
+        if (ir::Value const& v = *tensorOf(n, k); isFullFloat(v.type) && !hasRange(may, v))
             without += (without.empty() ? "'" : ", '") + v.name + "'";
     return unsupported(
         what + "; it takes INT8: " + (may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ") +
@@ -193,7 +193,7 @@ Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, Plug
     n.attrsAs<Attrs>().scales = std::move(scales);
     PluginTensors t = tensorsOf(n);
     PluginTensors const asked = t;
-    bool const prefers = n.precision.byUser ? n.precision.value == DataType::kHalf : prefersHalf;
+    bool const prefers = n.precision.byUser ? isNarrowFloat(n.precision.value) : prefersHalf;
     auto const types = typesFor(n, *plugin, t, may, prefers);
     if (!settleTypes(*plugin, t, types))
         return noTypes(n, *plugin, asked, may);

@@ -256,7 +256,7 @@ Result<std::vector<DataType>> PluginObject::outputTypes(std::vector<DataType> co
         int type = static_cast<int>(!types.empty() && isFloating(inputs[0]) ? types[0] : nvinfer1::DataType::kFLOAT);
         if (interface_ != Interface::kV2)
             type = static_cast<int>(ext().getOutputDataType(i, types.data(), int32_t(types.size())));
-        if (type < 0 || type >= kDataTypeCount)
+        if (!isPublished(type))
             return invalidArgument(where_ + ": getOutputDataType(" + std::to_string(i) + ") gave " +
                                    std::to_string(type) + ", which is no data type");
         out.push_back(DataType(type));

@@ -108,8 +108,7 @@ Support supportsStrips(Problem const& p, DataType type)
                            std::to_string(kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
-    return configsOf(p, type == DataType::kHalf).empty() ? Support::no("a thread has too few registers")
-                                                         : Support::yes();
+    return configsOf(p, isNarrowFloat(type)).empty() ? Support::no("a thread has too few registers") : Support::yes();
 }
 
 std::string textOf(Problem const& p, Config const& config, bool isHalf)
@@ -156,7 +155,7 @@ Result<void> StripKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& config, DataType type)
 {
-    bool const isHalf = type == DataType::kHalf;
+    bool const isHalf = isNarrowFloat(type);
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));

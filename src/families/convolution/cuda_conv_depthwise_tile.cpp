@@ -137,7 +137,7 @@ Support supportsTile(Problem const& p, DataType type)
                            std::to_string(kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
-    return configsOf(p, type == DataType::kHalf).empty() ? Support::no("no tile fits") : Support::yes();
+    return configsOf(p, isNarrowFloat(type)).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
 std::string textOf(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
@@ -198,7 +198,7 @@ Result<void> TileKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config, DataType type)
 {
-    bool const isHalf = type == DataType::kHalf;
+    bool const isHalf = isNarrowFloat(type);
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));

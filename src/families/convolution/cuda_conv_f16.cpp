@@ -88,7 +88,7 @@ bool hasResidual(Problem const& p)
 Support supportsCommon(Problem const& p, DataType type)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    bool const integers = type == DataType::kInt8; // y is what their end makes
+    bool const integers = isQuantized(type); // y is what their end makes
     if (x.type != type || w.type != type || (!integers && y.type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant)
@@ -154,9 +154,9 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
                     for (int64_t s = 0; s < w.dims[3]; ++s)
                         to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
     };
-    if (w.type == DataType::kFloat)
+    if (isFullFloat(w.type))
         fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
-    else if (w.type == DataType::kInt8)
+    else if (isQuantized(w.type))
         fill(reinterpret_cast<int8_t*>(bytes.data()), w.constant->as<int8_t>());
     else
         fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());

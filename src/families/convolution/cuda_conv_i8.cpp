@@ -5,8 +5,8 @@ namespace tw::ops::conv_i8 {
 
 Support supportsCommon(Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kInt8 || p.inputs[1].type != DataType::kInt8)
-        return Support::no("takes i8 only");
+    if (Support const s = takesOnly(DataType::kInt8, p, 2); !s.ok)
+        return s;
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (isWide(p))

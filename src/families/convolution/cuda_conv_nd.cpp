@@ -172,7 +172,7 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
                     }
             }
     }
-    if (w.type == DataType::kFloat && !spec.tf32x3)
+    if (isFullFloat(w.type) && !spec.tf32x3)
         cuda::conv_2d::roundAllToTf32(packed);
     return packed;
 }
@@ -251,7 +251,7 @@ Support Tactics::supports(Problem const& p, Operand operand)
         w.dims[1] >= kWgmmaChannels && p.outputs[0].dims.volume() >= kWgmmaProducts / (w.dims.volume() / w.dims[0]) &&
         conv_f16::kWgmma.supports(p, conv_f16::Arithmetic::kInt8).ok)
         return Support::no("leaves large ones to wgmma");
-    if (kind == WindowKind::kDeconvolution && p.inputs[0].type == DataType::kFloat && deconv_f16::areBeside(g, 16))
+    if (kind == WindowKind::kDeconvolution && isFullFloat(p.inputs[0].type) && deconv_f16::areBeside(g, 16))
         return Support::no("leaves windows side by side to kernels of their own");
     for (int i = 0; i < 3; ++i)
         if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||

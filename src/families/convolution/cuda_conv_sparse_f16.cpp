@@ -36,7 +36,7 @@ Config configOf(sparse::Spec const& s)
 sparse::Spec baseOf(Problem const& p)
 {
     sparse::Spec s;
-    if (p.inputs[0].type == DataType::kInt8) {
+    if (isQuantized(p.inputs[0].type)) {
         s.integers = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
         s.bias = false;
     } else {

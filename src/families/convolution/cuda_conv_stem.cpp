@@ -49,7 +49,7 @@ char const* specOf(Problem const& p, Config const& c, stem::Spec& s)
         g.dilation[1] != 1 || g.dilation[2] != 1 || g.before[2] < 0 || g.before[2] > 8 || hasResidual(p))
         return "takes one group of at most 8 channels and steps over two columns";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
-    s.single = p.inputs[0].type == DataType::kFloat;
+    s.single = isFullFloat(p.inputs[0].type);
     s.channels = int(g.c);
     s.filterH = int(g.window[1]);
     s.filterW = int(g.window[2]);

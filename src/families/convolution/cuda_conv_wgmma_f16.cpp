@@ -48,14 +48,14 @@ Config configOf(gemm::Spec const& s)
 gemm::Spec baseOf(Problem const& p)
 {
     gemm::Spec s;
-    if (p.inputs[0].type == DataType::kInt8) {
+    if (isQuantized(p.inputs[0].type)) {
         s.integers = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
         s.bias = false;
         s.copies = true;
         return s;
     }
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
-    s.single = p.inputs[0].type == DataType::kFloat;
+    s.single = isFullFloat(p.inputs[0].type);
     s.copies = !s.single;
     return s;
 }

@@ -15,6 +15,7 @@
 #include "tactic/cuda_packed.h"
 #include "tactic/cuda_pixels.h"
 #include "tactic/cudnn_layer.h"
+#include "tactic/element.h"
 
 namespace tw::ops {
 
@@ -145,7 +146,7 @@ public:
     Result<void> pack(Problem const& p, PackedConstants& packed)
     {
         TensorSpec const& w = p.inputs[kFilter];
-        std::string const filters = w.type == DataType::kHalf ? packFilters<uint16_t>(w) : packFilters<float>(w),
+        std::string const filters = withFloat(w.type, [&](auto element) { return packFilters<decltype(element)>(w); }),
                           bias = packBias(p, w.dims[0]);
         for (auto [bytes, buffer] : {std::pair(&filters, &filter_), std::pair(&bias, &bias_)}) {
             TW_ASSIGN(*buffer, uploadPacked(*bytes, device_, packed));
@@ -275,7 +276,7 @@ std::vector<Formats> CudnnConvTactic::formats(Problem const& p) const
 std::vector<Config> CudnnConvTactic::configs(Problem const& p) const
 {
     // Those of FP32 take a second or two to compile.
-    return cudnnConfigs(p, layerOf(p), type_ == DataType::kHalf ? kMostEngines : 1);
+    return cudnnConfigs(p, layerOf(p), isNarrowFloat(type_) ? kMostEngines : 1);
 }
 
 // The library keeps what it knows of times to itself: a rate of a GPU with 132 multiprocessors.
@@ -288,7 +289,7 @@ double CudnnConvTactic::estimate(Problem const& p, Config const& config) const
     double const operations = 2 * positions * double(g.k) * double(g.c * g.window[1] * g.window[2]);
     double const bytes = double(sizeOf(type_)) * (double(g.batch * g.in[1] * g.in[2] * g.c) +
                                                   positions * double(g.k) * (isPresent(p, kResidual) ? 2 : 1));
-    double const rate = (type_ == DataType::kHalf ? kHalfRate : kTf32Rate) *
+    double const rate = (isNarrowFloat(type_) ? kHalfRate : kTf32Rate) *
                         (p.cuda ? p.cuda->multiprocessors : kMultiprocessors) / kMultiprocessors;
     return (kLeastUs + std::max(operations / rate, bytes / kBytesPerUs)) *
            std::pow(kEachRank, config.empty() ? 0.0 : double(config[0]));

@@ -18,10 +18,7 @@ public:
     {}
     Source source() const override { return Source::kCudnn; }
     // The library offers no choice: FP32 engines with tensor cores round.
-    Traits traits() const override
-    {
-        return {.rounding = type_ == DataType::kFloat ? Rounding::kTf32 : Rounding::kPlain};
-    }
+    Traits traits() const override { return {.rounding = isFullFloat(type_) ? Rounding::kTf32 : Rounding::kPlain}; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;

@@ -7,6 +7,7 @@
 #include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/gemm/wgmma.h"
 #include "ops/convolution/op.h"
+#include "tactic/element.h"
 
 namespace tw::ops::deconv_f16 {
 
@@ -114,10 +115,10 @@ std::string packTransposed(TensorSpec const& w, int64_t filters, int64_t each)
                 for (int64_t t = 0; t < taps; ++t)
                     to[(t * filters + k) * each + c] = *from++;
     };
-    if (w.type == DataType::kFloat)
-        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
-    else
-        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
+    withFloat(w.type, [&](auto element) {
+        using T = decltype(element);
+        fill(reinterpret_cast<T*>(bytes.data()), w.constant->as<T>());
+    });
     return bytes;
 }
 
@@ -136,9 +137,9 @@ Support supports(Problem const& p)
         return Support::no("needs a GPU of compute capability 9.0");
     if (Support const s = supportsTransposed(p); !s.ok)
         return s;
-    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
-    if (x.type != DataType::kHalf)
-        return Support::no("takes f16 only");
+    TensorSpec const& w = p.inputs[1];
+    if (Support const s = takesOnly(DataType::kHalf, p); !s.ok)
+        return s;
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
     if (w.dims.rank != 4 || !w.constant || (hasBias && !p.inputs[2].constant))
         return Support::no("takes 2-D windows, constant filters and biases only");

@@ -111,9 +111,9 @@ Support Beside<tf32>::supports(Problem const& p)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (Support const s = deconv_f16::supportsTransposed(p); !s.ok)
         return s;
-    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
-    if (x.type != DataType::kFloat || w.type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    TensorSpec const& w = p.inputs[1];
+    if (Support const s = takesOnly(DataType::kFloat, p, 2); !s.ok)
+        return s;
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
     if (w.dims.rank != 4 || !w.constant || (hasBias && !p.inputs[2].constant))
         return Support::no("takes 2-D windows, constant filters and biases only");

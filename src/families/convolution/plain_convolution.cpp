@@ -200,10 +200,10 @@ void convolvePlain(WindowKind kind, KernelWindowAttrs const& a, TensorRef const&
                    void* workspace)
 {
     convolution::Geometry const g = geometryOf(kind, a, x.dims, w.dims, y.dims);
-    if (x.type == DataType::kFloat)
-        convolve<float>(kind, g, x, w, endOf<float>(b, residual, f, y), workspace);
-    else
-        convolve<uint16_t>(kind, g, x, w, endOf<uint16_t>(b, residual, f, y), workspace);
+    withFloat(x.type, [&](auto element) {
+        using T = decltype(element);
+        convolve<T>(kind, g, x, w, endOf<T>(b, residual, f, y), workspace);
+    });
 }
 
 void convolveIntegersPlain(convolution::Attrs const& a, std::span<TensorRef const> in, TensorRef const& y,

@@ -18,7 +18,7 @@ Support supportsShapes(Problem const& p, int mostAxes, Weights weights)
         return Support::no("takes inputs with one batch dimension only, not " + x.dims.str());
     if (weights == Weights::kConstant && !w.constant)
         return Support::no("the weights are not constant");
-    bool const packsBias = x.type == DataType::kFloat && weights == Weights::kConstant;
+    bool const packsBias = isFullFloat(x.type) && weights == Weights::kConstant;
     if (packsBias && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
         return Support::no("the bias is not constant");
     if (x.dims[1] == 0 || y.dims[1] == 0)
@@ -35,14 +35,14 @@ Support supportsShapes(Problem const& p, int mostAxes, Weights weights)
 
 Support supportsConvolution(Problem const& p, int mostAxes, Weights weights)
 {
-    if (p.inputs[0].type != DataType::kFloat)
+    if (!isFullFloat(p.inputs[0].type))
         return Support::no(std::string("computes in f32, the input is ") + nameOf(p.inputs[0].type));
     return supportsShapes(p, mostAxes, weights);
 }
 
 Support supportsInt8Convolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
 {
-    if (p.inputs[0].type != DataType::kInt8)
+    if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("computes sums of i8, the input is ") + nameOf(p.inputs[0].type));
     if (Support s = supportsShapes(p, mostAxes, weights); !s.ok)
         return s;

@@ -11,7 +11,7 @@ namespace tw::ops {
 
 std::string epilogueActivation(FusedActivation const& f, DataType type)
 {
-    bool const exact = type == DataType::kFloat, isByte = type == DataType::kInt8;
+    bool const exact = isFullFloat(type), isByte = isQuantized(type);
     // Comparisons are turned so that NaN goes through.
     std::string text;
     switch (FusedKind(f.kind)) {
@@ -78,8 +78,8 @@ std::string packFloats(TensorSpec const& constant, int64_t count)
     int64_t const known = std::min(
         {count, constant.dims.volume(), int64_t(constant.constant->sizeBytes()) / int64_t(sizeOf(constant.type))});
     for (int64_t i = 0; i < known; ++i)
-        values[size_t(i)] = constant.type == DataType::kFloat ? constant.constant->as<float>()[i]
-                                                              : halfToFloat(constant.constant->as<uint16_t>()[i]);
+        values[size_t(i)] = isFullFloat(constant.type) ? constant.constant->as<float>()[i]
+                                                       : halfToFloat(constant.constant->as<uint16_t>()[i]);
     return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 

@@ -68,7 +68,7 @@ int64_t packOf(Problem const& problem, std::vector<int> const& inputs)
         if (TensorSpec const& x = problem.inputs[size_t(i)]; x.maxDims.volume() != 1)
             widest = std::max(widest, sizeOf(x.type));
     int64_t const pack = kPackBytes / widest;
-    return problem.outputs[0].type == DataType::kInt8 ? std::max<int64_t>(pack, 8) : pack;
+    return isQuantized(problem.outputs[0].type) ? std::max<int64_t>(pack, 8) : pack;
 }
 
 // Dimensions that the loop has at the most.
@@ -237,15 +237,14 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
     Formats f = linearFormats(p);
     std::vector<Formats> list{f};
     TensorSpec const& out = p.outputs[0];
-    auto isNumber = [](DataType t) { return isFloating(t) || t == DataType::kInt8; };
-    if (!isNumber(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
+    if (!isReal(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
         return list;
     ir::Shape const& shape = p.node->outputs[0]->shape;
     f.outputs[0] = pixelVectorsOf(out.type);
     bool anyPixels = false;
     for (int i : inputs) {
         ir::Value const* v = p.node->inputs[size_t(i)];
-        if (!v || v->isConstant() || !isNumber(v->type) || !(v->shape == shape))
+        if (!v || v->isConstant() || !isReal(v->type) || !(v->shape == shape))
             continue;
         f.inputs[size_t(i)] = pixelVectorsOf(v->type);
         anyPixels = true;

@@ -43,19 +43,19 @@ bool hasInput(ir::Node const& node, int input)
 
 bool sumsIntegers(ir::Node const& node)
 {
-    return node.inputs[0]->type == DataType::kInt8;
+    return isQuantized(node.inputs[0]->type);
 }
 
 DataType Epilogue::typeOf(DataType factors) const
 {
     if (outputType != kAsFactors)
         return DataType(outputType);
-    return factors == DataType::kInt8 ? DataType::kFloat : factors;
+    return isQuantized(factors) ? DataType::kFloat : factors;
 }
 
 DataType biasType(ir::InferContext const& ctx)
 {
-    return ctx.type(0) == DataType::kInt8 ? DataType::kFloat : ctx.type(0);
+    return isQuantized(ctx.type(0)) ? DataType::kFloat : ctx.type(0);
 }
 
 namespace {
@@ -73,8 +73,7 @@ bool isOneNumber(ir::Shape const& s)
 Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
 {
     auto const out = DataType(epilogue.outputType);
-    if (epilogue.outputType != Epilogue::kAsFactors && out != DataType::kInt8 && out != DataType::kFloat &&
-        out != DataType::kHalf)
+    if (epilogue.outputType != Epilogue::kAsFactors && !isReal(out))
         return ctx.error("output_type " + nameOfType(epilogue.outputType) +
                          " of i8 factors is not possible (allowed: i8, f32, f16)");
     for (int i : {Epilogue::kGamma, Epilogue::kBeta})
@@ -105,18 +104,18 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
                                  : i == Epilogue::kInnerScale    ? "inner scale "
                                                                  : "output scale ";
         bool const each = i == Epilogue::kScale && s.size() == 1 && (s[0] == channels || !channels.isConst());
-        if (ctx.type(i) != DataType::kFloat || !(isOneNumber(s) || each))
+        if (!isFullFloat(ctx.type(i)) || !(isOneNumber(s) || each))
             return ctx.error(name + ctx.describe(i) + " must be f32[1]" +
                              (i == Epilogue::kScale ? " or f32[" + channels.str() + "]" : ""));
     }
-    bool const isInteger = ctx.has(kResidual) && ctx.type(kResidual) == DataType::kInt8;
+    bool const isInteger = ctx.has(kResidual) && isQuantized(ctx.type(kResidual));
     if (isInteger != ctx.has(Epilogue::kResidualScale))
         return ctx.error(isInteger ? "residual " + ctx.describe(kResidual) + " needs a scale, input " +
                                          std::to_string(Epilogue::kResidualScale)
                                    : "there is a residual scale, " + ctx.describe(Epilogue::kResidualScale) +
                                          ", but no residual of i8");
     DataType const out = ctx.outputs()[0].type;
-    if (ctx.has(Epilogue::kTable) && !(out == DataType::kInt8 && ctx.type(Epilogue::kTable) == DataType::kInt8 &&
+    if (ctx.has(Epilogue::kTable) && !(isQuantized(out) && isQuantized(ctx.type(Epilogue::kTable)) &&
                                        ctx.rank(Epilogue::kTable) == 1 && ctx.shape(Epilogue::kTable)[0].is(256)))
         return ctx.error("table " + ctx.describe(Epilogue::kTable) + " must be i8[256], and the output i8");
     if (ctx.has(kResidual) && !isInteger && !isFloating(ctx.type(kResidual)))
@@ -131,7 +130,7 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
 Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
 {
     DataType const factors = ctx.type(0);
-    if (factors == DataType::kInt8) {
+    if (isQuantized(factors)) {
         TW_TRY(checkIntegers(ctx, epilogue, k));
         return epilogue.typeOf(factors);
     }
@@ -148,7 +147,7 @@ Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::
 {
     if (std::string const why = epilogue.activation.check(); !why.empty())
         return ctx.error(why);
-    bool const integers = ctx.type(0) == DataType::kInt8;
+    bool const integers = isQuantized(ctx.type(0));
     if (integers)
         TW_TRY(checkIntegerInputs(ctx, channels));
     if (!ctx.has(Epilogue::kResidual))
@@ -166,7 +165,7 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
 {
     if (!sumsIntegers(node))
         return;
-    bool const toInteger = epilogue.typeOf(DataType::kInt8) == DataType::kInt8;
+    bool const toInteger = isQuantized(epilogue.typeOf(DataType::kInt8));
     // t is near 1, or near 40 where it becomes an integer as it is; a product of two such factors near 5461.
     double const wanted = toInteger && !hasInput(node, Epilogue::kOutputScale) ? 40 : 1;
     // With an inner scale, sums and biases are near 40.
@@ -181,7 +180,7 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
         domain = {-inner, inner, false, false};
         break;
     case Epilogue::kResidual:
-        if (node.inputs[size_t(input)]->type == DataType::kInt8)
+        if (isQuantized(node.inputs[size_t(input)]->type))
             domain = {-128, 127, true, false};
         else
             domain = {-wanted, wanted, false, false};
@@ -210,7 +209,7 @@ Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::functi
 {
     Tolerance t = Tolerance::forType(type);
     double const steep = steepness(epilogue.activation);
-    if (steep != 0 && type == DataType::kFloat)
+    if (steep != 0 && isFullFloat(type))
         t.absolute *= std::clamp(4 * std::sqrt(largestSquares() / 3) * steep, 1., 100.);
     return t;
 }
@@ -280,7 +279,7 @@ Result<void> ReferenceEnd::finish() const
         float t = steps_.ref().as<float>()[i];
         if (ctx_.has(Epilogue::kOutputScale))
             t = t * ctx_.in(Epilogue::kOutputScale).as<float>()[0];
-        if (y.type == DataType::kInt8)
+        if (isQuantized(y.type))
             y.set(i, inTable(std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f)));
         else
             y.set(i, t);

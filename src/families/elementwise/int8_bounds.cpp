@@ -61,7 +61,7 @@ bool staysBounded(Problem const& p, Epilogue const& e, double k)
     if (hasInput(*p.node, Epilogue::kInnerScale))
         t = 128 * largest(p, Epilogue::kInnerScale, 1);
     if (hasInput(*p.node, Epilogue::kResidual)) {
-        if (p.inputs[Epilogue::kResidual].type != DataType::kInt8)
+        if (!isQuantized(p.inputs[Epilogue::kResidual].type))
             return false;
         t += 128 * largest(p, Epilogue::kResidualScale, 1);
     }

@@ -13,7 +13,7 @@ using kernels::jit::Int8Type;
 
 Int8Type int8TypeOf(DataType t)
 {
-    return t == DataType::kInt8 ? Int8Type::kInt8 : t == DataType::kHalf ? Int8Type::kHalf : Int8Type::kFloat;
+    return isQuantized(t) ? Int8Type::kInt8 : t == DataType::kHalf ? Int8Type::kHalf : Int8Type::kFloat;
 }
 
 } // namespace

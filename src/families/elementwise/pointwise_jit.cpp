@@ -169,7 +169,7 @@ public:
         }
         std::vector<bool> const spread(plan->spread, plan->spread + inputs);
         TW_ASSIGN(plan->code, emitPointwise(isa_, spec_.program, spread, false));
-        if (channelsLast && y.type == DataType::kFloat && y.sizeBytes() > streamFrom()) {
+        if (channelsLast && isFullFloat(y.type) && y.sizeBytes() > streamFrom()) {
             TW_ASSIGN(plan->streaming, emitPointwise(isa_, spec_.program, spread, true));
         }
         return std::shared_ptr<Prepared const>(std::move(plan));
@@ -249,8 +249,8 @@ Support supportsTypes(Problem const& problem, bool takesInt8)
 {
     bool anyInt8 = false;
     auto fits = [&](TensorSpec const& t) {
-        anyInt8 = anyInt8 || t.type == DataType::kInt8;
-        return t.type == DataType::kFloat || (takesInt8 && t.type == DataType::kInt8);
+        anyInt8 = anyInt8 || isQuantized(t.type);
+        return isFullFloat(t.type) || (takesInt8 && isQuantized(t.type));
     };
     bool allFit = fits(problem.outputs[0]);
     for (TensorSpec const& t : problem.inputs)
@@ -296,7 +296,7 @@ Support PointwiseTactic::supports(Problem const& problem) const
     auto spec = spec_(problem);
     if (!spec.ok())
         return Support::no(spec.error().message);
-    if (problem.outputs[0].type == DataType::kInt8 && !isExact(spec->program))
+    if (isQuantized(problem.outputs[0].type) && !isExact(spec->program))
         return Support::no("has a function that FP32 instructions do not give exactly, so that i8 would differ");
     if (std::string why = checkProgram(spec->program); !why.empty())
         return Support::no(why);
@@ -334,8 +334,8 @@ Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Co
 {
     TW_ASSIGN(PointwiseSpec spec, spec_(problem));
     for (size_t i = 0; i < spec.inputs.size(); ++i)
-        spec.program.isInt8[i] = problem.inputs[size_t(spec.inputs[i].index)].type == DataType::kInt8;
-    spec.program.makesInt8 = problem.outputs[0].type == DataType::kInt8;
+        spec.program.isInt8[i] = isQuantized(problem.inputs[size_t(spec.inputs[i].index)].type);
+    spec.program.makesInt8 = isQuantized(problem.outputs[0].type);
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
 }
 

@@ -137,7 +137,7 @@ Support supports(Problem const& p, GemmF32Algorithm algorithm)
         return s;
     if (Support const s = supportsNorm(p, false); !s.ok)
         return s;
-    if (p.inputs[0].type != DataType::kFloat)
+    if (!isFullFloat(p.inputs[0].type))
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");

@@ -188,7 +188,7 @@ Support supportsSums(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    if (p.inputs[0].type != DataType::kInt8 || p.inputs[1].type != DataType::kInt8)
+    if (!isQuantized(p.inputs[0].type) || !isQuantized(p.inputs[1].type))
         return Support::no(std::string("sums products of i8, input 0 is ") + nameOf(p.inputs[0].type));
     return Support::yes();
 }

@@ -25,7 +25,7 @@ kernel::Spec baseOf(Problem const& p)
 {
     kernel::Spec s;
     auto const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
-    if (p.inputs[0].type == DataType::kInt8) {
+    if (isQuantized(p.inputs[0].type)) {
         s.integers = integerEndOf(p, epilogue);
         s.bias = false;
         return s;
@@ -143,13 +143,13 @@ Support supports(Problem const& p, DataType factors)
     if (Support const s = supportsAllColumns(p); !s.ok)
         return s;
     // Of i8 these are the factors; what its end reads has types of its own.
-    for (size_t i = 0; i < (factors == DataType::kInt8 ? 2 : p.inputs.size()); ++i)
+    for (size_t i = 0; i < (isQuantized(factors) ? 2 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != factors)
             return Support::no(std::string("multiplies ") + nameOf(factors) + ", input " + std::to_string(i) + " is " +
                                nameOf(p.inputs[i].type));
     if (!p.inputs[1].constant)
         return Support::no("the second operand is no constant");
-    if (factors == DataType::kHalf && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
+    if (isNarrowFloat(factors) && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias that is no constant");
     if (p.node->attrsAs<matrix_multiply::Attrs>().a == MatrixOperation::kTranspose)
         return Support::no("the first operand is transposed");

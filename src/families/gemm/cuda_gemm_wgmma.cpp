@@ -56,7 +56,7 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
     s.normalizes = algorithm == GemmAlgorithm::kNorm;
-    spec.single = typeOf(algorithm) == DataType::kFloat;
+    spec.single = isFullFloat(typeOf(algorithm));
     spec.tf32x3 = algorithm == GemmAlgorithm::kTf32x3;
     if (algorithm == GemmAlgorithm::kInt8) {
         spec.integers = integerEndOf(p, operations.epilogue);
@@ -221,11 +221,11 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    for (size_t i = 0; i < (type == DataType::kInt8 ? size_t(matrix_multiply::kB) + 1 : p.inputs.size()); ++i)
+    for (size_t i = 0; i < (isQuantized(type) ? size_t(matrix_multiply::kB) + 1 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
                                nameOf(p.inputs[i].type));
-    if (type == DataType::kHalf && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
+    if (isNarrowFloat(type) && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias that is no constant");
     if (normalizes && !(p.inputs[size_t(Epilogue::kGamma)].constant && p.inputs[size_t(Epilogue::kBeta)].constant))
         return Support::no("a gamma or beta that is no constant");

@@ -64,7 +64,7 @@ Support supportsProducts(Problem const& p)
 {
     if (matrix_multiply::hasNorm(*p.node))
         return Support::no("does not normalize rows");
-    if (p.inputs[0].type != DataType::kFloat)
+    if (!isFullFloat(p.inputs[0].type))
         return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
     for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
         if (t->maxDims.volume() > kMaxElements)

@@ -100,7 +100,7 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kInt8)
+    if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("multiplies i8, the inputs are ") + nameOf(p.inputs[0].type));
     device::CpuInfo const& cpu = thisCpu();
     if (t.variant<Dots>() == Dots::kVnni && kernels::jit::dotsOf(cpu, t.isa()) != Dots::kVnni)

@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemm_plain.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"
+#include "tactic/element.h"
 
 namespace tw::ops {
 
@@ -148,14 +149,14 @@ int64_t floatBytes(int64_t count)
 // FP16 cannot hold has a gate all the same.
 int64_t gatedBytes(matrix_multiply::Geometry const& g, std::span<TensorRef const> in)
 {
-    bool const isHalf = in[0].type == DataType::kHalf;
+    bool const isHalf = isNarrowFloat(in[0].type);
     return floatBytes(g.batch.volume() * g.m * g.n) +
            (isHalf ? floatBytes(in[0].dims.volume()) + floatBytes(in[1].dims.volume()) : 0);
 }
 
 float const* asFloats(TensorRef const& t, std::byte*& workspace)
 {
-    if (t.type == DataType::kFloat)
+    if (isFullFloat(t.type))
         return t.as<float>();
     auto* const out = reinterpret_cast<float*>(workspace);
     workspace += floatBytes(t.count());
@@ -212,10 +213,10 @@ Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
     // A fully connected layer's bias joins the sum before it is rounded.
     bool const joins = attrs.connected && !swaps(g);
     TensorRef const first = joins ? bias : none;
-    if (a.type == DataType::kFloat)
-        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), args.workspace);
-    else
-        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), args.workspace);
+    withFloat(a.type, [&](auto element) {
+        using T = decltype(element);
+        multiply(g, a.as<T>(), b.as<T>(), first.as<T>(), y.as<T>(), args.workspace);
+    });
     if (matrix_multiply::hasNorm(node))
         finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
     else

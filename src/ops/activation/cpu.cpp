@@ -15,12 +15,12 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& attrs = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const count = y.count();
-    if (x.type == DataType::kInt8) {
+    if (isQuantized(x.type)) {
         applyToBytes(x.as<int8_t>(), y.as<int8_t>(), count,
                      [&](double const* from, double* to, int64_t n) { activate(attrs, from, to, n); });
         return {};
     }
-    if (x.type == DataType::kFloat) {
+    if (isFullFloat(x.type)) {
         activate(attrs, x.as<float>(), y.as<float>(), count);
         return {};
     }

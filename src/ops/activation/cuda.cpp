@@ -10,7 +10,7 @@ namespace {
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    bool const isHalf = p.outputs[0].type == DataType::kHalf;
+    bool const isHalf = isNarrowFloat(p.outputs[0].type);
     return pointwiseKernels(p, {"activation",
                                 {0},
                                 (isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "") +

@@ -17,7 +17,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (!std::isfinite(a.alpha) || !std::isfinite(a.beta))
         return ctx.error("alpha " + std::to_string(a.alpha) + " and beta " + std::to_string(a.beta) +
                          " must be finite");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
     ctx.output(0, ctx.type(0), ctx.shape(0));
     return {};
@@ -25,8 +25,8 @@ Result<void> infer(ir::InferContext& ctx)
 
 void domain(ir::Node const& node, int, Domain& d)
 {
-    bool const small = node.inputs[0]->type == DataType::kInt8;
-    d = small ? Domain{-128, 127, true, false} : Domain{-6, 6, false, false};
+    DataType const type = node.inputs[0]->type;
+    d = isQuantized(type) ? Domain::all(type) : Domain{-6, 6, false, false};
 }
 
 } // namespace

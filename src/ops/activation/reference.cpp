@@ -47,10 +47,7 @@ Result<void> reference(RefContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     TensorRef const &x = ctx.in(0), &y = ctx.out();
     for (int64_t i = 0; i < y.count(); ++i) {
-        double v = value(a.kind, a.alpha, a.beta, x.get(i));
-        if (y.type == DataType::kInt8)
-            v = std::isnan(v) ? 0 : std::fmin(std::fmax(std::nearbyint(v), -128), 127);
-        y.set(i, v);
+        y.setReal(i, value(a.kind, a.alpha, a.beta, x.get(i)));
     }
     return {};
 }

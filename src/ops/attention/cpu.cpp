@@ -80,10 +80,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& a = node.attrsAs<Attrs>();
     Geometry const g = geometryOf(a, args.inputs);
     auto* t = static_cast<float*>(args.workspace);
-    if (args.inputs[0].type == DataType::kFloat)
-        attend<float>(a, g, args, t);
-    else
-        attend<uint16_t>(a, g, args, t);
+    withFloat(args.inputs[0].type, [&](auto element) { attend<decltype(element)>(a, g, args, t); });
     return {};
 }
 

@@ -21,7 +21,7 @@ int maskInput(ir::Node const& node, bool keep)
 bool isCausal(Problem const& problem, int m, bool keep)
 {
     // Scores of FP16 are below 65504^2 * 256 = 1.1e12 before the factor; those of FP32 that reach this are no scores.
-    double const lowest = problem.inputs[0].type == DataType::kHalf ? -1e30 : -1e37;
+    double const lowest = isNarrowFloat(problem.inputs[0].type) ? -1e30 : -1e37;
     constexpr double kMostScale = 1e10;
     auto const& a = problem.node->attrsAs<Attrs>();
     TensorSpec const& mask = problem.inputs[size_t(m)];

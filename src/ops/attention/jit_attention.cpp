@@ -412,8 +412,8 @@ Result<void> JitKernel::run(RunArgs& args) const
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
+        return types;
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)

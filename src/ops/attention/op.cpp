@@ -90,7 +90,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (masksEnd < 3 || masksEnd > 5)
         return ctx.error(std::to_string(ctx.inputCount()) + " inputs are too " + (masksEnd < 3 ? "few" : "many") +
                          " (q, k, v, up to two masks" + (a.integers ? ", a scale)" : ")"));
-    if (a.integers && (!ctx.has(masksEnd) || ctx.type(masksEnd) != DataType::kFloat || ctx.rank(masksEnd) > 1 ||
+    if (a.integers && (!ctx.has(masksEnd) || !isFullFloat(ctx.type(masksEnd)) || ctx.rank(masksEnd) > 1 ||
                        (ctx.rank(masksEnd) == 1 && !ctx.shape(masksEnd)[0].is(1))))
         return ctx.error("scale " + (ctx.has(masksEnd) ? ctx.describe(masksEnd) : "") + " must be one f32");
     for (int i = 3; i < masksEnd; ++i) {

@@ -182,8 +182,7 @@ std::vector<Formats> formats(Problem const& p)
         std::any_of(p.inputs.begin(), p.inputs.end(), [](TensorSpec const& t) { return t.constant != nullptr; });
     DataType const type = p.outputs[0].type;
     Format const pixels = pixelVectorsOf(type);
-    if ((isFloating(type) || type == DataType::kInt8) && rank >= 3 && !anyConstant &&
-        p.node->attrsAs<Attrs>().axis == channelAxis(pixels, rank))
+    if (isReal(type) && rank >= 3 && !anyConstant && p.node->attrsAs<Attrs>().axis == channelAxis(pixels, rank))
         list.push_back(channelsLastFormats(p, pixels));
     return list;
 }

@@ -156,7 +156,7 @@ void cases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), constant(t, w)};
             if (bias)
                 in.push_back(constant(t, {w[0]}));
-            list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
+            list.add(wordOf(t) + "_" + name, a, in);
         }
     };
     auto volume = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
@@ -166,7 +166,7 @@ void cases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), constant(t, w)};
             if (bias)
                 in.push_back(constant(t, {w[0]}));
-            list.add((t == DataType::kHalf ? "half_3d_" : "single_3d_") + std::string(name), a, in);
+            list.add(wordOf(t) + "_3d_" + name, a, in);
         }
     };
     auto cubic = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
@@ -271,7 +271,7 @@ void cases(CaseList& list)
         values[0] = values[5 * 126 + 70] = inf;
         values[9 * 126 + 40] = -inf;
         values[12 * 126 + 125] = std::numeric_limits<double>::quiet_NaN();
-        list.add(t == DataType::kHalf ? "half_depthwise_infinities" : "single_depthwise_infinities", a,
+        list.add(wordOf(t) + "_depthwise_infinities", a,
                  {input(t, {1, 16, 6, 21}, values), constant(t, {16, 1, 3, 3})});
     }
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));

@@ -78,7 +78,7 @@ void epilogueCases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), constant(t, w), constant(t, {w[0]})};
             if (residual.rank > 0)
                 in.push_back(input(t, residual));
-            add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), Attrs(a, f), std::move(in));
+            add(wordOf(t) + "_" + name, Attrs(a, f), std::move(in));
         }
     };
     Attrs first = plain;
@@ -105,7 +105,7 @@ void epilogueCases(CaseList& list)
           {2, 50, 6, 17});
     image("depthwise_swish", spread, FusedActivation(FusedKind::kSwish), {1, 50, 8, 29}, {50, 1, 3, 3}, {});
     for (DataType type : {DataType::kHalf, DataType::kFloat})
-        add(type == DataType::kHalf ? "half_3d_residual" : "single_3d_residual", Attrs(Attrs::plain(3), Kind::kRelu),
+        add(wordOf(type) + "_3d_residual", Attrs(Attrs::plain(3), Kind::kRelu),
             {input(type, {2, 24, 4, 5, 6}), constant(type, {40, 24, 2, 3, 3}), constant(type, {40}),
              input(type, {2, 40, 3, 3, 4})});
 }

@@ -205,7 +205,7 @@ void int8Cases(CaseList& list)
             end("one_scale_to_" + to, {.type = out, .bias = false, .scaleEach = false});
             end("variable_to_" + to, {.type = out, .residual = kInt8, .constants = false});
             for (DataType r : {kInt8, kFloat, kHalf})
-                if (out == kInt8 || r == kInt8 || r == out)
+                if (isQuantized(out) || isQuantized(r) || r == out)
                     end("residual_" + std::string(nameOf(r)) + "_to_" + to,
                         {.type = out, .f = Kind::kRelu, .residual = r});
             end("rounded_to_" + to, {.type = out, .f = Kind::kRelu, .residual = kInt8, .innerScale = true});

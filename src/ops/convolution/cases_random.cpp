@@ -46,7 +46,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     });
     DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
     std::vector<CaseInput> in{input(t, x), constant(t, w)};
-    if (t == DataType::kInt8) {
+    if (isQuantized(t)) {
         Attrs sums(a, {}, transposed);
         endIntegers(sums.epilogue, in, integerSums(d), y, y[1]);
         list.add(name, sums, in);

@@ -97,7 +97,7 @@ void transposedCases(CaseList& list)
     Attrs beside = Attrs::plain(2, true);
     beside.strides = {2, 2};
     for (DataType t : {DataType::kHalf, DataType::kFloat}) {
-        std::string const name = t == DataType::kHalf ? "half_" : "single_";
+        std::string const name = wordOf(t) + "_";
         add(name + "2x2_beside", beside, {input(t, {2, 40, 5, 6}), constant(t, {40, 24, 2, 2}), constant(t, {24})});
         add(name + "2x2_beside_tails", beside, {input(t, {1, 36, 3, 70}), constant(t, {36, 21, 2, 2})});
     }
@@ -114,7 +114,7 @@ void transposedCases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), constant(t, w)};
             if (bias)
                 in.push_back(constant(t, {w[1] * a.groups}));
-            add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
+            add(wordOf(t) + "_" + name, a, in);
         }
     };
     auto evenly = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
@@ -165,7 +165,7 @@ void transposedCases(CaseList& list)
     add("epilogue_half", Attrs(plain, Kind::kSigmoid, true),
         {input(DataType::kHalf, {1, 3, 6, 7}), constant(DataType::kHalf, {3, 5, 3, 3})});
     for (DataType t : {DataType::kHalf, DataType::kFloat})
-        add(t == DataType::kHalf ? "epilogue_half_residual" : "epilogue_residual", Attrs(strided, Kind::kTanh, true),
+        add(isNarrowFloat(t) ? "epilogue_half_residual" : "epilogue_residual", Attrs(strided, Kind::kTanh, true),
             {input(t, {2, 4, 5, 7}), constant(t, {4, 3, 3, 3}), constant(t, {6}), input(t, {2, 6, 10, 14})});
     add("epilogue_residual_no_bias", Attrs(plain, Kind::kRelu, true),
         {f32({1, 17, 4, 5}), constant(DataType::kFloat, {17, 33, 2, 2}), absent(), f32({1, 33, 5, 6})});

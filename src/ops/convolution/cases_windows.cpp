@@ -23,7 +23,7 @@ void windowCases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), constant(t, w)};
             if (bias)
                 in.push_back(constant(t, {w[0]}));
-            list.add((t == DataType::kHalf ? "half_window_" : "single_window_") + name, a, in);
+            list.add(wordOf(t) + "_window_" + name, a, in);
         }
     };
     conv("1x128_groups", {1, 48, 1, 49}, {48, 12, 1, 128}, true, row(64, 1, 1, 4));
@@ -61,7 +61,7 @@ void windowCases(CaseList& list)
             std::vector<CaseInput> in{input(t, x), input(t, w)};
             if (bias)
                 in.push_back(input(t, {w[0]}));
-            list.add((t == DataType::kHalf ? "half_variable_" : "single_variable_") + name, a, in);
+            list.add(wordOf(t) + "_variable_" + name, a, in);
         }
     };
     auto same = [](int64_t pad, int64_t groups) {

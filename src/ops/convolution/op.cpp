@@ -50,7 +50,7 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
     if (ctx.rank(0) < windowRank + 2)
         return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != biasType(ctx)))
         return ctx.error("input, kernel and bias must have one type (the bias of i8: f32), but they are " +

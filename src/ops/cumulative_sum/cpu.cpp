@@ -2,22 +2,18 @@
 #include <algorithm>
 
 #include "ops/cumulative_sum/op.h"
+#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::cumulative_sum {
 
 namespace {
 
-struct Floats
+struct Reals
 {
     using Sum = double;
-    static double load(float v) { return v; }
+    static double load(auto v) { return loadElement(v); }
     static void store(float& y, double v) { y = float(v); }
-};
-struct Halves
-{
-    using Sum = double;
-    static double load(uint16_t v) { return halfToFloat(v); }
     static void store(uint16_t& y, double v) { y = TensorRef::doubleToHalf(v); }
 };
 struct Integers // unsigned ones wrap
@@ -71,10 +67,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     DataType const type = args.outputs[0].type;
     if (args.outputs[0].count() == 0)
         return {};
-    if (type == DataType::kFloat)
-        sumAll<Floats, float>(a, args);
-    else if (type == DataType::kHalf)
-        sumAll<Halves, uint16_t>(a, args);
+    if (isFloating(type))
+        withFloat(type, [&](auto element) { sumAll<Reals, decltype(element)>(a, args); });
     else
         sumAll<Integers, uint32_t>(a, args);
     return {};

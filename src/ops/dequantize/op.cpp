@@ -12,9 +12,9 @@ namespace {
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
-    if (ctx.type(0) != DataType::kInt8)
+    if (!isQuantized(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be i8");
-    if (a.outputType != DataType::kFloat && a.outputType != DataType::kHalf)
+    if (!isFloating(a.outputType))
         return ctx.error("there is no output type " + std::to_string(int(a.outputType)) + " (allowed: 0 f32, 1 f16)");
     TW_TRY(checkScaleAxis(ctx, a.axis));
     ctx.output(0, a.outputType, ctx.shape(0));

@@ -197,7 +197,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         });
     } else {
         auto const compare = isComparison(operation) ? comparison<int32_t>(operation) : nullptr;
-        auto const compute = a.type == DataType::kInt8 ? smallLoop(operation) : wholeLoop(operation);
+        auto const compute = isQuantized(a.type) ? smallLoop(operation) : wholeLoop(operation);
         forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
             int32_t aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
             int32_t const* av = loadInts(a.type, a.data, ai, aStep, n, aBlock);

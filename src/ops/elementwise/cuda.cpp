@@ -77,7 +77,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
     DataType const t = p.inputs[0].type;
-    bool const isSmall = t == DataType::kInt8;
+    bool const isSmall = isQuantized(t);
     std::string const number = cuda::computeOf(t), result = isComparison(operation) ? "int" : number;
     char const* const expression =
         isFloating(t) || isSmall ? realExpression(operation, isSmall) : wholeExpression(operation);

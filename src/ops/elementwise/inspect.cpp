@@ -10,7 +10,7 @@ void inspect_elementwise(LayerFacts& facts)
         "Sum", "Prod", "Max", "Min", "Sub", "Div", "Pow", "FloorDiv", "And", "Or", "Xor", "Equal", "Greater", "Less"};
     std::string const name = kNames[int(facts.attrs<elementwise::Attrs>().operation)];
     DataType const type = facts.node.outputs[0]->type;
-    if (type == DataType::kFloat || type == DataType::kHalf) {
+    if (isFloating(type)) {
         addFunction(facts, name);
     } else { // integers and truth values stay out of expressions
         facts.kind("ElementWise");

@@ -106,7 +106,7 @@ Result<void> infer(ir::InferContext& ctx)
         if (isLogic(operation)) {
             if (t != DataType::kBool)
                 return ctx.error(ctx.describe(i) + " of operation " + name + " must be b");
-        } else if (!isFloating(t) && t != DataType::kInt8 && !(t == DataType::kInt32 && operation != Operation::kPow)) {
+        } else if (!isReal(t) && !(t == DataType::kInt32 && operation != Operation::kPow)) {
             return ctx.error(ctx.describe(i) + " of operation " + name + " must be f32, f16" +
                              (operation == Operation::kPow ? " or i8" : ", i8 or i32") +
                              "; convert it with an identity layer");
@@ -125,11 +125,11 @@ void domain(ir::Node const& node, int i, Domain& d)
 {
     DataType const type = node.inputs[0]->type;
     bool const compares = isComparison(node.attrsAs<Attrs>().operation);
-    if (type == DataType::kInt8 && !compares)
-        d = Domain{-128, 127, true, false};
+    if (isQuantized(type) && !compares)
+        d = Domain::all(type);
     else if (isFloating(type) && node.attrsAs<Attrs>().operation == Operation::kPow)
         d = i == 0 ? Domain{0.1, 2, false, false} : Domain{-2, 2, false, false};
-    else if ((isFloating(type) || type == DataType::kInt8) && compares)
+    else if (isReal(type) && compares)
         d = Domain{-3, 3, true, false}; // so that equal elements occur
 }
 

@@ -100,7 +100,7 @@ Result<void> reference(RefContext& ctx)
         int64_t const ai = at.offset(aStrides), bi = at.offset(bStrides);
         if (isFloating(a.type))
             y.set(i, real(operation, a.get(ai), b.get(bi)));
-        else if (y.type == DataType::kInt8)
+        else if (isQuantized(y.type))
             y.set(i, small(operation, a.getInt(ai), b.getInt(bi)));
         else
             y.setInt(i, integer(operation, a.getInt(ai), b.getInt(bi)));

@@ -14,7 +14,7 @@ Result<void> infer(ir::InferContext& ctx)
         if (std::string const why = f->check(); !why.empty())
             return ctx.error(why);
     for (int i = 0; i < 5; ++i)
-        if (ctx.type(i) != DataType::kFloat)
+        if (!isFullFloat(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32");
     for (int i : {0, 1, 3})
         if (ctx.rank(i) != 4)

@@ -5,6 +5,7 @@
 
 #include "base/round.h"
 #include "ops/grid_sample/op.h"
+#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::grid_sample {
@@ -141,13 +142,11 @@ void sample(Attrs const& a, RunArgs& args)
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
-    bool const half = args.inputs[0].type == DataType::kHalf, halfGrid = args.inputs[1].type == DataType::kHalf;
     if (args.outputs[0].count() == 0)
         return {};
-    if (half)
-        halfGrid ? sample<uint16_t, uint16_t>(a, args) : sample<uint16_t, float>(a, args);
-    else
-        halfGrid ? sample<float, uint16_t>(a, args) : sample<float, float>(a, args);
+    withFloat(args.inputs[0].type, [&](auto element) {
+        withFloat(args.inputs[1].type, [&](auto grid) { sample<decltype(element), decltype(grid)>(a, args); });
+    });
     return {};
 }
 

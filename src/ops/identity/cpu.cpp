@@ -97,18 +97,28 @@ bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void con
     };
     auto const* floats = static_cast<float const*>(x);
     auto* results = static_cast<float*>(y);
-    if (from == DataType::kFloat && to == DataType::kInt32)
-        return with(k.floatToInt, floats, static_cast<int32_t*>(y));
-    if (from == DataType::kFloat && to == DataType::kHalf)
-        return with(k.floatToHalf, floats, static_cast<uint16_t*>(y));
-    if (from == DataType::kFloat && to == DataType::kBool)
-        return with(k.floatToBool, floats, static_cast<uint8_t*>(y));
-    if (from == DataType::kInt32 && to == DataType::kFloat)
-        return with(k.intToFloat, static_cast<int32_t const*>(x), results);
-    if (from == DataType::kHalf && to == DataType::kFloat)
-        return with(k.halfToFloat, static_cast<uint16_t const*>(x), results);
-    if (from == DataType::kBool && to == DataType::kFloat)
-        return with(k.boolToFloat, static_cast<uint8_t const*>(x), results);
+    if (isFullFloat(from))
+        switch (to) {
+        case DataType::kInt32:
+            return with(k.floatToInt, floats, static_cast<int32_t*>(y));
+        case DataType::kHalf:
+            return with(k.floatToHalf, floats, static_cast<uint16_t*>(y));
+        case DataType::kBool:
+            return with(k.floatToBool, floats, static_cast<uint8_t*>(y));
+        default:
+            return false;
+        }
+    if (isFullFloat(to))
+        switch (from) {
+        case DataType::kInt32:
+            return with(k.intToFloat, static_cast<int32_t const*>(x), results);
+        case DataType::kHalf:
+            return with(k.halfToFloat, static_cast<uint16_t const*>(x), results);
+        case DataType::kBool:
+            return with(k.boolToFloat, static_cast<uint8_t const*>(x), results);
+        default:
+            return false;
+        }
     return false;
 }
 

@@ -10,7 +10,7 @@ bool converts(DataType from, DataType to)
 {
     if (from == to)
         return true;
-    if (from == DataType::kInt8 || to == DataType::kInt8)
+    if (isQuantized(from) || isQuantized(to))
         return false;
     if (from == DataType::kUInt8 || to == DataType::kUInt8)
         return isFloating(from) || isFloating(to);
@@ -27,7 +27,7 @@ Result<void> infer(ir::InferContext& ctx)
                          std::to_string(kDataTypeCount - 1) + ")");
     DataType const from = ctx.type(0), to = a.outputType == Attrs::kSameType ? from : DataType(a.outputType);
     if (!converts(from, to)) {
-        std::string const cure = from == DataType::kInt8 || to == DataType::kInt8
+        std::string const cure = isQuantized(from) || isQuantized(to)
                                      ? "i8 needs a scale: use a quantize or dequantize layer"
                                      : "go through f32";
         return ctx.error(ctx.describe(0) + " cannot be converted to " + nameOf(to) + "; " + cure);
@@ -54,10 +54,8 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-70000, 70000, true, false};
     if (node.attrsAs<Attrs>().outputType == int32_t(DataType::kBool))
         d = Domain{-1, 1, true, false}; // zeros among them
-    if (node.inputs[0]->type == DataType::kInt8)
-        d = Domain{-128, 127, true, false};
-    if (node.inputs[0]->type == DataType::kUInt8)
-        d = Domain{0, 255, true, false};
+    if (DataType const t = node.inputs[0]->type; isQuantized(t) || t == DataType::kUInt8)
+        d = Domain::all(t);
 }
 
 std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)

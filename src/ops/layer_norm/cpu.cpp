@@ -87,10 +87,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         }
         normalize(a, w, x.as<T>(), gamma.as<T>(), beta.as<T>(), to);
     };
-    if (x.type == DataType::kFloat)
-        runAs(float());
-    else
-        runAs(uint16_t());
+    withFloat(x.type, runAs);
     return {};
 }
 
@@ -140,8 +137,8 @@ private:
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
+        return types;
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     Layout const layout = layoutOf(p);

@@ -8,7 +8,7 @@ namespace tw::ops::layer_norm {
 std::string constantsOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    bool const isHalf = problem.inputs[0].type == DataType::kHalf;
+    bool const isHalf = isNarrowFloat(problem.inputs[0].type);
     return (isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "") +
            activationSource("activate", a.activation.kind, a.activation.alpha, a.activation.beta, isHalf) +
            cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("kGamma", a.hasGamma) +

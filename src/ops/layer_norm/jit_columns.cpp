@@ -227,8 +227,8 @@ private:
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
+        return types;
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     Layout const layout = layoutOf(p).byChannels();

@@ -53,7 +53,7 @@ Result<void> infer(ir::InferContext& ctx)
                          std::to_string(a.inputCount()));
     if (a.integers < 0 || a.integers > 2)
         return ctx.error("integers " + std::to_string(a.integers) + " is out of range (allowed: 0..2)");
-    if (int const i = a.scaleInput(); i >= 0 && (!ctx.has(i) || ctx.type(i) != DataType::kFloat || ctx.rank(i) > 1 ||
+    if (int const i = a.scaleInput(); i >= 0 && (!ctx.has(i) || !isFullFloat(ctx.type(i)) || ctx.rank(i) > 1 ||
                                                  (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1))))
         return ctx.error("scale " + (ctx.has(i) ? ctx.describe(i) : "") + " must be one f32");
     for (int i = 1; i < 1 + a.hasGamma + a.hasBeta; ++i)

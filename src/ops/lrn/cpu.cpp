@@ -49,10 +49,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    if (x.type == DataType::kFloat)
-        normalize<float>(a, x, y);
-    else
-        normalize<uint16_t>(a, x, y);
+    withFloat(x.type, [&](auto element) { normalize<decltype(element)>(a, x, y); });
     return {};
 }
 

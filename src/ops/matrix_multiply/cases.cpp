@@ -97,7 +97,7 @@ void cases(CaseList& list)
     // edges.
     for (DataType type : {DataType::kHalf, DataType::kFloat}) {
         auto on = [&](std::string const& name, MatrixOperation opA, CaseInput a, MatrixOperation opB, CaseInput b) {
-            multiply((type == DataType::kHalf ? "half_" : "single_") + name, opA, std::move(a), opB, std::move(b));
+            multiply(wordOf(type) + "_" + name, opA, std::move(a), opB, std::move(b));
         };
         auto x = [&](Extents const& e) { return input(type, e); };
         auto weights = [&](Extents const& e) { return constant(type, e); };
@@ -122,7 +122,7 @@ void cases(CaseList& list)
         on("vector_matrix", kVector, x({5, 72}), kNone, weights({1, 72, 40}));
         on("matrix_vector", kNone, x({3, 70, 72}), kVector, x({3, 72}));
         // Rows of 8, 4 and 2 bytes, in each order; batches of odd sizes; the last number of a tensor alone in its word.
-        if (type == DataType::kHalf) {
+        if (isNarrowFloat(type)) {
             for (int64_t odd : {4, 2, 1}) {
                 int64_t const m = 128 + odd, n = 72 + odd, k = 192 + odd;
                 std::string const rows = "rows_of_" + std::to_string(odd);

@@ -55,7 +55,7 @@ void connectedCases(CaseList& list)
         {input(DataType::kHalf, {70, 8, 5, 5}), constant(DataType::kHalf, {136, 200}),
          constant(DataType::kHalf, {136})});
     for (DataType t : {DataType::kHalf, DataType::kFloat})
-        add(t == DataType::kHalf ? "epilogue_half_residual" : "epilogue_residual", Attrs::fullyConnected(Kind::kRelu),
+        add(isNarrowFloat(t) ? "epilogue_half_residual" : "epilogue_residual", Attrs::fullyConnected(Kind::kRelu),
             {input(t, {3, 4, 5, 2}), constant(t, {9, 40}), constant(t, {9}), input(t, {3, 9, 1, 1})});
     add("epilogue_one", Attrs::fullyConnected(Kind::kTanh),
         {input(DataType::kHalf, {6, 1, 1, 1}), constant(DataType::kHalf, {1, 1}), constant(DataType::kHalf, {1})});

@@ -63,9 +63,7 @@ void epilogueCases(CaseList& list)
         {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300})});
     for (DataType type : {DataType::kHalf, DataType::kFloat}) {
         auto on = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f,
-                      std::vector<CaseInput> in) {
-            add((type == DataType::kHalf ? "half_" : "single_") + name, opA, opB, f, std::move(in));
-        };
+                      std::vector<CaseInput> in) { add(wordOf(type) + "_" + name, opA, opB, f, std::move(in)); };
         auto x = [&](Extents const& e) { return input(type, e); };
         auto w = [&](Extents const& e) { return constant(type, e); };
         for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {

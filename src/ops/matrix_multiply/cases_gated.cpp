@@ -23,9 +23,7 @@ void gatedCases(CaseList& list)
         {{0, 0, 0, 2}});
     for (DataType t : {DataType::kHalf, DataType::kFloat}) {
         auto on = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f,
-                      std::vector<CaseInput> in) {
-            add((t == DataType::kHalf ? "half_" : "single_") + name, opA, opB, f, std::move(in));
-        };
+                      std::vector<CaseInput> in) { add(wordOf(t) + "_" + name, opA, opB, f, std::move(in)); };
         auto x = [&](Extents const& e) { return input(t, e); };
         auto w = [&](Extents const& e) { return constant(t, e); };
         FusedActivation const swish(FusedKind::kSwish), gelu(FusedKind::kGeluErf);

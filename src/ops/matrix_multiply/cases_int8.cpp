@@ -68,8 +68,8 @@ void int8Cases(CaseList& list)
         add(std::string("many_rows_to_") + nameOf(out), Attrs(kNone, kTranspose), {x({1100, 272}), w({400, 272})},
             {.type = out, .f = Kind::kRelu, .residual = out}, {1100, 400}, 400);
         add(std::string("many_rows_short_to_") + nameOf(out), Attrs(kNone, kTranspose),
-            {x({1601, 48}), w({int64_t(out == kInt8 ? 1040 : 280), 48})}, {.type = out},
-            {1601, out == kInt8 ? 1040 : 280}, out == kInt8 ? 1040 : 280);
+            {x({1601, 48}), w({int64_t(isQuantized(out) ? 1040 : 280), 48})}, {.type = out},
+            {1601, isQuantized(out) ? 1040 : 280}, isQuantized(out) ? 1040 : 280);
     }
     for (FusedKind kind : {FusedKind::kGeluErf, FusedKind::kGeluTanh}) {
         std::string const curve = kind == FusedKind::kGeluErf ? "gelu_erf" : "gelu_tanh";
@@ -116,10 +116,10 @@ void int8Cases(CaseList& list)
             end("one_scale", {.type = out, .bias = false, .scaleEach = false});
             end("variable", {.type = out, .residual = kInt8, .constants = false});
             for (DataType r : {kInt8, kFloat, kHalf})
-                if (out == kInt8 || r == kInt8 || r == out)
+                if (isQuantized(out) || isQuantized(r) || r == out)
                     end("residual_" + std::string(nameOf(r)), {.type = out, .f = Kind::kRelu, .residual = r});
             end("rounded", {.type = out, .f = Kind::kRelu, .residual = kInt8, .innerScale = true});
-            if (out == kInt8) {
+            if (isQuantized(out)) {
                 end("table", {.table = true});
                 end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
             }

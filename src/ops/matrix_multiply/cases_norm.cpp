@@ -34,7 +34,7 @@ void normCases(CaseList& list)
         add(name, kNone, opB, f, 1e-5, {input(t, a), constant(t, b), row, input(t, y), row, row});
     };
     for (DataType t : {DataType::kHalf, DataType::kFloat}) {
-        std::string const type = t == DataType::kHalf ? "half_" : "single_";
+        std::string const type = wordOf(t) + "_";
         product(type + "odd", t, {7, 40}, 33, kNone);
         product(type + "one_column", t, {5, 9}, 1, kTranspose);
         product(type + "relu", t, {70, 72}, 136, kTranspose, Kind::kRelu);

@@ -37,7 +37,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         result[i] = std::max(x[i], y[i]);
     result[last - 1] = x[last - (a.a != kTranspose)];
     result[last] = y[last - (a.b == kTranspose)];
-    if (t == DataType::kInt8) {
+    if (isQuantized(t)) {
         endIntegers(a.epilogue, in, integerSums(d), result, result[last]);
         list.add(name, a, in);
         return;

@@ -27,7 +27,7 @@ Result<Shape> productShape(ir::InferContext& ctx)
         if (op < MatrixOperation::kNone || op > MatrixOperation::kVector)
             return ctx.error("matrix operation " + std::to_string(int(op)) + " of input " + std::to_string(i) +
                              " is unknown (allowed: 0 to 2)");
-        if (!isFloating(ctx.type(i)) && ctx.type(i) != DataType::kInt8)
+        if (!isReal(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (ctx.rank(i) < matrixRank(op))
             return ctx.error(ctx.describe(i) + " must have at least " + std::to_string(matrixRank(op)) + " dimensions");
@@ -65,7 +65,7 @@ Result<Shape> connectedShape(ir::InferContext& ctx)
     Shape const &x = ctx.shape(0), &w = ctx.shape(1);
     if (x.size() < 3)
         return ctx.error(ctx.describe(0) + " must have at least 3 dimensions");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != biasType(ctx)))
         return ctx.error("input, kernel and bias must have one type (the bias of i8: f32), but they are " +
@@ -124,7 +124,7 @@ Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
 Result<void> takeGate(ir::InferContext& ctx, Shape& y)
 {
     auto const& a = ctx.attrs<Attrs>();
-    if (ctx.type(0) == DataType::kInt8)
+    if (isQuantized(ctx.type(0)))
         return ctx.error("columns are gated, but input 0 is i8; gates are for f32 and f16");
     if (a.connected || a.b == MatrixOperation::kVector)
         return ctx.error("columns are gated, but input 1 is a vector or connected");

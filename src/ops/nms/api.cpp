@@ -42,7 +42,7 @@ private:
     // A constant threshold is looked at here; the elements of others are the client's matter.
     Result<void> checkOverlap(ir::Value const* v) const
     {
-        if (!v || !v->isConstant() || v->type != DataType::kFloat || v->rank() != 0)
+        if (!v || !v->isConstant() || !isFullFloat(v->type) || v->rank() != 0)
             return {};
         float const threshold = *static_cast<float const*>(v->constant->data->data());
         if (!(threshold >= 0 && threshold <= 1))

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/nms/op.h"
+#include "tactic/element.h"
 
 namespace tw::ops::nms {
 
@@ -11,7 +12,7 @@ namespace {
 
 float numberAt(TensorRef const& t, int64_t i)
 {
-    return t.type == DataType::kHalf ? halfToFloat(t.as<uint16_t>()[i]) : t.as<float>()[i];
+    return withFloat(t.type, [&](auto element) { return loadElement(t.as<decltype(element)>()[i]); });
 }
 float scalarOr(TensorRef const* t, float absent)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/non_zero/op.h"
+#include "tactic/element.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::non_zero {
@@ -45,20 +46,12 @@ Result<void> run(ir::Node const&, RunArgs& args)
 {
     TensorRef const& x = args.inputs[0];
     TensorRef& y = args.outputs[0];
-    switch (x.type) {
-    case DataType::kFloat:
-        find<float>(x, y);
-        break;
-    case DataType::kHalf:
-        find<uint16_t>(x, y);
-        break;
-    case DataType::kInt32:
+    if (isFloating(x.type))
+        withFloat(x.type, [&](auto element) { find<decltype(element)>(x, y); });
+    else if (sizeOf(x.type) == sizeof(int32_t))
         find<int32_t>(x, y);
-        break;
-    default:
+    else
         find<uint8_t>(x, y);
-        break;
-    }
     return {};
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 Result<void> infer(ir::InferContext& ctx)
 {
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
     if (ctx.type(1) != ctx.type(0))
         return ctx.error("the slope, " + ctx.describe(1) + ", must have the type of " + ctx.describe(0));
@@ -22,7 +22,7 @@ Result<void> infer(ir::InferContext& ctx)
 
 void domain(ir::Node const& node, int, Domain& d)
 {
-    if (node.inputs[0]->type == DataType::kInt8)
+    if (isQuantized(node.inputs[0]->type))
         d = Domain{-40, 40, true, false};
 }
 

@@ -15,8 +15,7 @@ Result<void> reference(RefContext& ctx)
     int64_t i = 0;
     do {
         double const v = x.get(at.offset(xStrides)), s = slope.get(at.offset(slopeStrides));
-        double const out = v >= 0 ? v : s * v;
-        y.set(i++, y.type == DataType::kInt8 ? std::clamp(out, -128.0, 127.0) : out);
+        y.setReal(i++, v >= 0 ? v : s * v);
     } while (at.next());
     return {};
 }

@@ -68,8 +68,8 @@ void addQuantized(CaseList& list)
         for (DataType y : {kInt8, kFloat, DataType::kHalf})
             list.add("mixed_image_to_" + std::string(nameOf(y)) + "_" + n,
                      as(Maker().in().in().in(scalar).step(3, 0, 2).step(1, 3, 1), y),
-                     {input(kInt8, {2, c, 5, 3}), input(y == kFloat ? kFloat : DataType::kHalf, {2, c, 5, 3}),
-                      number(y == kInt8 ? 0.3 : 0.02)});
+                     {input(kInt8, {2, c, 5, 3}), input(isFullFloat(y) ? y : DataType::kHalf, {2, c, 5, 3}),
+                      number(isQuantized(y) ? 0.3 : 0.02)});
     }
     list.add("mixed_i8_f32", as(Maker().in().in().in(scalar).step(3, 0, 2).step(1, 3, 1), kFloat),
              {input(kInt8, {3, 50}), f32({3, 50}), number(0.02)});
@@ -150,7 +150,7 @@ void cases(CaseList& list)
     for (DataType x : {DataType::kFloat, DataType::kHalf})
         for (DataType s : {DataType::kFloat, DataType::kHalf})
             for (DataType y : {DataType::kFloat, DataType::kHalf}) {
-                if (x == DataType::kFloat && s == x && y == x)
+                if (isFullFloat(x) && s == x && y == x)
                     continue;
                 Attrs a = Maker().in().in().in(channel, 1).step(3, 0, 2).step(1, 3, 1).a;
                 a.outputType = y;
@@ -158,7 +158,7 @@ void cases(CaseList& list)
                 list.add("types_" + types + "_by_hand", a,
                          {input(x, {1, 2, 2}, {40000, 1, 2, -4}), f32({1, 2, 2}, {-59999, 0.5, 0, 1}),
                           constant(s, {2}, {3, 0.5})},
-                         {{y == DataType::kHalf ? 60000.0 : 60001.0, 3.5, 1, -1}});
+                         {{isNarrowFloat(y) ? 60000.0 : 60001.0, 3.5, 1, -1}});
                 for (int64_t c : {5, 16})
                     list.add("types_" + types + "_" + std::to_string(c), a,
                              {input(x, {2, c, 3, 7}), input(x, {2, c, 3, 7}), constant(s, {c})});

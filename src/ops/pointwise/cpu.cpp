@@ -158,7 +158,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             }
         }
         float const* result = values + int64_t(inputs + steps - 1) * kBlock;
-        if (y.type == DataType::kFloat)
+        if (isFullFloat(y.type))
             std::copy_n(result, n, y.as<float>() + at);
         else
             storeFloats(y.type, y.data, at, n, result);

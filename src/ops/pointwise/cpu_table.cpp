@@ -96,7 +96,7 @@ Support TableTactic::supports(Problem const& p) const
             return Support::no("needs AVX-512 VBMI");
     }
     int const variable = variableOf(p);
-    if (variable < 0 || p.inputs[size_t(variable)].type != DataType::kInt8 || p.outputs[0].type != DataType::kInt8)
+    if (variable < 0 || !isQuantized(p.inputs[size_t(variable)].type) || !isQuantized(p.outputs[0].type))
         return Support::no("takes expressions that make i8 of one i8 input and constants only");
     if (!(p.node->inputs[size_t(variable)]->shape == p.node->outputs[0]->shape) ||
         p.node->attrsAs<Attrs>().inputs[size_t(variable) * kNumbersOfInput] != int64_t(InputKind::kBroadcast))

@@ -129,7 +129,7 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
-    bool const isHalf = p.outputs[0].type == DataType::kHalf, rounds = isQuantized(*p.node);
+    bool const isHalf = isNarrowFloat(p.outputs[0].type), rounds = isQuantized(*p.node);
     Pointwise what{"pointwise", {}, "", views, true};
     if (isHalf)
         what.text += cuda::include("kernels/cuda/common/half_math.cuh");
@@ -145,8 +145,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
         if (step.code == Code::kActivation)
             what.text += activationSource(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha,
                                           step.beta, isHalf && !rounds);
-        bool const isSteps =
-            s + 1 == program.steps.size() && step.code == Code::kDiv && p.outputs[0].type == DataType::kInt8;
+        bool const isSteps = s + 1 == program.steps.size() && step.code == Code::kDiv && isQuantized(p.outputs[0].type);
         auto const by = divisorOf(program, step);
         body += "    float const " + name(program.inputs + int(s)) + " = " +
                 (isSteps ? "stepsOf(" + name(step.a) + ", " + name(step.b) + ")"

@@ -49,12 +49,12 @@ Result<void> infer(ir::InferContext& ctx)
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
         if (kind < 0 || kind > int64_t(InputKind::kChannel))
             return ctx.error("input " + std::to_string(i) + " has kind " + std::to_string(kind) + " (allowed: 0..2)");
-        if (!isFloating(ctx.type(i)) && ctx.type(i) != DataType::kInt8)
+        if (!isReal(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)
             return ctx.error("inputs that are broadcast must come first; input " + std::to_string(i) + " does not");
     }
-    if (!isFloating(a.outputType) && a.outputType != DataType::kInt8)
+    if (!isReal(a.outputType))
         return ctx.error("output type " + std::to_string(int(a.outputType)) +
                          " is not possible (allowed: 0, f32, 1, f16, and 2, i8)");
     if (broadcast == 0)
@@ -79,15 +79,13 @@ Result<void> infer(ir::InferContext& ctx)
 // Rounding errors of several steps add up.
 Tolerance tolerance(ir::Node const&, DataType type)
 {
-    return type == DataType::kHalf ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
+    return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
 }
 
 void domain(ir::Node const& node, int input, Domain& d)
 {
-    if (node.inputs[size_t(input)]->type == DataType::kInt8)
-        d = Domain{-128, 127, true, false};
-    else
-        d = Domain{-3, 3, false, false};
+    DataType const type = node.inputs[size_t(input)]->type;
+    d = isQuantized(type) ? Domain::all(type) : Domain{-3, 3, false, false};
 }
 
 } // namespace
@@ -154,7 +152,7 @@ std::string checkExpression(Attrs const& a)
 
 bool isQuantized(ir::Node const& node)
 {
-    auto is8 = [](ir::Value const* v) { return v && v->type == DataType::kInt8; };
+    auto is8 = [](ir::Value const* v) { return v && isQuantized(v->type); };
     return std::any_of(node.inputs.begin(), node.inputs.end(), is8) || is8(node.outputs[0]);
 }
 

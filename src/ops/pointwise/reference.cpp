@@ -107,13 +107,8 @@ Result<void> reference(RefContext& ctx)
             for (int64_t e = 0; e < n; ++e)
                 to[size_t(e)] = buffer.ref().get(e);
         }
-        for (int64_t e = 0; e < n; ++e) {
-            double const result = values.back()[size_t(e)];
-            if (y.type != DataType::kInt8)
-                y.set(first + e, result);
-            else
-                y.set(first + e, std::isnan(result) ? 0 : std::clamp(std::nearbyint(result), -128.0, 127.0));
-        }
+        for (int64_t e = 0; e < n; ++e)
+            y.setReal(first + e, values.back()[size_t(e)]);
     }
     return {};
 }

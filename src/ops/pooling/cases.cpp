@@ -141,8 +141,7 @@ void cases(CaseList& list)
             for (int64_t width : {3, 14, 28, 35, 64, 272}) {
                 if (kind == Kind::kMaxAverageBlend)
                     continue;
-                std::string const n =
-                    std::string(t == DataType::kHalf ? "_f16" : "") + "_width" + std::to_string(width);
+                std::string const n = std::string(isNarrowFloat(t) ? "_f16" : "") + "_width" + std::to_string(width);
                 if (width == 14 || width == 64)
                     pool(k + "_2x2" + n, kind, {2, 2}, input(t, {2, 3, 6, width}), [](Attrs& a) {
                         a.strides = {2, 2};
@@ -161,7 +160,7 @@ void cases(CaseList& list)
         for (DataType t : {DataType::kHalf, DataType::kFloat}) {
             if (kind == Kind::kMaxAverageBlend)
                 continue;
-            std::string const n = k + (t == DataType::kHalf ? "_f16" : "");
+            std::string const n = k + (isNarrowFloat(t) ? "_f16" : "");
             pool(n + "_planes", kind, {3, 3}, input(t, {3, 11, 28, 28}), pad1);
             pool(n + "_planes_odd", kind, {3, 3}, input(t, {3, 7, 15, 13}), pad1Inclusive);
             pool(n + "_bands", kind, {3, 3}, input(t, {1, 2, 131, 66}), pad1);

@@ -95,12 +95,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Geometry const g = geometryOf(a, x.dims, y.dims);
-    if (x.type == DataType::kFloat)
-        poolAs<float>(g, a, x, y, args.workspace);
-    else if (x.type == DataType::kHalf)
-        poolAs<uint16_t>(g, a, x, y, args.workspace);
-    else
-        poolAs<int8_t>(g, a, x, y, args.workspace);
+    withReal(x.type, [&](auto element) { poolAs<decltype(element)>(g, a, x, y, args.workspace); });
     return {};
 }
 

@@ -21,7 +21,7 @@ Result<void> infer(ir::InferContext& ctx)
             return ctx.error("strides and paddings need " + std::to_string(windowRank) + " entries");
     if (!(a.blend >= 0 && a.blend <= 1))
         return ctx.error("blend factor " + std::to_string(a.blend) + " must be in [0, 1]");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (ctx.rank(0) < windowRank + 1)
         return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 1) + " dimensions");
@@ -43,8 +43,8 @@ Result<void> infer(ir::InferContext& ctx)
 // The whole range of i8; floats as everywhere.
 void domain(ir::Node const& node, int, Domain& d)
 {
-    if (node.inputs[0]->type == DataType::kInt8)
-        d = Domain{-128, 127, true, false};
+    if (DataType const type = node.inputs[0]->type; isQuantized(type))
+        d = Domain::all(type);
 }
 
 } // namespace

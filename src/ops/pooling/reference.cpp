@@ -14,7 +14,7 @@ Result<void> reference(RefContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     TensorRef const &x = ctx.in(0), &y = ctx.out();
     Geometry const g = geometryOf(a, x.dims, y.dims);
-    double const lowest = x.type == DataType::kInt8 ? -128.0 : -std::numeric_limits<double>::infinity();
+    double const lowest = isQuantized(x.type) ? numberType(x.type).lowest : -std::numeric_limits<double>::infinity();
     double const blend = a.blend;
     ctx.forEachWanted([&](int64_t at) {
         int64_t const rest = at / g.out[2], n = rest / g.out[1] / g.out[0];
@@ -38,12 +38,9 @@ Result<void> reference(RefContext& ctx)
                         largest = v;
                 }
         double const average = inside == 0 ? 0 : sum / (a.excludePadding ? inside : padded);
-        double result = a.kind == Kind::kMax       ? largest
-                        : a.kind == Kind::kAverage ? average
-                                                   : (1 - blend) * largest + blend * average;
-        if (x.type == DataType::kInt8) // half to even
-            result = std::clamp(std::nearbyint(result), -128.0, 127.0);
-        y.set(at, result);
+        y.setReal(at, a.kind == Kind::kMax       ? largest
+                      : a.kind == Kind::kAverage ? average
+                                                 : (1 - blend) * largest + blend * average);
     });
     return {};
 }

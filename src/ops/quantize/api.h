@@ -59,7 +59,7 @@ struct QuantizationLayer : LayerObject<PublicLayer>
         bool const perTensor = count == 1;
         out.axis = perTensor ? -1 : axis + ctx.axisShift();
         Extents const flat = perTensor ? Extents{} : Extents{count};
-        if (v->type == DataType::kFloat) {
+        if (isFullFloat(v->type)) {
             out.value = dims == flat ? v : ctx.graph().addConstant(v->name, v->type, flat, v->constant);
             return out;
         }

@@ -115,8 +115,8 @@ int Layer::splits() const
 Support supportsKnownFloats(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[kX].type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
+        return types;
     if (p.inputs[kX].dims.rank < 2)
         return Support::no("needs an input whose sizes are known before the run");
     if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias) || !isKnown(p, kPeepholes))

@@ -171,10 +171,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     Sizes const s = sizesOf(a, args.inputs[kX].dims);
     for (int d = 0; d < s.directions; ++d)
         for (int64_t n = 0; n < s.batch; ++n)
-            if (args.inputs[kX].type == DataType::kFloat)
-                Sequence<float>(a, args, d, n).run();
-            else
-                Sequence<uint16_t>(a, args, d, n).run();
+            withFloat(args.inputs[kX].type, [&](auto element) { Sequence<decltype(element)>(a, args, d, n).run(); });
     return {};
 }
 

@@ -66,7 +66,7 @@ std::optional<single::Spec> singleProduct(Problem const& p)
 }
 bool isHalf(Problem const& p)
 {
-    return p.inputs[kX].type == DataType::kHalf;
+    return isNarrowFloat(p.inputs[kX].type);
 }
 
 } // namespace

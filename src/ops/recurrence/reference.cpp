@@ -45,7 +45,7 @@ double dot(std::vector<double> const& v, TensorRef const& matrix, int64_t at)
     constexpr size_t kSums = 8;
     double sums[kSums] = {};
     size_t k = 0;
-    if (matrix.type == DataType::kFloat) {
+    if (isFullFloat(matrix.type)) {
         float const* const row = matrix.as<float>() + at;
         for (; k + kSums <= v.size(); k += kSums)
             for (size_t i = 0; i < kSums; ++i)

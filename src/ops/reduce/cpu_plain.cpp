@@ -232,14 +232,7 @@ Result<void> runPlain(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    if (x.type == DataType::kFloat)
-        reduceAs<float>(a, x, y, *args.workers);
-    else if (x.type == DataType::kHalf)
-        reduceAs<uint16_t>(a, x, y, *args.workers);
-    else if (x.type == DataType::kInt8)
-        reduceAs<int8_t>(a, x, y, *args.workers);
-    else
-        reduceAs<int32_t>(a, x, y, *args.workers);
+    withNumber(x.type, [&](auto element) { reduceAs<decltype(element)>(a, x, y, *args.workers); });
     return {};
 }
 

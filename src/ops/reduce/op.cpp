@@ -58,7 +58,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (kind < 0 || kind > int(Kind::kAvg))
         return ctx.error("reduce operation " + std::to_string(kind) + " does not exist (allowed: 0..4)");
     DataType const t = ctx.type(0);
-    if (!isFloating(t) && t != DataType::kInt8 && t != DataType::kInt32)
+    if (!isReal(t) && t != DataType::kInt32)
         return ctx.error(ctx.describe(0) + " must be f32, f16, i8 or i32");
     TW_TRY(checkFused(ctx, a));
     if (a.axes < 0 || a.axes >> rank != 0)

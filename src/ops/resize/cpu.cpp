@@ -259,18 +259,16 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         return {};
     if (a.mode == Mode::kNearest) {
         auto* offsets = static_cast<int64_t*>(args.workspace);
-        if (x.type == DataType::kFloat)
+        if (sizeOf(x.type) == sizeof(uint32_t))
             nearest<uint32_t>(a, x, y, offsets, *args.workers);
-        else if (x.type == DataType::kHalf)
+        else if (sizeOf(x.type) == sizeof(uint16_t))
             nearest<uint16_t>(a, x, y, offsets, *args.workers);
         else
             nearest<uint8_t>(a, x, y, offsets, *args.workers);
-    } else if (x.type == DataType::kFloat) {
-        mix<float, float>(a, x, y, args.workspace);
-    } else if (x.type == DataType::kHalf) {
-        mix<uint16_t, float>(a, x, y, args.workspace);
-    } else {
+    } else if (isQuantized(x.type)) {
         mix<int8_t, double>(a, x, y, args.workspace);
+    } else {
+        withFloat(x.type, [&](auto element) { mix<decltype(element), float>(a, x, y, args.workspace); });
     }
     return {};
 }
@@ -279,7 +277,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 {
     Extents const &x = in[0].dims, &y = out[0].dims;
     if (node.attrsAs<Attrs>().mode != Mode::kNearest)
-        return in[0].type == DataType::kInt8 ? mixWorkspace<double>(x, y) : mixWorkspace<float>(x, y);
+        return isQuantized(in[0].type) ? mixWorkspace<double>(x, y) : mixWorkspace<float>(x, y);
     int64_t outputs = 0;
     for (int64_t size : y)
         outputs += size;

@@ -17,7 +17,7 @@ CudaSource sourceOf(Problem const& problem)
     return {.text = coordinateConstants(a) + cuda::number("kCubic", a.cubicCoeff) +
                     cuda::flag("kIsNearest", a.mode == Mode::kNearest) +
                     cuda::flag("kIsCubic", a.mode == Mode::kCubic) + cuda::flag("kExcludesOutside", a.excludeOutside) +
-                    cuda::flag("kIsRounded", t == DataType::kInt8) + cuda::type("T", cuda::storageOf(t)) +
+                    cuda::flag("kIsRounded", isQuantized(t)) + cuda::type("T", cuda::storageOf(t)) +
                     cuda::include("ops/resize/resize.cuh"),
             .names = {"resize"},
             .wide = isWide(problem)};

@@ -22,7 +22,7 @@ Support supports(Problem const& p, DataType type)
     TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
     if (x.type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
-    if (type == DataType::kInt8 && a.mode != Mode::kNearest)
+    if (isQuantized(type) && a.mode != Mode::kNearest)
         return Support::no("takes the nearest of i8 only");
     if (a.mode == Mode::kCubic)
         return Support::no("does not mix by cubic weights");

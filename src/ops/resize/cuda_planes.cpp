@@ -48,7 +48,7 @@ struct Plan
         DataType const t = p.outputs[0].type;
         bool const isNearest = a.mode == Mode::kNearest;
         isStaged = wide.out % 2 != 0;
-        isConverted = !isStaged && !isNearest && t == DataType::kHalf;
+        isConverted = !isStaged && !isNearest && isNarrowFloat(t);
         int64_t const slots = cuda::ceilDiv(wide.out, 2), work = threads * pairs,
                       most = std::max<int64_t>(work / slots, 1);
         isInWarps = work / (cuda::ceilDiv(slots, 32) * 32) == most;

@@ -51,7 +51,7 @@ Result<void> infer(ir::InferContext& ctx)
     int const rank = ctx.rank(0);
     if (rank < 1)
         return ctx.error(ctx.describe(0) + " must have at least 1 dimension");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     TW_TRY(checkAttrs(ctx, a));
     auto const* content = ctx.content(1);
@@ -103,7 +103,7 @@ bool isShapeInput(ir::Node const&, size_t i)
 
 void domain(ir::Node const& node, int input, Domain& d)
 {
-    if (input == 0 && node.inputs[0]->type == DataType::kInt8)
+    if (input == 0 && isQuantized(node.inputs[0]->type))
         d = Domain{-100, 100, true, false};
 }
 

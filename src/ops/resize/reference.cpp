@@ -119,11 +119,9 @@ Result<void> reference(RefContext& ctx)
             return sum;
         };
         double v = mix(mix, 0, 0);
-        if (x.type == DataType::kInt8) { // to 2^-20 first, so that the order of the sum does not decide at a half
-            v = std::nearbyint(std::nearbyint(v * 0x1p20) * 0x1p-20);
-            v = std::clamp(v, -128.0, 127.0);
-        }
-        y.set(at, v);
+        if (isQuantized(x.type)) // to 2^-20 first, so that the order of the sum does not decide at a half
+            v = std::nearbyint(v * 0x1p20) * 0x1p-20;
+        y.setReal(at, v);
     }
     return {};
 }

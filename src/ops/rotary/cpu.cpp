@@ -54,10 +54,7 @@ void turn(Attrs const& a, RunArgs& args)
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
-    if (args.inputs[0].type == DataType::kFloat)
-        turn<float>(a, args);
-    else
-        turn<uint16_t>(a, args);
+    withFloat(args.inputs[0].type, [&](auto element) { turn<decltype(element)>(a, args); });
     return {};
 }
 

@@ -49,7 +49,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             float const* a = coefficients(scale, 1, k, step, n, scaleBlock);
             float const* b = coefficients(shift, 0, k, step, n, shiftBlock);
             float const* p = power.data ? coefficients(power, 1, k, step, n, powerBlock) : nullptr;
-            if (y.type == DataType::kInt8) {
+            if (isQuantized(y.type)) {
                 compute(xs, a, b, p, exact, n);
                 for (int64_t e = 0; e < n; ++e)
                     y.as<int8_t>()[at + e] = saturateToInt8(exact[e]);

@@ -41,7 +41,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     // What is rounded to i8 is exact before: products of two floats fit into a double.
     DataType const x = p.inputs[0].type, y = p.outputs[0].type;
-    std::string const number = y == DataType::kInt8 ? "double" : "float", from = cuda::computeOf(x);
+    std::string const number = isQuantized(y) ? "double" : "float", from = cuda::computeOf(x);
     static constexpr char const* kStep[] = {"", "v = v * c1;", "v = v + c2;", "v = pow(v, c3);"};
     Pointwise what{"scale", operandsOf(p), {}, views};
     std::string parameters = from + " x", body = number + " v = x;";

@@ -22,7 +22,7 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("channel axis " + std::to_string(a.channelAxis) + " is out of range for " + ctx.describe(0) +
                          " (allowed: 0.." + std::to_string(ctx.rank(0) - 1) + ")");
     DataType const from = ctx.type(0);
-    if (!isFloating(from) && from != DataType::kInt8)
+    if (!isReal(from))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
     if (a.outputType != Attrs::kSameType && a.outputType != int32_t(from) && a.outputType != int32_t(DataType::kInt8))
         return ctx.error("output type " + std::to_string(a.outputType) + " is not possible: " + ctx.describe(0) +
@@ -53,7 +53,7 @@ Result<void> infer(ir::InferContext& ctx)
 void domain(ir::Node const& node, int i, Domain& d)
 {
     bool const power = node.inputs.size() > 3 && node.inputs[3];
-    if (i == 0 && node.inputs[0]->type == DataType::kInt8)
+    if (i == 0 && isQuantized(node.inputs[0]->type))
         d = Domain{power ? 0.0 : -128.0, 127, true, false};
     else if (power) // keeps the base above 0
         d = i == 2 ? Domain{0.5, 1, false, false} : i == 3 ? Domain{-2, 2, false, false} : Domain{0.2, 2, false, false};

@@ -20,9 +20,7 @@ Result<void> reference(RefContext& ctx)
                     v += ctx.in(2).get(k);
                 if (ctx.has(3))
                     v = std::pow(v, ctx.in(3).get(k));
-                if (y.type == DataType::kInt8)
-                    v = std::isnan(v) ? 0 : std::fmin(std::fmax(std::nearbyint(v), -128), 127);
-                y.set(i, v);
+                y.setReal(i, v);
             }
     return {};
 }

@@ -118,7 +118,7 @@ void reduceBy(Attrs const& a, RunArgs& args, Number* y)
 int64_t reductionBytes(ir::Node const& node, std::span<TensorRef const>, std::span<TensorRef const> out)
 {
     bool const isReduced = node.attrsAs<Attrs>().reduction != Reduction::kNone;
-    return isReduced && out[0].type == DataType::kHalf ? out[0].count() * int64_t(sizeof(float)) : 0;
+    return isReduced && isNarrowFloat(out[0].type) ? out[0].count() * int64_t(sizeof(float)) : 0;
 }
 
 Result<void> runReduction(Attrs const& a, RunArgs& args)
@@ -126,7 +126,7 @@ Result<void> runReduction(Attrs const& a, RunArgs& args)
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     if (y.count() == 0)
         return {};
-    if (y.type == DataType::kHalf) {
+    if (isNarrowFloat(y.type)) {
         auto* const sums = static_cast<float*>(args.workspace);
         for (int64_t i = 0; i < y.count(); ++i)
             sums[i] = halfToFloat(x.as<uint16_t>()[i]);
@@ -136,7 +136,7 @@ Result<void> runReduction(Attrs const& a, RunArgs& args)
         return {};
     }
     std::memcpy(y.data, x.data, size_t(y.count() * sizeOf(y.type)));
-    if (y.type == DataType::kFloat)
+    if (isFullFloat(y.type))
         reduceBy<float>(a, args, y.as<float>());
     else
         reduceBy<int32_t>(a, args, y.as<int32_t>());

@@ -103,7 +103,7 @@ public:
     {}
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> outputs) const override
     {
-        return outputs[0].type == DataType::kHalf ? outputs[0].count() * int64_t(sizeof(float)) : 0;
+        return isNarrowFloat(outputs[0].type) ? outputs[0].count() * int64_t(sizeof(float)) : 0;
     }
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -111,7 +111,7 @@ public:
         if (y.count() == 0)
             return {};
         Params p = paramsOf(attrs_, args);
-        p.last = y.type == DataType::kHalf ? args.workspace : nullptr;
+        p.last = isNarrowFloat(y.type) ? args.workspace : nullptr;
         p.units = uint64_t(y.count());
         p.count = uint64_t(u.count());
         p.block = cuda::divBy(tuplesOf(attrs_, y.dims, args.inputs[1].dims).block);

@@ -197,7 +197,7 @@ Support supportsNhwc(Problem const& p)
             return Support::no("takes bounds from attributes only");
     if (a.mode != Mode::kStrict)
         return Support::no("takes strict bounds only");
-    if (p.inputs[0].type == DataType::kFloat && a.start[1] % 16 != 0)
+    if (isFullFloat(p.inputs[0].type) && a.start[1] % 16 != 0)
         return Support::no("needs channels from a multiple of 16 on");
     return a.stride[1] == 1 ? Support::yes() : Support::no("needs channels in a row");
 }

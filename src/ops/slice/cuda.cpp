@@ -33,7 +33,7 @@ std::vector<Formats> formats(Problem const& p)
 {
     std::vector<Formats> list{linearFormats(p)};
     DataType const type = p.outputs[0].type;
-    if ((isFloating(type) || type == DataType::kInt8) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
+    if (isReal(type) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
         p.node->attrsAs<Attrs>().mode == Mode::kStrict) {
         list.push_back(linearFormats(p));
         list.back().inputs[0] = list.back().outputs[0] = pixelVectorsOf(type);

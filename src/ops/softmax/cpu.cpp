@@ -93,10 +93,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     auto const& a = node.attrsAs<Attrs>();
-    if (x.type == DataType::kFloat)
-        softmaxAs<float>(x, y, a);
-    else
-        softmaxAs<uint16_t>(x, y, a);
+    withFloat(x.type, [&](auto element) { softmaxAs<decltype(element)>(x, y, a); });
     return {};
 }
 
@@ -139,8 +136,8 @@ Support supportsSlices(Problem const& p, bool areRows)
 {
     Extents const& e = areRows ? p.inputs[0].maxDims : p.inputs[0].dims;
     auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no("takes f32 only");
+    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
+        return types;
     if (a.log)
         return Support::no("gives no logarithms");
     if ((e.volume(int(a.axis) + 1, e.rank) == 1) != areRows)

@@ -74,12 +74,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &values = args.outputs[0], &indices = args.outputs[1];
     auto* heap = static_cast<Entry*>(args.workspace);
-    if (x.type == DataType::kFloat)
-        select<float>(a, x, values, indices, heap);
-    else if (x.type == DataType::kHalf)
-        select<uint16_t>(a, x, values, indices, heap);
-    else
-        select<int8_t>(a, x, values, indices, heap);
+    withReal(x.type, [&](auto element) { select<decltype(element)>(a, x, values, indices, heap); });
     return {};
 }
 
@@ -277,17 +272,7 @@ public:
             return {};
         if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
             return topk::run(node_, args);
-        switch (args.inputs[0].type) {
-        case DataType::kFloat:
-            select<float>(args);
-            break;
-        case DataType::kHalf:
-            select<uint16_t>(args);
-            break;
-        default:
-            select<int8_t>(args);
-            break;
-        }
+        withReal(args.inputs[0].type, [&](auto element) { select<decltype(element)>(args); });
         return {};
     }
 

@@ -13,7 +13,7 @@ Result<void> infer(ir::InferContext& ctx)
     int const kind = int(a.kind), rank = ctx.rank(0);
     if (kind != int(Kind::kMax) && kind != int(Kind::kMin))
         return ctx.error("top-k operation " + std::to_string(kind) + " does not exist (allowed: 0, 1)");
-    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+    if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (a.axis < 0 || a.axis >= rank)
         return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) + " of rank " +

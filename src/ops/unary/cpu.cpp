@@ -78,33 +78,23 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     Operation const operation = node.attrsAs<Attrs>().operation;
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const count = y.count(), bytes = x.sizeBytes() + y.sizeBytes();
-    switch (x.type) {
-    case DataType::kFloat:
-        inPieces(*args.workers, count, bytes, [&](int64_t begin, int64_t end) {
-            compute(operation, x.as<float>() + begin, y.as<float>() + begin, end - begin);
-        });
-        break;
-    case DataType::kHalf:
+    if (isFloating(x.type))
         inPieces(*args.workers, count, bytes, [&](int64_t begin, int64_t end) {
             float in[kBlock], out[kBlock];
-            for (int64_t at = begin; at < end; at += kBlock) {
-                int64_t const n = std::min(kBlock, end - at);
-                compute(operation, loadFloats(x.type, x.data, at, 1, n, in), out, n);
-                storeFloats(y.type, y.data, at, n, out);
+            for (int64_t at = begin, n; at < end; at += n) {
+                n = isFullFloat(x.type) ? end - at : std::min(kBlock, end - at); // f32 where it lies, in one
+                float* const to = floatsAt(y.type, y.data, at, out);
+                compute(operation, loadFloats(x.type, x.data, at, 1, n, in), to, n);
+                storeFloats(y.type, y.data, at, n, to);
             }
         });
-        break;
-    case DataType::kInt8:
+    else if (isQuantized(x.type))
         applyToBytes(x.as<int8_t>(), y.as<int8_t>(), count,
                      [&](double const* from, double* to, int64_t n) { compute(operation, from, to, n); });
-        break;
-    case DataType::kInt32: // sign
+    else if (x.type == DataType::kInt32) // sign
         each(x.as<int32_t>(), y.as<int32_t>(), count, [](int32_t v) { return int32_t(v > 0) - int32_t(v < 0); });
-        break;
-    default: // not
+    else // not
         each(x.as<uint8_t>(), y.as<uint8_t>(), count, [](uint8_t v) { return uint8_t(v == 0); });
-        break;
-    }
     return {};
 }
 

@@ -104,7 +104,7 @@ char const* halfFunction(Operation operation)
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
-    char const* const half = p.outputs[0].type == DataType::kHalf ? halfFunction(operation) : nullptr;
+    char const* const half = isNarrowFloat(p.outputs[0].type) ? halfFunction(operation) : nullptr;
     std::string const apply =
         half ? cuda::include("kernels/cuda/common/half_math.cuh") + "TW_INLINE float apply(float x) { return " + half +
                    "(x); }\n"

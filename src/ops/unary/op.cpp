@@ -19,8 +19,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (operation == Operation::kNot) {
         if (type != DataType::kBool)
             return ctx.error(ctx.describe(0) + " of operation not must be b");
-    } else if (!isFloating(type) && type != DataType::kInt8 &&
-               !(operation == Operation::kSign && type == DataType::kInt32)) {
+    } else if (!isReal(type) && !(operation == Operation::kSign && type == DataType::kInt32)) {
         std::string const cure = type != DataType::kInt32       ? "; convert it with an identity layer"
                                  : operation == Operation::kNeg ? "; for i32 use element-wise 0 - x"
                                  : operation == Operation::kAbs ? "; for i32 use element-wise max(x, 0 - x)"

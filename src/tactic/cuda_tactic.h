@@ -106,6 +106,34 @@ private:
     CudaSource source_;
 };
 
+// What is compiled of `source` and launched by run(launch, args); workspace(inputs, outputs) gives its bytes, where it
+// needs any. What the two
+// capture is what was settled for the problem and config.
+template <class Run, class Workspace = std::nullptr_t>
+std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, Run run, Workspace workspace = nullptr)
+{
+    class Launched final : public CudaKernels
+    {
+    public:
+        Launched(CudaSource source, Run run, Workspace workspace)
+            : CudaKernels(std::move(source)), run_(std::move(run)), workspace_(std::move(workspace))
+        {}
+        Result<void> run(CudaLaunch const& launch, RunArgs& args) const override { return run_(launch, args); }
+        int64_t workspaceBytes([[maybe_unused]] std::span<TensorRef const> inputs,
+                               [[maybe_unused]] std::span<TensorRef const> outputs) const override
+        {
+            if constexpr (std::is_null_pointer_v<Workspace>)
+                return 0;
+            else
+                return workspace_(inputs, outputs);
+        }
+
+    private:
+        Run const run_;
+        Workspace const workspace_;
+    };
+    return std::make_unique<Launched>(std::move(source), std::move(run), std::move(workspace));
+}
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
 std::unique_ptr<CudaKernels> noKernels(Error const& why);
 // The Generate of a class that is constructed from a problem, or from a problem and a config.

@@ -92,23 +92,16 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<convolution::Attrs>()),
-          isOfIntegers_(sumsIntegers(*problem.node))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        return ops::run(attrs_, attrs_.kind(), launch, args.inputs, args.outputs[0], 0,
-                        isOfIntegers_ ? integerEndArgs(args) : cuda::IntegerEndArgs{});
-    }
-
-private:
-    convolution::Attrs const& attrs_;
-    bool const isOfIntegers_;
-};
+    auto const& attrs = problem.node->attrsAs<convolution::Attrs>();
+    return kernelsOf(
+        sourceOf(problem),
+        [&attrs, isOfIntegers = sumsIntegers(*problem.node)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            return ops::run(attrs, attrs.kind(), launch, args.inputs, args.outputs[0], 0,
+                            isOfIntegers ? integerEndArgs(args) : cuda::IntegerEndArgs{});
+        });
+}
 
 CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
 {
@@ -154,7 +147,7 @@ private:
 
 std::unique_ptr<CudaKernels> convolveKernels(Problem const& problem, Config const&)
 {
-    return std::make_unique<PlainKernels>(problem);
+    return plainKernels(problem);
 }
 
 std::unique_ptr<CudaKernels> convolveTwiceKernels(Problem const& problem, FusedActivation const& inner,

@@ -139,40 +139,6 @@ CudaSource sourceOf(Problem const& problem, slice::Mode mode)
     return out;
 }
 
-class SliceKernels final : public CudaKernels
-{
-public:
-    SliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
-        : CudaKernels(sourceOf(problem, mode)), node_(*problem.node), mode_(mode), fillInput_(fillInput),
-          stepsOf_(stepsOf)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    ir::Node const& node_;
-    slice::Mode const mode_;
-    int const fillInput_;
-    StepsOfRun const stepsOf_;
-};
-
-Result<void> SliceKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Walk const w = walkOf(x, y, stepsOf_(node_, args));
-    Taken taken = takenOf(w, sizeOf(y.type));
-    Box& box = taken.box;
-    box.y = y.data;
-    if (repeats(mode_) && !taken.isInside)
-        return runElements(launch, int(source().names.size()) - 1, w, x, y);
-    if (!fills(mode_) && !taken.isInside)
-        return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
-                               ", which its mode does not permit");
-    box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
-    if (fillInput_ >= 0 && fillInput_ < int(args.inputs.size()))
-        box.fill = args.inputs[size_t(fillInput_)].data;
-    return stridedCopy(launch, box);
-}
-
 } // namespace
 
 Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
@@ -188,7 +154,26 @@ Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps 
 
 std::unique_ptr<CudaKernels> sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
-    return std::make_unique<SliceKernels>(problem, mode, fillInput, stepsOf);
+    CudaSource source = sourceOf(problem, mode);
+    int const ofElements = int(source.names.size()) - 1;
+    return kernelsOf(std::move(source),
+                     [&node = *problem.node, mode, fillInput, stepsOf, ofElements](CudaLaunch const& launch,
+                                                                                   RunArgs& args) -> Result<void> {
+                         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+                         Walk const w = walkOf(x, y, stepsOf(node, args));
+                         Taken taken = takenOf(w, sizeOf(y.type));
+                         Box& box = taken.box;
+                         box.y = y.data;
+                         if (repeats(mode) && !taken.isInside)
+                             return runElements(launch, ofElements, w, x, y);
+                         if (!fills(mode) && !taken.isInside)
+                             return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
+                                                    ", which its mode does not permit");
+                         box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
+                         if (fillInput >= 0 && fillInput < int(args.inputs.size()))
+                             box.fill = args.inputs[size_t(fillInput)].data;
+                         return stridedCopy(launch, box);
+                     });
 }
 
 } // namespace tw::ops

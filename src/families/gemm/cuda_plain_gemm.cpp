@@ -29,49 +29,42 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
 {
-public:
-    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)), node_(*problem.node) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    ir::Node const& node_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node_, args.inputs[0].dims, args.inputs[1].dims);
-    PlainGemmParams p;
-    p.a = args.inputs[0].data;
-    p.b = args.inputs[1].data;
-    p.y = args.outputs[0].data;
-    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
-    p.bias = optional(Epilogue::kBias);
-    p.residual = optional(Epilogue::kResidual);
-    if (sumsIntegers(node_))
-        p.end = integerEndArgs(args);
-    p.m = g.m;
-    p.n = matrix_multiply::isGated(node_) ? g.n / 2 : g.n;
-    p.k = g.k;
-    p.aRow = g.aRow;
-    p.aColumn = g.aColumn;
-    p.bRow = g.bRow;
-    p.bColumn = g.bColumn;
-    int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(p.n, kTile);
-    p.tilesM = cuda::divBy(tilesM);
-    p.tilesN = cuda::divBy(tilesN);
-    p.batch.set(g.batch);
-    p.batch.setStrides(0, g.aBatch);
-    p.batch.setStrides(1, g.bBatch);
-    return launch(0, tilesM * tilesN * g.batch.volume(), kThreads, p);
+    auto const& node = *problem.node;
+    return kernelsOf(sourceOf(problem), [&node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node, args.inputs[0].dims, args.inputs[1].dims);
+        PlainGemmParams p;
+        p.a = args.inputs[0].data;
+        p.b = args.inputs[1].data;
+        p.y = args.outputs[0].data;
+        auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+        p.bias = optional(Epilogue::kBias);
+        p.residual = optional(Epilogue::kResidual);
+        if (sumsIntegers(node))
+            p.end = integerEndArgs(args);
+        p.m = g.m;
+        p.n = matrix_multiply::isGated(node) ? g.n / 2 : g.n;
+        p.k = g.k;
+        p.aRow = g.aRow;
+        p.aColumn = g.aColumn;
+        p.bRow = g.bRow;
+        p.bColumn = g.bColumn;
+        int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(p.n, kTile);
+        p.tilesM = cuda::divBy(tilesM);
+        p.tilesN = cuda::divBy(tilesN);
+        p.batch.set(g.batch);
+        p.batch.setStrides(0, g.aBatch);
+        p.batch.setStrides(1, g.bBatch);
+        return launch(0, tilesM * tilesN * g.batch.volume(), kThreads, p);
+    });
 }
 
 } // namespace
 
 std::unique_ptr<CudaKernels> multiplyKernels(Problem const& problem)
 {
-    return std::make_unique<PlainKernels>(problem);
+    return plainKernels(problem);
 }
 
 } // namespace tw::ops

@@ -10,41 +10,33 @@ namespace {
 
 constexpr int kThreads = 128;
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(
-              {.text = cuda::include("ops/assertion/assertion.cuh"), .names = {"assertion"}, .wide = isWide(problem)}),
-          node_(*problem.node)
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
-    {
-        return int64_t(sizeof(uint64_t));
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const& x = args.inputs[0];
-        Params p;
-        p.x = x.data;
-        p.first = args.workspace;
-        p.count = uint64_t(x.count());
-        TW_TRY(launch(0, 1, kThreads, p));
-        uint64_t first = 0;
-        cuda::Driver const& driver = launch.device().driver();
-        TW_CUDA(driver, cuMemcpyDtoHAsync(&first, cuda::addressOf(args.workspace), sizeof(first), launch.stream()));
-        TW_CUDA(driver, cuStreamSynchronize(launch.stream()));
-        if (first == p.count)
-            return {};
-        std::string const what = node_.attrsAs<Attrs>().failure(int64_t(first), x.count());
-        return Error{ErrorCode::kFailedExecution, "assertion '" + node_.name + "': " + what};
-    }
+    auto const& node = *problem.node;
+    CudaSource source = {
+        .text = cuda::include("ops/assertion/assertion.cuh"), .names = {"assertion"}, .wide = isWide(problem)};
+    return kernelsOf(
+        std::move(source),
+        [&node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const& x = args.inputs[0];
+            Params p;
+            p.x = x.data;
+            p.first = args.workspace;
+            p.count = uint64_t(x.count());
+            TW_TRY(launch(0, 1, kThreads, p));
+            uint64_t first = 0;
+            cuda::Driver const& driver = launch.device().driver();
+            TW_CUDA(driver, cuMemcpyDtoHAsync(&first, cuda::addressOf(args.workspace), sizeof(first), launch.stream()));
+            TW_CUDA(driver, cuStreamSynchronize(launch.stream()));
+            if (first == p.count)
+                return {};
+            std::string const what = node.attrsAs<Attrs>().failure(int64_t(first), x.count());
+            return Error{ErrorCode::kFailedExecution, "assertion '" + node.name + "': " + what};
+        },
+        [](std::span<TensorRef const>, std::span<TensorRef const>) { return int64_t(sizeof(uint64_t)); });
+}
 
-private:
-    ir::Node const& node_;
-};
-
-constexpr CudaTactic kPlain{"assertion_bool_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"assertion_bool_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -26,50 +26,41 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    Geometry const g = geometryOf(attrs_, args.inputs);
-    Params p;
-    p.q = args.inputs[0].data;
-    p.k = args.inputs[1].data;
-    p.v = args.inputs[2].data;
-    p.mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr;
-    p.keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr;
-    p.y = args.outputs[0].data;
-    if (attrs_.integers)
-        p.step = args.inputs[size_t(attrs_.scaleInput(args.inputs.size()))].as<float>();
-    Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
-    std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
-        return OperandPlace{from.offset, from.batch, from.head, from.row};
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        Geometry const g = geometryOf(attrs, args.inputs);
+        Params p;
+        p.q = args.inputs[0].data;
+        p.k = args.inputs[1].data;
+        p.v = args.inputs[2].data;
+        p.mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr;
+        p.keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr;
+        p.y = args.outputs[0].data;
+        if (attrs.integers)
+            p.step = args.inputs[size_t(attrs.scaleInput(args.inputs.size()))].as<float>();
+        Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
+        std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
+            return OperandPlace{from.offset, from.batch, from.head, from.row};
+        });
+        p.heads = attrs.heads;
+        p.rows = g.rows;
+        p.columns = g.columns;
+        p.size = attrs.size;
+        p.valueSize = attrs.valueSize;
+        p.headsPerKey = attrs.headsPerKey;
+        int64_t const chunks = blocksFor(attrs.valueSize, kThreads);
+        p.chunks = cuda::divBy(chunks);
+        p.rowCount = cuda::divBy(g.rows);
+        p.headCount = cuda::divBy(attrs.heads);
+        return launch(0, g.batch * attrs.heads * g.rows * chunks, kThreads, p);
     });
-    p.heads = attrs_.heads;
-    p.rows = g.rows;
-    p.columns = g.columns;
-    p.size = attrs_.size;
-    p.valueSize = attrs_.valueSize;
-    p.headsPerKey = attrs_.headsPerKey;
-    int64_t const chunks = blocksFor(attrs_.valueSize, kThreads);
-    p.chunks = cuda::divBy(chunks);
-    p.rowCount = cuda::divBy(g.rows);
-    p.headCount = cuda::divBy(attrs_.heads);
-    return launch(0, g.batch * attrs_.heads * g.rows * chunks, kThreads, p);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
-    return std::make_unique<PlainKernels>(problem);
+    return plainKernels(problem);
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};

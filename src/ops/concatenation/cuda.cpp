@@ -204,24 +204,18 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), axis_(int(problem.node->attrsAs<Attrs>().axis))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        int const shift = wholeShift(axis_, args);
-        if (shift < 0)
-            return runInputs(axis_, launch, args);
-        bool const joins = 1 << shift <= kMostJoinedBytes && isLong(axis_, args);
-        return joins ? runVec16(axis_, shift, launch, args) : runWhole(axis_, shift, launch, args);
-    }
-
-private:
-    int const axis_;
-};
+    return kernelsOf(
+        sourceOf(problem),
+        [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            int const shift = wholeShift(axis, args);
+            if (shift < 0)
+                return runInputs(axis, launch, args);
+            bool const joins = 1 << shift <= kMostJoinedBytes && isLong(axis, args);
+            return joins ? runVec16(axis, shift, launch, args) : runWhole(axis, shift, launch, args);
+        });
+}
 
 Segments segmentsOf(Problem const& p)
 {
@@ -247,7 +241,7 @@ Segments segmentsOf(Problem const& p)
 }
 
 constexpr CudaTactic kSegments = segmentsTactic<segmentsOf>("concatenation_any_segments_sm90");
-constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, makeKernels<PlainKernels>, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, plainKernels, nullptr, nullptr, formats};
 
 } // namespace
 

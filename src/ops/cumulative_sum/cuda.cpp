@@ -22,34 +22,28 @@ CudaSource sourceOf(Problem const& problem)
             .isDependent = true};
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), axis_(int(problem.node->attrsAs<Attrs>().axis))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        if (y.count() == 0)
-            return {};
-        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), lines = x.dims.volume(0, axis_) * inner;
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.lines = uint64_t(lines);
-        p.length = uint64_t(x.dims[axis_]);
-        p.inner = cuda::divBy(inner);
-        if (inner > 1 && lines >= kManyLines)
-            return launch(1, blocksFor(lines, kThreads), kThreads, p);
-        return launch(0, lines, kThreads, p);
-    }
+    return kernelsOf(
+        sourceOf(problem),
+        [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            if (y.count() == 0)
+                return {};
+            int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), lines = x.dims.volume(0, axis) * inner;
+            Params p;
+            p.x = x.data;
+            p.y = y.data;
+            p.lines = uint64_t(lines);
+            p.length = uint64_t(x.dims[axis]);
+            p.inner = cuda::divBy(inner);
+            if (inner > 1 && lines >= kManyLines)
+                return launch(1, blocksFor(lines, kThreads), kThreads, p);
+            return launch(0, lines, kThreads, p);
+        });
+}
 
-private:
-    int const axis_;
-};
-
-constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

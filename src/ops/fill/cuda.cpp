@@ -23,40 +23,31 @@ CudaSource sourceOf(Problem const& problem)
             .wide = isWide(problem)};
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const& y = args.outputs[0];
-    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
-    Params p;
-    p.y = y.data;
-    p.alphaInput = optional(1);
-    p.betaInput = optional(2);
-    p.count = uint64_t(y.count());
-    p.alpha = attrs_.alpha;
-    p.beta = attrs_.beta;
-    p.rank = y.dims.rank;
-    for (int d = 0; d < y.dims.rank; ++d)
-        p.dim[kMaxRank - y.dims.rank + d] = cuda::divBy(y.dims[d]);
-    if (attrs_.operation != Operation::kLinspace && args.randomState) {
-        p.state = *args.randomState;
-        *args.randomState += p.count * (attrs_.operation == Operation::kRandomNormal ? 2 : 1);
-    }
-    return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const& y = args.outputs[0];
+        auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+        Params p;
+        p.y = y.data;
+        p.alphaInput = optional(1);
+        p.betaInput = optional(2);
+        p.count = uint64_t(y.count());
+        p.alpha = attrs.alpha;
+        p.beta = attrs.beta;
+        p.rank = y.dims.rank;
+        for (int d = 0; d < y.dims.rank; ++d)
+            p.dim[kMaxRank - y.dims.rank + d] = cuda::divBy(y.dims[d]);
+        if (attrs.operation != Operation::kLinspace && args.randomState) {
+            p.state = *args.randomState;
+            *args.randomState += p.count * (attrs.operation == Operation::kRandomNormal ? 2 : 1);
+        }
+        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    });
 }
 
-constexpr CudaTactic kPlain{"fill_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"fill_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -86,85 +86,76 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-    GatherParams p;
-    p.x = x.data;
-    p.j = j.data;
-    p.y = y.data;
-    Extents dims = y.dims, xAlong, jAlong;
-    describe(attrs_, x.dims, j.dims, y.dims, p, xAlong, jAlong);
-    // Neighbours merged where x and j permit it.
-    Extents merged, xs, js;
-    for (int d = 0; d < dims.rank; ++d) {
-        int const last = merged.rank - 1;
-        if (dims[d] == 1)
-            continue;
-        if (last >= 0 && xs[last] == xAlong[d] * dims[d] && js[last] == jAlong[d] * dims[d]) {
-            merged[last] *= dims[d];
-            xs[last] = xAlong[d];
-            js[last] = jAlong[d];
-        } else {
-            merged.push(dims[d]);
-            xs.push(xAlong[d]);
-            js.push(jAlong[d]);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        GatherParams p;
+        p.x = x.data;
+        p.j = j.data;
+        p.y = y.data;
+        Extents dims = y.dims, xAlong, jAlong;
+        describe(attrs, x.dims, j.dims, y.dims, p, xAlong, jAlong);
+        // Neighbours merged where x and j permit it.
+        Extents merged, xs, js;
+        for (int d = 0; d < dims.rank; ++d) {
+            int const last = merged.rank - 1;
+            if (dims[d] == 1)
+                continue;
+            if (last >= 0 && xs[last] == xAlong[d] * dims[d] && js[last] == jAlong[d] * dims[d]) {
+                merged[last] *= dims[d];
+                xs[last] = xAlong[d];
+                js[last] = jAlong[d];
+            } else {
+                merged.push(dims[d]);
+                xs.push(xAlong[d]);
+                js.push(jAlong[d]);
+            }
         }
-    }
-    if (merged.rank == 0) {
-        merged.push(1);
-        xs.push(0);
-        js.push(0);
-    }
-    int64_t const bytes = sizeOf(x.type), unit = unitBytes(p, bytes, merged, xs, js);
-    bool const byRows = js[merged.rank - 1] == 0;
-    int64_t const store = byRows ? kRowStoreBytes : kStoreBytes;
-    bool const scattered = unit < store && cuda::addressOf(y.data) % uint64_t(store) == 0;
-    bool const words = byRows && unit < kVec16Bytes && xs[merged.rank - 1] == 1 &&
-                       cuda::addressOf(y.data) % uint64_t(kVec16Bytes) == 0 && bytes <= 4 &&
-                       merged[merged.rank - 1] * bytes >= kLeastSegmentBytes;
-    int64_t const wide = scattered || words ? 1 : unit / bytes;
-    int const last = merged.rank - 1;
-    if (wide > 1) {
-        for (int d = 0; d < last; ++d)
-            xs[d] /= wide;
-        merged[last] /= wide;
-        for (int k = 0; k < p.indices; ++k)
-            p.stride[k] /= wide;
-    }
-    p.loop.set(merged);
-    p.loop.setStrides(0, xs);
-    p.loop.setStrides(1, js);
-    p.first = kMaxRank - merged.rank;
-    p.count = uint64_t(merged.volume());
-    if (words) {
-        int64_t const packs = (y.count() * bytes + kVec16Bytes - 1) / kVec16Bytes;
-        p.words = contiguousSpan(x.data, 0, x.count(), bytes);
-        p.each = packs < kWaves * launch.multiprocessors() ? 1 : kEach;
-        return launch(2, blocksFor(packs, kVec16Threads * p.each), kVec16Threads, p);
-    }
-    int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
-    p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;
-    int kernel = byRows ? 1 : 0;
-    if (!scattered)
-        for (int64_t b = bytes, k = 3; b <= unit; b *= 2)
-            kernel = int(k++);
-    return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
+        if (merged.rank == 0) {
+            merged.push(1);
+            xs.push(0);
+            js.push(0);
+        }
+        int64_t const bytes = sizeOf(x.type), unit = unitBytes(p, bytes, merged, xs, js);
+        bool const byRows = js[merged.rank - 1] == 0;
+        int64_t const store = byRows ? kRowStoreBytes : kStoreBytes;
+        bool const scattered = unit < store && cuda::addressOf(y.data) % uint64_t(store) == 0;
+        bool const words = byRows && unit < kVec16Bytes && xs[merged.rank - 1] == 1 &&
+                           cuda::addressOf(y.data) % uint64_t(kVec16Bytes) == 0 && bytes <= 4 &&
+                           merged[merged.rank - 1] * bytes >= kLeastSegmentBytes;
+        int64_t const wide = scattered || words ? 1 : unit / bytes;
+        int const last = merged.rank - 1;
+        if (wide > 1) {
+            for (int d = 0; d < last; ++d)
+                xs[d] /= wide;
+            merged[last] /= wide;
+            for (int k = 0; k < p.indices; ++k)
+                p.stride[k] /= wide;
+        }
+        p.loop.set(merged);
+        p.loop.setStrides(0, xs);
+        p.loop.setStrides(1, js);
+        p.first = kMaxRank - merged.rank;
+        p.count = uint64_t(merged.volume());
+        if (words) {
+            int64_t const packs = (y.count() * bytes + kVec16Bytes - 1) / kVec16Bytes;
+            p.words = contiguousSpan(x.data, 0, x.count(), bytes);
+            p.each = packs < kWaves * launch.multiprocessors() ? 1 : kEach;
+            return launch(2, blocksFor(packs, kVec16Threads * p.each), kVec16Threads, p);
+        }
+        int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
+        p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;
+        int kernel = byRows ? 1 : 0;
+        if (!scattered)
+            for (int64_t b = bytes, k = 3; b <= unit; b *= 2)
+                kernel = int(k++);
+        return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
+    });
 }
 
-constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 

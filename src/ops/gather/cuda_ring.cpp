@@ -20,21 +20,17 @@ constexpr int64_t kRingShared = kRingBytes + kBarriers * 8;
 constexpr int64_t kLeastRow =
     kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time
 
-class RingKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> ringKernels(Problem const& problem)
 {
-public:
-    explicit RingKernels(Problem const& problem)
-        : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
-                               cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
-                               cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
-                               cuda::include("ops/gather/gather_ring.cuh"),
-                       .names = {"gather_ring"},
-                       .isDependent = true,
-                       .alignment = 16,
-                       .sharedBytes = kRingShared})
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                                 cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
+                                 cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
+                                 cuda::include("ops/gather/gather_ring.cuh"),
+                         .names = {"gather_ring"},
+                         .isDependent = true,
+                         .alignment = 16,
+                         .sharedBytes = kRingShared};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
         int const last = x.dims.rank - 1;
         RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
@@ -44,8 +40,8 @@ public:
         p.chunks = int32_t(chunks);
         p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
         return launch(0, chunks * p.step, kRingThreads, p, kRingShared);
-    }
-};
+    });
+}
 
 Support supportsRing(Problem const& p)
 {
@@ -71,7 +67,7 @@ Support supportsRing(Problem const& p)
 
 std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const&)
 {
-    return std::make_unique<RingKernels>(problem);
+    return ringKernels(problem);
 }
 
 } // namespace

@@ -30,12 +30,9 @@ int64_t channelsOfThread(int64_t channels, int64_t blocks, int multiprocessors)
     return (channels + groups - 1) / groups;
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    return kernelsOf(sourceOf(problem), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         if (y.count() == 0)
             return {};
@@ -51,10 +48,10 @@ public:
         int64_t const blocks = blocksFor(int64_t(p.all), kThreads);
         p.each = uint32_t(channelsOfThread(x.dims[1], blocks, launch.multiprocessors()));
         return launch.grid(0, blocks, blocksFor(x.dims[1], int(p.each)), 1, kThreads, p);
-    }
-};
+    });
+}
 
-constexpr CudaTactic kPlain{"grid_sample_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"grid_sample_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

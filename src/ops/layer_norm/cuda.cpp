@@ -7,20 +7,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels({.text = constantsOf(problem) + cuda::include("ops/layer_norm/layer_norm_plain.cuh"),
-                       .names = {"layer_norm"},
-                       .wide = isWide(problem)}),
-          attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        Walk const w = walkOf(attrs_, args.inputs[0].dims);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    CudaSource source = {.text = constantsOf(problem) + cuda::include("ops/layer_norm/layer_norm_plain.cuh"),
+                         .names = {"layer_norm"},
+                         .wide = isWide(problem)};
+    return kernelsOf(std::move(source), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        Walk const w = walkOf(attrs, args.inputs[0].dims);
         AnyParams p;
-        setTensors(attrs_, args, p);
+        setTensors(attrs, args, p);
         p.n = uint64_t(w.within.volume());
         p.sets.set(w.sets);
         p.sets.setStrides(0, w.setStrides);
@@ -29,13 +25,10 @@ public:
         p.within.setStrides(0, w.withinStrides);
         p.within.setStrides(1, w.withinWeights);
         return launch(0, p.n == 0 ? 0 : w.sets.volume(), kThreads, p);
-    }
+    });
+}
 
-private:
-    Attrs const& attrs_;
-};
-
-constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 4, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 

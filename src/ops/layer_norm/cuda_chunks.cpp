@@ -46,54 +46,45 @@ std::vector<Config> configs(Problem const& problem)
     return blocks(2) >= many ? std::vector<Config>{{2}, {1}} : std::vector<Config>{{1}, {2}};
 }
 
-class ChunkKernels final : public CudaKernels
+CudaSource sourceOf(Problem const& problem, int64_t packs)
 {
-public:
-    ChunkKernels(Problem const& problem, int64_t packs)
-        : CudaKernels(sourceOf(problem, packs)), attrs_(problem.node->attrsAs<Attrs>()), layout_(layoutOf(problem)),
-          width_(packWidth(problem)), chunk_(chunkOf(problem, packs))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-    {
-        Layout::Sizes const s = layout_.sizes(in[0].dims);
-        return s.sets() * chunksOf(s.setSize(), chunk_) * int64_t(2 * sizeof(float));
-    }
+    return {.text = rowConstantsOf(problem, layoutOf(problem), packWidth(problem)) +
+                    cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", packWidth(problem)) +
+                    cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_chunks.cuh"),
+            .names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"},
+            .wide = isWide(problem),
+            .isDependent = true};
+}
 
-private:
-    static CudaSource sourceOf(Problem const& problem, int64_t packs)
-    {
-        return {.text = rowConstantsOf(problem, layoutOf(problem), packWidth(problem)) +
-                        cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", packWidth(problem)) +
-                        cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_chunks.cuh"),
-                .names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"},
-                .wide = isWide(problem),
-                .isDependent = true};
-    }
-
-    Attrs const& attrs_;
-    Layout const layout_;
-    int64_t const width_, chunk_; // elements of a pack, of a block
-};
-
-Result<void> ChunkKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> chunkKernels(Problem const& problem, int64_t packs)
 {
-    RowParams p;
-    setTensors(attrs_, args, p);
-    setRows(layout_.sizes(args.inputs[0].dims), args, p);
-    p.parts = args.workspace;
-    int64_t const chunks = chunksOf(int64_t(p.n), chunk_), blocks = int64_t(p.sets) * chunks;
-    p.chunks = cuda::divBy(std::max<int64_t>(chunks, 1));
-    int const first = p.n % uint64_t(width_) == 0 && isAligned(p) ? 0 : 2;
-    TW_TRY(launch(first, blocks, kThreads, p));
-    return launch(first + 1, blocks, kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(
+        sourceOf(problem, packs),
+        [&attrs, layout = layoutOf(problem), width = packWidth(problem),
+         chunk = chunkOf(problem, packs)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            RowParams p;
+            setTensors(attrs, args, p);
+            setRows(layout.sizes(args.inputs[0].dims), args, p);
+            p.parts = args.workspace;
+            int64_t const chunks = chunksOf(int64_t(p.n), chunk), blocks = int64_t(p.sets) * chunks;
+            p.chunks = cuda::divBy(std::max<int64_t>(chunks, 1));
+            int const first = p.n % uint64_t(width) == 0 && isAligned(p) ? 0 : 2;
+            TW_TRY(launch(first, blocks, kThreads, p));
+            return launch(first + 1, blocks, kThreads, p);
+        },
+        [layout = layoutOf(problem), chunk = chunkOf(problem, packs)](std::span<TensorRef const> in,
+                                                                      std::span<TensorRef const>) {
+            Layout::Sizes const s = layout.sizes(in[0].dims);
+            return s.sets() * chunksOf(s.setSize(), chunk) * int64_t(2 * sizeof(float));
+        });
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 1, 1, 4) || config[0] == 3)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    return std::make_unique<ChunkKernels>(problem, config[0]);
+    return chunkKernels(problem, config[0]);
 }
 
 } // namespace

@@ -78,47 +78,38 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-class ColumnKernels final : public CudaKernels
+CudaSource sourceOf(Problem const& problem, int threads, int lanes)
 {
-public:
-    ColumnKernels(Problem const& problem, int threads, int lanes)
-        : CudaKernels(sourceOf(problem, threads, lanes)), attrs_(problem.node->attrsAs<Attrs>()),
-          layout_(layoutOf(problem)), width_(widthOf(problem)), threads_(threads), lanes_(lanes)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        Layout::Sizes const s = layout_.sizes(args.inputs[0].dims);
-        ColumnParams p;
-        setTensors(attrs_, args, p);
-        int64_t const by = s.inner % width_ == 0 && isAligned(p) ? width_ : 1;
-        p.n = uint64_t(s.n);
-        p.inner = uint64_t(s.inner);
-        p.columns = uint64_t(s.sets() / by);
-        p.columnsOfRow = cuda::divBy(std::max<int64_t>(s.inner / by, 1));
-        p.tail = cuda::divBy(std::max<int64_t>(s.tail, 1));
-        p.count = cuda::divBy(std::max<int64_t>(s.count, 1));
-        return launch(by == width_ ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes_), threads_, p);
-    }
+    return {.text = constantsOf(problem) + cuda::flag("kByRow", layoutOf(problem).weights() == Layout::Weights::kN) +
+                    cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
+                    cuda::constant("kWidth", widthOf(problem)) +
+                    cuda::constant("kPacks", packsFor(longestSet(problem), threads, lanes)) +
+                    cuda::include("ops/layer_norm/layer_norm_columns.cuh"),
+            .names = {"layer_norm_column_packs", "layer_norm_columns"},
+            .wide = isWide(problem),
+            .isDependent = true};
+}
 
-private:
-    static CudaSource sourceOf(Problem const& problem, int threads, int lanes)
-    {
-        return {.text = constantsOf(problem) +
-                        cuda::flag("kByRow", layoutOf(problem).weights() == Layout::Weights::kN) +
-                        cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
-                        cuda::constant("kWidth", widthOf(problem)) +
-                        cuda::constant("kPacks", packsFor(longestSet(problem), threads, lanes)) +
-                        cuda::include("ops/layer_norm/layer_norm_columns.cuh"),
-                .names = {"layer_norm_column_packs", "layer_norm_columns"},
-                .wide = isWide(problem),
-                .isDependent = true};
-    }
-
-    Attrs const& attrs_;
-    Layout const layout_;
-    int64_t const width_;
-    int const threads_, lanes_;
-};
+std::unique_ptr<CudaKernels> columnKernels(Problem const& problem, int threads, int lanes)
+{
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem, threads, lanes),
+                     [&attrs, layout = layoutOf(problem), width = widthOf(problem), threads,
+                      lanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         Layout::Sizes const s = layout.sizes(args.inputs[0].dims);
+                         ColumnParams p;
+                         setTensors(attrs, args, p);
+                         int64_t const by = s.inner % width == 0 && isAligned(p) ? width : 1;
+                         p.n = uint64_t(s.n);
+                         p.inner = uint64_t(s.inner);
+                         p.columns = uint64_t(s.sets() / by);
+                         p.columnsOfRow = cuda::divBy(std::max<int64_t>(s.inner / by, 1));
+                         p.tail = cuda::divBy(std::max<int64_t>(s.tail, 1));
+                         p.count = cuda::divBy(std::max<int64_t>(s.count, 1));
+                         return launch(by == width ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes),
+                                       threads, p);
+                     });
+}
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
@@ -128,7 +119,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     if (!isKnown ||
         packsFor(longestSet(problem), config[0], config[1]) > mostPacks(problem, widthOf(problem), config[0]))
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    return std::make_unique<ColumnKernels>(problem, int(config[0]), int(config[1]));
+    return columnKernels(problem, int(config[0]), int(config[1]));
 }
 
 } // namespace

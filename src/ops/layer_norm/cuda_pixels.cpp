@@ -105,58 +105,47 @@ struct Choice
     int64_t mostSlabs(Layout::Sizes const& of) const { return std::min(most, (of.n + step - 1) / step); }
 };
 
-class PixelKernels final : public CudaKernels
+CudaSource sourceOf(Problem const& problem, Shape const& shape, Choice const& choice)
 {
-public:
-    PixelKernels(Problem const& problem, Shape const& shape, Choice const& choice)
-        : CudaKernels(sourceOf(problem, shape, choice)), attrs_(problem.node->attrsAs<Attrs>()), layout_(shape.layout),
-          choice_(choice)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-    {
-        Layout::Sizes const of = layout_.sizes(in[0].dims);
-        return of.outer * choice_.mostSlabs(of) * of.inner * int64_t(2 * sizeof(float));
-    }
+    return {.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
+                    cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
+                    cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
+                    cuda::constant("kGroup", shape.sizes.k) + cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
+            .names = {"measure", "normalize"},
+            .wide = isWide(problem),
+            .isDependent = true,
+            .alignment = shape.width * sizeOf(problem.inputs[0].type)};
+}
 
-private:
-    static CudaSource sourceOf(Problem const& problem, Shape const& shape, Choice const& choice)
-    {
-        return {.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
-                        cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
-                        cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
-                        cuda::constant("kGroup", shape.sizes.k) + cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
-                .names = {"measure", "normalize"},
-                .wide = isWide(problem),
-                .isDependent = true,
-                .alignment = shape.width * sizeOf(problem.inputs[0].type)};
-    }
-
-    Attrs const& attrs_;
-    Layout const layout_;
-    Choice const choice_;
-};
-
-Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Shape const& shape, Choice const& choice)
 {
-    Layout::Sizes const of = layout_.sizes(args.inputs[0].dims);
-    if (of.all() == 0)
-        return {};
-    bool const pixels = isByPixel(args.inputs[0].format);
-    PixelParams p;
-    setTensors(attrs_, args, p);
-    p.n = uint64_t(of.n);
-    p.channels = int32_t(of.inner * of.k);
-    p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
-    p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
-    p.groups = int32_t(of.inner);
-    p.slabs = int32_t(choice_.slabs(of));
-    p.each = int32_t(choice_.each(of));
-    p.segments = int32_t(choice_.segments);
-    p.parts = args.workspace;
-    int64_t const blocks = of.outer * p.slabs * choice_.segments;
-    TW_TRY(launch(0, blocks, kThreads, p));
-    return launch(1, blocks, kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(
+        sourceOf(problem, shape, choice),
+        [&attrs, layout = shape.layout, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
+            if (of.all() == 0)
+                return {};
+            bool const pixels = isByPixel(args.inputs[0].format);
+            PixelParams p;
+            setTensors(attrs, args, p);
+            p.n = uint64_t(of.n);
+            p.channels = int32_t(of.inner * of.k);
+            p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
+            p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
+            p.groups = int32_t(of.inner);
+            p.slabs = int32_t(choice.slabs(of));
+            p.each = int32_t(choice.each(of));
+            p.segments = int32_t(choice.segments);
+            p.parts = args.workspace;
+            int64_t const blocks = of.outer * p.slabs * choice.segments;
+            TW_TRY(launch(0, blocks, kThreads, p));
+            return launch(1, blocks, kThreads, p);
+        },
+        [layout = shape.layout, choice](std::span<TensorRef const> in, std::span<TensorRef const>) {
+            Layout::Sizes const of = layout.sizes(in[0].dims);
+            return of.outer * choice.mostSlabs(of) * of.inner * int64_t(2 * sizeof(float));
+        });
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
@@ -166,7 +155,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
                          (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
     if (!isKnown)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    return std::make_unique<PixelKernels>(problem, s, Choice(s, config));
+    return pixelKernels(problem, s, Choice(s, config));
 }
 
 } // namespace

@@ -52,33 +52,7 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-class RowKernels final : public CudaKernels
-{
-public:
-    RowKernels(Problem const& problem, int64_t row, int64_t threads)
-        : CudaKernels(sourceOf(problem, row, threads)), attrs_(problem.node->attrsAs<Attrs>()),
-          layout_(layoutOf(problem)), width_(packWidth(problem)), row_(row), threads_(threads)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        RowParams p;
-        setTensors(attrs_, args, p);
-        setRows(layout_.sizes(args.inputs[0].dims), args, p);
-        uint64_t const lengths = p.n | p.xPitch | p.yPitch;
-        bool const packed = lengths % uint64_t(width_) == 0 && isAligned(p);
-        int64_t const blocks = p.n == 0 ? 0 : blocksFor(int64_t(p.sets), int(threads_ / row_));
-        return launch(packed ? 0 : 1, blocks, int(threads_), p);
-    }
-
-private:
-    static CudaSource sourceOf(Problem const& problem, int64_t row, int64_t threads);
-
-    Attrs const& attrs_;
-    Layout const layout_;
-    int64_t const width_, row_, threads_; // elements of a pack; threads of a row, of a block
-};
-
-CudaSource RowKernels::sourceOf(Problem const& problem, int64_t row, int64_t threads)
+CudaSource sourceOf(Problem const& problem, int64_t row, int64_t threads)
 {
     int64_t const width = packWidth(problem), n = longestRow(problem),
                   packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
@@ -94,12 +68,28 @@ CudaSource RowKernels::sourceOf(Problem const& problem, int64_t row, int64_t thr
             .isDependent = true};
 }
 
+std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, int64_t row, int64_t threads)
+{
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem, row, threads),
+                     [&attrs, layout = layoutOf(problem), width = packWidth(problem), row,
+                      threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         RowParams p;
+                         setTensors(attrs, args, p);
+                         setRows(layout.sizes(args.inputs[0].dims), args, p);
+                         uint64_t const lengths = p.n | p.xPitch | p.yPitch;
+                         bool const packed = lengths % uint64_t(width) == 0 && isAligned(p);
+                         int64_t const blocks = p.n == 0 ? 0 : blocksFor(int64_t(p.sets), int(threads / row));
+                         return launch(packed ? 0 : 1, blocks, int(threads), p);
+                     });
+}
+
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
         std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    return std::make_unique<RowKernels>(problem, config[0], config[1]);
+    return rowKernels(problem, config[0], config[1]);
 }
 
 } // namespace

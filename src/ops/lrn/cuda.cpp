@@ -20,12 +20,9 @@ CudaSource sourceOf(Problem const& problem)
             .wide = isWide(problem)};
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    return kernelsOf(sourceOf(problem), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const rank = x.dims.rank;
         Params p;
@@ -35,10 +32,10 @@ public:
         p.plane = cuda::divBy(x.dims.volume(rank - 2, rank));
         p.channels = cuda::divBy(x.dims[rank - 3]);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    }
-};
+    });
+}
 
-constexpr CudaTactic kPlain{"lrn_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"lrn_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -18,41 +18,35 @@ CudaSource sourceOf(Problem const& problem)
             .wide = isWide(problem)};
 }
 
-class PlainKernels final : public CudaKernels
-{
-public:
-    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)) {}
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
-    {
-        return int64_t(sizeof(uint64_t));
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-};
-
 // The size of y is known only when the first pass is through: the run waits for it.
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-    TensorRef const& x = args.inputs[0];
-    TensorRef& y = args.outputs[0];
-    Params p;
-    p.x = x.data;
-    p.y = y.data;
-    p.found = args.workspace;
-    p.count = uint64_t(x.count());
-    p.rank = x.dims.rank;
-    for (int d = 0; d < x.dims.rank; ++d)
-        p.dim[kMaxRank - x.dims.rank + d] = cuda::divBy(x.dims[d]);
-    TW_TRY(launch(0, 1, kThreads, p));
-    uint64_t found = 0;
-    cuda::Driver const& driver = launch.device().driver();
-    TW_CUDA(driver, cuMemcpyDtoHAsync(&found, cuda::addressOf(args.workspace), sizeof(found), launch.stream()));
-    TW_CUDA(driver, cuStreamSynchronize(launch.stream()));
-    y.dims[1] = int64_t(found);
-    p.n = found;
-    return found > 0 ? launch(0, 1, kThreads, p) : Result<void>();
+    return kernelsOf(
+        sourceOf(problem),
+        [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const& x = args.inputs[0];
+            TensorRef& y = args.outputs[0];
+            Params p;
+            p.x = x.data;
+            p.y = y.data;
+            p.found = args.workspace;
+            p.count = uint64_t(x.count());
+            p.rank = x.dims.rank;
+            for (int d = 0; d < x.dims.rank; ++d)
+                p.dim[kMaxRank - x.dims.rank + d] = cuda::divBy(x.dims[d]);
+            TW_TRY(launch(0, 1, kThreads, p));
+            uint64_t found = 0;
+            cuda::Driver const& driver = launch.device().driver();
+            TW_CUDA(driver, cuMemcpyDtoHAsync(&found, cuda::addressOf(args.workspace), sizeof(found), launch.stream()));
+            TW_CUDA(driver, cuStreamSynchronize(launch.stream()));
+            y.dims[1] = int64_t(found);
+            p.n = found;
+            return found > 0 ? launch(0, 1, kThreads, p) : Result<void>();
+        },
+        [](std::span<TensorRef const>, std::span<TensorRef const>) { return int64_t(sizeof(uint64_t)); });
 }
 
-constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -9,20 +9,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
-                               cuda::include("ops/one_hot/one_hot.cuh"),
-                       .names = {"one_hot"},
-                       .wide = isWide(problem)}),
-          attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                                 cuda::include("ops/one_hot/one_hot.cuh"),
+                         .names = {"one_hot"},
+                         .wide = isWide(problem)};
+    return kernelsOf(std::move(source), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const& y = args.outputs[0];
-        int const axis = attrs_.axisIn(y.dims.rank);
+        int const axis = attrs.axisIn(y.dims.rank);
         Params p;
         p.indices = args.inputs[0].data;
         p.values = args.inputs[1].data;
@@ -31,13 +27,10 @@ public:
         p.inner = cuda::divBy(y.dims.volume(axis + 1, y.dims.rank));
         p.depth = cuda::divBy(y.dims[axis]);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    }
+    });
+}
 
-private:
-    Attrs const& attrs_;
-};
-
-constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

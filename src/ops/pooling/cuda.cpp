@@ -22,21 +22,7 @@ bool isWideWindow(Problem const& problem)
     return false;
 }
 
-class PlainKernels final : public CudaKernels
-{
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    static CudaSource sourceOf(Problem const& problem);
-
-    Attrs const& attrs_;
-};
-
-CudaSource PlainKernels::sourceOf(Problem const& problem)
+CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
@@ -48,26 +34,29 @@ CudaSource PlainKernels::sourceOf(Problem const& problem)
             .wide = isWide(problem) || isWideWindow(problem)};
 }
 
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Geometry const g = geometryOf(attrs_, x.dims, y.dims);
-    Params p;
-    p.x = x.data;
-    p.y = y.data;
-    p.count = uint64_t(y.count());
-    for (int i = 0; i < 3; ++i) {
-        p.out[i] = cuda::divBy(g.out[i]);
-        p.in[i] = g.in[i];
-        p.window[i] = g.window[i];
-        p.stride[i] = g.stride[i];
-        p.before[i] = g.before[i];
-        p.after[i] = g.after[i];
-    }
-    return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(attrs, x.dims, y.dims);
+        Params p;
+        p.x = x.data;
+        p.y = y.data;
+        p.count = uint64_t(y.count());
+        for (int i = 0; i < 3; ++i) {
+            p.out[i] = cuda::divBy(g.out[i]);
+            p.in[i] = g.in[i];
+            p.window[i] = g.window[i];
+            p.stride[i] = g.stride[i];
+            p.before[i] = g.before[i];
+            p.after[i] = g.after[i];
+        }
+        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    });
 }
 
-constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -107,43 +107,33 @@ std::string Bands::source() const
            cuda::constant("WORDS_Y", wordsY()) + cuda::include("ops/pooling/pooling_bands.cuh");
 }
 
-class BandKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> bandKernels(Problem const& p, Bands const& bands)
 {
-public:
-    BandKernels(Problem const& p, Bands const& bands)
-        : CudaKernels({.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + bands.source(),
-                       .names = {"pooling"},
-                       .isDependent = true,
-                       .alignment = 16}),
-          attrs_(p.node->attrsAs<Attrs>()), bands_(bands)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-    Bands const bands_;
-};
-
-Result<void> BandKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Geometry const g = geometryOf(attrs_, x.dims, y.dims);
-    Geometry const& largest = bands_.largest();
-    if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
-        return unsupported("the kernel was built for rows of another width");
-    int64_t const bands = ceilDiv(g.out[1], bands_.band());
-    BandsParams p;
-    p.x = x.data;
-    p.y = y.data;
-    p.countX = uint64_t(x.count());
-    p.bands = cuda::divBy(bands);
-    p.planes = int32_t(g.batch);
-    p.h = int32_t(g.in[1]);
-    p.outH = int32_t(g.out[1]);
-    p.padH = int32_t(g.before[1]);
-    p.afterH = int32_t(g.after[1]);
-    p.afterW = int32_t(g.after[2]);
-    return launch(0, ceilDiv(g.batch, bands_.planes()) * bands, int(bands_.threads()), p);
+    auto const& attrs = p.node->attrsAs<Attrs>();
+    CudaSource source = {.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + bands.source(),
+                         .names = {"pooling"},
+                         .isDependent = true,
+                         .alignment = 16};
+    return kernelsOf(std::move(source), [&attrs, bands](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(attrs, x.dims, y.dims);
+        Geometry const& largest = bands.largest();
+        if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
+            return unsupported("the kernel was built for rows of another width");
+        int64_t const count = ceilDiv(g.out[1], bands.band());
+        BandsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.countX = uint64_t(x.count());
+        p.bands = cuda::divBy(count);
+        p.planes = int32_t(g.batch);
+        p.h = int32_t(g.in[1]);
+        p.outH = int32_t(g.out[1]);
+        p.padH = int32_t(g.before[1]);
+        p.afterH = int32_t(g.after[1]);
+        p.afterW = int32_t(g.after[2]);
+        return launch(0, ceilDiv(g.batch, bands.planes()) * count, int(bands.threads()), p);
+    });
 }
 
 std::vector<Config> configs(Problem const& p)
@@ -204,7 +194,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
         return noKernels(unsupported(why));
-    return std::make_unique<BandKernels>(p, bands);
+    return bandKernels(p, bands);
 }
 
 } // namespace

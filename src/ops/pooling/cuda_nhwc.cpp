@@ -84,46 +84,36 @@ std::string textOf(Problem const& p, Choice const& choice)
            cuda::constant("COLUMNS", choice.columns) + cuda::include("ops/pooling/pooling_pixels_strips.cuh");
 }
 
-class PixelKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& p, Choice const& choice)
 {
-public:
-    PixelKernels(Problem const& p, Choice const& choice)
-        : CudaKernels({.text = textOf(p, choice), .names = {"pooling"}, .isDependent = true, .alignment = 16}),
-          attrs_(p.node->attrsAs<Attrs>()), choice_(choice)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-    Choice const choice_;
-};
-
-Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Geometry const g = geometryOf(attrs_, x.dims, y.dims);
-    int const axis = x.dims.rank - 3;
-    int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice_.slice),
-                  groups = ceilDiv(g.out[1], choice_.rows), wide = ceilDiv(g.out[2], choice_.columns);
-    PixelsParams p;
-    p.x = x.data;
-    p.y = y.data;
-    p.vectors = cuda::divBy(vectors);
-    p.wide = cuda::divBy(wide);
-    p.groups = cuda::divBy(groups);
-    p.slices = cuda::divBy(slices);
-    p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice_.isStrip ? slices * choice_.slice : vectors));
-    p.pixelX = x.pixelStride();
-    p.pixelY = y.pixelStride();
-    p.h = int32_t(g.in[1]);
-    p.w = int32_t(g.in[2]);
-    p.outH = int32_t(g.out[1]);
-    p.outW = int32_t(g.out[2]);
-    p.padH = int32_t(g.before[1]);
-    p.padW = int32_t(g.before[2]);
-    p.afterH = int32_t(g.after[1]);
-    p.afterW = int32_t(g.after[2]);
-    return launch(0, blocksFor(int64_t(p.count), choice_.threads()), choice_.threads(), p);
+    auto const& attrs = p.node->attrsAs<Attrs>();
+    CudaSource source = {.text = textOf(p, choice), .names = {"pooling"}, .isDependent = true, .alignment = 16};
+    return kernelsOf(std::move(source), [&attrs, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(attrs, x.dims, y.dims);
+        int const axis = x.dims.rank - 3;
+        int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice.slice),
+                      groups = ceilDiv(g.out[1], choice.rows), wide = ceilDiv(g.out[2], choice.columns);
+        PixelsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.vectors = cuda::divBy(vectors);
+        p.wide = cuda::divBy(wide);
+        p.groups = cuda::divBy(groups);
+        p.slices = cuda::divBy(slices);
+        p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice.isStrip ? slices * choice.slice : vectors));
+        p.pixelX = x.pixelStride();
+        p.pixelY = y.pixelStride();
+        p.h = int32_t(g.in[1]);
+        p.w = int32_t(g.in[2]);
+        p.outH = int32_t(g.out[1]);
+        p.outW = int32_t(g.out[2]);
+        p.padH = int32_t(g.before[1]);
+        p.padW = int32_t(g.before[2]);
+        p.afterH = int32_t(g.after[1]);
+        p.afterW = int32_t(g.after[2]);
+        return launch(0, blocksFor(int64_t(p.count), choice.threads()), choice.threads(), p);
+    });
 }
 
 Support supportsF16(Problem const& p)
@@ -177,7 +167,7 @@ std::vector<Formats> formats(Problem const& p)
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
-    return std::make_unique<PixelKernels>(p, Choice(p.node->attrsAs<Attrs>(), config));
+    return pixelKernels(p, Choice(p.node->attrsAs<Attrs>(), config));
 }
 
 } // namespace

@@ -28,20 +28,15 @@ std::vector<Formats> formats(Problem const& p)
 }
 
 // From planes to pixels, without an i8 tensor in between.
-class PixelKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& p, Config const&)
 {
-public:
-    explicit PixelKernels(Problem const& p)
-        : CudaKernels({.text = cuda::type("T", cuda::storageOf(p.inputs[0].type)) +
-                               cuda::include("ops/quantize/quantize_pixels.cuh"),
-                       .names = {"quantize_pixels"},
-                       .wide = isWide(p) ||
-                               storageCount(p.outputs[0].format, DataType::kInt8, p.outputs[0].maxDims) >= INT32_MAX,
-                       .isDependent = true,
-                       .alignment = 16})
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    CudaSource source = {
+        .text = cuda::type("T", cuda::storageOf(p.inputs[0].type)) + cuda::include("ops/quantize/quantize_pixels.cuh"),
+        .names = {"quantize_pixels"},
+        .wide = isWide(p) || storageCount(p.outputs[0].format, DataType::kInt8, p.outputs[0].maxDims) >= INT32_MAX,
+        .isDependent = true,
+        .alignment = 16};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         constexpr int kThreads = 256, kChannels = 16;
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const axis = x.dims.rank - 3;
@@ -58,8 +53,8 @@ public:
         p.pixelY = y.pixelStride();
         p.scaleStep = args.inputs[1].count() == 1 ? 0 : 1;
         return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
-    }
-};
+    });
+}
 
 Support supportsPixels(Problem const& p)
 {
@@ -79,7 +74,7 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
 }
 
 constexpr CudaTactic kPixels{
-    "quantize_any_planes_to_pixels_cuda", 3, makeKernels<PixelKernels>, supportsPixels, nullptr, formatsOfPixels};
+    "quantize_any_planes_to_pixels_cuda", 3, pixelKernels, supportsPixels, nullptr, formatsOfPixels};
 constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace

@@ -60,30 +60,23 @@ std::string functionsText(Attrs const& a, bool isForHalf)
     return text + "    return x;\n}\n";
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels({.text = attrsText(problem) + cuda::include("ops/recurrence/recurrence.cuh"),
-                       .names = {"recurrence_sequences"},
-                       .wide = isWide(problem),
-                       .isDependent = true}),
-          attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-    {
-        Sizes const s = sizesOf(attrs_, in[kX].dims);
-        return s.batch * s.directions * kRows * s.hidden * int64_t(sizeof(float));
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        Params const p = paramsOf(attrs_, args);
-        return launch(0, p.batch * directionsOf(attrs_), kThreads, p);
-    }
-
-private:
-    Attrs const attrs_;
-};
+    CudaSource source = {.text = attrsText(problem) + cuda::include("ops/recurrence/recurrence.cuh"),
+                         .names = {"recurrence_sequences"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(
+        std::move(source),
+        [attrs = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            Params const p = paramsOf(attrs, args);
+            return launch(0, p.batch * directionsOf(attrs), kThreads, p);
+        },
+        [attrs = problem.node->attrsAs<Attrs>()](std::span<TensorRef const> in, std::span<TensorRef const>) {
+            Sizes const s = sizesOf(attrs, in[kX].dims);
+            return s.batch * s.directions * kRows * s.hidden * int64_t(sizeof(float));
+        });
+}
 
 } // namespace
 
@@ -128,6 +121,6 @@ Params paramsOf(Attrs const& a, RunArgs const& args)
     return p;
 }
 
-constinit CudaTactic const kPlainCuda{"recurrence_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constinit CudaTactic const kPlainCuda{"recurrence_any_plain_cuda", 1, plainKernels};
 
 } // namespace tw::ops::recurrence

@@ -35,48 +35,38 @@ Choice choiceOf(Config const& config)
     return {config[0] == 64 ? 64 : 256, config[1]};
 }
 
-class PixelKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Choice const& choice)
 {
-public:
-    PixelKernels(Problem const& problem, Choice const& choice)
-        : CudaKernels({.text = cuda::include("kernels/cuda/common/matrix.cuh") +
-                               arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
-                               cuda::constant("THREADS", choice.threads) +
-                               cuda::include("ops/reduce/reduce_pixels.cuh"),
-                       .names = {"reduce", "finish"},
-                       .isWhole = true,
-                       .isDependent = true,
-                       .alignment = 16}),
-          type_(problem.inputs[0].type), choice_(choice)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> results) const override
-    {
-        return choice_.split > 1 ? results[0].count() * choice_.split * int64_t(sizeof(float)) : 0;
-    }
-
-private:
-    DataType const type_;
-    Choice const choice_;
-};
-
-Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const& x = args.inputs[0];
-    int const axis = x.dims.rank - 3;
-    int64_t const channels = channelsOf(type_), images = x.dims.volume(0, axis),
-                  chunks = (x.dims[axis] + channels - 1) / channels;
-    PixelsParams<void> p;
-    p.x = x.data;
-    p.y = args.outputs[0].data;
-    p.parts = static_cast<float*>(args.workspace);
-    p.pixel = x.pixelStride();
-    p.pixels = int32_t(x.dims[axis + 1] * x.dims[axis + 2]);
-    p.channels = int32_t(x.dims[axis]);
-    p.chunks = int32_t(chunks);
-    p.split = int32_t(choice_.split);
-    TW_TRY(launch(0, images * chunks * choice_.split, choice_.threads, p));
-    return choice_.split > 1 ? launch(1, images * chunks, int(channels), p) : Result<void>();
+    CudaSource source = {.text = cuda::include("kernels/cuda/common/matrix.cuh") +
+                                 arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
+                                 cuda::constant("THREADS", choice.threads) +
+                                 cuda::include("ops/reduce/reduce_pixels.cuh"),
+                         .names = {"reduce", "finish"},
+                         .isWhole = true,
+                         .isDependent = true,
+                         .alignment = 16};
+    return kernelsOf(
+        std::move(source),
+        [type = problem.inputs[0].type, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const& x = args.inputs[0];
+            int const axis = x.dims.rank - 3;
+            int64_t const channels = channelsOf(type), images = x.dims.volume(0, axis),
+                          chunks = (x.dims[axis] + channels - 1) / channels;
+            PixelsParams<void> p;
+            p.x = x.data;
+            p.y = args.outputs[0].data;
+            p.parts = static_cast<float*>(args.workspace);
+            p.pixel = x.pixelStride();
+            p.pixels = int32_t(x.dims[axis + 1] * x.dims[axis + 2]);
+            p.channels = int32_t(x.dims[axis]);
+            p.chunks = int32_t(chunks);
+            p.split = int32_t(choice.split);
+            TW_TRY(launch(0, images * chunks * choice.split, choice.threads, p));
+            return choice.split > 1 ? launch(1, images * chunks, int(channels), p) : Result<void>();
+        },
+        [choice](std::span<TensorRef const>, std::span<TensorRef const> results) {
+            return choice.split > 1 ? results[0].count() * choice.split * int64_t(sizeof(float)) : 0;
+        });
 }
 
 Support supports(Problem const& p, DataType type)
@@ -129,7 +119,7 @@ std::vector<Formats> formats(Problem const& p)
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
-    return std::make_unique<PixelKernels>(problem, choiceOf(config));
+    return pixelKernels(problem, choiceOf(config));
 }
 
 } // namespace

@@ -33,49 +33,40 @@ Choice choiceOf(Config const& config)
     return {config[0], config[1]};
 }
 
-class RowKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, Choice const& choice)
 {
-public:
-    RowKernels(Problem const& problem, Choice const& choice)
-        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
-                               cuda::constant("PACKS_AHEAD", choice.ahead) +
-                               cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
-                               cuda::include("ops/reduce/reduce_rows.cuh"),
-                       .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
-                       .wide = isWide(problem),
-                       .isDependent = true}),
-          accumulatorBytes_(accumulatorBytes(problem.node->attrsAs<Attrs>(), problem.inputs[0].type)),
-          shares_(choice.shares)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> y) const override
-    {
-        return shares_ > 1 ? y[0].count() * shares_ * accumulatorBytes_ : 0;
-    }
-
-private:
-    int64_t const accumulatorBytes_, shares_;
-};
-
-Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const rows = y.count();
-    RowsParams p;
-    p.x = x.data;
-    p.y = y.data;
-    p.parts = args.workspace;
-    p.results = uint64_t(rows);
-    p.count = uint64_t(x.count() / rows);
-    p.shares = cuda::divBy(shares_);
-    if (shares_ > 1) {
-        TW_TRY(launch(1, rows * shares_, kThreads, p));
-        return shares_ > kWarpShares ? launch(3, rows, kThreads, p)
-                                     : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
-    }
-    if (int64_t(p.count) >= kBlockRows)
-        return launch(1, rows, kThreads, p);
-    return launch(0, blocksFor(rows * 32, kThreads), kThreads, p);
+    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
+                                 cuda::constant("PACKS_AHEAD", choice.ahead) +
+                                 cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
+                                 cuda::include("ops/reduce/reduce_rows.cuh"),
+                         .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(
+        std::move(source),
+        [shares = choice.shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            int64_t const rows = y.count();
+            RowsParams p;
+            p.x = x.data;
+            p.y = y.data;
+            p.parts = args.workspace;
+            p.results = uint64_t(rows);
+            p.count = uint64_t(x.count() / rows);
+            p.shares = cuda::divBy(shares);
+            if (shares > 1) {
+                TW_TRY(launch(1, rows * shares, kThreads, p));
+                return shares > kWarpShares ? launch(3, rows, kThreads, p)
+                                            : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
+            }
+            if (int64_t(p.count) >= kBlockRows)
+                return launch(1, rows, kThreads, p);
+            return launch(0, blocksFor(rows * 32, kThreads), kThreads, p);
+        },
+        [accumulatorBytes = accumulatorBytes(problem.node->attrsAs<Attrs>(), problem.inputs[0].type),
+         shares = choice.shares](std::span<TensorRef const>, std::span<TensorRef const> y) {
+            return shares > 1 ? y[0].count() * shares * accumulatorBytes : 0;
+        });
 }
 
 Support supports(Problem const& problem)
@@ -111,7 +102,7 @@ std::vector<Config> configs(Problem const& problem)
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
-    return std::make_unique<RowKernels>(problem, choiceOf(config));
+    return rowKernels(problem, choiceOf(config));
 }
 
 } // namespace

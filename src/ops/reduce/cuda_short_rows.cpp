@@ -27,21 +27,16 @@ int64_t lengthOf(Problem const& problem)
     return n;
 }
 
-class ShortRowKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> shortRowKernels(Problem const& problem, int64_t rows)
 {
-public:
-    ShortRowKernels(Problem const& problem, int64_t rows)
-        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
-                               cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
-                               cuda::flag("EXACT", isStatic(problem)) +
-                               cuda::include("ops/reduce/reduce_short_rows.cuh"),
-                       .names = {"reduce_short_rows_packs", "reduce_short_rows"},
-                       .wide = isWide(problem),
-                       .isDependent = true}),
-          rows_(rows)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
+                                 cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
+                                 cuda::flag("EXACT", isStatic(problem)) +
+                                 cuda::include("ops/reduce/reduce_short_rows.cuh"),
+                         .names = {"reduce_short_rows_packs", "reduce_short_rows"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(std::move(source), [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         ShortRowsParams p;
         p.x = x.data;
@@ -49,12 +44,9 @@ public:
         p.results = uint64_t(y.count());
         p.count = uint64_t(x.count() / y.count());
         bool const packs = cuda::addressOf(x.data) % 16 == 0;
-        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows_)), int(kThreads), p);
-    }
-
-private:
-    int64_t const rows_; // of a block
-};
+        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows)), int(kThreads), p);
+    });
+}
 
 Support supports(Problem const& problem)
 {
@@ -82,7 +74,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 {
     bool const isKnown = isConfig(config, 1, kLeastRows, kMostRows) && std::has_single_bit(uint64_t(config[0])) &&
                          config[0] * lengthOf(problem) * sizeOf(problem.inputs[0].type) <= kMostBlockBytes;
-    return std::make_unique<ShortRowKernels>(problem, isKnown ? config[0] : kLeastRows);
+    return shortRowKernels(problem, isKnown ? config[0] : kLeastRows);
 }
 
 } // namespace

@@ -12,7 +12,7 @@
 
 namespace tw::ops::reduce {
 
-using Params = ColumnsParams<T, A>;
+using Args = ColumnsParams<T, A>;
 constexpr int THREADS = 256;
 // Blocks of a multiprocessor: else the compiler saves registers and waits for every fourth load.
 constexpr int RESIDENT = sizeof(A) > 4 ? 1 : BLOCKS;
@@ -27,7 +27,7 @@ struct Read<i64>
     static TW_INLINE A from(i64 v) { return A(v); }
 };
 template <class In, int V, int X, bool WHOLE, int FOLD>
-TW_INLINE void columns(Params const& p)
+TW_INLINE void columns(Args const& p)
 {
     constexpr int Y = THREADS / X, GROUPS = X < 32 && !WHOLE ? THREADS / 32 : Y, ALL = X * V;
     __shared__ alignas(16) A part[GROUPS][ALL];
@@ -121,15 +121,15 @@ TW_INLINE void columns(Params const& p)
         }
     }
 }
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_packs(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_packs(const __grid_constant__ Args p)
 {
     columns<T, WIDTH, LANES, IS_WHOLE, FOLDED>(p);
 }
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns(const __grid_constant__ Args p)
 {
     columns<T, 1, 32, false, 1>(p);
 }
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_finish(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_finish(const __grid_constant__ Args p)
 {
     columns<A, 1, 8, false, 1>(p);
 }

@@ -10,7 +10,7 @@
 
 namespace tw::ops::reduce {
 
-using Params = PixelsParams<T>;
+using Args = PixelsParams<T>;
 constexpr int V = 16 / int(sizeof(T)), CHANNELS = 8 * V, STEP = THREADS / 8, WARPS = THREADS / 32, AHEAD = 8;
 // Number i of a pack.
 TW_INLINE float valueOf(Unit const& u, int i)
@@ -25,11 +25,11 @@ TW_INLINE Y rounded(float v)
     else
         return floatToHalf(v);
 }
-TW_INLINE T resultOf(Params const& p, float v)
+TW_INLINE T resultOf(Args const& p, float v)
 {
     return rounded<T>(result(v, float(p.pixels)));
 }
-TW_KERNEL __launch_bounds__(THREADS) reduce(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(THREADS) reduce(const __grid_constant__ Args p)
 {
     __shared__ float part[WARPS][CHANNELS];
     waitForPrevious();
@@ -78,7 +78,7 @@ TW_KERNEL __launch_bounds__(THREADS) reduce(const __grid_constant__ Params p)
     }
 }
 // A thread for each result.
-TW_KERNEL __launch_bounds__(CHANNELS) finish(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(CHANNELS) finish(const __grid_constant__ Args p)
 {
     waitForPrevious();
     releaseDependents();

@@ -48,48 +48,39 @@ CudaSource sourceOf(Problem const& problem, bool byPlanes)
     return out;
 }
 
-class PixelKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, bool byPlanes)
 {
-public:
-    PixelKernels(Problem const& problem, bool byPlanes) : CudaKernels(sourceOf(problem, byPlanes)), byPlanes_(byPlanes)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    bool const byPlanes_;
-};
-
-Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    bool const toNhwc = isByPixel(y.format);
-    int const axis = x.dims.rank - 3;
-    PixelParams p;
-    p.x = x.data;
-    p.y = y.data;
-    p.channels = x.dims[axis];
-    p.pixels = x.dims[axis + 1] * x.dims[axis + 2];
-    p.pixel = toNhwc ? y.pixelStride() : x.pixelStride();
-    p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
-    int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
-    auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
-    if (int const shift = byPlanes_ ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
-        p.groupShift = shift;
-        int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
-        p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
-        return launch(kPlanesKernel + (toNhwc ? 0 : 1), images * blocks, kPixelThreads, p,
-                      (p.pixels + 1) * 16 << shift);
-    }
-    while ((int64_t(1) << p.groupShift) < std::min(groups, kMostGroups))
-        ++p.groupShift;
-    int64_t const blocksC = blocksOf(groups, int64_t(1) << p.groupShift),
-                  blocksP = blocksOf(p.pixels, 2048 >> p.groupShift);
-    p.blocksC = cuda::divBy(std::max<int64_t>(blocksC, 1));
-    p.blocksP = cuda::divBy(std::max<int64_t>(blocksP, 1));
-    int step = kSteps - 1;
-    while (p.pixels % (int64_t(1) << step) != 0)
-        --step;
-    return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
+    return kernelsOf(sourceOf(problem, byPlanes), [byPlanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        bool const toNhwc = isByPixel(y.format);
+        int const axis = x.dims.rank - 3;
+        PixelParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.channels = x.dims[axis];
+        p.pixels = x.dims[axis + 1] * x.dims[axis + 2];
+        p.pixel = toNhwc ? y.pixelStride() : x.pixelStride();
+        p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
+        int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
+        auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
+        if (int const shift = byPlanes ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
+            p.groupShift = shift;
+            int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
+            p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
+            return launch(kPlanesKernel + (toNhwc ? 0 : 1), images * blocks, kPixelThreads, p,
+                          (p.pixels + 1) * 16 << shift);
+        }
+        while ((int64_t(1) << p.groupShift) < std::min(groups, kMostGroups))
+            ++p.groupShift;
+        int64_t const blocksC = blocksOf(groups, int64_t(1) << p.groupShift),
+                      blocksP = blocksOf(p.pixels, 2048 >> p.groupShift);
+        p.blocksC = cuda::divBy(std::max<int64_t>(blocksC, 1));
+        p.blocksP = cuda::divBy(std::max<int64_t>(blocksP, 1));
+        int step = kSteps - 1;
+        while (p.pixels % (int64_t(1) << step) != 0)
+            --step;
+        return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
+    });
 }
 
 Support supportsNhwc(Problem const& p)
@@ -117,7 +108,7 @@ std::vector<Config> configsOfNhwc(Problem const& p)
 
 std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
 {
-    return std::make_unique<PixelKernels>(problem, config == Config{1});
+    return pixelKernels(problem, config == Config{1});
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/reformat/op.h"
 #include "ops/reformat/tactics.h"
 
 namespace tw::ops::reformat {
@@ -38,57 +39,49 @@ CudaSource sourceOf(Problem const& problem, TileShape const& shape)
     return out;
 }
 
-class StridedCopyKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> stridedCopyKernels(Problem const& problem, TileShape const& shape)
 {
-public:
-    StridedCopyKernels(Problem const& problem, TileShape const& shape)
-        : CudaKernels(sourceOf(problem, shape)), shape_(shape)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    TileShape const shape_;
-};
-
-Result<void> StridedCopyKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Box box;
-    box.elementBytes = sizeOf(x.type);
-    box.x = x.data;
-    box.y = y.data;
-    if (x.format == Format::kLinear && y.format == Format::kLinear) {
-        box.add(x.count(), 1, 1);
-        return stridedCopy(launch, box, &shape_);
-    }
-    int const rank = x.dims.rank, axis = axisOf(x.format, y.format, rank);
-    int64_t const channels = x.dims[axis], pixels = x.dims.volume(axis + 1, rank), images = x.dims.volume(0, axis);
-    // From channel to channel `unit` further, a multiple of the vector or a divisor of it.
-    auto channelStep = [pixels](TensorRef const& t, int64_t unit) {
-        return isByPixel(t.format) || unit < vectorOf(t.format) ? unit : unit * pixels;
-    };
-    auto pixelStep = [](TensorRef const& t) { return isByPixel(t.format) ? t.pixelStride() : vectorOf(t.format); };
-    auto imageStep = [&](TensorRef const& t) { return pixels * (isByPixel(t.format) ? t.pixelStride() : channels); };
-    int64_t const vx = planeVector(x.format), vy = planeVector(y.format), small = std::min(vx, vy),
-                  large = std::max(vx, vy);
-    struct Dim
-    {
-        int64_t n, x, y, present;
-    };
-    std::array<Dim, 5> dims{{{images, imageStep(x), imageStep(y), images},
-                             {channels / large, channelStep(x, large), channelStep(y, large), channels / large},
-                             {large / small, channelStep(x, small), channelStep(y, small), large / small},
-                             {small, channelStep(x, 1), channelStep(y, 1), small},
-                             {pixels, pixelStep(x), pixelStep(y), pixels}}};
-    if (large == 1 && hasZeros(x.format, y.format) && y.stride == 0)
-        dims[1].n = y.pixelStride();
-    std::stable_sort(dims.begin() + 1, dims.end(), [](Dim const& a, Dim const& b) { return a.y > b.y; });
-    for (Dim const& d : dims) {
-        box.add(d.n, d.x, d.y);
-        box.low.push(0);
-        box.high.push(d.present);
-    }
-    return stridedCopy(launch, box, &shape_);
+    return kernelsOf(sourceOf(problem, shape), [shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Box box;
+        box.elementBytes = sizeOf(x.type);
+        box.x = x.data;
+        box.y = y.data;
+        if (x.format == Format::kLinear && y.format == Format::kLinear) {
+            box.add(x.count(), 1, 1);
+            return stridedCopy(launch, box, &shape);
+        }
+        int const rank = x.dims.rank, axis = axisOf(x.format, y.format, rank);
+        int64_t const channels = x.dims[axis], pixels = x.dims.volume(axis + 1, rank), images = x.dims.volume(0, axis);
+        // From channel to channel `unit` further, a multiple of the vector or a divisor of it.
+        auto channelStep = [pixels](TensorRef const& t, int64_t unit) {
+            return isByPixel(t.format) || unit < vectorOf(t.format) ? unit : unit * pixels;
+        };
+        auto pixelStep = [](TensorRef const& t) { return isByPixel(t.format) ? t.pixelStride() : vectorOf(t.format); };
+        auto imageStep = [&](TensorRef const& t) {
+            return pixels * (isByPixel(t.format) ? t.pixelStride() : channels);
+        };
+        int64_t const vx = planeVector(x.format), vy = planeVector(y.format), small = std::min(vx, vy),
+                      large = std::max(vx, vy);
+        struct Dim
+        {
+            int64_t n, x, y, present;
+        };
+        std::array<Dim, 5> dims{{{images, imageStep(x), imageStep(y), images},
+                                 {channels / large, channelStep(x, large), channelStep(y, large), channels / large},
+                                 {large / small, channelStep(x, small), channelStep(y, small), large / small},
+                                 {small, channelStep(x, 1), channelStep(y, 1), small},
+                                 {pixels, pixelStep(x), pixelStep(y), pixels}}};
+        if (large == 1 && hasZeros(x.format, y.format) && y.stride == 0)
+            dims[1].n = y.pixelStride();
+        std::stable_sort(dims.begin() + 1, dims.end(), [](Dim const& a, Dim const& b) { return a.y > b.y; });
+        for (Dim const& d : dims) {
+            box.add(d.n, d.x, d.y);
+            box.low.push(0);
+            box.high.push(d.present);
+        }
+        return stridedCopy(launch, box, &shape);
+    });
 }
 
 Support supportsStridedCopy(Problem const& p)
@@ -107,7 +100,7 @@ Support supportsStridedCopy(Problem const& p)
 
 std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config)
 {
-    return std::make_unique<StridedCopyKernels>(problem, tileShapeOf(config));
+    return stridedCopyKernels(problem, tileShapeOf(config));
 }
 
 } // namespace

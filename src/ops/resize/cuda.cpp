@@ -23,40 +23,31 @@ CudaSource sourceOf(Problem const& problem)
             .wide = isWide(problem)};
 }
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Extents const strides = stridesOf(x.dims);
-    Params p;
-    p.x = x.data;
-    p.y = y.data;
-    p.count = uint64_t(y.count());
-    for (int r = 0; r < kMaxRank; ++r)
-        p.in[r] = p.over[r] = p.under[r] = 1;
-    for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
-        Axis const axis = axisOf(attrs_, x.dims, y.dims, d);
-        p.dim[to] = cuda::divBy(axis.out);
-        p.in[to] = axis.in;
-        p.stride[to] = strides[d];
-        p.over[to] = axis.scale.over;
-        p.under[to] = axis.scale.under;
-    }
-    return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Extents const strides = stridesOf(x.dims);
+        Params p;
+        p.x = x.data;
+        p.y = y.data;
+        p.count = uint64_t(y.count());
+        for (int r = 0; r < kMaxRank; ++r)
+            p.in[r] = p.over[r] = p.under[r] = 1;
+        for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
+            Axis const axis = axisOf(attrs, x.dims, y.dims, d);
+            p.dim[to] = cuda::divBy(axis.out);
+            p.in[to] = axis.in;
+            p.stride[to] = strides[d];
+            p.over[to] = axis.scale.over;
+            p.under[to] = axis.scale.under;
+        }
+        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    });
 }
 
-constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -71,35 +71,29 @@ bool isShape(Config const& c)
 
 Config const kShapes[] = {{64, 3, 64}, {64, 2, 64}, {64, 8, 32}, {32, 4, 4}}; // the last takes least memory
 
-class LaneKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> laneKernels(Problem const& problem, Plan const& plan)
 {
-public:
-    LaneKernels(Problem const& problem, Plan const& plan)
-        : CudaKernels({.text = sizeConstants(plan.tall, plan.wide, plan.bands, false) +
-                               cuda::constant("PARTS", plan.parts) + cuda::constant("EDGE", plan.late) +
-                               cuda::constant("CELLS", plan.cells) +
-                               cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                               cuda::include("ops/resize/resize_lanes.cuh"),
-                       .names = {"resize_lanes"},
-                       .isDependent = true,
-                       .alignment = 16,
-                       .sharedBytes = plan.bytes}),
-          rows_(plan.bands.rows), threads_(plan.bands.rows * plan.parts)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        LaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.rows = y.dims.volume(0, y.dims.rank - 1);
-        return launch(0, cuda::ceilDiv(p.rows, rows_), int(threads_), p, source().sharedBytes);
-    }
-
-private:
-    int64_t const rows_, threads_; // of a block
-};
+    CudaSource source = {.text = sizeConstants(plan.tall, plan.wide, plan.bands, false) +
+                                 cuda::constant("PARTS", plan.parts) + cuda::constant("EDGE", plan.late) +
+                                 cuda::constant("CELLS", plan.cells) +
+                                 cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                                 cuda::include("ops/resize/resize_lanes.cuh"),
+                         .names = {"resize_lanes"},
+                         .isDependent = true,
+                         .alignment = 16,
+                         .sharedBytes = plan.bytes};
+    return kernelsOf(std::move(source),
+                     [rows = plan.bands.rows, threads = plan.bands.rows * plan.parts,
+                      bytes = plan.bytes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+                         LaneParams p;
+                         p.x = x.data;
+                         p.y = y.data;
+                         p.elements = x.dims.volume();
+                         p.rows = y.dims.volume(0, y.dims.rank - 1);
+                         return launch(0, cuda::ceilDiv(p.rows, rows), int(threads), p, bytes);
+                     });
+}
 
 Support supports(Problem const& p)
 {
@@ -139,7 +133,7 @@ std::vector<Config> configs(Problem const& p)
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isShape(config) && Plan(problem, config).bytes <= kMostShared;
-    return std::make_unique<LaneKernels>(problem, Plan(problem, isKnown ? config : kShapes[3]));
+    return laneKernels(problem, Plan(problem, isKnown ? config : kShapes[3]));
 }
 
 } // namespace

@@ -42,21 +42,7 @@ Support supports(Problem const& p, DataType type)
     return Support::yes();
 }
 
-class PixelKernels final : public CudaKernels
-{
-public:
-    explicit PixelKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    static CudaSource sourceOf(Problem const& problem);
-
-    Attrs const& attrs_;
-};
-
-CudaSource PixelKernels::sourceOf(Problem const& problem)
+CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     return {.text = coordinateConstants(a) + cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
@@ -67,30 +53,33 @@ CudaSource PixelKernels::sourceOf(Problem const& problem)
             .alignment = 16};
 }
 
-Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem)
 {
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int const axis = y.dims.rank - 3;
-    PixelParams p;
-    p.x = x.data;
-    p.y = y.data;
-    int64_t const channels = 16 / sizeOf(x.type), vectors = (y.dims[axis] + channels - 1) / channels,
-                  tall = y.dims[axis + 1], wide = y.dims[axis + 2];
-    p.vectors = cuda::divBy(vectors);
-    p.wide = cuda::divBy(wide);
-    p.tall = cuda::divBy(tall);
-    p.count = uint64_t(y.dims.volume(0, axis) * tall * wide * vectors);
-    p.pixelX = x.pixelStride();
-    p.pixelY = y.pixelStride();
-    bool isLong = false; // coordinates take 64 bits
-    for (int i = 0; i < 2; ++i) {
-        Axis const of = axisOf(attrs_, x.dims, y.dims, axis + 1 + i);
-        isLong = isLong || (std::max(of.in, of.out) + 1) * std::max(of.scale.over, of.scale.under) > INT32_MAX / 8;
-        p.in[i] = of.in;
-        p.over[i] = of.scale.over;
-        p.under[i] = of.scale.under;
-    }
-    return launch(isLong ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int const axis = y.dims.rank - 3;
+        PixelParams p;
+        p.x = x.data;
+        p.y = y.data;
+        int64_t const channels = 16 / sizeOf(x.type), vectors = (y.dims[axis] + channels - 1) / channels,
+                      tall = y.dims[axis + 1], wide = y.dims[axis + 2];
+        p.vectors = cuda::divBy(vectors);
+        p.wide = cuda::divBy(wide);
+        p.tall = cuda::divBy(tall);
+        p.count = uint64_t(y.dims.volume(0, axis) * tall * wide * vectors);
+        p.pixelX = x.pixelStride();
+        p.pixelY = y.pixelStride();
+        bool isLong = false; // coordinates take 64 bits
+        for (int i = 0; i < 2; ++i) {
+            Axis const of = axisOf(attrs, x.dims, y.dims, axis + 1 + i);
+            isLong = isLong || (std::max(of.in, of.out) + 1) * std::max(of.scale.over, of.scale.under) > INT32_MAX / 8;
+            p.in[i] = of.in;
+            p.over[i] = of.scale.over;
+            p.under[i] = of.scale.under;
+        }
+        return launch(isLong ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    });
 }
 
 Support supportsF16(Problem const& p)
@@ -117,7 +106,7 @@ std::vector<Formats> formats(Problem const& p)
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
-    return std::make_unique<PixelKernels>(problem);
+    return pixelKernels(problem);
 }
 
 } // namespace

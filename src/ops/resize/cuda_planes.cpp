@@ -72,31 +72,7 @@ struct Plan
     }
 };
 
-class PlaneKernels final : public CudaKernels
-{
-public:
-    PlaneKernels(Problem const& problem, Plan const& plan) : CudaKernels(sourceOf(problem, plan)), plan_(plan) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        PlaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.planes = y.dims.volume(0, y.dims.rank - 2);
-        int64_t const groups = cuda::ceilDiv(p.planes, plan_.perBlock);
-        if (plan_.isKnown() && !plan_.bands.isPeriodic)
-            return launch.grid(0, groups, plan_.bands.count, 1, int(plan_.threads), p, plan_.bytes);
-        return launch(0, plan_.bands.count * groups, int(plan_.threads), p, plan_.bytes);
-    }
-
-private:
-    static CudaSource sourceOf(Problem const& problem, Plan const& plan);
-
-    Plan const plan_;
-};
-
-CudaSource PlaneKernels::sourceOf(Problem const& problem, Plan const& plan)
+CudaSource sourceOf(Problem const& problem, Plan const& plan)
 {
     DataType const t = problem.outputs[0].type;
     bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
@@ -114,6 +90,22 @@ CudaSource PlaneKernels::sourceOf(Problem const& problem, Plan const& plan)
             .isDependent = true,
             .alignment = 16,
             .sharedBytes = plan.bytes};
+}
+
+std::unique_ptr<CudaKernels> planeKernels(Problem const& problem, Plan const& plan)
+{
+    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        PlaneParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.elements = x.dims.volume();
+        p.planes = y.dims.volume(0, y.dims.rank - 2);
+        int64_t const groups = cuda::ceilDiv(p.planes, plan.perBlock);
+        if (plan.isKnown() && !plan.bands.isPeriodic)
+            return launch.grid(0, groups, plan.bands.count, 1, int(plan.threads), p, plan.bytes);
+        return launch(0, plan.bands.count * groups, int(plan.threads), p, plan.bytes);
+    });
 }
 
 Support supports(Problem const& p)
@@ -151,7 +143,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     bool const isKnown = isConfig(config, kConfigFields, 1, 1024) &&
                          (config[kThreads] == 128 || config[kThreads] == 256) && config[kPairs] <= 4 &&
                          config[kRows] <= 64;
-    return std::make_unique<PlaneKernels>(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
+    return planeKernels(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
 }
 
 } // namespace

@@ -60,30 +60,7 @@ struct Plan
     }
 };
 
-class StripKernels final : public CudaKernels
-{
-public:
-    StripKernels(Problem const& problem, Plan const& plan) : CudaKernels(sourceOf(problem, plan)), plan_(plan) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        StripParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan_.groups * plan_.vectors;
-        p.pixelX = x.pixelStride() * sizeOf(y.type);
-        p.pixelY = y.pixelStride() * sizeOf(y.type);
-        bool const isDense = p.pixelX == plan_.pixelX && p.pixelY == plan_.pixelY;
-        return launch(isDense ? 0 : 1, plan_.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
-    }
-
-private:
-    static CudaSource sourceOf(Problem const& problem, Plan const& plan);
-
-    Plan const plan_;
-};
-
-CudaSource StripKernels::sourceOf(Problem const& problem, Plan const& plan)
+CudaSource sourceOf(Problem const& problem, Plan const& plan)
 {
     bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
     using cuda::constant;
@@ -97,6 +74,21 @@ CudaSource StripKernels::sourceOf(Problem const& problem, Plan const& plan)
             .names = {"resize_strips", "resize_strips_of_parts"},
             .isDependent = true,
             .alignment = 16};
+}
+
+std::unique_ptr<CudaKernels> stripKernels(Problem const& problem, Plan const& plan)
+{
+    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        StripParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan.groups * plan.vectors;
+        p.pixelX = x.pixelStride() * sizeOf(y.type);
+        p.pixelY = y.pixelStride() * sizeOf(y.type);
+        bool const isDense = p.pixelX == plan.pixelX && p.pixelY == plan.pixelY;
+        return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
+    });
 }
 
 Support supports(Problem const& p)
@@ -124,7 +116,7 @@ std::vector<Config> configs(Problem const&)
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8;
-    return std::make_unique<StripKernels>(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
+    return stripKernels(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
 }
 
 } // namespace

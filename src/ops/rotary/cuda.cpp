@@ -20,19 +20,7 @@ int64_t widthOf(Problem const& problem)
     return width;
 }
 
-class RotaryKernels final : public CudaKernels
-{
-public:
-    RotaryKernels(Problem const& problem, int64_t width) : CudaKernels(sourceOf(problem, width)), width_(width) {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    static CudaSource sourceOf(Problem const& problem, int64_t width);
-
-    int64_t const width_;
-};
-
-CudaSource RotaryKernels::sourceOf(Problem const& problem, int64_t width)
+CudaSource sourceOf(Problem const& problem, int64_t width)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     auto byPair = [&](size_t i) {
@@ -48,38 +36,40 @@ CudaSource RotaryKernels::sourceOf(Problem const& problem, int64_t width)
             .isDependent = true};
 }
 
-Result<void> RotaryKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> rotaryKernels(Problem const& problem, int64_t width)
 {
-    TensorRef const& x = args.inputs[0];
-    int const last = x.dims.rank - 1;
-    Params p;
-    p.x = x.data;
-    p.c = args.inputs[1].data;
-    p.s = args.inputs[2].data;
-    p.y = args.outputs[0].data;
-    uint64_t const bytes = uint64_t(width_ * sizeOf(x.type));
-    int64_t const by =
-        x.dims[last] % width_ == 0 && (cuda::addressOf(p.x) | cuda::addressOf(p.y)) % bytes == 0 ? width_ : 1;
-    p.packs = uint64_t(x.count() / by);
-    p.packsOfRow = cuda::divBy(std::max<int64_t>(x.dims[last] / by, 1));
-    Extents rows = x.dims;
-    rows[last] = 1;
-    p.rows.set(rows);
-    for (int k = 0; k < 2; ++k) {
-        Extents strides = stridesOf(args.inputs[size_t(1 + k)].dims, true);
-        strides[last] = 0;
-        p.rows.setStrides(k, strides);
-    }
-    return launch(by == width_ ? 0 : 1, blocksFor(int64_t(p.packs), kThreads), kThreads, p);
+    return kernelsOf(sourceOf(problem, width), [width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const& x = args.inputs[0];
+        int const last = x.dims.rank - 1;
+        Params p;
+        p.x = x.data;
+        p.c = args.inputs[1].data;
+        p.s = args.inputs[2].data;
+        p.y = args.outputs[0].data;
+        uint64_t const bytes = uint64_t(width * sizeOf(x.type));
+        int64_t const by =
+            x.dims[last] % width == 0 && (cuda::addressOf(p.x) | cuda::addressOf(p.y)) % bytes == 0 ? width : 1;
+        p.packs = uint64_t(x.count() / by);
+        p.packsOfRow = cuda::divBy(std::max<int64_t>(x.dims[last] / by, 1));
+        Extents rows = x.dims;
+        rows[last] = 1;
+        p.rows.set(rows);
+        for (int k = 0; k < 2; ++k) {
+            Extents strides = stridesOf(args.inputs[size_t(1 + k)].dims, true);
+            strides[last] = 0;
+            p.rows.setStrides(k, strides);
+        }
+        return launch(by == width ? 0 : 1, blocksFor(int64_t(p.packs), kThreads), kThreads, p);
+    });
 }
 
 std::unique_ptr<CudaKernels> generatePacks(Problem const& problem, Config const&)
 {
-    return std::make_unique<RotaryKernels>(problem, widthOf(problem));
+    return rotaryKernels(problem, widthOf(problem));
 }
 std::unique_ptr<CudaKernels> generatePlain(Problem const& problem, Config const&)
 {
-    return std::make_unique<RotaryKernels>(problem, 1);
+    return rotaryKernels(problem, 1);
 }
 
 Support supportsPacks(Problem const& problem)

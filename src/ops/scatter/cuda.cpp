@@ -95,84 +95,71 @@ CudaSource reductionSourceOf(Problem const& problem)
             .isDependent = true};
 }
 
-class ReductionKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> reductionKernels(Problem const& problem)
 {
-public:
-    explicit ReductionKernels(Problem const& problem)
-        : CudaKernels(reductionSourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> outputs) const override
-    {
-        return isNarrowFloat(outputs[0].type) ? outputs[0].count() * int64_t(sizeof(float)) : 0;
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &u = args.inputs[2], &y = args.outputs[0];
-        if (y.count() == 0)
-            return {};
-        Params p = paramsOf(attrs_, args);
-        p.last = isNarrowFloat(y.type) ? args.workspace : nullptr;
-        p.units = uint64_t(y.count());
-        p.count = uint64_t(u.count());
-        p.block = cuda::divBy(tuplesOf(attrs_, y.dims, args.inputs[1].dims).block);
-        TW_TRY(launch(0, blocksFor(y.count(), kThreads), kThreads, p));
-        if (u.count() > 0)
-            TW_TRY(launch(1, blocksFor(u.count(), kThreads), kThreads, p));
-        return p.last ? launch(2, blocksFor(y.count(), kThreads), kThreads, p) : Result<void>{};
-    }
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(
+        reductionSourceOf(problem),
+        [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &u = args.inputs[2], &y = args.outputs[0];
+            if (y.count() == 0)
+                return {};
+            Params p = paramsOf(attrs, args);
+            p.last = isNarrowFloat(y.type) ? args.workspace : nullptr;
+            p.units = uint64_t(y.count());
+            p.count = uint64_t(u.count());
+            p.block = cuda::divBy(tuplesOf(attrs, y.dims, args.inputs[1].dims).block);
+            TW_TRY(launch(0, blocksFor(y.count(), kThreads), kThreads, p));
+            if (u.count() > 0)
+                TW_TRY(launch(1, blocksFor(u.count(), kThreads), kThreads, p));
+            return p.last ? launch(2, blocksFor(y.count(), kThreads), kThreads, p) : Result<void>{};
+        },
+        [](std::span<TensorRef const>, std::span<TensorRef const> outputs) {
+            return isNarrowFloat(outputs[0].type) ? outputs[0].count() * int64_t(sizeof(float)) : 0;
+        });
+}
 
-private:
-    Attrs const& attrs_;
-};
-
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>()),
-          kernelsOfUnits_(int(source().names.size() - 1) / 2)
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> outputs) const override
-    {
-        return slotsOf(attrs_, in[1].dims, outputs[0].dims) *
-               int64_t(source().wide ? sizeof(uint64_t) : sizeof(uint32_t));
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Attrs const& attrs_;
-    int const kernelsOfUnits_;
-};
-
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    TensorRef const &x = args.inputs[0], &u = args.inputs[2], &y = args.outputs[0];
-    int64_t const bytes = sizeOf(y.type);
-    if (y.count() == 0)
-        return {};
-    Params p = paramsOf(attrs_, args);
-    int64_t const slice = tuplesOf(attrs_, y.dims, args.inputs[1].dims).block; // elements
-    p.tuples = uint64_t(u.count() / slice);
-    p.last = p.tuples > 1 ? args.workspace : nullptr;
-    int64_t const copied = unitOf(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
-    p.units = uint64_t(y.count() * bytes / copied);
-    p.tail = uint64_t(y.count() * bytes % copied / bytes);
-    int64_t const threads = std::max<int64_t>(int64_t(p.units), p.last ? int64_t(p.slots) : 1);
-    TW_TRY(launch(kernelOf(1, bytes, copied), blocksFor(threads, kThreads * kEach), kThreads, p));
-    if (p.last)
-        TW_TRY(launch(0, blocksFor(int64_t(p.tuples), kThreads), kThreads, p));
-    int64_t const unit =
-        unitOf(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) | uint64_t(slice) * uint64_t(bytes));
-    p.block = cuda::divBy(slice * bytes / unit);
-    p.count = uint64_t(u.count() * bytes / unit);
-    return launch(kernelOf(1 + kernelsOfUnits_, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    CudaSource source = sourceOf(problem);
+    int const kernelsOfUnits = int(source.names.size() - 1) / 2;
+    int64_t const slotBytes = source.wide ? sizeof(uint64_t) : sizeof(uint32_t);
+    return kernelsOf(
+        std::move(source),
+        [&attrs, kernelsOfUnits](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &u = args.inputs[2], &y = args.outputs[0];
+            int64_t const bytes = sizeOf(y.type);
+            if (y.count() == 0)
+                return {};
+            Params p = paramsOf(attrs, args);
+            int64_t const slice = tuplesOf(attrs, y.dims, args.inputs[1].dims).block; // elements
+            p.tuples = uint64_t(u.count() / slice);
+            p.last = p.tuples > 1 ? args.workspace : nullptr;
+            int64_t const copied = unitOf(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
+            p.units = uint64_t(y.count() * bytes / copied);
+            p.tail = uint64_t(y.count() * bytes % copied / bytes);
+            int64_t const threads = std::max<int64_t>(int64_t(p.units), p.last ? int64_t(p.slots) : 1);
+            TW_TRY(launch(kernelOf(1, bytes, copied), blocksFor(threads, kThreads * kEach), kThreads, p));
+            if (p.last)
+                TW_TRY(launch(0, blocksFor(int64_t(p.tuples), kThreads), kThreads, p));
+            int64_t const unit =
+                unitOf(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) | uint64_t(slice) * uint64_t(bytes));
+            p.block = cuda::divBy(slice * bytes / unit);
+            p.count = uint64_t(u.count() * bytes / unit);
+            return launch(kernelOf(1 + kernelsOfUnits, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads,
+                          p);
+        },
+        [&attrs, slotBytes](std::span<TensorRef const> in, std::span<TensorRef const> outputs) {
+            return slotsOf(attrs, in[1].dims, outputs[0].dims) * slotBytes;
+        });
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
     if (problem.node->attrsAs<Attrs>().reduction != Reduction::kNone)
-        return std::make_unique<ReductionKernels>(problem);
-    return std::make_unique<PlainKernels>(problem);
+        return reductionKernels(problem);
+    return plainKernels(problem);
 }
 
 constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};

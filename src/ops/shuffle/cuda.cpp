@@ -27,78 +27,61 @@ void setLoop(cuda::Loop<1>& loop, Extents const& dims, std::vector<int64_t> cons
     loop.setStrides(0, from);
 }
 
-class PlainKernels final : public CudaKernels
+CudaSource sourceOf(Problem const& problem)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    auto const& a = problem.node->attrsAs<Attrs>();
+    auto rank = [](std::vector<int64_t> const& permutation) {
+        return isIdentity(permutation) ? 1 : int64_t(permutation.size());
+    };
+    return {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                    cuda::constant("kFirstRank", rank(a.firstTranspose)) +
+                    cuda::constant("kSecondRank", rank(a.secondTranspose)) + cuda::include("ops/shuffle/shuffle.cuh"),
+            .names = {"shuffle"},
+            .wide = isWide(problem)};
+}
+
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+{
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Params p;
         p.x = x.data;
         p.y = y.data;
         p.count = uint64_t(y.count());
-        setLoop(p.second, unpermuted(y.dims, attrs_.secondTranspose), attrs_.secondTranspose);
-        setLoop(p.first, x.dims, attrs_.firstTranspose);
+        setLoop(p.second, unpermuted(y.dims, attrs.secondTranspose), attrs.secondTranspose);
+        setLoop(p.first, x.dims, attrs.firstTranspose);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    }
+    });
+}
 
-private:
-    static CudaSource sourceOf(Problem const& problem)
-    {
-        auto const& a = problem.node->attrsAs<Attrs>();
-        auto rank = [](std::vector<int64_t> const& permutation) {
-            return isIdentity(permutation) ? 1 : int64_t(permutation.size());
-        };
-        return {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
-                        cuda::constant("kFirstRank", rank(a.firstTranspose)) +
-                        cuda::constant("kSecondRank", rank(a.secondTranspose)) +
-                        cuda::include("ops/shuffle/shuffle.cuh"),
-                .names = {"shuffle"},
-                .wide = isWide(problem)};
-    }
-
-    Attrs const& attrs_;
-};
-
-class StridedCopyKernels final : public CudaKernels
+CudaSource sourceOf(Problem const& problem, TileShape const& shape)
 {
-public:
-    StridedCopyKernels(Problem const& problem, Config const& config)
-        : CudaKernels(sourceOf(problem, tileShapeOf(config))), attrs_(problem.node->attrsAs<Attrs>()),
-          shape_(tileShapeOf(config))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, shape);
+    out.wide = isWide(problem);
+    return out;
+}
 
-private:
-    static CudaSource sourceOf(Problem const& problem, TileShape const& shape)
-    {
-        CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, shape);
-        out.wide = isWide(problem);
-        return out;
-    }
-
-    Attrs const& attrs_;
-    TileShape const shape_;
-};
-
-Result<void> StridedCopyKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> stridedCopyKernels(Problem const& problem, Config const& config)
 {
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    bool const isSecond = isIdentity(attrs_.firstTranspose);
-    std::vector<int64_t> const& permutation = isSecond ? attrs_.secondTranspose : attrs_.firstTranspose;
-    Extents const from = isSecond ? unpermuted(y.dims, attrs_.secondTranspose) : x.dims,
-                  to = permuted(from, permutation), xSteps = permuted(stridesOf(from), permutation),
-                  ySteps = stridesOf(to);
-    Box box;
-    box.elementBytes = sizeOf(y.type);
-    box.x = x.data;
-    box.y = y.data;
-    for (int d = 0; d < to.rank; ++d)
-        box.add(to[d], xSteps[d], ySteps[d]);
-    return stridedCopy(launch, box, &shape_);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(sourceOf(problem, tileShapeOf(config)),
+                     [&attrs, shape = tileShapeOf(config)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+                         bool const isSecond = isIdentity(attrs.firstTranspose);
+                         std::vector<int64_t> const& permutation =
+                             isSecond ? attrs.secondTranspose : attrs.firstTranspose;
+                         Extents const from = isSecond ? unpermuted(y.dims, attrs.secondTranspose) : x.dims,
+                                       to = permuted(from, permutation),
+                                       xSteps = permuted(stridesOf(from), permutation), ySteps = stridesOf(to);
+                         Box box;
+                         box.elementBytes = sizeOf(y.type);
+                         box.x = x.data;
+                         box.y = y.data;
+                         for (int d = 0; d < to.rank; ++d)
+                             box.add(to[d], xSteps[d], ySteps[d]);
+                         return stridedCopy(launch, box, &shape);
+                     });
 }
 
 Support supportsStridedCopy(Problem const& problem)
@@ -109,9 +92,9 @@ Support supportsStridedCopy(Problem const& problem)
     return Support::yes();
 }
 
-constexpr CudaTactic kStridedCopy{"shuffle_any_strided_copy_cuda", 4, makeKernels<StridedCopyKernels>,
-                                  supportsStridedCopy, configsOfTiles};
-constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kStridedCopy{"shuffle_any_strided_copy_cuda", 4, stridedCopyKernels, supportsStridedCopy,
+                                  configsOfTiles};
+constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -12,37 +12,31 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kWarpUpTo = 1024; // longer slices get a whole block
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                               cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
-                               cuda::include("ops/softmax/softmax.cuh"),
-                       .names = {"softmax_threads", "softmax_warps", "softmax_blocks"},
-                       .wide = isWide(problem)}),
-          axis_(int(problem.node->attrsAs<Attrs>().axis))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), slices = x.dims.volume(0, axis_) * inner;
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.slices = uint64_t(slices);
-        p.n = uint64_t(x.dims[axis_]);
-        p.inner = cuda::divBy(inner);
-        if (inner >= 32)
-            return launch(0, blocksFor(slices, kThreads), kThreads, p);
-        if (x.dims[axis_] <= kWarpUpTo)
-            return launch(1, blocksFor(slices * 32, kThreads), kThreads, p);
-        return launch(2, slices, kThreads, p);
-    }
-
-private:
-    int const axis_;
-};
+    CudaSource source = {.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                                 cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
+                                 cuda::include("ops/softmax/softmax.cuh"),
+                         .names = {"softmax_threads", "softmax_warps", "softmax_blocks"},
+                         .wide = isWide(problem)};
+    return kernelsOf(
+        std::move(source),
+        [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), slices = x.dims.volume(0, axis) * inner;
+            Params p;
+            p.x = x.data;
+            p.y = y.data;
+            p.slices = uint64_t(slices);
+            p.n = uint64_t(x.dims[axis]);
+            p.inner = cuda::divBy(inner);
+            if (inner >= 32)
+                return launch(0, blocksFor(slices, kThreads), kThreads, p);
+            if (x.dims[axis] <= kWarpUpTo)
+                return launch(1, blocksFor(slices * 32, kThreads), kThreads, p);
+            return launch(2, slices, kThreads, p);
+        });
+}
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 
@@ -124,7 +118,7 @@ private:
 };
 
 constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, makeKernels<RowKernels>, supportsRows};
-constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

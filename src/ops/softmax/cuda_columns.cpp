@@ -68,22 +68,7 @@ int64_t lengthOf(Problem const& problem)
     return std::max<int64_t>(problem.inputs[0].maxDims[axisOf(problem)], 1);
 }
 
-class ColumnKernels final : public CudaKernels
-{
-public:
-    ColumnKernels(Problem const& problem, Shares const& shares)
-        : CudaKernels(sourceOf(problem, shares)), axis_(axisOf(problem)), shares_(shares)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    static CudaSource sourceOf(Problem const& problem, Shares const& shares);
-
-    int const axis_;
-    Shares const shares_;
-};
-
-CudaSource ColumnKernels::sourceOf(Problem const& problem, Shares const& s)
+CudaSource sourceOf(Problem const& problem, Shares const& s)
 {
     DataType const t = problem.inputs[0].type;
     int64_t const n = lengthOf(problem);
@@ -97,21 +82,25 @@ CudaSource ColumnKernels::sourceOf(Problem const& problem, Shares const& s)
             .isDependent = true};
 }
 
-Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
+std::unique_ptr<CudaKernels> columnKernels(Problem const& problem, Shares const& shares)
 {
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), columns = x.dims.volume(0, axis_) * inner;
-    bool const isPacked =
-        inner % shares_.width == 0 &&
-        (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares_.width * sizeOf(x.type)) == 0;
-    int64_t const width = isPacked ? shares_.width : 1;
-    ColumnsParams p;
-    p.x = x.data;
-    p.y = y.data;
-    p.packs = uint64_t(columns / width);
-    p.n = uint64_t(x.dims[axis_]);
-    p.packsOfRow = cuda::divBy(inner / width);
-    return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(shares_.lanes)), int(shares_.threads()), p);
+    return kernelsOf(
+        sourceOf(problem, shares),
+        [axis = axisOf(problem), shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), columns = x.dims.volume(0, axis) * inner;
+            bool const isPacked =
+                inner % shares.width == 0 &&
+                (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares.width * sizeOf(x.type)) == 0;
+            int64_t const width = isPacked ? shares.width : 1;
+            ColumnsParams p;
+            p.x = x.data;
+            p.y = y.data;
+            p.packs = uint64_t(columns / width);
+            p.n = uint64_t(x.dims[axis]);
+            p.packsOfRow = cuda::divBy(inner / width);
+            return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(shares.lanes)), int(shares.threads()), p);
+        });
 }
 
 Support supportsColumns(Problem const& problem)
@@ -174,7 +163,7 @@ std::vector<Config> configsOfColumns(Problem const& problem)
 
 std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config)
 {
-    return std::make_unique<ColumnKernels>(problem, sharesOf(config, problem.inputs[0].type, lengthOf(problem)));
+    return columnKernels(problem, sharesOf(config, problem.inputs[0].type, lengthOf(problem)));
 }
 
 } // namespace

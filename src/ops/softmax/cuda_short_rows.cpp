@@ -34,32 +34,27 @@ bool fits(Problem const& p, int64_t lanes, int64_t threads)
            ceilDiv(wordsOf(p), lanes) <= kMostWords && bytes <= kMostBytes && bytes % 16 == 0;
 }
 
-class ShortRowKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> shortRowKernels(Problem const& problem, int64_t lanes, int64_t threads)
 {
-public:
-    ShortRowKernels(Problem const& problem, int64_t lanes, int64_t threads)
-        : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                               cuda::constant("N", rowLengthOf(problem)) + cuda::constant("LANES", lanes) +
-                               cuda::constant("THREADS", threads) + cuda::include("ops/softmax/softmax_short_rows.cuh"),
-                       .names = {"softmax_short_rows"},
-                       .wide = isWide(problem),
-                       .isDependent = true,
-                       .alignment = 16}),
-          length_(rowLengthOf(problem)), lanes_(lanes), threads_(threads)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-        ShortRowsParams p;
-        p.x = in.data;
-        p.y = y.data;
-        p.rows = uint64_t(in.count() / length_);
-        return launch(0, blocksFor(int64_t(p.rows), int(threads_ / lanes_)), int(threads_), p);
-    }
-
-private:
-    int64_t const length_, lanes_, threads_; // of a row: elements, threads; of a block
-};
+    CudaSource source = {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                                 cuda::constant("N", rowLengthOf(problem)) + cuda::constant("LANES", lanes) +
+                                 cuda::constant("THREADS", threads) +
+                                 cuda::include("ops/softmax/softmax_short_rows.cuh"),
+                         .names = {"softmax_short_rows"},
+                         .wide = isWide(problem),
+                         .isDependent = true,
+                         .alignment = 16};
+    return kernelsOf(
+        std::move(source),
+        [length = rowLengthOf(problem), lanes, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &in = args.inputs[0], &y = args.outputs[0];
+            ShortRowsParams p;
+            p.x = in.data;
+            p.y = y.data;
+            p.rows = uint64_t(in.count() / length);
+            return launch(0, blocksFor(int64_t(p.rows), int(threads / lanes)), int(threads), p);
+        });
+}
 
 // {threads of a row, of a block}
 std::vector<Config> configsOfShortRows(Problem const& problem)
@@ -100,7 +95,7 @@ std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config co
 {
     if (!isConfig(config, 2, 1, 256) || !fits(problem, config[0], config[1]))
         return noKernels(unsupported("rows do not fit into a block"));
-    return std::make_unique<ShortRowKernels>(problem, config[0], config[1]);
+    return shortRowKernels(problem, config[0], config[1]);
 }
 
 } // namespace

@@ -35,12 +35,15 @@ struct Ring
     }
 };
 
-// The first steps; a may belong to the kernel before.
+// The first steps; a may belong to the kernel before. The next one gets room when that one is gone: blocks of three
+// launches at a time pile up on some multiprocessors.
 template <class Source>
 TW_INLINE void fill(Source& source, u32 base)
 {
-    if constexpr (!EARLY)
+    if constexpr (!EARLY) {
         waitForPrevious();
+        releaseDependents();
+    }
 #pragma unroll(Source::AT_ONCE)
     for (int s = 0; s < STAGES - 1; ++s)
         if (s < source.steps) {
@@ -48,8 +51,10 @@ TW_INLINE void fill(Source& source, u32 base)
             source.fetchB(s, to);
             source.putB(to);
         }
-    if constexpr (EARLY)
+    if constexpr (EARLY) {
         waitForPrevious();
+        releaseDependents();
+    }
 #pragma unroll(Source::AT_ONCE)
     for (int s = 0; s < STAGES - 1; ++s) {
         if (s < source.steps) {
@@ -128,7 +133,6 @@ template <class Source, class Sums, class End, class Args>
 TW_INLINE void run(Args const& a, u8* shared)
 {
     u32 const base = sharedAddress(shared);
-    releaseDependents();
     Source source(a);
     End end(base);
     end.begin(a, source);

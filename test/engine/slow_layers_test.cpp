@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers without a fast kernel: the log after a build and the inspector name them, with the condition that failed.
 // Equal timing caches give equal plans.
+#include <algorithm>
 #include <cstring>
 
 #include <nlohmann/json.hpp>
@@ -46,6 +47,12 @@ struct SlowNetwork : Maker
         EXPECT_TRUE(e) << errors();
         std::unique_ptr<IEngineInspector> const i(e ? e->createEngineInspector() : nullptr);
         return i ? Json::parse(i->getEngineInformation(LayerInformationFormat::kJSON)) : Json::object();
+    }
+    // The log says that others use the CPUs.
+    bool saysBusy() const
+    {
+        return std::any_of(logger.lines.begin(), logger.lines.end(),
+                           [](auto const& l) { return contains(l.text, "This machine is busy"); });
     }
     // Lines of the log from the header on that belong to it.
     std::vector<std::string> report() const
@@ -117,6 +124,10 @@ TEST(SlowLayers, ALayerThatTakesTooLongForWhatItDoes)
     m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);
     Json const json = m.json();
     std::vector<std::string> const lines = m.report();
+    if (m.saysBusy()) { // then no layer is slow for its time
+        EXPECT_TRUE(lines.empty()) << lines[1];
+        return;
+    }
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_TRUE(contains(lines[1], "  lrn: 100.0 %: ")) << lines[1];
     EXPECT_TRUE(contains(lines[1], " times its limit of ")) << lines[1];

@@ -17,8 +17,8 @@ TW_INLINE float warpSum(float v)
 }
 TW_KERNEL __launch_bounds__(128) normalize(const __grid_constant__ Params p)
 {
-    releaseDependents();
     waitForPrevious();
+    releaseDependents();
     u64 const row = u64(blockIdx.x) * 4 + threadIdx.x / 32;
     int const lane = threadIdx.x % 32, units = int(p.n) / 8;
     if (row >= p.rows)

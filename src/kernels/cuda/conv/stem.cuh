@@ -41,7 +41,6 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
     int const tid = threadIdx.x, warp = tid / 32, lane = tid % 32, g = lane / 4, t = lane % 4;
     int const blocksH = (a.outH + ROWS - 1) / ROWS, image = blockIdx.y / blocksH;
     int const q0 = blockIdx.x * (COLUMNS * 16), p0 = (blockIdx.y - image * blocksH) * ROWS, n0 = blockIdx.z * TILE_N;
-    releaseDependents();
     BiasPart<TILE_N, THREADS> bias;
     bias.take(a, n0, tid);
     bias.put(biases, tid);
@@ -51,6 +50,7 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
                     n0 + r < a.n);
     }
     waitForPrevious();
+    releaseDependents();
     // Pixels from column q0 * 2 - PAD_W - SHIFT, rounded down to 8.
     int const h0 = p0 * STRIDE_H - a.padH, w0 = q0 * 2 - (PAD_W + SHIFT + 7) / 8 * 8;
     Element const* const x = a.x + i64(image) * CHANNELS * a.h * a.w;

@@ -39,7 +39,6 @@ TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
     int const tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     int const blocksH = (a.outH + ROWS - 1) / ROWS, image = blockIdx.y / blocksH;
     int const q0 = blockIdx.x * (COLUMNS * 16), p0 = (blockIdx.y - image * blocksH) * ROWS, n0 = blockIdx.z * TILE_N;
-    releaseDependents();
     // Of 16 filters the even ones, then the odd ones.
     for (int at = tid; at < TILE_N * FILTER_UNITS; at += THREADS) {
         int const r = at / FILTER_UNITS, u = at % FILTER_UNITS, to = r / 16 * 16 + r % 2 * 8 + r % 16 / 2;
@@ -48,6 +47,7 @@ TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
     }
     copyCommit();
     waitForPrevious();
+    releaseDependents();
     if (tid < TILE_N) {
         bool const isThere = n0 + tid < a.k;
         storeShared(scales + tid * 4, isThere ? __float_as_uint(endScale(a.end, n0 + tid)) : 0);

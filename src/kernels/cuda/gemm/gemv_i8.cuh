@@ -49,7 +49,6 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j)
         columns[j] = reinterpret_cast<uint4 const*>(p.b + i64(min(n0 + j, p.n - 1)) * p.ldb);
-    releaseDependents();
     uint4 b[COLUMNS];
     int u = part * 32 + lane;
     auto takeB = [&] {
@@ -60,6 +59,7 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
     if constexpr (EARLY)
         takeB();
     waitForPrevious();
+    releaseDependents();
     if constexpr (!EARLY)
         takeB();
     if constexpr (PACKS) { // rows of a are whole units

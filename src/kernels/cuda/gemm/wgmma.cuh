@@ -49,7 +49,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
         __syncthreads();
     if constexpr (SPLIT > 1 && OWN_SUMS)
         clusterArrive();
-    releaseDependents();
 
     if (warp >= GROUPS * 4) {
         if constexpr (REDISTRIBUTE)
@@ -129,6 +128,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             groupSync(1, GROUPS * 128);
         }
         waitForPrevious(); // y and residual belong to it
+        releaseDependents();
         if constexpr (TABLE_BYTES > 0) {
             fillTable(a);
             groupSync(1, GROUPS * 128);

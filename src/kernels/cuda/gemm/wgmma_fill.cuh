@@ -9,8 +9,8 @@ namespace tw::cuda::gemm_f16 {
 
 TW_KERNEL fill(const __grid_constant__ FillArgs a)
 {
-    releaseDependents();
     waitForPrevious();
+    releaseDependents();
     i64 const i = i64(blockIdx.x) * 256 + threadIdx.x;
     if (i < a.count)
         a.parts[i] = ~u64(0);

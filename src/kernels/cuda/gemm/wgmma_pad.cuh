@@ -10,7 +10,6 @@ namespace tw::cuda::gemm_f16 {
 TW_KERNEL __launch_bounds__(256) pad(const __grid_constant__ PadArgs p)
 {
     constexpr int COLUMNS = 512, WORDS = COLUMNS / 64;
-    releaseDependents();
     i64 const warp = i64(blockIdx.x) * 8 + threadIdx.x / 32, warpsA = p.a.rows * ((p.a.padded + COLUMNS - 1) / COLUMNS);
     bool const isB = warp >= warpsA;
     int const columns = isB ? p.b.columns : p.a.columns, padded = isB ? p.b.padded : p.a.padded;
@@ -23,6 +22,7 @@ TW_KERNEL __launch_bounds__(256) pad(const __grid_constant__ PadArgs p)
     int const column0 = int(part - row * parts) * COLUMNS, odd = int(u64(from) / 2 % 2),
               first = column0 - odd + lane * 2;
     waitForPrevious();
+    releaseDependents();
     u32 v[WORDS + 1];
 #pragma unroll
     for (int i = 0; i <= WORDS; ++i) {

@@ -57,7 +57,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
         clusterSync();
     else
         __syncthreads();
-    releaseDependents();
 
     if (warp >= GROUPS * 4) {
         if constexpr (REDISTRIBUTE)
@@ -113,6 +112,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     bool const copies = SHARED ? threadIdx.x == 0 : inGroup == 0;
     int const partFilter0 = SHARED ? 0 : groupP * 64; // of the tile
     waitForPrevious();                                // y and residual belong to it
+    releaseDependents();
     int s = 0;
     u32 parity = 0, residualParity = 0;
     for (int unit = firstUnit; unit < units; unit += unitStep) {

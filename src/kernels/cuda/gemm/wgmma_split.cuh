@@ -9,8 +9,8 @@ namespace tw::cuda::gemm_f16 {
 
 TW_KERNEL split(const __grid_constant__ SplitArgs s)
 {
-    releaseDependents();
     waitForPrevious();
+    releaseDependents();
     int const at = blockIdx.x * 256 + threadIdx.x, row = at / (s.padded / 4), k0 = at % (s.padded / 4) * 4;
     if (row >= s.rows)
         return;

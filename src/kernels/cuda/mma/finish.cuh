@@ -14,12 +14,12 @@ TW_KERNEL __launch_bounds__(THREADS) finish(const __grid_constant__ Args a)
     auto const [batch, m0, n0] = tileAt(a, blockIdx.x);
     WarpTile const w;
     int const row = m0 + w.row;
-    releaseDependents();
     BiasPart<TILE_N, THREADS> bias;
     bias.take(a, n0, w.tid);
     bias.put(biases, w.tid);
     __syncthreads();
     waitForPrevious();
+    releaseDependents();
     Ahead residual;
     fetchResidual(a, residual, row, n0 + w.column, batch, w.lane);
 #pragma unroll

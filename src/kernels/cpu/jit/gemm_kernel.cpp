@@ -6,8 +6,8 @@
 #include <string>
 
 #include "device/cpu.h"
+#include "kernels/cpu/jit/pointer_walk.h"
 #include "kernels/cpu/jit/row_bases.h"
-#include "kernels/cpu/jit/step_code.h"
 #include "kernels/cpu/jit/tile_code.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
@@ -18,11 +18,11 @@ namespace {
 
 using Xbyak::Reg64;
 
-class GemmEmitter : StepCode<GemmArgs>
+class GemmEmitter : PointerWalk<GemmArgs>
 {
 public:
     GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : StepCode(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_),
+        : PointerWalk(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_),
           a_(code, spec.rows), shifts_(spec.factors == Factors::kBf16Shifts)
     {}
 

@@ -7,8 +7,8 @@
 
 #include "device/cpu.h"
 #include "kernels/cpu/jit/int8_epilogue_code.h"
+#include "kernels/cpu/jit/pointer_walk.h"
 #include "kernels/cpu/jit/row_bases.h"
-#include "kernels/cpu/jit/step_code.h"
 
 namespace tw::kernels::jit {
 
@@ -17,11 +17,11 @@ namespace {
 using Xbyak::Address;
 using Xbyak::Reg64;
 
-class Int8Emitter : StepCode<Int8Args>
+class Int8Emitter : PointerWalk<Int8Args>
 {
 public:
     Int8Emitter(VectorCode& code, Dots dots, Int8KernelSpec const& spec)
-        : StepCode(code), s(spec), dots_(dots), tiles_(spec.rows * spec.vectors), a_(code, spec.rows),
+        : PointerWalk(code), s(spec), dots_(dots), tiles_(spec.rows * spec.vectors), a_(code, spec.rows),
           epilogue_(code, spec.epilogue, spec.rows, spec.vectors, args_, offsetof(Int8Args, output))
     {}
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/round.h"
-#include "kernels/cpu/jit/step_code.h"
+#include "kernels/cpu/jit/pointer_walk.h"
 
 namespace tw::kernels::jit {
 
@@ -82,11 +82,11 @@ struct TileRows
     Reg64 const& first() const { return a0; }
 };
 
-class TileEmitter : StepCode<GemmArgs>
+class TileEmitter : PointerWalk<GemmArgs>
 {
 public:
     TileEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : StepCode(code), s(spec), rowTiles_(int(divideUp(spec.rows, kRows))), sums_(rowTiles_ * spec.vectors),
+        : PointerWalk(code), s(spec), rowTiles_(int(divideUp(spec.rows, kRows))), sums_(rowTiles_ * spec.vectors),
           columnTiles_(8 - sums_ - rowTiles_), a_{code, rowTiles_}
     {}
 

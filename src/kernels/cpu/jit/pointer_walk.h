@@ -11,14 +11,14 @@ namespace tw::kernels::jit {
 
 // What emitters of kernels with arguments Args are made of. Registers that are not named here are theirs.
 template <class Args>
-class StepCode
+class PointerWalk
 {
 protected:
     VectorCode& c;
     Xbyak::Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx,
                        b_ = Xbyak::util::rax, loop_ = Xbyak::util::rcx, next_ = Xbyak::util::r15;
 
-    explicit StepCode(VectorCode& code) : c(code) {}
+    explicit PointerWalk(VectorCode& code) : c(code) {}
 
     Xbyak::Address argument(size_t offset) const { return c.ptr[args_ + int(offset)]; }
     void load(Xbyak::Reg64 const& r, size_t offset) { c.mov(r, argument(offset)); }

@@ -204,7 +204,7 @@ private:
         StepCode const code = *codeOf(n);
         Step s{code};
         s.a = operand(n.inputs[0], InputKind::kBroadcast, 0);
-        if (ops::pointwise::operandsOf(code) > 1)
+        if (operandsOf(code) > 1)
             s.b = operand(n.inputs[1], InputKind::kBroadcast, 0);
         if (code == StepCode::kActivation) {
             auto const& a = n.attrsAs<ops::activation::Attrs>();

@@ -14,7 +14,7 @@ namespace tw::test {
 namespace {
 
 using namespace kernels::jit;
-using C = PointwiseCode;
+using C = kernels::StepCode;
 
 struct Free
 {

@@ -263,9 +263,8 @@ Support supportsTypes(Problem const& problem, bool takesInt8)
 // Every step is an instruction of FP32, or two where the first is exact.
 bool isExact(PointwiseProgram const& program)
 {
-    return std::all_of(program.steps.begin(), program.steps.end(), [](PointwiseStep const& s) {
-        return pointwise::isExact(pointwise::StepCode(s.code), int64_t(s.kind));
-    });
+    return std::all_of(program.steps.begin(), program.steps.end(),
+                       [](PointwiseStep const& s) { return pointwise::isExact(s.code, int64_t(s.kind)); });
 }
 
 } // namespace
@@ -280,11 +279,11 @@ PointwiseSpec stepSpec(PointwiseStep const& step, int inputs)
     return spec;
 }
 
-Result<PointwiseSpec> stepSpec(std::optional<pointwise::StepCode> code, int inputs)
+Result<PointwiseSpec> stepSpec(std::optional<kernels::StepCode> code, int inputs)
 {
     if (!code)
         return invalidArgument("there is no emitted code for this operation");
-    return stepSpec({jitCode(*code), 0, inputs - 1}, inputs);
+    return stepSpec({*code, 0, inputs - 1}, inputs);
 }
 
 Support PointwiseTactic::supports(Problem const& problem) const
@@ -337,15 +336,6 @@ Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Co
         spec.program.isInt8[i] = isQuantized(problem.inputs[size_t(spec.inputs[i].index)].type);
     spec.program.makesInt8 = isQuantized(problem.outputs[0].type);
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
-}
-
-PointwiseCode jitCode(pointwise::StepCode code)
-{
-    using S = pointwise::StepCode;
-    static_assert(int(S::kParametricRelu) == int(PointwiseCode::kParametricRelu) &&
-                  int(S::kExp) == int(PointwiseCode::kExp) && int(S::kSquare) == int(PointwiseCode::kSquare) &&
-                  int(S::kActivation) == int(PointwiseCode::kActivation));
-    return PointwiseCode(code);
 }
 
 } // namespace tw::ops

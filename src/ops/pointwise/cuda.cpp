@@ -9,7 +9,7 @@ namespace tw::ops::pointwise {
 
 namespace {
 
-using Code = kernels::jit::PointwiseCode;
+using Code = StepCode;
 
 // `isHalf`: what is rounded to FP16 in the end. Quotients and roots stay exact, for what may be rounded down after
 // them.

@@ -90,11 +90,6 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 } // namespace
 
-int operandsOf(StepCode code)
-{
-    return kernels::jit::operandsOf(jitCode(code));
-}
-
 std::optional<StepCode> stepOf(elementwise::Operation operation)
 {
     using O = elementwise::Operation;

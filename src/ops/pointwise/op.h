@@ -16,6 +16,7 @@
 #include "base/types.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "kernels/step_code.h"
 #include "ops/elementwise/op.h"
 #include "ops/unary/op.h"
 #include "tactic/reference.h"
@@ -30,30 +31,7 @@ enum class InputKind : int64_t
     kChannel = 2,
 };
 
-// What a step computes of its operands a and b. The numbers stand in plans.
-enum class StepCode : int64_t
-{
-    kConstant = 0, // alpha
-    kAdd = 1,
-    kSub = 2,
-    kMul = 3,
-    kDiv = 4,
-    kMax = 5, // NaN on either side wins
-    kMin = 6,
-    kParametricRelu = 7, // a >= 0 ? a : b a
-    kExp = 10,
-    kLog = 11,
-    kSqrt = 12,
-    kReciprocal = 13,
-    kAbs = 14,
-    kNegate = 15,
-    kCeil = 16,
-    kFloor = 17,
-    kErf = 18,
-    kRound = 19, // half to even
-    kSquare = 20,
-    kActivation = 30, // kind, alpha, beta
-};
+using kernels::StepCode;
 
 struct Attrs : ir::AttrsOf<Attrs>
 {
@@ -75,8 +53,6 @@ struct Attrs : ir::AttrsOf<Attrs>
 inline constexpr int kMaxInputs = 8;
 inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2, kNumbersOfInput = 2;
 
-// How many operands a step has.
-int operandsOf(StepCode code);
 // The operation as a step; nothing where there is none.
 std::optional<StepCode> stepOf(elementwise::Operation operation);
 std::optional<StepCode> stepOf(unary::Operation operation);

@@ -67,7 +67,7 @@ constexpr PlainTactic kPlain{"scale_any_plain_cpu", 1, run};
 // x * scale + shift as an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    using kernels::jit::PointwiseCode;
+    using kernels::StepCode;
     auto const& a = p.node->attrsAs<Attrs>();
     auto const given = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
     if (given(3))
@@ -88,7 +88,7 @@ Result<PointwiseSpec> specOf(Problem const& p)
     for (int i : {1, 2})
         if (given(size_t(i))) {
             int const operand = i == 2 && given(1) ? 2 : 1;
-            spec.program.steps.push_back({i == 1 ? PointwiseCode::kMul : PointwiseCode::kAdd, value, operand});
+            spec.program.steps.push_back({i == 1 ? StepCode::kMul : StepCode::kAdd, value, operand});
             value = spec.program.inputs;
         }
     return spec;

@@ -157,8 +157,8 @@ constexpr CpuTactic kAvx2{"softmax_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, k
 
 // ---- Slices that run across columns: a block of columns at once, each step over one row of it, all in L1.
 
+using kernels::StepCode;
 using kernels::jit::Code;
-using kernels::jit::PointwiseCode;
 
 class ColumnsKernel final : public Kernel
 {
@@ -222,10 +222,10 @@ CpuFunctions::Loaded loadColumns(CpuTactic const& t, Problem const& p, Config co
     auto two = [&](std::vector<kernels::jit::PointwiseStep> steps) {
         return kernels::jit::emitPointwise(t.isa(), {2, std::move(steps)}, {false, false}, false);
     };
-    TW_ASSIGN(Code larger, two({{PointwiseCode::kMax, 0, 1}}));
-    TW_ASSIGN(Code expOfDifference, two({{PointwiseCode::kSub, 0, 1}, {PointwiseCode::kExp, 2}}));
-    TW_ASSIGN(Code sum, two({{PointwiseCode::kAdd, 0, 1}}));
-    TW_ASSIGN(Code quotient, two({{PointwiseCode::kDiv, 0, 1}}));
+    TW_ASSIGN(Code larger, two({{StepCode::kMax, 0, 1}}));
+    TW_ASSIGN(Code expOfDifference, two({{StepCode::kSub, 0, 1}, {StepCode::kExp, 2}}));
+    TW_ASSIGN(Code sum, two({{StepCode::kAdd, 0, 1}}));
+    TW_ASSIGN(Code quotient, two({{StepCode::kDiv, 0, 1}}));
     return makeKernel<ColumnsKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(larger), std::move(expOfDifference),
                                      std::move(sum), std::move(quotient));
 }

@@ -253,14 +253,11 @@ private:
             place_[size_t(step.b)] = -1;
         place_[size_t(self)] = to;
     }
-    static bool reads2(PointwiseCode code)
-    {
-        return code >= PointwiseCode::kMax && code <= PointwiseCode::kParametricRelu;
-    }
+    static bool reads2(StepCode code) { return code >= StepCode::kMax && code <= StepCode::kParametricRelu; }
 
     void compute(PointwiseStep const& step, int to, int a, int b)
     {
-        using C = PointwiseCode;
+        using C = StepCode;
         auto const y = c_.vec(to);
         auto const va = a >= 0 ? c_.vec(a) : y, vb = b >= 0 ? c_.vec(b) : y;
         auto const inPlace = [&] {
@@ -349,20 +346,6 @@ private:
 
 } // namespace
 
-bool isKnown(PointwiseCode code)
-{
-    int const c = int(code);
-    return (c >= int(PointwiseCode::kConstant) && c <= int(PointwiseCode::kParametricRelu)) ||
-           (c >= int(PointwiseCode::kExp) && c <= int(PointwiseCode::kSquare)) || code == PointwiseCode::kActivation;
-}
-
-int operandsOf(PointwiseCode code)
-{
-    if (code == PointwiseCode::kConstant)
-        return 0;
-    return int(code) <= int(PointwiseCode::kParametricRelu) ? 2 : 1;
-}
-
 std::string checkProgram(PointwiseProgram const& p)
 {
     if (p.inputs < 1 || p.inputs > kMaxPointwiseInputs)
@@ -377,7 +360,7 @@ std::string checkProgram(PointwiseProgram const& p)
         std::string const where = "step " + std::to_string(s) + " of the expression ";
         if (!isKnown(step.code))
             return where + "has code " + std::to_string(int(step.code)) + ", which does not exist";
-        if (step.code == PointwiseCode::kActivation && (int(step.kind) < 0 || int(step.kind) >= kActivationKinds))
+        if (step.code == StepCode::kActivation && (int(step.kind) < 0 || int(step.kind) >= kActivationKinds))
             return where + "has activation kind " + std::to_string(int(step.kind)) + " (allowed: 0.." +
                    std::to_string(kActivationKinds - 1) + ")";
         if (std::isnan(step.alpha) || std::isnan(step.beta))

@@ -11,41 +11,14 @@
 
 #include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/step_code.h"
 
 namespace tw::kernels::jit {
-
-// The same numbers as ops::pointwise::StepCode.
-enum class PointwiseCode : int32_t
-{
-    kConstant = 0, // alpha
-    kAdd = 1,
-    kSub = 2,
-    kMul = 3,
-    kDiv = 4,
-    kMax = 5, // NaN on either side wins
-    kMin = 6,
-    kParametricRelu = 7, // a >= 0 ? a : b a
-    kExp = 10,
-    kLog = 11,
-    kSqrt = 12,
-    kReciprocal = 13,
-    kAbs = 14,
-    kNegate = 15,
-    kCeil = 16,
-    kFloor = 17,
-    kErf = 18,
-    kRound = 19, // half to even
-    kSquare = 20,
-    kActivation = 30, // kind, alpha, beta
-};
-bool isKnown(PointwiseCode code);
-// How many operands it has.
-int operandsOf(PointwiseCode code);
 
 // Operands are numbers of values: inputs first, then the results of the steps before.
 struct PointwiseStep
 {
-    PointwiseCode code = PointwiseCode::kConstant;
+    StepCode code = StepCode::kConstant;
     int a = 0, b = 0;
     ActivationKind kind = ActivationKind::kRelu;
     float alpha = 0, beta = 0;

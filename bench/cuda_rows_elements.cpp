@@ -64,7 +64,7 @@ std::vector<Row> elementRows()
         list.push_back({std::string("cluster_") + name + "_f16",
                         pointwise::def(),
                         with<pointwise::Attrs>([kind = kind](auto& a) {
-                            a.steps = {int64_t(ops::pointwise::StepCode::kActivation), 0, 0, int64_t(kind)};
+                            a.steps = {int64_t(StepCode::kActivation), 0, 0, int64_t(kind)};
                             a.parameters = {0, 0};
                             a.inputs = {int64_t(pointwise::InputKind::kBroadcast), 0};
                             a.outputType = DataType::kHalf;

@@ -39,7 +39,7 @@ namespace tw::passes {
 namespace {
 
 using ops::elementwise::Operation;
-using Code = ops::pointwise::StepCode;
+using Code = StepCode;
 
 constexpr int64_t kLongSum = 64; // of values up to 1000 it stays within 65504
 

@@ -34,7 +34,6 @@ namespace tw::passes {
 namespace {
 
 using ops::pointwise::InputKind;
-using ops::pointwise::StepCode;
 
 constexpr int kMostFloatExponent = 126; // of powers of two that FP32 has, and their reciprocals
 

@@ -14,7 +14,7 @@ namespace tw::test {
 namespace {
 
 using namespace kernels::jit;
-using C = kernels::StepCode;
+using C = StepCode;
 
 struct Free
 {

@@ -279,7 +279,7 @@ PointwiseSpec stepSpec(PointwiseStep const& step, int inputs)
     return spec;
 }
 
-Result<PointwiseSpec> stepSpec(std::optional<kernels::StepCode> code, int inputs)
+Result<PointwiseSpec> stepSpec(std::optional<StepCode> code, int inputs)
 {
     if (!code)
         return invalidArgument("there is no emitted code for this operation");

@@ -38,7 +38,7 @@ constexpr PlainTactic kPlain{"parametric_relu_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const&)
 {
-    return stepSpec({kernels::StepCode::kParametricRelu, 0, 1}, 2);
+    return stepSpec({StepCode::kParametricRelu, 0, 1}, 2);
 }
 
 using kernels::jit::Isa;

@@ -8,9 +8,9 @@ namespace tw::ops {
 
 namespace {
 
-char const* nameOf(pointwise::StepCode code)
+char const* nameOf(StepCode code)
 {
-    using Code = pointwise::StepCode;
+    using Code = StepCode;
     switch (code) {
     case Code::kConstant:
         return "Literal";

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "base/step_code.h"
 #include "base/types.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "kernels/step_code.h"
 #include "ops/elementwise/op.h"
 #include "ops/unary/op.h"
 #include "tactic/reference.h"
@@ -30,8 +30,6 @@ enum class InputKind : int64_t
     kScalar = 1,
     kChannel = 2,
 };
-
-using kernels::StepCode;
 
 struct Attrs : ir::AttrsOf<Attrs>
 {

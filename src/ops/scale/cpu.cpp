@@ -67,7 +67,6 @@ constexpr PlainTactic kPlain{"scale_any_plain_cpu", 1, run};
 // x * scale + shift as an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    using kernels::StepCode;
     auto const& a = p.node->attrsAs<Attrs>();
     auto const given = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
     if (given(3))

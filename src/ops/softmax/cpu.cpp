@@ -157,7 +157,6 @@ constexpr CpuTactic kAvx2{"softmax_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, k
 
 // ---- Slices that run across columns: a block of columns at once, each step over one row of it, all in L1.
 
-using kernels::StepCode;
 using kernels::jit::Code;
 
 class ColumnsKernel final : public Kernel

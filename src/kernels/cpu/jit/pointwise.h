@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/step_code.h"
 #include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
-#include "kernels/step_code.h"
 
 namespace tw::kernels::jit {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace tw::kernels {
+namespace tw {
 
 // The numbers stand in plans.
 enum class StepCode : int32_t
@@ -46,4 +46,4 @@ constexpr int operandsOf(StepCode code)
     return code <= StepCode::kParametricRelu ? 2 : 1;
 }
 
-} // namespace tw::kernels
+} // namespace tw

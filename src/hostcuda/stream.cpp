@@ -146,6 +146,21 @@ cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work)
 
 using namespace tw::hostcuda;
 
+// What a stream has, to where a getter's caller wants it.
+template <class T>
+static cudaError_t getOf(cudaStream_t stream, T Stream::*field, T* to)
+{
+    return call([&] {
+        std::shared_ptr<Stream> const object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (to == nullptr)
+            return cudaErrorInvalidValue;
+        *to = (*object).*field;
+        return cudaSuccess;
+    });
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority)
 {
     return call([&] {
@@ -192,42 +207,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority)
 {
-    return call([&] {
-        std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (priority == nullptr)
-            return cudaErrorInvalidValue;
-        *priority = object->priority;
-        return cudaSuccess;
-    });
+    return getOf(stream, &Stream::priority, priority);
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)
 {
-    return call([&] {
-        std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (flags == nullptr)
-            return cudaErrorInvalidValue;
-        *flags = object->flags;
-        return cudaSuccess;
-    });
+    return getOf(stream, &Stream::flags, flags);
 }
 
 #if TW_CUDART_MAJOR >= 12
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 {
-    return call([&] {
-        std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (id == nullptr)
-            return cudaErrorInvalidValue;
-        *id = object->id;
-        return cudaSuccess;
-    });
+    return getOf(stream, &Stream::id, id);
 }
 #endif
 

@@ -136,15 +136,6 @@ std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, Run run, Workspace wor
 }
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
 std::unique_ptr<CudaKernels> noKernels(Error const& why);
-// The Generate of a class that is constructed from a problem, or from a problem and a config.
-template <class Kernels>
-std::unique_ptr<CudaKernels> makeKernels(Problem const& problem, [[maybe_unused]] Config const& config)
-{
-    if constexpr (std::is_constructible_v<Kernels, Problem const&, Config const&>)
-        return std::make_unique<Kernels>(problem, config);
-    else
-        return std::make_unique<Kernels>(problem);
-}
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
 

@@ -30,24 +30,7 @@ int64_t listBytes(Extents const& scores)
     return scores[0] * scores[2] * (scores[1] + 1) * int64_t(sizeof(int32_t));
 }
 
-class PlainKernels final : public CudaKernels
-{
-public:
-    explicit PlainKernels(Problem const& problem)
-        : CudaKernels(sourceOf(problem)), limit_(problem.node->attrsAs<Attrs>().limit)
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-    {
-        return listBytes(in[kScores].dims) + in[kScores].dims.volume();
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Params paramsOf(RunArgs const& args) const;
-    int64_t const limit_;
-};
-
-Params PlainKernels::paramsOf(RunArgs const& args) const
+Params paramsOf(int64_t limit, RunArgs const& args)
 {
     auto dataOf = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
     TensorRef const &boxes = args.inputs[kBoxes], &scores = args.inputs[kScores];
@@ -67,12 +50,12 @@ Params PlainKernels::paramsOf(RunArgs const& args) const
     p.count = uint32_t(scores.dims[1]);
     p.classes = uint32_t(scores.dims[2]);
     p.boxClasses = uint32_t(boxes.dims.rank == 4 ? boxes.dims[2] : 1);
-    p.limit = uint64_t(limit_);
+    p.limit = uint64_t(limit);
     return p;
 }
 
 // Rows do not depend on how many there are; the run waits for that number alone.
-Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(int64_t limit, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &scores = args.inputs[kScores], &total = args.outputs[1];
     cuda::Driver const& driver = launch.device().driver();
@@ -81,7 +64,7 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     if (groups == 0) {
         TW_CUDA(driver, cuMemcpyHtoDAsync(cuda::addressOf(total.data), &kNothing, sizeof(kNothing), launch.stream()));
     } else {
-        Params const p = paramsOf(args);
+        Params const p = paramsOf(limit, args);
         TW_TRY(launch(0, groups, kThreads, p));
         TW_TRY(launch(1, groups, kThreads, p));
         TW_CUDA(driver, cuMemcpyDtoHAsync(&found, cuda::addressOf(total.data), sizeof(found), launch.stream()));
@@ -91,7 +74,19 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return {};
 }
 
-constexpr CudaTactic kPlain{"nms_any_plain_cuda", 1, makeKernels<PlainKernels>};
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+{
+    return kernelsOf(
+        sourceOf(problem),
+        [limit = problem.node->attrsAs<Attrs>().limit](CudaLaunch const& launch, RunArgs& args) {
+            return run(limit, launch, args);
+        },
+        [](std::span<TensorRef const> in, std::span<TensorRef const>) {
+            return listBytes(in[kScores].dims) + in[kScores].dims.volume();
+        });
+}
+
+constexpr CudaTactic kPlain{"nms_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -29,18 +29,12 @@ enum ConfigField
 };
 
 // What is settled when the text is written.
-struct Plan
+struct Plan : ImagePlan
 {
-    Scale tall, wide;
-    Bands bands;
     int64_t parts = 1, late = 0, cells = 0, bytes = 0;
 
-    Plan(Problem const& p, Config const& config)
+    Plan(Problem const& p, Config const& config) : ImagePlan(p)
     {
-        auto const& a = p.node->attrsAs<Attrs>();
-        Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
-        tall = scaleOf(a, axisOf(a, x, y, y.rank - 2));
-        wide = scaleOf(a, axisOf(a, x, y, y.rank - 1));
         bands.rows = config[kRows];
         parts = config[kParts];
         late = config[kLate];

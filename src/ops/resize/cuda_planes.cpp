@@ -28,21 +28,16 @@ enum ConfigField
 };
 
 // What is settled when the text is written.
-struct Plan
+struct Plan : ImagePlan
 {
-    Scale tall, wide;
-    Bands bands;
     int64_t threads = 256, pairs = 1, perBlock = 1, bytes = 0; // perBlock: planes
     bool isStaged = false;                                     // rows of y leave through shared memory
     bool isConverted = false;                                  // FP16 stands in shared memory as floats
     bool isInWarps = false;                                    // planes have warps of their own
 
-    Plan(Problem const& p, Config const& config)
+    Plan(Problem const& p, Config const& config) : ImagePlan(p)
     {
         auto const& a = p.node->attrsAs<Attrs>();
-        Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
-        tall = scaleOf(a, axisOf(a, x, y, y.rank - 2));
-        wide = scaleOf(a, axisOf(a, x, y, y.rank - 1));
         threads = config[kThreads];
         pairs = config[kPairs];
         DataType const t = p.outputs[0].type;

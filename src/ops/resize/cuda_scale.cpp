@@ -80,6 +80,14 @@ std::string coordinateConstants(Attrs const& a)
            cuda::flag("kRoundsDown", a.rounding == Rounding::kFloor);
 }
 
+ImagePlan::ImagePlan(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
+    tall = scaleOf(a, axisOf(a, x, y, y.rank - 2));
+    wide = scaleOf(a, axisOf(a, x, y, y.rank - 1));
+}
+
 std::string sizeConstants(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest)
 {
     using cuda::constant;

@@ -25,6 +25,14 @@ struct Bands
     bool isPeriodic = false; // every band lies alike between rows of x
 };
 Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest);
+// What is settled of images resized along their last two axes when the text is written.
+struct ImagePlan
+{
+    Scale tall, wide;
+    Bands bands;
+
+    explicit ImagePlan(Problem const& p);
+};
 // Both, and the scales: what resize_sizes.cuh reads.
 std::string sizeConstants(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest);
 // Whether the last two axes alone change, and 32 bits count all elements.

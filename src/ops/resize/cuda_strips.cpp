@@ -23,20 +23,16 @@ enum ConfigField
 };
 
 // What is settled when the text is written.
-struct Plan
+struct Plan : ImagePlan
 {
-    Scale tall, wide;
-    Bands bands;
     int64_t columns = 1, shift = 0, groups = 1, seenWide = 1; // seenWide: columns of x
     int64_t ahead = 1, vectors = 1;                           // vectors: of a pixel
     int64_t pixelX = 0, pixelY = 0;                           // bytes from pixel to pixel
 
-    Plan(Problem const& p, Config const& config)
+    Plan(Problem const& p, Config const& config) : ImagePlan(p)
     {
         auto const& a = p.node->attrsAs<Attrs>();
         Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
-        tall = scaleOf(a, axisOf(a, x, y, y.rank - 2));
-        wide = scaleOf(a, axisOf(a, x, y, y.rank - 1));
         bool const isNearest = a.mode == Mode::kNearest;
         bands = bandsOf(tall, config[kRows], isNearest);
         // Strips of two columns where those repeat, beginning where they need fewer columns of x.

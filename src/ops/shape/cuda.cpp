@@ -7,24 +7,20 @@ namespace tw::ops::shape {
 
 namespace {
 
-class PlainKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> plainKernels(Problem const&, Config const&)
 {
-public:
-    explicit PlainKernels(Problem const&)
-        : CudaKernels({.text = cuda::include("ops/shape/shape.cuh"), .names = {"shape"}})
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
+    CudaSource source = {.text = cuda::include("ops/shape/shape.cuh"), .names = {"shape"}};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Extents const& x = args.inputs[0].dims;
         Params p;
         p.y = args.outputs[0].data;
         for (int d = 0; d < x.rank; ++d)
             p.dims[d] = int32_t(x[d]);
         return launch(0, 1, x.rank, p);
-    }
-};
+    });
+}
 
-constexpr CudaTactic kPlain{"shape_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"shape_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 

@@ -74,50 +74,36 @@ Support supportsRows(Problem const& problem)
     return Support::yes();
 }
 
-class RowKernels final : public CudaKernels
+std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, Config const&)
 {
-public:
-    explicit RowKernels(Problem const& problem)
-        : RowKernels(problem, rowSharesOf(problem.inputs[0].maxDims[int(problem.node->attrsAs<Attrs>().axis)],
-                                          widthOf(problem.inputs[0].type)))
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-        Params p;
-        p.x = in.data;
-        p.y = y.data;
-        p.slices = uint64_t(in.dims.volume(0, axis_));
-        p.n = uint64_t(in.dims[axis_]);
-        bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
-        int const kernel = !isAligned || row_ < width_ ? 2 : in.dims[axis_] % width_ == 0 ? 0 : 1;
-        int64_t const threads = threadsOf(row_);
-        return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row_)), int(threads), p);
-    }
+    constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int const axis = int(a.axis);
+    int64_t const width = widthOf(problem.inputs[0].type); // elements of a pack
+    RowShares const shares = rowSharesOf(problem.inputs[0].maxDims[axis], width);
+    int64_t const row = shares.row, threads = std::max(row, kRowThreads);
+    CudaSource source = {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("LOG", a.log) +
+                                 cuda::constant("THREADS", threads) + cuda::constant("ROW", row) +
+                                 cuda::constant("WIDTH", width) + cuda::constant("PACKS", shares.packs) +
+                                 cuda::include("ops/softmax/softmax_rows.cuh"),
+                         .names = {"softmax_packs", "softmax_edges", "softmax_elements"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(std::move(source),
+                     [axis, width, row, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         TensorRef const &in = args.inputs[0], &y = args.outputs[0];
+                         Params p;
+                         p.x = in.data;
+                         p.y = y.data;
+                         p.slices = uint64_t(in.dims.volume(0, axis));
+                         p.n = uint64_t(in.dims[axis]);
+                         bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
+                         int const kernel = !isAligned || row < width ? 2 : in.dims[axis] % width == 0 ? 0 : 1;
+                         return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
+                     });
+}
 
-private:
-    RowKernels(Problem const& problem, RowShares const& s)
-        : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                               cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
-                               cuda::constant("THREADS", threadsOf(s.row)) + cuda::constant("ROW", s.row) +
-                               cuda::constant("WIDTH", widthOf(problem.inputs[0].type)) +
-                               cuda::constant("PACKS", s.packs) + cuda::include("ops/softmax/softmax_rows.cuh"),
-                       .names = {"softmax_packs", "softmax_edges", "softmax_elements"},
-                       .wide = isWide(problem),
-                       .isDependent = true}),
-          axis_(int(problem.node->attrsAs<Attrs>().axis)), width_(widthOf(problem.inputs[0].type)), row_(s.row)
-    {}
-    static int64_t threadsOf(int64_t row)
-    {
-        constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
-        return std::max(row, kRowThreads);
-    }
-
-    int const axis_;
-    int64_t const width_, row_; // elements of a pack, threads of a row
-};
-
-constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, makeKernels<RowKernels>, supportsRows};
+constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, rowKernels, supportsRows};
 constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, plainKernels};
 
 } // namespace

@@ -563,3 +563,27 @@ def test_requests_ahead_of_answers(plan):
         many.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         answers = rest_of(many)
         assert answers.count(b"HTTP/1.1 200") == 51 and alone < (time.monotonic() - begin) / 2
+
+
+def test_time_held_back_is_not_the_clients(monkeypatch):
+    """Where the server reads no more for a while, that while alone is no stall: a call that stalls does so beside others that move."""
+    pytest.importorskip("grpc", reason="SKIP: grpcio is not installed (tensorwright[serve])")
+    from types import SimpleNamespace
+
+    from tensorwright.serve import budget, wire
+
+    now = 0.0
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now))
+    core = SimpleNamespace(budget=budget.Budget(MIB), connections=None)
+    client = wire._Client(SimpleNamespace(core=core))
+    client.transport = SimpleNamespace(pause_reading=lambda: None, resume_reading=lambda: None)
+    stalled = client.streams[1] = wire._Stream()
+    stalled.arrival = budget.Arrival(core.budget, None)
+    stalled.arrival.heard = 0.0
+    for begin in range(1, 6):
+        for now, reason, held in ((begin, "turns", True), (begin + 0.1, "calls", True), (begin + 0.2, "turns", False)):
+            client.hold_back(reason, held)
+        now = begin + 0.3
+        client.hold_back("calls", False)
+        client.hold_back("calls", False)
+    assert stalled.arrival.heard == pytest.approx(5 * 0.3)

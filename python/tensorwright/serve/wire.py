@@ -163,7 +163,7 @@ class _Client(asyncio.Protocol):
         self.transport, self.server = None, _Server(self)
         self.frames, self.streams, self._last = _Direction(self, len(_PREFACE)), {}, 0
         self._heard, self._blocked, self.asked, self._early = time.monotonic(), None, False, b""
-        self._holding = set()  # why nothing is read
+        self._holding, self._held_since = set(), 0.0  # why nothing is read, and since when
         self.empty, self.next = 0, 0.0  # calls without a message; when the next one may begin where they are many
 
     def connection_made(self, transport):
@@ -329,18 +329,22 @@ class _Client(asyncio.Protocol):
         self.transport.abort()
 
     def hold_back(self, reason, held):
-        """Reads no more of the client while there is a reason."""
+        """Reads no more of the client while there is a reason. That time does not count against it."""
+        now = time.monotonic()
         if held:
+            self._held_since = self._held_since if self._holding else now
             self._holding.add(reason)
             self.transport.pause_reading()
+            return
+        if not self._holding:
             return
         self._holding.discard(reason)
         if self._holding:
             return
-        self._heard = time.monotonic()
+        self._heard = min(now, self._heard + now - self._held_since)
         for stream in self.streams.values():
             if stream.arrival:
-                stream.arrival.heard = self._heard
+                stream.arrival.heard = min(now, stream.arrival.heard + now - self._held_since)
         self.transport.resume_reading()
 
     def eof_received(self):

@@ -106,7 +106,6 @@ void convCases(std::vector<Case>& cases)
 {
     auto add = [&](std::string const& what, conv::Spec s, cuda::ConvShape const& g, bool timed) {
         s.activation = cuda::kRelu;
-        s.activateLast = true;
         s.vector = std::min(s.vector, vectorOf(g, s.nchw, conv::mostVector(s.kind)));
         s.aligned = g.k / g.groups % 8 == 0;
         if (char const* why = conv::unsupported(s, g)) {

@@ -145,11 +145,9 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
         double v = product(p, a, b, batch, m, n);
         if (p.spec.bias)
             v += bias[size_t(n)];
-        if (p.activation && !p.spec.activateLast)
-            v = p.activation(v);
         if (p.spec.residual)
             v += halfToFloat(residual[at]);
-        if (p.activation && p.spec.activateLast)
+        if (p.activation)
             v = p.activation(v);
         return v;
     };
@@ -232,7 +230,6 @@ void checks(std::vector<Case>& cases)
     gemm::Spec s = tile(128, 128, 4, 2);
     s.residual = true;
     with("residual", s, odd, relu);
-    s.activateLast = true;
     with("residual, then relu", s, odd, relu);
     for (int q : {128, 256}) {
         s = tile(128, q, q == 256 ? 3 : 4, 2);
@@ -252,7 +249,6 @@ void checks(std::vector<Case>& cases)
         batches.batch = 5;
         batches.batchA = batches.m * batches.k;
         with("copies, residual, ping-pong, batches", s, batches, relu);
-        s.activateLast = true;
         s.multicast = 2;
         with("copies, residual, ping-pong, multicast", s, shape(3333, 1096, 200), relu);
     }
@@ -311,7 +307,7 @@ gemm::Spec normTile(int p, int q, int stages, bool pingPong, int norm)
     gemm::Spec s = tile(p, q, stages, 2);
     s.pingPong = pingPong;
     s.norm = norm;
-    s.copies = s.residual = s.activateLast = true;
+    s.copies = s.residual = true;
     return s;
 }
 
@@ -488,7 +484,6 @@ void choices(std::vector<Case>& cases)
         gemm::Spec base;
         base.image = true;
         base.residual = residual;
-        base.activateLast = true;
         base.activation = cuda::kRelu;
         gemm::Shape const g = image(n, hw, c, k, rs, 1, rs / 2);
         for (gemm::Spec const& s : gemm::candidates(base, g, 132, n == 1 ? 8 : 3))

@@ -194,7 +194,6 @@ Spec baseOf(Layer const& l)
     s.image = l.image;
     s.residual = l.residual;
     s.activation = cuda::kRelu;
-    s.activateLast = true;
     s.aligned = true;
     return s;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step of an element-wise expression computes of its operands a and b: for attributes of nodes, references,
-// emitters and device code alike.
+// emitters and device code alike. docs/howto/add-an-epilogue-step.md says what a new one needs.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ enum class StepCode : int32_t
     kActivation = 30, // kind, alpha, beta
 };
 
+inline constexpr int kStepCodes = 31; // behind the last one
+
 constexpr bool isKnown(StepCode code)
 {
     return (code >= StepCode::kConstant && code <= StepCode::kParametricRelu) ||
@@ -45,5 +47,98 @@ constexpr int operandsOf(StepCode code)
         return 0;
     return code <= StepCode::kParametricRelu ? 2 : 1;
 }
+
+// Its name in the layer inspector; that of an activation is its kind's.
+constexpr char const* nameOf(StepCode code)
+{
+    switch (code) {
+    case StepCode::kConstant:
+        return "Literal";
+    case StepCode::kAdd:
+        return "Sum";
+    case StepCode::kSub:
+        return "Sub";
+    case StepCode::kMul:
+        return "Prod";
+    case StepCode::kDiv:
+        return "Div";
+    case StepCode::kMax:
+        return "Max";
+    case StepCode::kMin:
+        return "Min";
+    case StepCode::kParametricRelu:
+        return "ParametricRelu";
+    case StepCode::kExp:
+        return "Exp";
+    case StepCode::kLog:
+        return "Log";
+    case StepCode::kSqrt:
+        return "Sqrt";
+    case StepCode::kReciprocal:
+        return "Recip";
+    case StepCode::kAbs:
+        return "Abs";
+    case StepCode::kNegate:
+        return "Neg";
+    case StepCode::kCeil:
+        return "Ceil";
+    case StepCode::kFloor:
+        return "Floor";
+    case StepCode::kErf:
+        return "Erf";
+    case StepCode::kRound:
+        return "Round";
+    case StepCode::kSquare:
+        return "Square";
+    case StepCode::kActivation:
+        return "";
+    }
+    return "";
+}
+
+// Functions of one number, alpha and beta as in src/ops/activation/op.h.
+enum class ActivationKind : int32_t
+{
+    // Same numbers as ops::activation::Kind.
+    kRelu = 0,
+    kSigmoid = 1,
+    kTanh = 2,
+    kLeakyRelu = 3,
+    kElu = 4,
+    kSelu = 5,
+    kSoftsign = 6,
+    kSoftplus = 7,
+    kClip = 8,
+    kHardSigmoid = 9,
+    kScaledTanh = 10,
+    kThresholdedRelu = 11,
+    // Chains of several layers that the passes find.
+    kSwish = 12,     // x / (1 + exp(-x))
+    kHardSwish = 13, // x max(0, min(1, alpha x + beta))
+    kGeluErf = 14,   // x/2 (1 + erf(x / sqrt 2))
+    kGeluTanh = 15,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+};
+inline constexpr int kActivationKinds = 16;
+
+// Whether an FP32 instruction or two give the step's exact result, rounded: not exp, log, erf and most activations.
+constexpr bool isExact(StepCode code, ActivationKind kind)
+{
+    if (code != StepCode::kActivation)
+        return code != StepCode::kExp && code != StepCode::kLog && code != StepCode::kErf;
+    return kind == ActivationKind::kRelu || kind == ActivationKind::kLeakyRelu || kind == ActivationKind::kClip ||
+           kind == ActivationKind::kThresholdedRelu;
+}
+
+// One step of an expression. Operands are numbers of values: the inputs first, then the results of the steps
+// before; the last step makes the result.
+struct ExpressionStep
+{
+    StepCode code = StepCode::kConstant;
+    int a = 0, b = 0;
+    ActivationKind kind = ActivationKind::kRelu;
+    float alpha = 0, beta = 0;
+
+    bool operator==(ExpressionStep const&) const = default;
+};
 
 } // namespace tw

@@ -66,7 +66,7 @@ std::vector<Code> codesOf(ir::Node const& pointwise)
 {
     auto const& steps = pointwise.attrsAs<ops::pointwise::Attrs>().steps;
     std::vector<Code> codes;
-    for (size_t i = 0; i < steps.size(); i += ops::pointwise::kNumbersOfStep)
+    for (size_t i = 0; i < steps.size(); i += ops::kNumbersOfStep)
         codes.push_back(Code(steps[i]));
     return codes;
 }
@@ -80,7 +80,7 @@ bool mayBeSquare(ir::Node const* n)
     if (n->op != &ops::pointwise::def())
         return is(n, Operation::kPow);
     auto const& steps = n->attrsAs<ops::pointwise::Attrs>().steps;
-    int64_t const* last = &steps[steps.size() - ops::pointwise::kNumbersOfStep];
+    int64_t const* last = &steps[steps.size() - ops::kNumbersOfStep];
     return Code(last[0]) == Code::kSquare || (Code(last[0]) == Code::kMul && last[1] == last[2]);
 }
 

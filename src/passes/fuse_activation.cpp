@@ -126,12 +126,6 @@ EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes cons
     return c;
 }
 
-ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count)
-{
-    Tensor const zero(kernel.type, {count});
-    return g.addConstant(kernel.name + ".bias", kernel.type, zero.dims(), zero.data());
-}
-
 // The chain as a graph of its own; `inputs` are those of the fused node.
 Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, EpilogueChain const& c,
                                           std::vector<ir::Value*> const& inputs)

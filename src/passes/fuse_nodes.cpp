@@ -182,6 +182,12 @@ ir::Value* asVector(ir::Graph& g, ir::Value const& v)
     return g.addConstant(v.name, v.type, {ir::extentsOf(v.shape).volume()}, v.constant);
 }
 
+ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count)
+{
+    Tensor const zero(kernel.type, {count});
+    return g.addConstant(kernel.name + ".bias", kernel.type, zero.dims(), zero.data());
+}
+
 ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank)
 {
     Extents dims;

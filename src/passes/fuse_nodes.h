@@ -49,6 +49,8 @@ Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape
 std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit);
 // The constant's elements as a vector.
 ir::Value* asVector(ir::Graph& g, ir::Value const& v);
+// Zeros in place of a bias that is missing.
+ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count);
 // A constant with more leading dimensions of 1.
 ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank);
 // A constant all dimensions of which but the last `count` are 1.

@@ -61,9 +61,9 @@ std::optional<StepCode> codeOf(ir::Node const& n)
     if (n.op == &ops::parametric_relu::def())
         return StepCode::kParametricRelu;
     if (n.op == &ops::unary::def())
-        return ops::pointwise::stepOf(n.attrsAs<ops::unary::Attrs>().operation);
+        return ops::stepOf(n.attrsAs<ops::unary::Attrs>().operation);
     auto const operation = n.attrsAs<ops::elementwise::Attrs>().operation;
-    return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::pointwise::stepOf(operation);
+    return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::stepOf(operation);
 }
 
 // A quantize or dequantize with one scale.

@@ -37,6 +37,7 @@ Result<bool> mergeMatmuls(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeUnrolledProducts(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseEpilogue(ir::Graph& g, PassContext const& ctx);
 Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);

@@ -156,7 +156,6 @@ TEST(CudaGemmSparse, Compiles)
             s.image = image;
             s.residual = t.multicast == 2 || t.p == 64;
             s.activation = cuda::kRelu;
-            s.activateLast = image;
             ASSERT_EQ(unsupported(s), nullptr) << s.name();
             compiles(s.name(), source(s));
         }

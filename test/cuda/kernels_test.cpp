@@ -53,7 +53,7 @@ TEST(CudaGemm, CompilesPingPongWithResidual)
 {
     TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
-    s.pingPong = s.residual = s.activateLast = true;
+    s.pingPong = s.residual = true;
     s.activation = cuda::kRelu;
     s.bAlongK = false;
     compiles(s.name(), cuda::gemm_f16::source(s));
@@ -72,7 +72,7 @@ TEST(CudaGemm, CompilesCopies)
 {
     TW_ONE_DAY_IN(3);
     cuda::gemm_f16::Spec s = gemmSpec(128, 256, 3, 2);
-    s.residual = s.activateLast = s.copies = true;
+    s.residual = s.copies = true;
     s.activation = cuda::kSwish;
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
@@ -293,7 +293,7 @@ TEST(CudaGemmF32, Compiles)
 {
     TW_ONE_DAY_IN(3);
     auto compile = [](cuda::gemm_f32::Spec s, char const* architecture) {
-        s.activation = "TW_INLINE float activate(float v) { return v; }\n";
+        s.epilogue = "TW_INLINE float epilogue(float v, float r) { return v + r; }\n";
         ASSERT_EQ(unsupported(s), nullptr) << s.name();
         compiles(s.name(), cuda::prelude(false) + cuda::gemm_f32::source(s), architecture);
     };
@@ -381,7 +381,7 @@ TEST(CudaGemmMmaF32, Compiles)
         s.shareM = 2;
         s.shareN = 4;
         s.stages = 3;
-        s.activation = "TW_INLINE float activate(float v) { return v; }\n";
+        s.epilogue = "TW_INLINE float epilogue(float v, float r) { return v + r; }\n";
         s.sums = tf32x3 ? cuda::gemm_f32::Sums::kTf32x3 : cuda::gemm_f32::Sums::kTf32;
         compiles(s.name(), cuda::prelude(false) + source(s), "sm_80");
         s.tileM = s.tileN = 64;
@@ -443,7 +443,7 @@ TEST(CudaConvolution, CompilesSingle)
             s.tileN = n;
             s.vector = vector;
             s.nchw = vector == 1;
-            s.activation = "template <class T> TW_INLINE T activate(T x) { return x < 0 ? T(0) : x; }\n";
+            s.activation = "v < 0 ? 0 : v";
             compiles(s.name(), source(s), vector == 2 ? "sm_80" : "sm_90a");
         }
 }

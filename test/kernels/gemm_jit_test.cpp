@@ -144,7 +144,7 @@ TEST(GemmJit, agreesWithSumsInDouble)
             o.bias = pick(0, 1);
             o.residual = pick(0, 1);
             if (pick(0, 1))
-                o.activation = kernels::jit::Activation{kernels::jit::ActivationKind::kRelu};
+                o.activation = kernels::jit::Activation{ActivationKind::kRelu};
             int64_t const rows = kernels::jit::gemmMaxRows(isa, o.vectors), panel = o.vectors * width;
             int64_t const m = std::max<int64_t>(pick(0, 3) * rows + pick(-1, 1), 0);
             int64_t const n = std::max<int64_t>(pick(0, 3) * panel + pick(-1, 1), 0);
@@ -176,7 +176,7 @@ void runPairs(Isa isa, Factors factors)
         o.bias = pick(0, 1);
         o.residual = pick(0, 1);
         if (pick(0, 1))
-            o.activation = kernels::jit::Activation{kernels::jit::ActivationKind::kRelu};
+            o.activation = kernels::jit::Activation{ActivationKind::kRelu};
         int64_t const rows = kernels::jit::gemmMaxRows(isa, o.vectors, factors), panel = o.vectors * width;
         int64_t const m = std::max<int64_t>(pick(0, 3) * rows + pick(-1, 1), 0);
         int64_t const n = std::max<int64_t>(pick(0, 3) * panel + pick(-1, 1), 0);

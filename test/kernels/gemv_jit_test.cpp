@@ -107,7 +107,7 @@ TEST(GemvJit, agreesWithSumsInDouble)
             o.bias = pick(0, 1) == 1;
             o.residual = pick(0, 1) == 1;
             if (pick(0, 2) == 0)
-                o.activation = kernels::jit::Activation{kernels::jit::ActivationKind::kTanh, 0, 0};
+                o.activation = kernels::jit::Activation{ActivationKind::kTanh, 0, 0};
             runProduct(o, pick(1, 11), pick(1, 9 * kernels::jit::vectorWidth(isa)), pick(0, 40), pick(0, 1) == 1, rng);
         }
         GemvJitOptions shared;

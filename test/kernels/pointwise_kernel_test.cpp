@@ -91,7 +91,7 @@ TEST(PointwiseKernel, ProgramsThatAreRefused)
     EXPECT_TRUE(refused({2, {{C::kAbs, 0}}}));               // never reads the second
     EXPECT_TRUE(refused({1, {{C::kAbs, 0}, {C::kAbs, 0}}})); // nor the first step
     EXPECT_TRUE(refused({1, {{C::kActivation, 0, 0, ActivationKind(99)}}}));
-    EXPECT_TRUE(refused({1, std::vector<PointwiseStep>(65, {C::kAbs, 0})}));
+    EXPECT_TRUE(refused({1, std::vector<ExpressionStep>(65, {C::kAbs, 0})}));
     PointwiseProgram wide{1, {}}; // all alive until the end
     for (int i = 0; i < 12; ++i)
         wide.steps.push_back({C::kConstant, 0, 0, ActivationKind::kRelu, float(i)});

@@ -71,7 +71,7 @@ TEST(Pipeline, DisableByNameAndStopAfter)
     GraphMaker m;
     network(m);
     passes::Options options;
-    options.disabled = {"fuse_activation", "no_such_pass"};
+    options.disabled = {"fuse_activation", "fuse_epilogue", "no_such_pass"};
     ASSERT_TRUE(passes::run(m.g, {{}, log}, options).ok());
     EXPECT_EQ(nodesOf(m.g), "conv:convolution, relu:activation, b:shuffle");
     ASSERT_EQ(log.loudLines.size(), 1u);

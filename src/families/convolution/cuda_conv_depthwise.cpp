@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/common/epilogue.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -21,9 +21,9 @@ std::string fewSource(bool isHalf)
     return cuda::include(isHalf ? "families/convolution/few_f16.cuh" : "families/convolution/few_f32.cuh");
 }
 
-std::string activationSource(Problem const& p, bool isHalf)
+std::string epilogueSource(Problem const& p, bool isHalf)
 {
-    return isHalf ? cuda::activationSource(epilogueOf(p).activation) : exactActivationOf(*p.node);
+    return isHalf ? cuda::epilogueFunction(epilogueOf(p)) : exactEpilogueOf(p);
 }
 
 Support supportsAlone(Problem const& p, DataType type)

@@ -10,7 +10,7 @@ namespace tw::ops::conv_f16 {
 // at most 4 for FP32.
 std::string fewSource(bool isHalf);
 // Source of activate().
-std::string activationSource(Problem const& problem, bool isHalf);
+std::string epilogueSource(Problem const& problem, bool isHalf);
 
 // One filter for each channel, on compute capability 8.0 or later.
 Support supportsAlone(Problem const& problem, DataType type);

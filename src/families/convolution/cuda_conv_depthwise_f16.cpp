@@ -51,7 +51,7 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
 std::string textOf(Problem const& p, Part const& part, bool isHalf)
 {
     Geometry const largest = geometryOf(p, true);
-    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+    return cuda::include("kernels/cuda/common/matrix.cuh") + epilogueSource(p, isHalf) +
            cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
            cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
            cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +

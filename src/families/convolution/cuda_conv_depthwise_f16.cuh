@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thread has V channels of COLUMNS outputs of a row. Of a row of x it holds what those need of it.
-// After activate() and few_f16.cuh or few_f32.cuh.
+// After epilogue() and few_f16.cuh or few_f32.cuh.
 //   int R, S, STRIDE, DILATION, COLUMNS, V, THREADS; bool RESIDUAL
 #pragma once
 
@@ -76,16 +76,12 @@ TW_KERNEL __launch_bounds__(THREADS) depthwise(const __grid_constant__ RowParams
     for (int j = 0; j < COLUMNS; ++j) {
         if (q0 + j >= p.outW)
             break;
-        if constexpr (RESIDUAL) {
-            float v[V];
-            unpack(take(static_cast<T const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
-#pragma unroll
-            for (int e = 0; e < V; ++e)
-                sum[j][e] += v[e];
-        }
+        float r[V] = {};
+        if constexpr (RESIDUAL)
+            unpack(take(static_cast<T const*>(p.residual) + (first + j) * p.pixelResidual + c), r);
 #pragma unroll
         for (int e = 0; e < V; ++e)
-            sum[j][e] = activate(sum[j][e]);
+            sum[j][e] = epilogue(sum[j][e], r[e]);
         *reinterpret_cast<Few*>(static_cast<T*>(p.y) + (first + j) * p.pixelY + c) = packed(sum[j]);
     }
 }

@@ -114,7 +114,7 @@ Support supportsStrips(Problem const& p, DataType type)
 std::string textOf(Problem const& p, Config const& config, bool isHalf)
 {
     Geometry const largest = geometryOf(p, true);
-    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+    return cuda::include("kernels/cuda/common/matrix.cuh") + epilogueSource(p, isHalf) +
            cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
            cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
            cuda::constant("DILATION", largest.dilation[2]) + cuda::constant("COLUMNS", config[kColumns]) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolutions by strips of outputs.
-// After activate() and few_f16.cuh or few_f32.cuh.
+// After epilogue() and few_f16.cuh or few_f32.cuh.
 //   int R, S, STEP_H, STEP_W, DILATION, COLUMNS, V, ROWS, SLICE, AHEAD, BLOCKS, kChannels, THREADS; bool RESIDUAL
 #pragma once
 
@@ -136,20 +136,12 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS) depthwise(const __grid_constant__ S
 #pragma unroll
                     for (int j = 0; j < COLUMNS; ++j)
                         if (j == 0 || q0 + j < p.outW) {
-                            float out[V];
+                            float out[V], r[V] = {};
+                            if constexpr (RESIDUAL)
+                                unpack(rest[j], r);
 #pragma unroll
                             for (int e = 0; e < V; ++e)
-                                out[e] = sum[slot][j][e];
-                            if constexpr (RESIDUAL) {
-                                float more[V];
-                                unpack(rest[j], more);
-#pragma unroll
-                                for (int e = 0; e < V; ++e)
-                                    out[e] += more[e];
-                            }
-#pragma unroll
-                            for (int e = 0; e < V; ++e)
-                                out[e] = activate(out[e]);
+                                out[e] = epilogue(sum[slot][j][e], r[e]);
                             *reinterpret_cast<Few*>(y + j * p.pixelY) = packed(out);
                         }
                     y += rowY;

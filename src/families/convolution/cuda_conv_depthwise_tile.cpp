@@ -143,7 +143,7 @@ Support supportsTile(Problem const& p, DataType type)
 std::string textOf(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
 {
     Geometry const largest = geometryOf(p, true);
-    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+    return cuda::include("kernels/cuda/common/matrix.cuh") + epilogueSource(p, isHalf) +
            cuda::constant(
                "HELD", largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
            cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +

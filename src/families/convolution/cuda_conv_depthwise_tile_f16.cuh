@@ -16,18 +16,12 @@ TW_INLINE void multiply(float (&d)[4], u32 a0, u32 a1, u32 b)
 }
 TW_INLINE Unit finished(TileParams const& p, Tile const& t, int h, int w, int vector, float (&v)[8])
 {
-    if constexpr (RESIDUAL) {
-        Unit const r = residualAt(p, t, h, w, vector);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            v[i * 2] += lowHalf(r.v[i]);
-            v[i * 2 + 1] += highHalf(r.v[i]);
-        }
-    }
-    Unit y;
+    Unit r = {}, y;
+    if constexpr (RESIDUAL)
+        r = residualAt(p, t, h, w, vector);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-        y.v[i] = packHalves(activate(v[i * 2]), activate(v[i * 2 + 1]));
+        y.v[i] = packHalves(epilogue(v[i * 2], lowHalf(r.v[i])), epilogue(v[i * 2 + 1], highHalf(r.v[i])));
     return y;
 }
 __device__ __noinline__ void computeAgain(TileParams const& p, Tile const& t, u32 tile, int vector0)

@@ -64,16 +64,12 @@ struct Worker
         }
 #pragma unroll
         for (int o = 0; o < TALL; ++o) {
-            if constexpr (RESIDUAL) {
-                Unit const r = residualAt(p, t, h0 + o, w, vector0 + vector);
-#pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    sum[o][j] += __uint_as_float(r.v[j]);
-            }
-            Unit y;
+            Unit r = {}, y;
+            if constexpr (RESIDUAL)
+                r = residualAt(p, t, h0 + o, w, vector0 + vector);
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                y.v[j] = __float_as_uint(activate(sum[o][j]));
+                y.v[j] = __float_as_uint(epilogue(sum[o][j], __uint_as_float(r.v[j])));
             storeShared(staged + (h0 + o) * ROW_Y + placeOf<1>(w, vector), y);
         }
         return false;

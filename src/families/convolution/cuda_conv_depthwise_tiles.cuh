@@ -2,7 +2,7 @@
 // What both types share: a block walks over tiles of y with the same channels. The tile of x [IN_H, IN_W, VECTORS] that
 // the next one needs is copied meanwhile, zeros outside of x; y leaves through shared memory. Vectors of a pixel change
 // places by the pixel's column, so that 8 columns' same vector lie in 8 different groups of banks.
-// After activate().
+// After epilogue().
 //   int HELD, BLOCKS, R, S, STEP_H, STEP_W, DIL_H, DIL_W, ACROSS, ROWS, VECTORS, IN_W, ROW, ROW_Y; type T; bool
 //       IS_PAIR, RESIDUAL
 #pragma once

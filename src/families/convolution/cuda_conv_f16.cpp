@@ -69,15 +69,9 @@ double estimateUs(Problem const& p, double teraflops)
     return kLeastUs + std::max(bytes / kBytesPerUs, operations / teraflops * 1e-6);
 }
 
-FusedActivation activationOf(ir::Node const& node)
+std::string exactEpilogueOf(Problem const& p)
 {
-    return node.attrsAs<convolution::Attrs>().epilogue.activation;
-}
-
-std::string exactActivationOf(ir::Node const& node)
-{
-    FusedActivation const f = activationOf(node);
-    return ops::activationSource("activate", f.kind, f.alpha, f.beta);
+    return exactEpilogue(p.node->attrsAs<convolution::Attrs>().epilogue, hasResidual(p));
 }
 
 bool hasResidual(Problem const& p)
@@ -125,9 +119,7 @@ cuda::Epilogue epilogueOf(Problem const& p)
 {
     cuda::Epilogue e;
     e.bias = true; // without one zeros are added: fewer kernels to compile
-    e.residual = hasResidual(p);
-    e.activateLast = true;
-    e.activation = epilogueActivation(activationOf(*p.node));
+    setEpilogue(e, p.node->attrsAs<convolution::Attrs>().epilogue, hasResidual(p));
     return e;
 }
 

@@ -94,8 +94,7 @@ constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
 // Microseconds that a kernel would take at a rate of operations, or of memory: only to order tactics by.
 double estimateUs(Problem const& problem, double teraflops);
 
-FusedActivation activationOf(ir::Node const& node);
-std::string exactActivationOf(ir::Node const& node); // as source that is exact to FP32
+std::string exactEpilogueOf(Problem const& p); // as exactEpilogue()
 bool hasResidual(Problem const& problem);
 // Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);

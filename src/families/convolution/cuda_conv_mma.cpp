@@ -44,7 +44,7 @@ conv::Spec baseOf(Problem const& p, Kind kind)
     if (kind.isHalf())
         static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     else
-        s.activation = exactActivationOf(*p.node);
+        s.end = exactEpilogueOf(p);
     s.kind = kind.sums();
     s.nchw = kind.nchw;
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups;

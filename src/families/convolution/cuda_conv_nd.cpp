@@ -119,7 +119,7 @@ conv::Spec baseOf(Problem const& p, Operand operand)
     if (s.integers)
         s.end = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
     else
-        s.activation = conv_f16::exactActivationOf(*p.node);
+        s.epilogue = conv_f16::exactEpilogueOf(p);
     return s;
 }
 

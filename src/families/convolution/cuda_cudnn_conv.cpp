@@ -241,7 +241,7 @@ Support supportsProblem(Problem const& p, DataType type)
         return Support::no("takes channels in multiples of 8, not " + std::to_string(g.c) + " and " +
                            std::to_string(g.k));
     CudnnConvolution c = convolutionOf(p);
-    if (!setActivation(activationOf(*p.node), c))
+    if (p.node->attrsAs<convolution::Attrs>().epilogue.hasSteps() || !setActivation(activationOf(*p.node), c))
         return Support::no("the library does not end convolutions with this activation");
     for (size_t i = 0; i < 2; ++i) {
         cuda::CudnnWindow const& v = c.window;

@@ -37,9 +37,8 @@ gemm::Spec baseOf(Problem const& p)
 {
     gemm::Spec s;
     s.bias = true;
-    s.activateLast = true;
     s.copies = true;
-    s.activation = epilogueActivation(p.node->attrsAs<convolution::Attrs>().epilogue.activation);
+    setEpilogue(s, p.node->attrsAs<convolution::Attrs>().epilogue, false);
     return s;
 }
 

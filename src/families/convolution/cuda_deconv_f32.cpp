@@ -48,7 +48,7 @@ conv::Spec baseOf(Problem const& p, bool tf32)
 {
     conv::Spec s;
     s.kind = tf32 ? conv::Kind::kTf32 : conv::Kind::kFloat;
-    s.activation = conv_f16::exactActivationOf(*p.node);
+    s.end = conv_f16::exactEpilogueOf(p);
     return s;
 }
 

@@ -3,8 +3,8 @@
 
 #include "families/convolution/cuda_plain_convolution_params.h"
 #include "families/convolution/kernel_window.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/elementwise/cuda_integer_end.h"
-#include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops {
@@ -53,11 +53,6 @@ Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& 
     return launch(first + 1, tilesK * tilesP * g.groups, kThreads, p);
 }
 
-std::string activate(char const* name, FusedActivation const& f)
-{
-    return activationSource(name, f.kind, f.alpha, f.beta);
-}
-
 bool hasWideWindow(KernelWindowAttrs const& a)
 {
     for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
@@ -85,8 +80,8 @@ CudaSource sourceOf(Problem const& problem)
         out.text += cuda::integerEndSource(integerEndOf(problem, a.epilogue)) +
                     cuda::include("families/convolution/cuda_plain_integers.cuh");
     else
-        out.text +=
-            activate("activate", a.epilogue.activation) + cuda::include("families/convolution/cuda_plain_floats.cuh");
+        out.text += exactEpilogue(a.epilogue, hasInput(*problem.node, Epilogue::kResidual)) +
+                    cuda::include("families/convolution/cuda_plain_floats.cuh");
     out.text += cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
                                       : "families/convolution/cuda_plain_deconvolution.cuh");
     return out;
@@ -109,7 +104,10 @@ CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, Fus
     out.wide = isWide(problem) || hasWideWindow(problem.node->attrsAs<KernelWindowAttrs>()) ||
                expandedDims(problem.inputs[0].maxDims, problem.outputs[0].maxDims).volume() >= INT32_MAX;
     out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};
-    out.text = activate("activate", inner) + activate("activate_2", outer) +
+    Epilogue first, second;
+    first.activation = inner;
+    second.activation = outer;
+    out.text = exactEpilogue(first, false) + exactEpilogue(second, false, "epilogue_2") +
                cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
                cuda::include("families/convolution/cuda_plain_floats.cuh") +
                cuda::include("families/convolution/cuda_plain_convolution_twice.cuh");

@@ -127,11 +127,11 @@ TW_INLINE void convolveTile(PlainConvolutionParams const p)
 }
 TW_KERNEL convolve_direct(const __grid_constant__ PlainConvolutionParams p)
 {
-    convolveDirect<Activate>(p);
+    convolveDirect<FirstEnd>(p);
 }
 TW_KERNEL convolve_tile(const __grid_constant__ PlainConvolutionParams p)
 {
-    convolveTile<Activate>(p);
+    convolveTile<FirstEnd>(p);
 }
 
 } // namespace tw::ops

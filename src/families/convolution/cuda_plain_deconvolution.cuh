@@ -46,7 +46,7 @@ TW_KERNEL deconvolve(const __grid_constant__ PlainConvolutionParams p)
             }
         }
     }
-    finish<Activate>(p, i, k, sum);
+    finish<FirstEnd>(p, i, k, sum);
 }
 
 } // namespace tw::ops

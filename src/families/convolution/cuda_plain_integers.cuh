@@ -7,7 +7,7 @@
 
 namespace tw::ops {
 
-struct Activate; // is part of the end
+struct FirstEnd; // is part of the end
 template <class Activation>
 TW_INLINE void finish(PlainConvolutionParams const& p, idx i, off k, i32 sum)
 {

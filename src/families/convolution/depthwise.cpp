@@ -45,10 +45,9 @@ struct DepthwisePrepared final : Prepared
 class DepthwiseConvolution final : public Kernel
 {
 public:
-    DepthwiseConvolution(ir::Node const& node, Isa isa, Config const& config, int threads,
-                         std::optional<kernels::jit::Activation> activation)
+    DepthwiseConvolution(ir::Node const& node, Isa isa, Config const& config, int threads, kernels::jit::SumEnd end)
         : node_(node), isa_(isa), vectors_(int(config[0])), prefetch_(config[1] != 0), threads_(std::max(threads, 1)),
-          activation_(activation)
+          end_(std::move(end))
     {}
 
     // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero after the last channel.
@@ -101,7 +100,7 @@ public:
         spec.yPixelBytes = p->yPixel * 4;
         spec.residualPixelBytes = p->residualPixel * 4;
         spec.residual = residual;
-        spec.activation = activation_;
+        static_cast<kernels::jit::SumEnd&>(spec) = end_;
         spec.prefetch = prefetch_;
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
@@ -163,7 +162,7 @@ private:
     int vectors_;
     bool prefetch_;
     int threads_;
-    std::optional<kernels::jit::Activation> activation_;
+    kernels::jit::SumEnd end_;
     std::shared_ptr<device::PackedFloats const> weights_;
     device::PackedFloats bias_;
 };
@@ -215,7 +214,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 2)
         return t.wrongConfig("{1..2, 0..1}");
-    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, t.isa(), config, p.threads, jitActivation(*p.node));
+    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, t.isa(), config, p.threads, jitEnd(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -44,11 +44,10 @@ struct DirectPrepared final : DirectShapes<GemmKernel>
 class DirectConvolution final : public Kernel
 {
 public:
-    DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config,
-                      std::optional<kernels::jit::Activation> activation)
+    DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config, kernels::jit::SumEnd end)
         : filters(problem, isa, input, config[0]), node_(*problem.node), isa_(isa), input_(input),
           transposed_(isTransposed(node_)), smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1)),
-          activation_(activation)
+          end_(std::move(end))
     {}
 
     DirectFilters filters;
@@ -145,10 +144,7 @@ private:
         s.masked = filters.groups > 1 && filters.groupK % filters.width != 0;
         if (filters.hasBias())
             s.epilogue.push_back(EpilogueOp::kBias);
-        if (p.residualPixel > 0)
-            s.epilogue.push_back(EpilogueOp::kResidual);
-        if (activation_)
-            s.epilogue.push_back(*activation_);
+        addEnd(s, end_, p.residualPixel > 0);
         return s;
     }
 
@@ -230,7 +226,7 @@ private:
     bool transposed_;
     bool smallBlocks_;
     int threads_;
-    std::optional<kernels::jit::Activation> activation_;
+    kernels::jit::SumEnd end_;
 };
 
 Support supports(CpuTactic const& t, Problem const& p)
@@ -298,7 +294,7 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
 {
     if (!isDirectConfig(config))
         return t.wrongConfig("{1..4, 0..1}");
-    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), t.variant<Input>(), config, jitActivation(*p.node));
+    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), t.variant<Input>(), config, jitEnd(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)

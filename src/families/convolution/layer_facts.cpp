@@ -26,7 +26,7 @@ char const* publishedName(PaddingMode mode)
     return kNames[int(mode)];
 }
 
-void addConvolution(LayerFacts& facts, WindowKind kind, KernelWindowAttrs const& a, FusedActivation const& f,
+void addConvolution(LayerFacts& facts, WindowKind kind, KernelWindowAttrs const& a, Epilogue const& epilogue,
                     size_t weights)
 {
     std::string const layer = kind == WindowKind::kConvolution ? "Convolution" : "Deconvolution";
@@ -44,9 +44,9 @@ void addConvolution(LayerFacts& facts, WindowKind kind, KernelWindowAttrs const&
     facts.addWeights("Weights", facts.input(weights));
     facts.addWeights("Bias", bias);
     facts.addFlag("HasSparseWeights", false);
-    addActivation(facts, f);
+    addActivation(facts, epilogue);
     facts.addFlag("HasBias", bias != nullptr);
-    facts.addFlag("HasReLU", f.kind == int32_t(activation::Kind::kRelu));
+    facts.addFlag("HasReLU", epilogue.activation.kind == int32_t(activation::Kind::kRelu));
 }
 
 } // namespace tw::ops

@@ -4,7 +4,7 @@
 
 #include "families/convolution/kernel_window.h"
 #include "families/convolution/window.h"
-#include "families/elementwise/activate.h"
+#include "families/elementwise/epilogue.h"
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {
@@ -13,7 +13,7 @@ namespace tw::ops {
 char const* publishedName(PaddingMode mode);
 
 // Inputs x, w and, where there is one, a bias; the last two from `weights` on.
-void addConvolution(LayerFacts& facts, WindowKind kind, KernelWindowAttrs const& a, FusedActivation const& f,
+void addConvolution(LayerFacts& facts, WindowKind kind, KernelWindowAttrs const& a, Epilogue const& epilogue,
                     size_t weights = 1);
 
 } // namespace tw::ops

@@ -76,7 +76,7 @@ class PaddedConvolution final : public Kernel
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Factors factors, Config const& config)
         : node_(*problem.node), isa_(isa), factors_(factors), threads_(std::max(problem.threads, 1)),
-          activation_(jitActivation(*problem.node)), blocks_(problem, isa, config),
+          end_(jitEnd(*problem.node)), blocks_(problem, isa, config),
           hasBias_(problem.inputs.size() > 2 && problem.inputs[2].present)
     {}
 
@@ -208,10 +208,7 @@ private:
         s.masked = blocks_.isMasked(last);
         if (hasBias_)
             s.epilogue.push_back(EpilogueOp::kBias);
-        if (p.residualPixel > 0)
-            s.epilogue.push_back(EpilogueOp::kResidual);
-        if (activation_)
-            s.epilogue.push_back(*activation_);
+        addEnd(s, end_, p.residualPixel > 0);
         return GemmKernel::emit(isa_, s);
     }
 
@@ -289,7 +286,7 @@ private:
     Isa isa_;
     Factors factors_;
     int threads_;
-    std::optional<kernels::jit::Activation> activation_;
+    kernels::jit::SumEnd end_;
     PaddedBlocks blocks_;
     bool hasBias_;
     std::shared_ptr<device::PackedFloats const> packed_;
@@ -306,7 +303,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (Support s = supportsFactors(t.isa(), factors); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (isPairs(factors) && jumps(jitActivation(*p.node)))
+    if (isPairs(factors) && jumps(jitEnd(*p.node)))
         return Support::no(kJumps);
     if (factors == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
         return Support::no("would multiply zeros: tiles take 32 channels, a group has " +

@@ -60,9 +60,9 @@ convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x
     return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
 }
 
-std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node)
+kernels::jit::SumEnd jitEnd(ir::Node const& node)
 {
-    return jitActivation(node.attrsAs<convolution::Attrs>().epilogue.activation);
+    return jitEnd(node.attrsAs<convolution::Attrs>().epilogue);
 }
 
 int64_t vectorsOfGroup(Problem const& p, kernels::jit::Isa isa)

@@ -77,7 +77,7 @@ convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x
 // Vectors of the output channels of a group.
 int64_t vectorsOfGroup(Problem const& problem, kernels::jit::Isa isa);
 // What stands after the sums.
-std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node);
+kernels::jit::SumEnd jitEnd(ir::Node const& node);
 Int8Ends int8Ends(Problem const& problem, kernels::jit::Isa isa);
 
 // Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait

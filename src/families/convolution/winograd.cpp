@@ -124,7 +124,7 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
     s.depth = {g.window[0], g.stride[0], g.dilation[0], g.before[0]};
     s.before[0] = g.before[1];
     s.before[1] = g.before[2];
-    s.activation = jitActivation(*p.node);
+    static_cast<kernels::jit::SumEnd&>(s) = jitEnd(*p.node);
     if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
         return invalidArgument(std::string(t.name()) + ": packed weights of " + std::to_string(s.columns) +
                                " columns are 2 GiB or more");

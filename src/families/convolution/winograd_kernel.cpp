@@ -49,6 +49,7 @@ struct WinogradPrepared final : Prepared
     WinogradLayout layout;
     WinogradInput inside, border;
     WinogradFilter filter[kPanelVectors + 1];
+    jit::StepsKernel steps;
     WinogradOutput output[4][4];                        // for rows - 1, columns - 1 pixels
     std::vector<GemmKernel> gemm[kPanelVectors + 1][2]; // by vectors, first or later piece of the channels, rows
 };
@@ -237,9 +238,10 @@ private:
         output.positionBytes = bytes(p.layout.mPosition);
         output.pixelBytes = bytes(y.pixelStride());
         output.bias = hasBias_;
-        output.residual = residual != nullptr;
+        TW_ASSIGN(p.steps, jit::StepsKernel::emit(s_.isa, s_.steps, residual != nullptr));
+        static_cast<jit::SumEnd&>(output) = s_;
+        output.residual = residual != nullptr && !p.steps;
         output.residualPixelBytes = residual ? bytes(residual->pixelStride()) : 0;
-        output.activation = s_.activation;
         Extents const dims = winogradPlanes(y.dims);
         for (int rows : {s_.m, int((dims[2] - 1) % s_.m) + 1})
             for (int columns : {s_.m, int((dims[3] - 1) % s_.m) + 1}) {
@@ -418,6 +420,10 @@ private:
                 o.residual = residual.as<float>() + at * residualPixel + b.begin;
             int64_t const rows = std::min<int64_t>(s_.m, height - top), columns = std::min<int64_t>(s_.m, width - left);
             p.output[rows - 1][columns - 1](o);
+            for (int64_t row = 0; p.steps && row < rows; ++row)
+                p.steps(o.y + row * width * pixel, pixel * 4,
+                        residual.data ? o.residual + row * width * residualPixel : nullptr, residualPixel * 4, columns,
+                        b.columns);
         }
     }
 };

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/sum_end.h"
 #include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
@@ -19,7 +19,7 @@ struct WinogradDepth
     int64_t window = 1, stride = 1, dilation = 1, before = 0;
 };
 
-struct WinogradSpec
+struct WinogradSpec : kernels::jit::SumEnd
 {
     kernels::jit::Isa isa = kernels::jit::Isa::kAvx2;
     int m = 4;
@@ -31,7 +31,6 @@ struct WinogradSpec
     int64_t c = 1, k = 1;       // c: channels of x times the planes of the window
     int64_t before[2] = {0, 0}; // padding above and to the left
     WinogradDepth depth;
-    std::optional<kernels::jit::Activation> activation;
 
     int64_t positions() const { return int64_t(m + 2) * (m + 2); }
 };

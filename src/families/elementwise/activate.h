@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/step_code.h"
 #include "base/types.h"
 #include "ir/attrs.h"
 #include "ops/activation/op.h"
@@ -36,6 +37,7 @@ struct FusedActivation
     FusedActivation() = default;
     FusedActivation(activation::Kind k, float a = 0, float b = 0) : kind(int32_t(k)), alpha(a), beta(b) {}
     explicit FusedActivation(FusedKind k, float a = 0, float b = 0) : kind(int32_t(k)), alpha(a), beta(b) {}
+    explicit FusedActivation(ExpressionStep const& s) : kind(int32_t(s.kind)), alpha(s.alpha), beta(s.beta) {}
     explicit FusedActivation(activation::Attrs const& a) : FusedActivation(a.kind, a.alpha, a.beta) {}
     bool any() const { return kind != kNone; }
     bool isLayer() const { return kind >= 0 && kind < activation::kKindCount; } // an activation::Kind

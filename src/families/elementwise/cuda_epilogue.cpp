@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "families/elementwise/cuda_pointwise.h"
+#include "families/elementwise/cuda_steps.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
 
@@ -70,6 +72,33 @@ std::string epilogueActivation(FusedActivation const& f, DataType type)
         break;
     }
     return cuda::expand(text, {{"a", cuda::literal(f.alpha)}, {"b", cuda::literal(f.beta)}});
+}
+
+namespace {
+
+std::string programSource(Epilogue const& e, bool hasResidual, DataType type, std::string const& name)
+{
+    return stepsSource(name + "Steps", e.expression(), hasResidual ? 2 : 1, type, false) + "TW_INLINE float " + name +
+           "(float v, float r) { return " + name + (hasResidual ? "Steps(v, r); }\n" : "Steps(v); }\n");
+}
+
+} // namespace
+
+std::string exactEpilogue(Epilogue const& e, bool hasResidual, char const* name)
+{
+    if (e.hasSteps())
+        return programSource(e, hasResidual, DataType::kFloat, name);
+    std::string const activate = std::string(name) + "Activation";
+    return activationSource(activate.c_str(), e.activation.kind, e.activation.alpha, e.activation.beta) +
+           "TW_INLINE float " + name + "(float v, float r) { return " + activate +
+           (hasResidual ? "(v + r); }\n" : "(v); }\n");
+}
+
+void setEpilogue(cuda::Epilogue& to, Epilogue const& e, bool hasResidual, DataType type)
+{
+    to.residual = hasResidual;
+    to.activation = epilogueActivation(e.activation, type);
+    to.end = e.hasSteps() ? programSource(e, hasResidual, type, "epilogue") : std::string();
 }
 
 std::string packFloats(TensorSpec const& constant, int64_t count)

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "ir/infer.h"
+#include "kernels/cpu/jit/pointwise.h"
+#include "tactic/blocks.h"
 #include "tactic/domain.h"
 #include "tactic/reference.h"
 
@@ -127,6 +129,24 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
 
 } // namespace
 
+namespace {
+
+Result<void> checkSteps(ir::InferContext& ctx, Epilogue const& epilogue)
+{
+    if (std::string const why = checkStepNumbers(epilogue.steps, epilogue.parameters); !why.empty())
+        return ctx.error(why);
+    if (!epilogue.hasSteps())
+        return {};
+    if (isQuantized(ctx.type(0)) || epilogue.activation.any() || ctx.has(Epilogue::kGamma) || ctx.has(Epilogue::kBeta))
+        return ctx.error("steps follow sums of floats, in place of an activation and without a norm");
+    kernels::jit::PointwiseProgram const program{ctx.has(Epilogue::kResidual) ? 2 : 1, epilogue.expression()};
+    if (std::string const why = kernels::jit::checkProgram(program); !why.empty())
+        return ctx.error(why);
+    return {};
+}
+
+} // namespace
+
 Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
 {
     DataType const factors = ctx.type(0);
@@ -147,6 +167,7 @@ Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::
 {
     if (std::string const why = epilogue.activation.check(); !why.empty())
         return ctx.error(why);
+    TW_TRY(checkSteps(ctx, epilogue));
     bool const integers = isQuantized(ctx.type(0));
     if (integers)
         TW_TRY(checkIntegerInputs(ctx, channels));
@@ -159,6 +180,24 @@ Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::
     return fits ? Result<void>()
                 : ctx.error("residual " + ctx.describe(Epilogue::kResidual) + " must have the output's shape " +
                             ir::str(y));
+}
+
+Result<void> finishSteps(Epilogue const& epilogue, TensorRef const& y, TensorRef const& residual)
+{
+    constexpr int64_t kPart = 256;
+    std::vector<ExpressionStep> const steps = epilogue.expression();
+    std::vector<float> values(steps.size() * size_t(kPart));
+    float sums[kPart], others[kPart];
+    for (int64_t at = 0; at < y.count(); at += kPart) {
+        int64_t const n = std::min(kPart, y.count() - at);
+        std::vector<float const*> x{loadFloats(y.type, y.data, at, 1, n, sums)};
+        if (residual.data)
+            x.push_back(loadFloats(residual.type, residual.data, at, 1, n, others));
+        float* const to = floatsAt(y.type, y.data, at, sums);
+        TW_TRY(computeSteps(steps, x, to, values.data(), n));
+        storeFloats(y.type, y.data, at, n, to);
+    }
+    return {};
 }
 
 void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, double k, Domain& domain)
@@ -205,9 +244,47 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
     }
 }
 
-Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::function<double()> const& largestSquares)
+namespace {
+
+// By how much errors of sums, relative to the largest sum, are larger relative to the largest result: over sums up to `most` and
+// a few residuals.
+double amplification(std::vector<ExpressionStep> const& steps, bool residual, double most)
+{
+    constexpr int kParts = 256;
+    if (!(most > 0))
+        return 1;
+    std::vector<double> values(steps.size());
+    double slope = 0, largest = 1e-30;
+    for (double r : {-1., -0.25, 0.5, 1.}) {
+        double before = 0;
+        for (int i = 0; i <= kParts; ++i) {
+            double const sum = most * (2. * i / kParts - 1);
+            double const* const x[] = {&sum, &r};
+            double y = 0;
+            if (!computeSteps(steps, std::span(x, residual ? 2 : 1), &y, values.data(), 1).ok() || !std::isfinite(y))
+                continue;
+            slope = i > 0 ? std::max(slope, std::fabs(y - before) * kParts / (2 * most)) : slope;
+            largest = std::max(largest, std::fabs(y));
+            before = y;
+        }
+    }
+    return slope * most / largest;
+}
+
+} // namespace
+
+Tolerance epilogueTolerance(ir::Node const& node, Epilogue const& epilogue, DataType type,
+                            std::function<double()> const& largestSquares)
 {
     Tolerance t = Tolerance::forType(type);
+    if (epilogue.hasSteps()) {
+        t = {std::max(t.absolute, 5e-5), std::max(t.relative, 5e-5), t.integers}; // of several steps errors add up
+        if (isFullFloat(type))
+            t.absolute *= std::clamp(amplification(epilogue.expression(), hasInput(node, Epilogue::kResidual),
+                                                   4 * std::sqrt(largestSquares() / 3)),
+                                     1., 100.);
+        return t;
+    }
     double const steep = steepness(epilogue.activation);
     if (steep != 0 && isFullFloat(type))
         t.absolute *= std::clamp(4 * std::sqrt(largestSquares() / 3) * steep, 1., 100.);
@@ -269,6 +346,22 @@ double ReferenceEnd::inTable(double integer) const
 Result<void> ReferenceEnd::finish() const
 {
     TensorRef const& y = ctx_.out();
+    if (epilogue_.hasSteps()) {
+        std::vector<ExpressionStep> const steps = epilogue_.expression();
+        std::vector<double> values(steps.size());
+        Result<void> done;
+        ctx_.forEachWanted([&](int64_t i) {
+            double const sum = y.get(i), r = ctx_.has(Epilogue::kResidual) ? ctx_.in(Epilogue::kResidual).get(i) : 0;
+            double const* const x[] = {&sum, &r};
+            double result = 0;
+            if (auto computed =
+                    computeSteps(steps, std::span(x, ctx_.has(Epilogue::kResidual) ? 2 : 1), &result, values.data(), 1);
+                !computed.ok())
+                done = std::move(computed);
+            y.set(i, result);
+        });
+        return done;
+    }
     if (!steps_.data()) {
         if (ctx_.has(Epilogue::kResidual))
             ctx_.forEachWanted([&](int64_t i) { y.set(i, y.get(i) + ctx_.in(Epilogue::kResidual).get(i)); });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an op of sums (a matrix product, a convolution) does with them before it stores them, in one kernel:
-//   y = norm(f(sum + bias + residual))
+//   y = norm(f(sum + bias + residual)), or
+//   y = e(sum + bias, residual), an expression of steps (base/step_code.h)
 // Bias, residual and the norm's gamma and beta are optional inputs at the same places in every such op; each op says
-// which of them it takes. See docs/adr/0006-one-op-with-an-epilogue.md.
+// which of them it takes. See docs/adr/0006-one-op-with-an-epilogue.md and 0019-epilogue-of-steps.md.
 //
 // Factors of i8 have exact sums, and then, in FP32, each step rounded by itself:
 //   t = float(sum) * scale[k] + bias[k]; where there is an inner scale, t = t as i8 * innerScale; + residual;
@@ -15,6 +16,7 @@
 
 #include "base/tensor.h"
 #include "families/elementwise/activate.h"
+#include "families/elementwise/steps.h"
 #include "ir/dim.h"
 
 namespace tw::ir {
@@ -49,12 +51,25 @@ struct Epilogue
     FusedActivation activation;
     double epsilon = 1e-5;           // of the norm, which is there where gamma and beta are
     int32_t outputType = kAsFactors; // or a DataType
+    // Of floats, as in families/elementwise/steps.h: what follows the bias, in place of residual sum and activation. Value 0
+    // is the sum with its bias, 1 the residual's element where there is one. Empty: there are none.
+    std::vector<int64_t> steps;
+    std::vector<double> parameters;
+
+    bool hasSteps() const { return !steps.empty(); }
+    std::vector<ExpressionStep> expression() const { return stepsOf(steps, parameters); }
 
     // Three numbers from `first` on.
     void visit(ir::AttrVisitor& v, int first) { activation.visit(v, first); }
     // For ops that take a norm.
     void visitNorm(ir::AttrVisitor& v, int number) { v.field(number, "epsilon", epsilon); }
     void visitType(ir::AttrVisitor& v, int number) { v.field(number, "output_type", outputType); }
+    // Two numbers.
+    void visitSteps(ir::AttrVisitor& v, int first)
+    {
+        v.field(first, "steps", steps);
+        v.field(first + 1, "parameters", parameters);
+    }
     DataType typeOf(DataType factors) const;
 };
 
@@ -70,9 +85,12 @@ bool sumsIntegers(ir::Node const& node);
 Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k);
 // The bias' type: that of the factors, f32 beside i8.
 DataType biasType(ir::InferContext const& ctx);
-// The activation, and what there is of residual and scales, against output 0, whose type and shape are known, and its
+// Activation or steps, and what there is of residual and scales, against output 0, whose type and shape are known, and its
 // `channels` (columns; 1 where it has none).
 Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& channels);
+// Of plain kernels: what the steps make of y, which holds sums with their bias, and of the residual (one without data: there is
+// none).
+Result<void> finishSteps(Epilogue const& epilogue, TensorRef const& y, TensorRef const& residual);
 // What inputs hold where the factors are i8, so that outputs use the range of their type; `k`: how many factors each
 // sum has.
 void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, double k, Domain& domain);
@@ -80,7 +98,8 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
 // output. Where an activation flattens large sums, their size comes from the weights: over random factors in [-1, 1]
 // the largest of many sums is about four standard deviations, each sqrt(sum of w^2 / 3). `largestSquares` gives the
 // largest sum of w^2 of an output; it is asked where the activation flattens.
-Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::function<double()> const& largestSquares);
+Tolerance epilogueTolerance(ir::Node const& node, Epilogue const& epilogue, DataType type,
+                            std::function<double()> const& largestSquares);
 // Of i8 factors: none, unless the activation is more than comparisons and a product.
 Tolerance integerTolerance(Epilogue const& epilogue, DataType type);
 

@@ -12,7 +12,6 @@ namespace tw::ops {
 namespace {
 
 using kernels::jit::Activation;
-using kernels::jit::ActivationKind;
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1 << 30;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/layer_facts.h"
 
+#include <cstdio>
 #include <iterator>
 
 namespace tw::ops {
@@ -19,11 +20,40 @@ bool isClippedRelu(FusedActivation const& f)
     return f.kind == int32_t(activation::Kind::kClip) && f.alpha == 0;
 }
 
+std::string numberText(double v)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9gf", v);
+    return text;
+}
+
 } // namespace
 
 std::string activationName(FusedActivation const& f)
 {
     return f.any() ? kNames[f.kind] : "";
+}
+
+std::vector<std::string> operationsOf(std::vector<ExpressionStep> const& steps, size_t inputs,
+                                      std::vector<std::string>* literals)
+{
+    auto operand = [&](int i) {
+        return i < int(inputs) ? "arg" + std::to_string(i) : "v" + std::to_string(i - int(inputs));
+    };
+    std::vector<std::string> operations;
+    for (ExpressionStep const& s : steps) {
+        std::string line = "v" + std::to_string(operations.size()) + " = ";
+        if (s.code == StepCode::kConstant) {
+            line += numberText(s.alpha);
+            if (literals)
+                literals->push_back(numberText(s.alpha));
+        } else {
+            line += (s.code == StepCode::kActivation ? activationName(FusedActivation(s)) : nameOf(s.code)) + "(" +
+                    operand(s.a) + (operandsOf(s.code) == 2 ? ", " + operand(s.b) : "") + ")";
+        }
+        operations.push_back(line);
+    }
+    return operations;
 }
 
 void addExpression(LayerFacts& facts, size_t inputs, std::vector<std::string> const& operations,
@@ -57,8 +87,18 @@ void addFunction(LayerFacts& facts, std::string const& name)
     addExpression(facts, inputs, {"v0 = " + name + "(" + arguments + ")"}, {});
 }
 
-void addActivation(LayerFacts& facts, FusedActivation const& f)
+void addActivation(LayerFacts& facts, Epilogue const& e)
 {
+    if (e.hasSteps()) {
+        facts.add("Activation", "GENERIC");
+        facts.add("ParameterSubType", "PointWiseExpression");
+        std::vector<std::string> declared;
+        for (std::string const& operation : operationsOf(e.expression(), facts.input(Epilogue::kResidual) ? 2 : 1))
+            declared.push_back(kDeclaration + operation);
+        facts.add("PointWiseExpressionOperations", declared);
+        return;
+    }
+    FusedActivation const& f = e.activation;
     bool const isRelu = f.kind == int32_t(activation::Kind::kRelu);
     bool const isGeneric = f.any() && !isRelu && !isClippedRelu(f);
     facts.add("Activation", !f.any() ? "NONE" : isRelu ? "RELU" : isGeneric ? "GENERIC" : "CLIPPED_RELU");

@@ -264,12 +264,12 @@ Support supportsTypes(Problem const& problem, bool takesInt8)
 bool isExact(PointwiseProgram const& program)
 {
     return std::all_of(program.steps.begin(), program.steps.end(),
-                       [](PointwiseStep const& s) { return pointwise::isExact(s.code, int64_t(s.kind)); });
+                       [](ExpressionStep const& s) { return tw::isExact(s.code, s.kind); });
 }
 
 } // namespace
 
-PointwiseSpec stepSpec(PointwiseStep const& step, int inputs)
+PointwiseSpec stepSpec(ExpressionStep const& step, int inputs)
 {
     PointwiseSpec spec;
     spec.program.inputs = inputs;

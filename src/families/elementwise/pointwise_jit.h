@@ -34,7 +34,7 @@ struct PointwiseSpec
 };
 
 // One step of that many inputs; of the op pointwise, an error where it has no such step.
-PointwiseSpec stepSpec(kernels::jit::PointwiseStep const& step, int inputs);
+PointwiseSpec stepSpec(ExpressionStep const& step, int inputs);
 Result<PointwiseSpec> stepSpec(std::optional<StepCode> code, int inputs);
 // Input 0 times (kMul) or by (kDiv) input 1, which is one number (axis -1) or one for each index along the axis.
 template <class Attrs, StepCode code>

@@ -342,7 +342,8 @@ Support supportsProblem(Problem const& p, bool tf32)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no("input " + std::to_string(i) + " is " + tw::nameOf(p.inputs[i].type) + ", input 0 " +
                                tw::nameOf(type));
-    if (epilogueOf(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation) < 0)
+    Epilogue const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
+    if (epilogue.hasSteps() || epilogueOf(epilogue.activation) < 0)
         return Support::no("the library ends products with ReLU, GELU by tanh, or nothing");
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "families/elementwise/cuda_pointwise.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
 
 namespace tw::ops::gemm_f32 {
@@ -43,8 +43,7 @@ kernel::Spec baseOf(Problem const& p, GemmF32Algorithm algorithm)
     s.constantB = p.inputs[1].constant != nullptr;
     s.bias = isPresent(p, Epilogue::kBias);
     s.residual = isPresent(p, Epilogue::kResidual);
-    FusedActivation const& f = operations.epilogue.activation;
-    s.activation = activationSource("activate", f.kind, f.alpha, f.beta);
+    s.epilogue = exactEpilogue(operations.epilogue, s.residual);
     return s;
 }
 

@@ -31,9 +31,7 @@ kernel::Spec baseOf(Problem const& p)
         return s;
     }
     s.bias = isPresent(p, Epilogue::kBias);
-    s.residual = isPresent(p, Epilogue::kResidual);
-    s.activation = epilogueActivation(epilogue.activation);
-    s.activateLast = true;
+    setEpilogue(s, epilogue, isPresent(p, Epilogue::kResidual));
     return s;
 }
 

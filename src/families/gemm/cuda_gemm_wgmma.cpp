@@ -63,11 +63,9 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
         spec.bias = false;
     } else {
         spec.bias = isPresent(p, Epilogue::kBias);
-        spec.residual = isPresent(p, Epilogue::kResidual);
-        spec.activation =
-            epilogueActivation(operations.epilogue.activation, spec.tf32x3 ? DataType::kFloat : DataType::kHalf);
+        setEpilogue(spec, operations.epilogue, isPresent(p, Epilogue::kResidual),
+                    spec.tf32x3 ? DataType::kFloat : DataType::kHalf);
     }
-    spec.activateLast = true;
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
     spec.bAlongK = operations.b != MatrixOperation::kNone;
     spec.constantB = p.inputs[1].constant != nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/cuda_plain_gemm.h"
 
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/elementwise/cuda_integer_end.h"
-#include "families/elementwise/cuda_pointwise.h"
 #include "families/gemm/cuda_plain_gemm_params.h"
 
 namespace tw::ops {
@@ -14,7 +14,6 @@ constexpr int kThreads = 256, kTile = 64;
 CudaSource sourceOf(Problem const& problem)
 {
     auto const& attrs = problem.node->attrsAs<matrix_multiply::Attrs>();
-    FusedActivation const& activation = attrs.epilogue.activation;
     CudaSource out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
@@ -23,7 +22,7 @@ CudaSource sourceOf(Problem const& problem)
         out.text += cuda::integerEndSource(integerEndOf(problem, attrs.epilogue)) +
                     cuda::include("families/gemm/cuda_plain_gemm_integers.cuh");
     else
-        out.text += activationSource("activate", activation.kind, activation.alpha, activation.beta) +
+        out.text += exactEpilogue(attrs.epilogue, hasInput(*problem.node, Epilogue::kResidual)) +
                     cuda::include("families/gemm/cuda_plain_gemm_floats.cuh");
     out.text += cuda::include("families/gemm/cuda_plain_gemm.cuh");
     return out;

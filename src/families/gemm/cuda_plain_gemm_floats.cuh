@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of floats: y = f(sum + bias + residual), gated or not.
-//   bool GATED; type T; float activate(float)
+//   bool GATED; type T; float epilogue(float v, float r)
 #pragma once
 
 #include "families/gemm/cuda_plain_gemm_params.h"
@@ -19,11 +19,10 @@ TW_INLINE void finish(PlainGemmParams const& p, i64 at, idx column, float const 
         float u = sum[1];
         if (p.bias)
             u += load<float>(static_cast<T const*>(p.bias)[idx(p.n) + column]);
-        static_cast<T*>(p.y)[at] = store<T>(activate(v) * u);
+        static_cast<T*>(p.y)[at] = store<T>(epilogue(v, 0) * u);
     } else {
-        if (p.residual)
-            v += load<float>(static_cast<T const*>(p.residual)[at]);
-        static_cast<T*>(p.y)[at] = store<T>(activate(v));
+        float const r = p.residual ? load<float>(static_cast<T const*>(p.residual)[at]) : 0;
+        static_cast<T*>(p.y)[at] = store<T>(epilogue(v, r));
     }
 }
 

@@ -169,8 +169,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return s;
     if (Support s = supportsFactors(t.isa(), factors); !s.ok)
         return s;
-    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
-    if (isPairs(factors) && jumps(activation))
+    if (isPairs(factors) && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
         return Support::no(kJumps);
     if (isPairs(factors) && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
@@ -251,7 +250,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     o.gated = gated;
-    o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    static_cast<kernels::jit::SumEnd&>(o) = jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue);
     int const rows = kernels::jit::gemmMaxRows(t.isa(), o.vectors);
     // A copy of a pays when several panels of b use it. One of b, made anew in each run, does not: in place it runs at
     // 0 to 10 % less than packed before, with the copy at 3 to 20 % less. Columns that are not contiguous have to be

@@ -124,8 +124,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return s;
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
-    auto const activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
-    if (weights != GemvWeights::kFloat && jumps(activation))
+    if (weights != GemvWeights::kFloat && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
         return Support::no(kJumps);
     if (weights != GemvWeights::kFloat && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
@@ -187,7 +186,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
-    o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
+    static_cast<kernels::jit::SumEnd&>(o) = jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue);
     PackedMatricesPtr matrices;
     if (o.weights != GemvWeights::kFloat) {
         TW_ASSIGN(matrices, packNarrow(o, p, g, packed));

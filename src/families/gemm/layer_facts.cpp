@@ -21,12 +21,12 @@ char const* publishedName(matrix_multiply::MatrixOperation o)
 }
 
 // What comes after a product: bias and activation.
-void addEnd(LayerFacts& facts, ir::Value const* bias, FusedActivation const& f)
+void addEnd(LayerFacts& facts, ir::Value const* bias, Epilogue const& epilogue)
 {
     facts.addWeights("Bias", bias);
-    addActivation(facts, f);
+    addActivation(facts, epilogue);
     facts.addFlag("HasBias", bias != nullptr);
-    facts.addFlag("HasReLU", f.kind == int32_t(activation::Kind::kRelu));
+    facts.addFlag("HasReLU", epilogue.activation.kind == int32_t(activation::Kind::kRelu));
 }
 
 } // namespace
@@ -38,10 +38,10 @@ void addProduct(LayerFacts& facts, matrix_multiply::Attrs const& a)
     facts.add("MatrixOpB", publishedName(a.b));
     ir::Value const* const left = facts.input(0);
     facts.addWeights("Weights", left->isConstant() ? left : facts.input(1));
-    addEnd(facts, facts.input(Epilogue::kBias), a.epilogue.activation);
+    addEnd(facts, facts.input(Epilogue::kBias), a.epilogue);
 }
 
-void addFullyConnected(LayerFacts& facts, FusedActivation const& f)
+void addFullyConnected(LayerFacts& facts, Epilogue const& epilogue)
 {
     facts.kind(facts.tacticHas("cublas") ? "CublasConvolution" : "CaskConvolution", "Convolution");
     std::vector<int64_t> const x = numbersOf(facts.input(0)->shape), y = numbersOf(facts.node.outputs[0]->shape);
@@ -56,7 +56,7 @@ void addFullyConnected(LayerFacts& facts, FusedActivation const& f)
     facts.add("Groups", int64_t(1));
     facts.addWeights("Weights", facts.input(1));
     facts.addFlag("HasSparseWeights", false);
-    addEnd(facts, facts.input(Epilogue::kBias), f);
+    addEnd(facts, facts.input(Epilogue::kBias), epilogue);
 }
 
 } // namespace tw::ops

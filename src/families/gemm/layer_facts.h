@@ -3,13 +3,13 @@
 // input, as in 8.5.
 #pragma once
 
-#include "families/elementwise/activate.h"
+#include "families/elementwise/epilogue.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {
 
 void addProduct(LayerFacts& facts, matrix_multiply::Attrs const& a);
-void addFullyConnected(LayerFacts& facts, FusedActivation const& f);
+void addFullyConnected(LayerFacts& facts, Epilogue const& epilogue);
 
 } // namespace tw::ops

@@ -219,7 +219,10 @@ Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
     });
     if (matrix_multiply::hasNorm(node))
         finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
-    else
+    else if (attrs.epilogue.hasSteps()) {
+        finish(y, joins ? none : bias, none, {});
+        return finishSteps(attrs.epilogue, y, optional(Epilogue::kResidual));
+    } else
         finish(y, joins ? none : bias, optional(Epilogue::kResidual), attrs.epilogue.activation);
     return {};
 }

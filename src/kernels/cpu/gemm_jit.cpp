@@ -214,10 +214,7 @@ Result<void> GemmJit::emit(int tall, int tail, Part part)
     if (finishes) {
         if (options_.bias)
             spec.epilogue.push_back(jit::EpilogueOp::kBias);
-        if (options_.residual)
-            spec.epilogue.push_back(jit::EpilogueOp::kResidual);
-        if (options_.activation)
-            spec.epilogue.push_back(*options_.activation);
+        addEnd(spec, options_, options_.residual);
     }
     TW_ASSIGN(kernels_[size_t(tall)][size_t(tail)][part], jit::GemmKernel::emit(options_.isa, spec));
     return {};

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <vector>
 
 #include "base/workers.h"
@@ -22,7 +21,7 @@
 
 namespace tw::kernels {
 
-struct GemmJitOptions
+struct GemmJitOptions : jit::SumEnd
 {
     enum B
     {
@@ -41,7 +40,6 @@ struct GemmJitOptions
     int threads = 1;
     bool bias = false, residual = false;
     bool gated = false; // one product, with b packed before, and the bias by packBias(); 2 or 4 vectors
-    std::optional<jit::Activation> activation;
 };
 
 // Whether the rows of a tile of a, at this stride, fall into too few sets of L1 to stay there.

@@ -102,7 +102,7 @@ Result<void> GemvJit::emit(Kind kind, Sum sum)
     if (sum == kOnly || sum == kEnd) {
         spec.bias = options_.bias;
         spec.residual = options_.residual;
-        spec.activation = options_.activation;
+        static_cast<jit::SumEnd&>(spec) = options_;
     }
     for (int last : {0, 1}) {
         spec.rows = int(last ? (shape_.m - 1) % rows_ + 1 : rows_);
@@ -160,7 +160,7 @@ void GemvJit::runPart(int64_t part, float const* a, void const* weights, float c
             else
                 avx2::dots(d);
         }
-        if (!options_.bias && !options_.residual && !options_.activation)
+        if (!options_.bias && !options_.residual && !options_.any())
             return;
     }
     auto block = [&](int64_t k0, Sum sum) {

@@ -21,7 +21,7 @@
 
 namespace tw::kernels {
 
-struct GemvJitOptions
+struct GemvJitOptions : jit::SumEnd
 {
     jit::Isa isa = jit::Isa::kAvx2;
     int vectors = 2; // width of a panel
@@ -35,7 +35,6 @@ struct GemvJitOptions
     jit::GemvWeights weights = jit::GemvWeights::kFloat; // others: packed, by narrow()
     int threads = 1;
     bool bias = false, residual = false;
-    std::optional<jit::Activation> activation;
 };
 
 class GemvJit

@@ -39,7 +39,7 @@ constexpr PlainTactic kPlain{"activation_any_plain_cpu", 1, run};
 Result<PointwiseSpec> specOf(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    return stepSpec({StepCode::kActivation, 0, 0, kernels::jit::ActivationKind(a.kind), a.alpha, a.beta}, 1);
+    return stepSpec({StepCode::kActivation, 0, 0, ActivationKind(a.kind), a.alpha, a.beta}, 1);
 }
 
 using kernels::jit::Isa;

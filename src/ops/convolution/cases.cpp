@@ -276,6 +276,7 @@ void cases(CaseList& list)
     }
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
     epilogueCases(list);
+    programCases(list);
     int8Cases(list);
     sparseCases(list);
     transposedCases(list);

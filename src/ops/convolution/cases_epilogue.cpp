@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of convolutions with residuals and activations.
+#include "cases/programs.h"
 #include "ops/convolution/cases.h"
 #include "ops/convolution/op.h"
 
@@ -108,6 +109,43 @@ void epilogueCases(CaseList& list)
         add(wordOf(type) + "_3d_residual", Attrs(Attrs::plain(3), Kind::kRelu),
             {input(type, {2, 24, 4, 5, 6}), constant(type, {40, 24, 2, 3, 3}), constant(type, {40}),
              input(type, {2, 40, 3, 3, 4})});
+}
+
+// Expressions behind each kind of kernel.
+void programCases(CaseList& list)
+{
+    struct Layer
+    {
+        char const* name;
+        KernelWindowAttrs window;
+        Extents x, w, y;
+        bool transposed = false;
+    };
+    KernelWindowAttrs const plain = KernelWindowAttrs::plain(2);
+    KernelWindowAttrs padded = plain, alone = plain, grouped = plain, twice = plain;
+    padded.prePadding = padded.postPadding = alone.prePadding = alone.postPadding = {1, 1};
+    alone.groups = 50;
+    grouped.groups = 2;
+    twice.strides = {2, 2};
+    Layer const layers[] = {{"1x1", plain, {2, 40, 7, 9}, {37, 40, 1, 1}, {2, 37, 7, 9}},
+                            {"3x3", padded, {1, 32, 12, 14}, {48, 32, 3, 3}, {1, 48, 12, 14}},
+                            {"depthwise", alone, {1, 50, 9, 17}, {50, 1, 3, 3}, {1, 50, 9, 17}},
+                            {"groups", grouped, {1, 16, 6, 5}, {12, 8, 3, 3}, {1, 12, 4, 3}},
+                            {"3d", KernelWindowAttrs::plain(3), {1, 8, 4, 5, 6}, {12, 8, 2, 3, 3}, {1, 12, 3, 3, 4}},
+                            {"transposed", twice, {1, 16, 5, 6}, {16, 24, 2, 2}, {1, 24, 10, 12}, true}};
+    int turn = 0; // a third of them in FP16
+    for (Layer const& l : layers)
+        for (EpilogueProgram const& program : epiloguePrograms())
+            for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+                if (isNarrowFloat(t) && turn++ % 3 != 0)
+                    continue;
+                Attrs a(l.window, {}, l.transposed);
+                program.setTo(a.epilogue);
+                std::vector<CaseInput> in{input(t, l.x), constant(t, l.w), constant(t, {l.y[1]})};
+                if (program.residual)
+                    in.push_back(input(t, l.y));
+                list.add(std::string("steps_") + wordOf(t) + "_" + l.name + "_" + program.name, a, in);
+            }
 }
 
 } // namespace tw::ops::convolution

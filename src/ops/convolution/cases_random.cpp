@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 #include "cases/draw.h"
 #include "cases/integer_sums.h"
+#include "cases/programs.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::convolution {
@@ -59,7 +60,10 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         in.push_back(absent());
     if (residual)
         in.push_back(input(t, y));
-    list.add(name, Attrs(a, activationOf(d), transposed), in);
+    Attrs sums(a, activationOf(d), transposed);
+    if (d.chance(20))
+        drawProgram(d, residual).setTo(sums.epilogue);
+    list.add(name, sums, in);
 }
 
 } // namespace tw::ops::convolution

@@ -14,9 +14,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         return {};
     }
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
-    convolvePlain(a.kind(), a, args.inputs[0], args.inputs[1], optional(2), optional(3), a.epilogue.activation,
-                  args.outputs[0], args.workspace);
-    return {};
+    TensorRef const &y = args.outputs[0], residual = optional(Epilogue::kResidual);
+    bool const hasSteps = a.epilogue.hasSteps();
+    convolvePlain(a.kind(), a, args.inputs[0], args.inputs[1], optional(2), hasSteps ? TensorRef{} : residual,
+                  a.epilogue.activation, y, args.workspace);
+    return hasSteps ? finishSteps(a.epilogue, y, residual) : Result<void>();
 }
 
 int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)

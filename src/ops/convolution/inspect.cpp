@@ -7,7 +7,7 @@ namespace tw::ops {
 void inspect_convolution(LayerFacts& facts)
 {
     auto const& a = facts.attrs<convolution::Attrs>();
-    addConvolution(facts, a.kind(), a, a.epilogue.activation);
+    addConvolution(facts, a.kind(), a, a.epilogue);
 }
 
 } // namespace tw::ops

@@ -95,8 +95,8 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     if (sumsIntegers(node))
         return integerTolerance(a.epilogue, type);
     if (a.transposed || !w.constant)
-        return epilogueTolerance(a.epilogue, type, [] { return 0.; });
-    return epilogueTolerance(a.epilogue, type, [&] {
+        return epilogueTolerance(node, a.epilogue, type, [] { return 0.; });
+    return epilogueTolerance(node, a.epilogue, type, [&] {
         int64_t const count = int64_t(w.constant->data->sizeBytes()) / sizeOf(w.type), filters = w.shape[0].value();
         TensorRef const values{w.type, {count}, const_cast<void*>(w.constant->data->data())};
         double largest = 0;
@@ -129,7 +129,7 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 bool isBare(ir::Node const& node)
 {
     return node.op == &def() && !node.attrsAs<Attrs>().epilogue.activation.any() &&
-           !hasInput(node, Epilogue::kResidual) && !node.body;
+           !node.attrsAs<Attrs>().epilogue.hasSteps() && !hasInput(node, Epilogue::kResidual) && !node.body;
 }
 
 bool isBareForward(ir::Node const& node)

@@ -40,6 +40,7 @@ struct Attrs : KernelWindowAttrs
         epilogue.visit(v, 7);        // to 9
         v.field(10, "transposed", transposed);
         epilogue.visitType(v, 11);
+        epilogue.visitSteps(v, 12);
     }
     std::unique_ptr<ir::AttrsBase> clone() const override { return std::make_unique<Attrs>(*this); }
 };

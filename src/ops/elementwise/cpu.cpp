@@ -219,7 +219,7 @@ constexpr PlainTactic kPlain{"elementwise_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    return stepSpec(pointwise::stepOf(p.node->attrsAs<Attrs>().operation), 2);
+    return stepSpec(stepOf(p.node->attrsAs<Attrs>().operation), 2);
 }
 
 using kernels::jit::Isa;

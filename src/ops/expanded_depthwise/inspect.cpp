@@ -8,7 +8,9 @@ namespace tw::ops {
 void inspect_expanded_depthwise(LayerFacts& facts)
 {
     auto const& a = facts.attrs<expanded_depthwise::Attrs>();
-    addConvolution(facts, WindowKind::kConvolution, a, a.outer, 3);
+    Epilogue end;
+    end.activation = a.outer;
+    addConvolution(facts, WindowKind::kConvolution, a, end, 3);
     facts.layerType = "FusedConvActConvolution";
 }
 

@@ -148,6 +148,7 @@ void cases(CaseList& list)
     }
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
     epilogueCases(list);
+    programCases(list);
     int8Cases(list);
     sparseCases(list);
     connectedCases(list);

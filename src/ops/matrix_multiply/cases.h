@@ -7,6 +7,7 @@
 namespace tw::ops::matrix_multiply {
 
 void epilogueCases(CaseList& list);
+void programCases(CaseList& list);
 void int8Cases(CaseList& list);
 void sparseCases(CaseList& list);
 void connectedCases(CaseList& list);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of matrix products with biases, residuals and activations.
+#include "cases/programs.h"
 #include "ops/matrix_multiply/cases.h"
 #include "ops/matrix_multiply/op.h"
 
@@ -107,6 +108,36 @@ void epilogueCases(CaseList& list)
     add("inner_huge", kNone, kNone, Kind::kLeakyRelu, {f32({2, 5001}), weights({5001, 33}), weights({33})});
     add("no_rows", kNone, kNone, Kind::kRelu, {f32({0, 4}), weights({4, 3}), weights({3})});
     add("no_inner", kNone, kNone, Kind::kRelu, {f32({2, 0}), weights({0, 3}), weights({3})});
+}
+
+// Expressions behind each kind of kernel.
+void programCases(CaseList& list)
+{
+    struct Layer
+    {
+        char const* name;
+        Extents x, w, y;
+        bool connected = false;
+    };
+    Layer const layers[] = {{"tails", {33, 40}, {40, 75}, {33, 75}},
+                            {"few_rows", {3, 64}, {64, 139}, {3, 139}},
+                            {"rows", {128, 64}, {64, 128}, {128, 128}},
+                            {"batch", {2, 17, 40}, {1, 40, 65}, {2, 17, 65}},
+                            {"connected", {6, 8, 5, 5}, {72, 200}, {6, 72, 1, 1}, true}};
+    int turn = 0; // a third of them in FP16
+    for (Layer const& l : layers)
+        for (EpilogueProgram const& program : epiloguePrograms())
+            for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+                if (isNarrowFloat(t) && turn++ % 3 != 0)
+                    continue;
+                Attrs a = l.connected ? Attrs::fullyConnected() : Attrs();
+                program.setTo(a.epilogue);
+                std::vector<CaseInput> in{input(t, l.x), constant(t, l.w),
+                                          constant(t, {l.connected ? l.y[1] : l.y[l.y.rank - 1]})};
+                if (program.residual)
+                    in.push_back(input(t, l.y));
+                list.add(std::string("steps_") + wordOf(t) + "_" + l.name + "_" + program.name, a, in);
+            }
 }
 
 } // namespace tw::ops::matrix_multiply

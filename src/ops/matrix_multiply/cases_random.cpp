@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 #include "cases/draw.h"
 #include "cases/integer_sums.h"
+#include "cases/programs.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {
@@ -51,6 +52,8 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     if (residual)
         in.push_back(input(t, result));
     a.epilogue.activation = activationOf(d);
+    if (!a.gated && d.chance(20))
+        drawProgram(d, residual).setTo(a.epilogue);
     list.add(name, a, in);
 }
 

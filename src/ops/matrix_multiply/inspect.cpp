@@ -10,7 +10,7 @@ void inspect_matrix_multiply(LayerFacts& facts)
     if (matrix_multiply::hasNorm(facts.node) || a.gated)
         facts.kind("Myelin", ""); // 8.5 gives such a subgraph to another compiler
     else if (a.connected)
-        addFullyConnected(facts, a.epilogue.activation);
+        addFullyConnected(facts, a.epilogue);
     else
         addProduct(facts, a);
 }

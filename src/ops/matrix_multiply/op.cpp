@@ -126,6 +126,8 @@ Result<void> takeGate(ir::InferContext& ctx, Shape& y)
     auto const& a = ctx.attrs<Attrs>();
     if (isQuantized(ctx.type(0)))
         return ctx.error("columns are gated, but input 0 is i8; gates are for f32 and f16");
+    if (a.epilogue.hasSteps())
+        return ctx.error("a gated product has no steps");
     if (a.connected || a.b == MatrixOperation::kVector)
         return ctx.error("columns are gated, but input 1 is a vector or connected");
     for (int i : {Epilogue::kResidual, Epilogue::kGamma, Epilogue::kBeta})
@@ -172,8 +174,8 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     if (sumsIntegers(node))
         return integerTolerance(a.epilogue, type);
     if (hasNorm(node) || !b.constant)
-        return epilogueTolerance(a.epilogue, type, [] { return 0.; });
-    return epilogueTolerance(a.epilogue, type, [&] {
+        return epilogueTolerance(node, a.epilogue, type, [] { return 0.; });
+    return epilogueTolerance(node, a.epilogue, type, [&] {
         // Columns of all collections: the largest of each is a bound of all.
         int64_t const count = int64_t(b.constant->data->sizeBytes()) / sizeOf(b.type);
         TensorRef const values{b.type, {count}, const_cast<void*>(b.constant->data->data())};
@@ -256,7 +258,8 @@ bool isBare(ir::Node const& node)
     if (node.op != &def() || node.body || hasNorm(node) || hasInput(node, Epilogue::kResidual))
         return false;
     auto const& a = node.attrsAs<Attrs>();
-    return !a.gated && !a.epilogue.activation.any() && (a.connected || !hasInput(node, Epilogue::kBias));
+    return !a.gated && !a.epilogue.activation.any() && !a.epilogue.hasSteps() &&
+           (a.connected || !hasInput(node, Epilogue::kBias));
 }
 
 bool isBareProduct(ir::Node const& node)

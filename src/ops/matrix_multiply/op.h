@@ -54,6 +54,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(7, "connected", connected);
         v.field(8, "gated", gated);
         epilogue.visitType(v, 9);
+        epilogue.visitSteps(v, 10);
     }
 };
 

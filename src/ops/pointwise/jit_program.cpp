@@ -18,12 +18,7 @@ PointwiseSpec specOf(Attrs const& a)
                                int(a.inputs[i * kNumbersOfInput + 1])});
     }
     spec.program.inputs = int(spec.inputs.size());
-    for (size_t s = 0; s < a.steps.size() / kNumbersOfStep; ++s) {
-        int64_t const* n = &a.steps[s * kNumbersOfStep];
-        spec.program.steps.push_back({StepCode(n[0]), int(n[1]), int(n[2]), kernels::jit::ActivationKind(n[3]),
-                                      float(a.parameters[s * kParametersOfStep]),
-                                      float(a.parameters[s * kParametersOfStep + 1])});
-    }
+    spec.program.steps = stepsOf(a.steps, a.parameters);
     return spec;
 }
 

@@ -14,36 +14,15 @@ namespace tw::ops::pointwise {
 
 namespace {
 
-// Numbers that fit a program: what is far away must not wrap into something known.
-std::string checkNumbers(Attrs const& a, int inputs)
-{
-    size_t const steps = a.steps.size() / kNumbersOfStep;
-    if (a.steps.size() % kNumbersOfStep != 0 || a.parameters.size() != steps * kParametersOfStep ||
-        a.inputs.size() != size_t(inputs) * kNumbersOfInput)
-        return "the lists of steps (" + std::to_string(a.steps.size()) + " numbers), parameters (" +
-               std::to_string(a.parameters.size()) + ") and inputs (" + std::to_string(a.inputs.size()) +
-               ") do not fit each other and the node's " + std::to_string(inputs) + " inputs";
-    for (int64_t v : a.steps)
-        if (v < 0 || v > 1000)
-            return "the number " + std::to_string(v) + " of a step is out of range (allowed: 0..1000)";
-    for (size_t s = 0; s < steps; ++s) {
-        int64_t const* n = &a.steps[s * kNumbersOfStep];
-        int const operands = operandsOf(StepCode(n[0]));
-        if ((operands < 1 && n[1] != 0) || (operands < 2 && n[2] != 0))
-            return "step " + std::to_string(s) + " has an operand too many";
-    }
-    for (double v : a.parameters)
-        if (std::isnan(v))
-            return "a parameter is not a number";
-    return {};
-}
-
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     int const inputs = ctx.inputCount();
-    if (std::string why = checkNumbers(a, inputs); !why.empty())
+    if (std::string why = checkStepNumbers(a.steps, a.parameters); !why.empty())
         return ctx.error(why);
+    if (a.inputs.size() != size_t(inputs) * kNumbersOfInput)
+        return ctx.error("the list of inputs (" + std::to_string(a.inputs.size()) +
+                         " numbers) does not fit the node's " + std::to_string(inputs) + " inputs");
     int broadcast = 0;
     for (int i = 0; i < inputs; ++i) {
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
@@ -90,56 +69,6 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 } // namespace
 
-std::optional<StepCode> stepOf(elementwise::Operation operation)
-{
-    using O = elementwise::Operation;
-    switch (operation) {
-    case O::kSum:
-        return StepCode::kAdd;
-    case O::kProd:
-        return StepCode::kMul;
-    case O::kMax:
-        return StepCode::kMax;
-    case O::kMin:
-        return StepCode::kMin;
-    case O::kSub:
-        return StepCode::kSub;
-    case O::kDiv:
-        return StepCode::kDiv;
-    default:
-        return std::nullopt;
-    }
-}
-
-std::optional<StepCode> stepOf(unary::Operation operation)
-{
-    using O = unary::Operation;
-    switch (operation) {
-    case O::kExp:
-        return StepCode::kExp;
-    case O::kLog:
-        return StepCode::kLog;
-    case O::kSqrt:
-        return StepCode::kSqrt;
-    case O::kRecip:
-        return StepCode::kReciprocal;
-    case O::kAbs:
-        return StepCode::kAbs;
-    case O::kNeg:
-        return StepCode::kNegate;
-    case O::kCeil:
-        return StepCode::kCeil;
-    case O::kFloor:
-        return StepCode::kFloor;
-    case O::kErf:
-        return StepCode::kErf;
-    case O::kRound:
-        return StepCode::kRound;
-    default:
-        return std::nullopt;
-    }
-}
-
 std::string checkExpression(Attrs const& a)
 {
     return kernels::jit::checkProgram(specOf(a).program);
@@ -149,15 +78,6 @@ bool isQuantized(ir::Node const& node)
 {
     auto is8 = [](ir::Value const* v) { return v && isQuantized(v->type); };
     return std::any_of(node.inputs.begin(), node.inputs.end(), is8) || is8(node.outputs[0]);
-}
-
-bool isExact(StepCode code, int64_t activation)
-{
-    if (code != StepCode::kActivation)
-        return code != StepCode::kExp && code != StepCode::kLog && code != StepCode::kErf;
-    using K = activation::Kind;
-    return activation == int64_t(K::kRelu) || activation == int64_t(K::kLeakyRelu) || activation == int64_t(K::kClip) ||
-           activation == int64_t(K::kThresholdedRelu);
 }
 
 ir::OpDef const& def()

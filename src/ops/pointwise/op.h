@@ -9,16 +9,13 @@
 //   there is at least one), scalar (one element, any shape), channel (as many elements as y has along an axis).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/step_code.h"
 #include "base/types.h"
+#include "families/elementwise/steps.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "ops/elementwise/op.h"
-#include "ops/unary/op.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -33,8 +30,7 @@ enum class InputKind : int64_t
 
 struct Attrs : ir::AttrsOf<Attrs>
 {
-    // Four numbers a step: StepCode, first and second operand (inputs first, then steps; 0
-    // where there is none), activation kind (as in ops::FusedActivation; 0 elsewhere). Two parameters a step.
+    // As in families/elementwise/steps.h.
     std::vector<int64_t> steps;
     std::vector<double> parameters;
     std::vector<int64_t> inputs; // two numbers each: InputKind, axis (kChannel; else 0)
@@ -49,17 +45,12 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 inline constexpr int kMaxInputs = 8;
-inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2, kNumbersOfInput = 2;
+inline constexpr int kNumbersOfInput = 2;
 
-// The operation as a step; nothing where there is none.
-std::optional<StepCode> stepOf(elementwise::Operation operation);
-std::optional<StepCode> stepOf(unary::Operation operation);
 // Empty when the expression is one that kernels compute; else what is wrong.
 std::string checkExpression(Attrs const& a);
 // An input or the output is i8.
 bool isQuantized(ir::Node const& node);
-// Whether an FP32 instruction or two give the step's exact result, rounded: not exp, log, erf and most activations.
-bool isExact(StepCode code, int64_t activation);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/launch.h"
 
@@ -52,7 +53,7 @@ std::optional<single::Spec> singleProduct(Problem const& p)
 {
     Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
     single::Spec base;
-    base.activation = "TW_INLINE float activate(float v)\n{\n    return v;\n}\n";
+    base.epilogue = exactEpilogue({}, false);
     base.bAlongK = true;
     base.packsA = base.packsB = s.inputs % 4 == 0;
     base.packsY = columnsOf(s) % 4 == 0;

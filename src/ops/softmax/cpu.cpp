@@ -218,7 +218,7 @@ private:
 
 CpuFunctions::Loaded loadColumns(CpuTactic const& t, Problem const& p, Config const&, PackedConstants&)
 {
-    auto two = [&](std::vector<kernels::jit::PointwiseStep> steps) {
+    auto two = [&](std::vector<ExpressionStep> steps) {
         return kernels::jit::emitPointwise(t.isa(), {2, std::move(steps)}, {false, false}, false);
     };
     TW_ASSIGN(Code larger, two({{StepCode::kMax, 0, 1}}));

@@ -103,7 +103,7 @@ constexpr PlainTactic kPlain{"unary_any_plain_cpu", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    return stepSpec(pointwise::stepOf(p.node->attrsAs<Attrs>().operation), 1);
+    return stepSpec(stepOf(p.node->attrsAs<Attrs>().operation), 1);
 }
 
 using kernels::jit::Isa;

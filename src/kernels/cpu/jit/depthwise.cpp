@@ -54,14 +54,14 @@ public:
         for (Run const& run : runsOf(c.isa(), s)) {
             begin(x_, offsetof(DepthwiseArgs, x), (run.first * s.stride - s.before) * s.xPixelBytes);
             begin(y_, offsetof(DepthwiseArgs, y), run.first * s.yPixelBytes);
-            if (s.residual)
+            if (adds())
                 begin(residual_, offsetof(DepthwiseArgs, residual), run.first * s.residualPixelBytes);
             emitRun(
                 c, run, tiles_, [&] { tile(run); },
                 [&] {
                     c.add(x_, int(run.width * s.stride * s.xPixelBytes));
                     c.add(y_, int(run.width * s.yPixelBytes));
-                    if (s.residual)
+                    if (adds())
                         c.add(residual_, int(run.width * s.residualPixelBytes));
                 });
         }
@@ -77,6 +77,7 @@ private:
                 tiles_ = Xbyak::util::r8, rowBytes_ = Xbyak::util::r9, row_ = Xbyak::util::r10,
                 weights_ = Xbyak::util::r11, rows_ = Xbyak::util::rax;
 
+    bool adds() const { return s.residual && s.steps.empty(); }
     void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
     void begin(Reg64 const& r, size_t offset, int64_t bytes)
     {
@@ -131,14 +132,19 @@ private:
         for (int i = 0; i < run.width; ++i)
             for (int v = 0; v < s.vectors; ++v) {
                 Vec const a = c.vec(acc(i, v));
-                if (s.residual)
+                auto const add = [&] {
                     c.vaddps(a, a, c.ptr[residual_ + int(i * s.residualPixelBytes + v * c.vectorBytes())]);
+                };
+                if (adds() && !s.residualLast)
+                    add();
                 if (clip)
                     c.vminps(a, c.vec(temp + 1), a);
                 if (relu || clip)
                     c.vmaxps(a, c.vec(temp), a);
                 else if (s.activation)
                     emitActivation(c, *s.activation, acc(i, v), temp);
+                if (adds() && s.residualLast)
+                    add();
                 c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes + v * c.vectorBytes())], a);
             }
     }
@@ -204,6 +210,11 @@ Result<DepthwiseKernel> DepthwiseKernel::emit(Isa isa, DepthwiseSpec const& spec
     if (char const* why = depthwiseMisfit(isa, spec))
         return internalError(std::string("a depthwise kernel cannot be made: ") + why);
     DepthwiseKernel kernel;
+    kernel.yPixelBytes_ = spec.yPixelBytes;
+    kernel.residualPixelBytes_ = spec.residualPixelBytes;
+    kernel.outWidth_ = spec.outWidth;
+    kernel.columns_ = spec.vectors * vectorWidth(isa);
+    TW_ASSIGN(kernel.steps_, StepsKernel::emit(isa, spec.steps, spec.residual));
     TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { DepthwiseEmitter(c, spec).emit(); }));
     return kernel;
 }

@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
-struct DepthwiseSpec
+struct DepthwiseSpec : SumEnd
 {
     int vectors = 1; // of channels: 1 or 2
     int taps = 1;    // of a filter row
@@ -26,7 +26,6 @@ struct DepthwiseSpec
     // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes: for tensors
     // that come from behind L2, processed row after row.
     bool prefetch = false;
-    std::optional<Activation> activation;
 };
 
 struct DepthwiseArgs
@@ -48,10 +47,17 @@ class DepthwiseKernel
 public:
     DepthwiseKernel() = default;
     static Result<DepthwiseKernel> emit(Isa isa, DepthwiseSpec const& spec);
-    void operator()(DepthwiseArgs const& args) const { code_.entry<void (*)(DepthwiseArgs const*)>()(&args); }
+    void operator()(DepthwiseArgs const& args) const
+    {
+        code_.entry<void (*)(DepthwiseArgs const*)>()(&args);
+        if (steps_)
+            steps_(args.y, yPixelBytes_, args.residual, residualPixelBytes_, outWidth_, columns_);
+    }
 
 private:
     Code code_;
+    StepsKernel steps_;
+    int64_t yPixelBytes_ = 0, residualPixelBytes_ = 0, outWidth_ = 0, columns_ = 0;
 };
 
 } // namespace tw::kernels::jit

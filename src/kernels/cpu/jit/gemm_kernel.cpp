@@ -372,6 +372,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
     if (s.gated && s.vectors % 2 != 0)
         return "a gated tile of " + std::to_string(s.vectors) + " vectors (allowed: 2, 4)";
+    if (s.gated && !s.steps.empty())
+        return "a gated tile with an expression";
     int seen[6] = {};
     for (EpilogueOp const& op : s.epilogue) {
         if (s.gated && op.kind != EpilogueOp::kBias && op.kind != EpilogueOp::kResidual &&
@@ -413,6 +415,19 @@ bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
     }
 }
 
+void addEnd(GemmKernelSpec& spec, SumEnd const& end, bool residual)
+{
+    spec.steps = end.steps;
+    spec.stepsResidual = residual && !end.steps.empty();
+    bool const adds = residual && end.steps.empty();
+    if (adds && !end.residualLast)
+        spec.epilogue.push_back(EpilogueOp::kResidual);
+    if (end.activation)
+        spec.epilogue.push_back(*end.activation);
+    if (adds && end.residualLast)
+        spec.epilogue.push_back(EpilogueOp::kResidual);
+}
+
 StepLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors)
 {
     int const elements = elementsOfStep(factors);
@@ -424,6 +439,10 @@ Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)
     if (std::string const why = check(isa, spec); !why.empty())
         return internalError("a matrix kernel was asked for " + why);
     GemmKernel kernel;
+    kernel.rows_ = spec.rows;
+    kernel.columns_ = (spec.vectors - (spec.masked ? 1 : 0)) * vectorWidth(isa);
+    kernel.isMasked_ = spec.masked;
+    TW_ASSIGN(kernel.steps_, StepsKernel::emit(isa, spec.steps, spec.stepsResidual));
     if (spec.factors == Factors::kBf16Tiles) {
         TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { emitTileProducts(c, spec); }));
         TW_ASSIGN(kernel.tileEnd_, emitTileEnd(isa, spec));

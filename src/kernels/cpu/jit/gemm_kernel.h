@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "base/round.h"
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "kernels/cpu/jit/factors.h"
 #include "kernels/cpu/jit/step_loop.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
@@ -63,6 +63,9 @@ struct GemmKernelSpec
     int vectors = 1; // 1 .. 4
     StepLoop body, tail;
     std::vector<EpilogueOp> epilogue; // in this order, each kind but kActivation at most once
+    // After them, of what they make; with `stepsResidual` the residual is theirs, and not the epilogue's. Not gated.
+    std::vector<ExpressionStep> steps;
+    bool stepsResidual = false;
     // Of the last vector only `lastColumns` columns exist in C, residual, bias and scale; the others are neither read
     // nor written. Without it all of these reach to the end of the last vector (channels-last tensors with padded
     // pixels).
@@ -81,6 +84,9 @@ struct GemmKernelSpec
     // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
     bool fromSums = false;
 };
+
+// What stands behind the bias.
+void addEnd(GemmKernelSpec& spec, SumEnd const& end, bool residual);
 
 struct GemmArgs
 {
@@ -117,6 +123,9 @@ public:
     void operator()(GemmArgs const& args) const
     {
         tileEnd_ ? runTiles(args) : code_.entry<void (*)(GemmArgs const*)>()(&args);
+        if (steps_)
+            steps_(args.c, args.ldcBytes, args.residual, args.ldrBytes, rows_,
+                   isMasked_ ? columns_ + args.lastColumns : columns_);
     }
     explicit operator bool() const { return code_.sizeBytes() != 0; }
 
@@ -127,6 +136,9 @@ private:
 
     Code code_;
     std::shared_ptr<TileEnd const> tileEnd_;
+    StepsKernel steps_;
+    int64_t rows_ = 0, columns_ = 0; // of a tile; a masked one's without its last vector
+    bool isMasked_ = false;
 };
 
 } // namespace tw::kernels::jit

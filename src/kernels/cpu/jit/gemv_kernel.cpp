@@ -200,10 +200,13 @@ private:
         load(rowStride_, offsetof(GemvArgs, ldcBytes));
         if (s.addC)
             addMatrix(offsetof(GemvArgs, c));
-        if (s.residual)
+        bool const adds = s.residual && s.steps.empty();
+        if (adds && !s.residualLast)
             addMatrix(offsetof(GemvArgs, residual));
         if (s.activation)
             activate(*s.activation);
+        if (adds && s.residualLast)
+            addMatrix(offsetof(GemvArgs, residual));
         load(row_, offsetof(GemvArgs, c));
         for (int row = 0; row < s.rows; ++row) {
             alongRow(row, [&](int from, Xbyak::Address const& to, bool masked) {
@@ -252,8 +255,22 @@ Result<GemvKernel> GemvKernel::emit(Isa isa, GemvKernelSpec const& spec)
         return internalError("a kernel for few rows was asked for " + std::to_string(spec.rows) + " rows of " +
                              std::to_string(spec.streams) + " x " + std::to_string(spec.vectors) + " vectors");
     GemvKernel kernel;
+    kernel.rows_ = spec.rows;
+    kernel.streams_ = spec.streams;
+    kernel.columns_ = (spec.vectors - (spec.masked ? 1 : 0)) * vectorWidth(isa);
+    kernel.isMasked_ = spec.masked;
+    TW_ASSIGN(kernel.steps_, StepsKernel::emit(isa, spec.steps, spec.residual));
     TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { GemvEmitter(c, spec).emit(); }));
     return kernel;
+}
+
+void GemvKernel::runSteps(GemvArgs const& args) const
+{
+    for (int64_t s = 0; s < streams_; ++s) {
+        int64_t const at = s * args.columnBytes / int64_t(sizeof(float));
+        steps_(args.c + at, args.ldcBytes, args.residual ? args.residual + at : nullptr, args.ldcBytes, rows_,
+               isMasked_ ? columns_ + args.lastColumns : columns_);
+    }
 }
 
 } // namespace tw::kernels::jit

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
@@ -23,7 +23,7 @@ inline int sizeOf(GemvWeights w)
     return w == GemvWeights::kFloat ? 4 : 2;
 }
 
-struct GemvKernelSpec
+struct GemvKernelSpec : SumEnd
 {
     int rows = 1;
     int vectors = 1; // of a panel
@@ -32,7 +32,6 @@ struct GemvKernelSpec
     int32_t aStepBytes = 4, bStepBytes = 0; // from one k to the next
     bool addC = false;                      // what C holds, an earlier part of the sum
     bool bias = false, residual = false;
-    std::optional<Activation> activation; // of the sum
     // Of the last vector only `lastColumns` columns exist in C, residual and bias; with one stream only.
     bool masked = false;
     bool maskedB = false; // nor are the others read in B, of floats
@@ -62,11 +61,20 @@ class GemvKernel
 public:
     GemvKernel() = default;
     static Result<GemvKernel> emit(Isa isa, GemvKernelSpec const& spec);
-    void operator()(GemvArgs const& args) const { code_.entry<void (*)(GemvArgs const*)>()(&args); }
+    void operator()(GemvArgs const& args) const
+    {
+        code_.entry<void (*)(GemvArgs const*)>()(&args);
+        if (steps_)
+            runSteps(args);
+    }
     explicit operator bool() const { return code_.sizeBytes() != 0; }
 
 private:
+    void runSteps(GemvArgs const& args) const;
     Code code_;
+    StepsKernel steps_;
+    int64_t rows_ = 0, columns_ = 0, streams_ = 0; // columns of a stream; a masked one's without its last vector
+    bool isMasked_ = false;
 };
 
 } // namespace tw::kernels::jit

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/activation.h"
 #include "kernels/cpu/jit/emitter.h"
 
 namespace tw::kernels::jit {

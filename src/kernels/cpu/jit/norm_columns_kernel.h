@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/activation.h"
 #include "kernels/cpu/jit/emitter.h"
 
 namespace tw::kernels::jit {

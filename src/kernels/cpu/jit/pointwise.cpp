@@ -234,7 +234,7 @@ private:
 
     void step(size_t s, Part part)
     {
-        PointwiseStep const& step = p_.steps[s];
+        ExpressionStep const& step = p_.steps[s];
         int const operands = operandsOf(step.code), self = p_.inputs + int(s);
         int const a = operands > 0 ? fetch(step.a, part) : -1, b = operands > 1 ? fetch(step.b, part) : -1;
         auto dies = [&](int value) { return last_[size_t(value)] == int(s); };
@@ -255,7 +255,7 @@ private:
     }
     static bool reads2(StepCode code) { return code >= StepCode::kMax && code <= StepCode::kParametricRelu; }
 
-    void compute(PointwiseStep const& step, int to, int a, int b)
+    void compute(ExpressionStep const& step, int to, int a, int b)
     {
         using C = StepCode;
         auto const y = c_.vec(to);
@@ -351,12 +351,12 @@ std::string checkProgram(PointwiseProgram const& p)
     if (p.inputs < 1 || p.inputs > kMaxPointwiseInputs)
         return "the expression has " + std::to_string(p.inputs) + " inputs (allowed: 1.." +
                std::to_string(kMaxPointwiseInputs) + ")";
-    if (p.steps.empty() || int(p.steps.size()) > kMaxPointwiseSteps)
+    if (p.steps.empty() || int(p.steps.size()) > kMaxExpressionSteps)
         return "the expression has " + std::to_string(p.steps.size()) + " steps (allowed: 1.." +
-               std::to_string(kMaxPointwiseSteps) + ")";
+               std::to_string(kMaxExpressionSteps) + ")";
     std::vector<bool> read(size_t(p.inputs) + p.steps.size(), false);
     for (size_t s = 0; s < p.steps.size(); ++s) {
-        PointwiseStep const& step = p.steps[s];
+        ExpressionStep const& step = p.steps[s];
         std::string const where = "step " + std::to_string(s) + " of the expression ";
         if (!isKnown(step.code))
             return where + "has code " + std::to_string(int(step.code)) + ", which does not exist";

@@ -10,32 +10,22 @@
 #include <vector>
 
 #include "base/step_code.h"
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
 
 namespace tw::kernels::jit {
-
-// Operands are numbers of values: inputs first, then the results of the steps before.
-struct PointwiseStep
-{
-    StepCode code = StepCode::kConstant;
-    int a = 0, b = 0;
-    ActivationKind kind = ActivationKind::kRelu;
-    float alpha = 0, beta = 0;
-};
 
 inline constexpr int kMaxPointwiseInputs = 8;
 
 struct PointwiseProgram
 {
     int inputs = 0;
-    std::vector<PointwiseStep> steps;      // the last one makes y
+    std::vector<ExpressionStep> steps;     // the last one makes y
     bool isInt8[kMaxPointwiseInputs] = {}; // of each input; else f32
     bool makesInt8 = false;
 
     bool anyInt8() const { return makesInt8 || std::find(isInt8, isInt8 + inputs, true) != isInt8 + inputs; }
 };
-inline constexpr int kMaxPointwiseSteps = 64;
+inline constexpr int kMaxExpressionSteps = 64;
 // Empty when every operand exists, every input is used and the values fit the registers of every instruction set.
 std::string checkProgram(PointwiseProgram const& program);
 

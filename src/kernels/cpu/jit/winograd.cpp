@@ -396,10 +396,13 @@ void emitTransform(VectorCode& c, WinogradOutputSpec const& s)
             Vec const x = c.vec(d[size_t(j)]);
             if (s.bias)
                 c.vaddps(x, x, c.ptr[bias]);
-            if (s.residual)
-                c.vaddps(x, x, c.ptr[residualAt + j * s.residualPixelBytes]);
+            auto const add = [&] { c.vaddps(x, x, c.ptr[residualAt + j * s.residualPixelBytes]); };
+            if (s.residual && !s.residualLast)
+                add();
             if (now)
                 emitActivation(c, *s.activation, d[size_t(j)], c.vectorCount() - kTemps);
+            if (s.residual && s.residualLast && !later)
+                add();
             if (later)
                 c.vmovaps(c.ptr[c.rsp + (spill + i * s.columns + j) * bytes], x);
             else
@@ -411,14 +414,21 @@ void emitTransform(VectorCode& c, WinogradOutputSpec const& s)
             c.add(residualAt, residualRow);
     }
     if (later) {
+        bool const adds = s.residual && s.residualLast;
         c.mov(yAt, y);
+        if (adds)
+            c.mov(residualAt, residual);
         for (int i = 0; i < s.rows; ++i) {
             for (int j = 0; j < s.columns; ++j) {
                 c.vmovaps(c.vec(0), c.ptr[c.rsp + (spill + i * s.columns + j) * bytes]);
                 emitActivation(c, *s.activation, 0, 1);
+                if (adds)
+                    c.vaddps(c.vec(0), c.vec(0), c.ptr[residualAt + j * s.residualPixelBytes]);
                 c.vmovups(c.ptr[yAt + j * s.pixelBytes], c.vec(0));
             }
             c.add(yAt, rowBytes);
+            if (adds)
+                c.add(residualAt, residualRow);
         }
     }
     c.add(m, bytes);

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
@@ -56,7 +56,7 @@ struct WinogradFilterArgs
 };
 
 // M -> At M A + bias + residual, activation, for the first rows x columns pixels of one tile.
-struct WinogradOutputSpec
+struct WinogradOutputSpec : SumEnd // without steps
 {
     int m = 4;
     int rows = 4, columns = 4; // 1 .. m
@@ -64,7 +64,6 @@ struct WinogradOutputSpec
     int32_t pixelBytes = 0;    // of y
     int32_t residualPixelBytes = 0;
     bool bias = false, residual = false;
-    std::optional<Activation> activation;
 };
 struct WinogradOutputArgs
 {

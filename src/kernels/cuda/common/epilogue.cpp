@@ -6,11 +6,18 @@
 
 namespace tw::cuda {
 
+std::string epilogueFunction(Epilogue const& e)
+{
+    return e.end.empty()
+               ? activationSource(e.activation) + "TW_INLINE float epilogue(float v, float r) { return activate(" +
+                     (e.residual ? "v + r" : "v") + "); }\n"
+               : e.end;
+}
+
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return activationSource(e.activation) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
-           flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) +
-           flag("ALIGNED", e.aligned);
+    return epilogueFunction(e) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
+           flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ALIGNED", e.aligned);
 }
 
 std::string rowsSource(bool single)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What products do with their sums: bias, activation, residual.
 // After epilogueConstants():
-//   type Element; float activate(float); int CHUNK; bool BIAS, RESIDUAL, ACTIVATE_LAST, ALIGNED
+//   type Element; float epilogue(float v, float r), of the sum with its bias and the residual or 0;
+//   int CHUNK; bool BIAS, RESIDUAL, ALIGNED
 #pragma once
 
 #include "kernels/cuda/common/epilogue_params.h"

@@ -11,11 +11,12 @@ namespace tw::cuda {
 
 struct Epilogue
 {
-    bool single = false;       // y and residual are FP32, else FP16
-    bool bias = true;          // float [n]
-    bool residual = false;     // laid out as y
-    bool activateLast = false; // f(sum + bias + residual), else f(sum + bias) + residual
-    std::string activation;    // expression of v; empty: none
+    bool single = false;   // y and residual are FP32, else FP16
+    bool bias = true;      // float [n]
+    bool residual = false; // laid out as y
+    // y of v, the sum with its bias, and r, the residual's element or 0: `activation`, an expression of v (empty: v itself), of
+    // v or of v + r; or what `end`, source of `float epilogue(float v, float r)`, makes of them.
+    std::string activation, end;
     // y and residual are aligned to 16 bytes, and n, ldy and strides are multiples of alignment().
     bool aligned = true;
 
@@ -25,7 +26,9 @@ struct Epilogue
 
 using Output = OutputOf<void>;
 
-// activate() and the constants that rowsSource() reads. `chunk`: columns that a warp stages at once.
+// `float epilogue(float v, float r)`.
+std::string epilogueFunction(Epilogue const& e);
+// That and the constants that rowsSource() reads. `chunk`: columns that a warp stages at once.
 std::string epilogueConstants(Epilogue const& e, int chunk);
 // struct Output and writeRows(). After the prelude and the constants.
 std::string rowsSource(bool single = false);

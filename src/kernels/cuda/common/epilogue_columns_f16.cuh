@@ -48,19 +48,14 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
             for (int h = 0; h < 2; ++h) {
                 int const at = (first + j) * 4 + h * 2;
                 float x0 = v[at] + bias[h], x1 = v[at + 1] + bias[h];
-                if constexpr (!ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                float r0 = 0, r1 = 0;
                 if constexpr (RESIDUAL) {
                     u32 const r = transposed(add[j][h]);
-                    x0 += lowHalf(r);
-                    x1 += highHalf(r);
+                    r0 = lowHalf(r);
+                    r1 = highHalf(r);
                 }
-                if constexpr (ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                x0 = epilogue(x0, r0);
+                x1 = epilogue(x1, r1);
                 u32 const out = transposed(packHalves(x0, x1));
                 int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
                 if (row < a.m && n < a.n) {

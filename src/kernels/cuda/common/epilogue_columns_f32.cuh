@@ -32,12 +32,10 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 float x = v[(first + j) * 4 + e] + bias[e / 2];
-                if constexpr (!ACTIVATE_LAST)
-                    x = activate(x);
                 if constexpr (RESIDUAL)
-                    x += add[j][e];
-                if constexpr (ACTIVATE_LAST)
-                    x = activate(x);
+                    x = epilogue(x, add[j][e]);
+                else
+                    x = epilogue(x, 0);
                 int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
                 if (row < a.m && n + h < a.n)
                     a.y[base + i64(row) * a.ldy + h] = x;

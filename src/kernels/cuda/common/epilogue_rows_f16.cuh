@@ -74,19 +74,14 @@ TW_INLINE void writeRows(Output const& a, float (&v)[N], int row0, int column0, 
                 int const r = g + h * 8;
                 u32 const at = stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16 + t * 4;
                 float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
-                if constexpr (!ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                float r0 = 0, r1 = 0;
                 if constexpr (RESIDUAL) {
                     u32 const add = loadShared(at);
-                    x0 += lowHalf(add);
-                    x1 += highHalf(add);
+                    r0 = lowHalf(add);
+                    r1 = highHalf(add);
                 }
-                if constexpr (ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                x0 = epilogue(x0, r0);
+                x1 = epilogue(x1, r1);
                 storeShared(at, packHalves(x0, x1));
             }
         }

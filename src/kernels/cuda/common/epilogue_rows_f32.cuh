@@ -56,18 +56,13 @@ TW_INLINE void writeRows(Output const& a, float (&v)[N], int row0, int column0, 
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 float x0 = v[(j0 + j) * 4 + h * 2] + b0, x1 = v[(j0 + j) * 4 + h * 2 + 1] + b1;
-                if constexpr (!ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                float r0 = 0, r1 = 0;
                 if constexpr (RESIDUAL) {
-                    x0 += add[j][h][0];
-                    x1 += add[j][h][1];
+                    r0 = add[j][h][0];
+                    r1 = add[j][h][1];
                 }
-                if constexpr (ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                x0 = epilogue(x0, r0);
+                x1 = epilogue(x1, r1);
                 float* to = a.y + base + h * 8 * a.ldy + column;
                 if (row + h * 8 < a.m && column < a.n) {
                     if constexpr (ALIGNED)

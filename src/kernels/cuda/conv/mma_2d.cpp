@@ -72,7 +72,7 @@ std::string source(Spec const& s)
            flag("SPLITS", !isHalf) + flag("HOLDS", isHalf && s.vector == 1) + flag("IS_HALF", isHalf) +
            flag("TF32X3", false) + flag("ROUNDED", isTf32) + type("Stride", isHalf ? "i64" : "i32") +
            (isHalf ? epilogueConstants(s, chunkOf(warpN))
-                   : s.activation + flag("ALIGNED", s.aligned) + type("Element", "float")) +
+                   : epilogueFunction(s) + flag("ALIGNED", s.aligned) + type("Element", "float")) +
            include("kernels/cuda/mma/places_2d.cuh") +
            include(isHalf || isTf32 ? "kernels/cuda/mma/window_sums_mma.cuh" : "kernels/cuda/mma/window_sums_f32.cuh") +
            include(isHalf ? "kernels/cuda/mma/window_end_rows.cuh" : "kernels/cuda/mma/window_end_2d.cuh") +

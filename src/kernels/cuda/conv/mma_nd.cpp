@@ -72,7 +72,7 @@ char const* unsupported(Spec const& s, Shape const& g)
 std::string source(Spec const& s)
 {
     bool const isLarge = s.tileM * s.tileN * (s.tf32x3 ? 2 : 1) > 8192;
-    return include("kernels/cuda/common/matrix.cuh") + (s.integers ? integerEndSource(s.end) : s.activation) +
+    return include("kernels/cuda/common/matrix.cuh") + (s.integers ? integerEndSource(s.end) : s.epilogue) +
            type("Element", s.integers ? "i8"
                            : s.half   ? "f16"
                                       : "float") +

@@ -41,10 +41,10 @@ struct Spec
     bool tf32x3 = false;        // FP32: 3xTF32: three products for one, else factors are rounded to TF32
     int tileM = 64, tileN = 64; // positions: 64, 128; filters: 32, 64, 128
     int stages = 4;
-    int vector = 8;         // elements of x that one copy takes, at most 16 bytes; divides the channels of a group
-    bool aligned = true;    // filters of a group, and pixels of y, come in steps of 4
-    int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
-    std::string activation; // source of `template <class T> T activate(T)`
+    int vector = 8;       // elements of x that one copy takes, at most 16 bytes; divides the channels of a group
+    bool aligned = true;  // filters of a group, and pixels of y, come in steps of 4
+    int split = 1;        // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
+    std::string epilogue; // of floats: as `end` of cuda::Epilogue
 
     int bytes() const { return integers ? 1 : half ? 2 : 4; } // of an element of x
     int stepK() const { return integers ? kIntegerStepK : kStepK; }

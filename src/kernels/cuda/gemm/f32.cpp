@@ -82,7 +82,7 @@ char const* unsupported(Spec const& s)
 std::string source(Spec const& s)
 {
     bool const onCores = s.onCores();
-    return s.activation + constant("STEP", s.stepK()) + constant("THREADS", s.threads()) + flag("SKEWED", !onCores) +
+    return s.epilogue + constant("STEP", s.stepK()) + constant("THREADS", s.threads()) + flag("SKEWED", !onCores) +
            flag("A_ALONG_K", s.aAlongK) + flag("B_ALONG_K", s.bAlongK) + constant("VECTOR_A", s.packsA ? 4 : 1) +
            constant("VECTOR_B", s.packsB ? 4 : 1) + flag("PACKS_Y", s.packsY) + flag("EARLY", s.constantB) +
            flag("BIAS", s.bias) + flag("RESIDUAL", s.residual) +

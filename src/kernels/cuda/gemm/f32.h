@@ -34,7 +34,8 @@ struct Spec
     bool packsY = true;    // of y and the residual
     bool constantB = true; // b may be read before the previous kernel of the stream is done
     bool bias = false, residual = false;
-    std::string activation; // text that defines activate(); applied last
+    std::string
+        epilogue; // source of `float epilogue(float v, float r)`, of the sum with its bias and of the residual or 0
     int tileM = 128, tileN = 128;
     // Cores: rows and columns of a thread, 4 or 8, and 4, 8 or 16. Tensor cores: warps that share the tile's.
     int shareM = 8, shareN = 8;

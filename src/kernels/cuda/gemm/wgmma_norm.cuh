@@ -61,18 +61,13 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, V (&v)[BLOCKS][N
 #pragma unroll
                     for (int h = 0; h < 2; ++h) {
                         float x0 = v[b][j * 4 + h * 2] + b0, x1 = v[b][j * 4 + h * 2 + 1] + b1;
-                        if constexpr (!ACTIVATE_LAST) {
-                            x0 = activate(x0);
-                            x1 = activate(x1);
-                        }
+                        float r0 = 0, r1 = 0;
                         if constexpr (RESIDUAL) {
-                            x0 += lowHalf(add[i * 2 + h]);
-                            x1 += highHalf(add[i * 2 + h]);
+                            r0 = lowHalf(add[i * 2 + h]);
+                            r1 = highHalf(add[i * 2 + h]);
                         }
-                        if constexpr (ACTIVATE_LAST) {
-                            x0 = activate(x0);
-                            x1 = activate(x1);
-                        }
+                        x0 = epilogue(x0, r0);
+                        x1 = epilogue(x1, r1);
                         sum[h] += x0 + x1;
                         v[b][j * 4 + h * 2] = x0;
                         v[b][j * 4 + h * 2 + 1] = x1;

@@ -36,8 +36,7 @@ std::string source(Spec const& s)
             activationSource(s.gated ? s.activation : std::string(), "activateGate");
     if (s.integers)
         text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", s.chunk()) + flag("BIAS", false) +
-                flag("RESIDUAL", s.bringsResidual()) + flag("ACTIVATE_LAST", true) + flag("ALIGNED", s.aligned) +
-                integerEndSource(*s.integers);
+                flag("RESIDUAL", s.bringsResidual()) + flag("ALIGNED", s.aligned) + integerEndSource(*s.integers);
     else
         text += epilogueConstants(rows, s.chunk());
     bool const fetches = s.copies && s.bringsResidual();

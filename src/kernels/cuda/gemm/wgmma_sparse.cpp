@@ -93,8 +93,8 @@ std::string source(Spec const& s)
                        flag("REDISTRIBUTE", s.redistributes());
     if (s.integers)
         text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", 64) + flag("BIAS", false) +
-                flag("RESIDUAL", s.hasResidual()) + flag("ACTIVATE_LAST", true) + flag("ALIGNED", true) +
-                integerEndSource(*s.integers) + include("kernels/cuda/gemm/wgmma_sparse_integers.cuh");
+                flag("RESIDUAL", s.hasResidual()) + flag("ALIGNED", true) + integerEndSource(*s.integers) +
+                include("kernels/cuda/gemm/wgmma_sparse_integers.cuh");
     else
         text += epilogueConstants(s, 64) + include("kernels/cuda/gemm/wgmma_sparse_halves.cuh");
     return text + "#define TW_PARAMETERS " + (s.hasResidual() ? map + "mapResidual, " : "") + "\n#define TW_RESIDUAL " +

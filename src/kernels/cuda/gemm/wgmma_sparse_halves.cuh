@@ -39,18 +39,13 @@ TW_INLINE void leave(Args const&, float (&v)[COLUMNS / 2], u32 part, FilterEnds<
         for (int i = 0; i < 4; ++i) {
             int const h = i % 2, from = (j + i / 2) * 4 + h * 2;
             float x0 = v[from] + ends.v[h], x1 = v[from + 1] + ends.v[h];
-            if constexpr (!ACTIVATE_LAST) {
-                x0 = activate(x0);
-                x1 = activate(x1);
-            }
+            float r0 = 0, r1 = 0;
             if constexpr (RESIDUAL) {
-                x0 += lowHalf(add[i]);
-                x1 += highHalf(add[i]);
+                r0 = lowHalf(add[i]);
+                r1 = highHalf(add[i]);
             }
-            if constexpr (ACTIVATE_LAST) {
-                x0 = activate(x0);
-                x1 = activate(x1);
-            }
+            x0 = epilogue(x0, r0);
+            x1 = epilogue(x1, r1);
             out[i] = packHalves(x0, x1);
         }
         storeMatrix4Transposed(at, out);

@@ -2,7 +2,7 @@
 // Tiles of products of weights that follow 2:4 by wgmma, and copies of operands to shared memory.
 //   int TILE_P, TILE_Q, STAGES, MULTICAST, THREADS, BLOCKS_PER_SM, STEP_K, BLOCK_BYTES, ELEMENT_BYTES (of a block)
 //   type Sum: float, or i32 of products of i8
-//   bool AHEAD (products of a step go on while those of the next are begun), INTEGERS, IMAGE, REDISTRIBUTE; float activate(float); bool BIAS, RESIDUAL, ACTIVATE_LAST
+//   bool AHEAD (products of a step go on while those of the next are begun), INTEGERS, IMAGE, REDISTRIBUTE; float epilogue(float v, float r); bool BIAS, RESIDUAL
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"

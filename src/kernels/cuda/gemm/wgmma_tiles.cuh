@@ -231,18 +231,13 @@ TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int colum
             for (int i = 0; i < 4; ++i) {
                 int const j = chunk * UNITS + u + i / 2, h = i % 2;
                 float x0 = v[j * 4 + h * 2] + bias[u + i / 2][0], x1 = v[j * 4 + h * 2 + 1] + bias[u + i / 2][1];
-                if constexpr (!ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                float r0 = 0, r1 = 0;
                 if constexpr (RESIDUAL) {
-                    x0 += lowHalf(add[u / 2][i]);
-                    x1 += highHalf(add[u / 2][i]);
+                    r0 = lowHalf(add[u / 2][i]);
+                    r1 = highHalf(add[u / 2][i]);
                 }
-                if constexpr (ACTIVATE_LAST) {
-                    x0 = activate(x0);
-                    x1 = activate(x1);
-                }
+                x0 = epilogue(x0, r0);
+                x1 = epilogue(x1, r1);
                 out[i] = packHalves(x0, x1);
             }
             storeMatrix4(at, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums to rows of FP32, groups of a thread's columns at once. After sums_f32.cuh or sums_tf32.cuh.
-//   int SPLIT; bool CLUSTERS, PACKS_Y, BIAS, RESIDUAL; float activate(float)
+//   int SPLIT; bool CLUSTERS, PACKS_Y, BIAS, RESIDUAL; float epilogue(float v, float r)
 #pragma once
 
 #include "kernels/cuda/common/clusters.cuh"
@@ -33,9 +33,10 @@ struct End
                 break;
             if constexpr (BIAS)
                 v.v[e] += a.bias[column + e * APART];
+            float r = 0;
             if constexpr (RESIDUAL)
-                v.v[e] += PACKS ? residual.v[e] : a.residual[at + e * APART];
-            v.v[e] = activate(v.v[e]);
+                r = PACKS ? residual.v[e] : a.residual[at + e * APART];
+            v.v[e] = epilogue(v.v[e], r);
             if constexpr (!PACKS)
                 a.y[at + e * APART] = v.v[e];
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of convolutions over two axes to pixels of FP32: slices and blocks that share a tile add up through shared memory.
 // After window_sums_*.cuh.
-//   bool ALIGNED; float activate(float)
+//   bool ALIGNED; float epilogue(float v, float r)
 #pragma once
 
 #include "kernels/cuda/mma/windows.cuh"
@@ -132,11 +132,10 @@ struct End
                 int const row = m + i * ROWS;
                 if (row >= last || left <= 0)
                     continue;
-                addFour(v[i], add[i]);
-                v[i].x = activate(v[i].x);
-                v[i].y = activate(v[i].y);
-                v[i].z = activate(v[i].z);
-                v[i].w = activate(v[i].w);
+                v[i].x = epilogue(v[i].x, add[i].x);
+                v[i].y = epilogue(v[i].y, add[i].y);
+                v[i].z = epilogue(v[i].z, add[i].z);
+                v[i].w = epilogue(v[i].w, add[i].w);
                 float* to = a.y + base0 + i64(row) * int(a.ldy);
                 if (a.gapY)
                     to += i64(divide(row, a.outW)) * a.gapY;

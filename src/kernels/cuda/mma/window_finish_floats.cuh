@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of FP16 and FP32 in convolutions over up to three axes to y: four columns of a row. After window_sums_mma.cuh.
-//   bool IS_HALF, ALIGNED; float activate(float)
+//   bool IS_HALF, ALIGNED; float epilogue(float v, float r)
 #pragma once
 
 #include "kernels/cuda/mma/windows.cuh"
@@ -16,19 +16,19 @@ TW_INLINE float valueOf(float v)
 {
     return v;
 }
-TW_INLINE void addFour(float (&v)[4], Element const* from, int left)
+TW_INLINE void takeFour(float (&v)[4], Element const* from, int left)
 {
     if constexpr (ALIGNED && IS_HALF) {
         uint2 const u = *reinterpret_cast<uint2 const*>(from);
-        v[0] += lowHalf(u.x);
-        v[1] += highHalf(u.x);
-        v[2] += lowHalf(u.y);
-        v[3] += highHalf(u.y);
+        v[0] = lowHalf(u.x);
+        v[1] = highHalf(u.x);
+        v[2] = lowHalf(u.y);
+        v[3] = highHalf(u.y);
     } else {
 #pragma unroll
         for (int e = 0; e < 4; ++e)
             if (ALIGNED || e < left)
-                v[e] += valueOf(from[e]);
+                v[e] = valueOf(from[e]);
     }
 }
 TW_INLINE void putFour(Element* to, float const (&v)[4], int left)
@@ -75,11 +75,12 @@ struct Finish
             v[2] += part.z;
             v[3] += part.w;
         }
+        float residual[4] = {};
         if (a.residual)
-            addFour(v, a.residual + pixelY * a.pixelResidual + filter, left);
+            takeFour(residual, a.residual + pixelY * a.pixelResidual + filter, left);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            v[e] = activate(v[e]);
+            v[e] = epilogue(v[e], residual[e]);
         putFour(a.y + pixelY * a.pixelY + filter, v, left);
     }
 };

@@ -29,6 +29,7 @@ enum class StepCode : int32_t
     kErf = 18,
     kRound = 19, // half to even
     kSquare = 20,
+    kSign = 21,       // -1, 0 or 1; of NaN 0
     kActivation = 30, // kind, alpha, beta
 };
 
@@ -37,7 +38,7 @@ inline constexpr int kStepCodes = 31; // behind the last one
 constexpr bool isKnown(StepCode code)
 {
     return (code >= StepCode::kConstant && code <= StepCode::kParametricRelu) ||
-           (code >= StepCode::kExp && code <= StepCode::kSquare) || code == StepCode::kActivation;
+           (code >= StepCode::kExp && code <= StepCode::kSign) || code == StepCode::kActivation;
 }
 
 // How many operands it has.
@@ -90,6 +91,8 @@ constexpr char const* nameOf(StepCode code)
         return "Round";
     case StepCode::kSquare:
         return "Square";
+    case StepCode::kSign:
+        return "Sign";
     case StepCode::kActivation:
         return "";
     }

@@ -58,6 +58,8 @@ std::string expression(ExpressionStep const& step, std::string const& a, std::st
         return "rint(" + a + ")";
     case StepCode::kSquare:
         return a + " * " + a;
+    case StepCode::kSign:
+        return a + " > 0 ? 1 : " + a + " < 0 ? -1 : 0";
     case StepCode::kActivation:
         return "activate" + std::to_string(number) + "(" + a + ")";
     }

@@ -60,6 +60,8 @@ T value(StepCode code, T a, T b, float alpha)
         return std::nearbyint(a);
     case StepCode::kSquare:
         return a * a;
+    case StepCode::kSign:
+        return T(a > 0) - T(a < 0);
     case StepCode::kActivation:
         break;
     }
@@ -204,6 +206,8 @@ std::optional<StepCode> stepOf(unary::Operation operation)
         return StepCode::kErf;
     case O::kRound:
         return StepCode::kRound;
+    case O::kSign:
+        return StepCode::kSign;
     default:
         return std::nullopt;
     }

@@ -253,7 +253,10 @@ private:
             place_[size_t(step.b)] = -1;
         place_[size_t(self)] = to;
     }
-    static bool reads2(StepCode code) { return code >= StepCode::kMax && code <= StepCode::kParametricRelu; }
+    static bool reads2(StepCode code)
+    {
+        return (code >= StepCode::kMax && code <= StepCode::kParametricRelu) || code == StepCode::kSign;
+    }
 
     void compute(ExpressionStep const& step, int to, int a, int b)
     {
@@ -305,6 +308,23 @@ private:
             return c_.vxorps(y, va, c_.constantBits(0x80000000u));
         case C::kSquare:
             return c_.vmulps(y, va, va);
+        case C::kSign: // 17: less, false for NaN
+            c_.zero(temp_);
+            if (c_.avx512()) {
+                c_.loadConstant(temp_ + 1, 1);
+                c_.loadConstant(temp_ + 2, -1);
+                c_.vcmpps(c_.k7, c_.vec(temp_), va, 17);
+                c_.vmovaps(y | c_.k7 | Xbyak::util::T_z, c_.vec(temp_ + 1));
+                c_.vcmpps(c_.k7, va, c_.vec(temp_), 17);
+                c_.vmovaps(y | c_.k7, c_.vec(temp_ + 2));
+            } else {
+                c_.vcmpps(y, c_.vec(temp_), va, 17);
+                c_.vcmpps(c_.vec(temp_), va, c_.vec(temp_), 17);
+                c_.vandps(y, y, c_.constant(1));
+                c_.vandps(c_.vec(temp_), c_.vec(temp_), c_.constant(1));
+                c_.vsubps(y, y, c_.vec(temp_));
+            }
+            return;
         case C::kCeil:
             return round(to, a, 2);
         case C::kFloor:

@@ -229,6 +229,10 @@ private:
     Workspace workspace_;
 };
 
+// A list of these, as an op has it.
+template <auto const&... tactics>
+inline constexpr Tactic const* kTactics[] = {&tactics...};
+
 // Tactics from outside the op folders (plugins); asked after the op's own list.
 class TacticProvider
 {

@@ -84,7 +84,7 @@ void runSliced(ir::OpDef const& op, ops::Case const& c)
     y.present = true;
     problem.outputs.push_back(y);
     int ran = 0;
-    for (ops::Tactic const* tactic : op.cpuTactics())
+    for (ops::Tactic const* tactic : *op.cpuTactics)
         for (ops::Formats const& f : tactic->formats(problem)) {
             ops::setFormats(problem, f);
             if (f.outputs[0] != Format::kChannelsLast || !ops::supportsFormats(*tactic, problem).ok)

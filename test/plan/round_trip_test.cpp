@@ -416,7 +416,7 @@ void expectTacticsAreThere(plan::Contents const& read)
 {
     for (plan::Step const& step : read.targets.at(0).root.steps) {
         ir::Node const& n = *read.graph->nodes[size_t(step.node)];
-        auto const list = n.op->cpuTactics();
+        auto const list = *n.op->cpuTactics;
         auto const t = std::find_if(list.begin(), list.end(), [&](ops::Tactic const* candidate) {
             return candidate->name() == step.choice.name;
         });

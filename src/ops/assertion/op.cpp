@@ -43,8 +43,8 @@ ir::OpDef const& def()
         .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
     };
     return kDef;
 }

@@ -68,10 +68,6 @@ constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kTf32Mma, &kF32Mma, &kCudnn, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma, kCudnn, kPlain>;
 
 } // namespace tw::ops::attention

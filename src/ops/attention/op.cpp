@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::attention {
@@ -169,6 +170,16 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     return g;
 }
 
+namespace {
+
+// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Myelin", "");
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -180,8 +191,9 @@ ir::OpDef const& def()
         .reference = reference,
         .domain = domain,
         .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .operations = operations,
     };
     return kDef;

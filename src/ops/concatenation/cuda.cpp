@@ -245,10 +245,6 @@ constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, plainKernels, nul
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::concatenation

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -137,6 +138,16 @@ bool isBareForward(ir::Node const& node)
     return isBare(node) && !node.attrsAs<Attrs>().transposed;
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    addConvolution(facts, a.kind(), a, a.epilogue.activation);
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -148,8 +159,9 @@ ir::OpDef const& def()
         .reference = reference,
         .domain = domain,
         .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .operations = operations,
     };
     return kDef;

@@ -2,6 +2,7 @@
 #include "ops/dequantize/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 #include "tactic/scale_axis.h"
 
@@ -32,6 +33,13 @@ Tolerance tolerance(ir::Node const&, DataType)
     return {0, 0};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Dequantize");
+    facts.add("Axis", int64_t(facts.attrs<Attrs>().axis));
+    facts.addWeights("Scale", facts.input(1));
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -45,8 +53,9 @@ ir::OpDef const& def()
         .reference = reference,
         .domain = domain,
         .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .isElementwise = true,
         .isCheap = true,
         .mixesFloats = true,

@@ -91,10 +91,6 @@ constexpr CudaTactic kPlain{"elementwise_any_plain_cuda", 1, generate, nullptr, 
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::elementwise

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/expanded_depthwise/op.h"
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::expanded_depthwise {
@@ -53,6 +54,14 @@ double operations(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return 2.0 * (pixels * double(in[1].count()) + double(out[0].count()) * window);
 }
 
+// Told by the second of its two convolutions.
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    addConvolution(facts, WindowKind::kConvolution, a, a.outer, 3);
+    facts.layerType = "FusedConvActConvolution";
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -64,8 +73,9 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .operations = operations,
     };
     return kDef;

@@ -31,7 +31,6 @@ struct Attrs : KernelWindowAttrs
 };
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::expanded_depthwise

@@ -130,8 +130,8 @@ ir::OpDef const& def()
         .infer = infer,
         .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
         .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
         .computesShapes = true,
     };

@@ -62,7 +62,6 @@ inline double positiveAt(uint64_t counter)
 }
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::fill

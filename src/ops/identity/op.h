@@ -27,7 +27,6 @@ struct Attrs : ir::AttrsOf<Attrs>
 bool converts(DataType from, DataType to);
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::identity

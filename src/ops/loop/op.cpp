@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tactic/layer_facts.h"
 #include "tactic/regions.h"
 #include "tactic/registry.h"
 
@@ -180,6 +181,11 @@ bool isShapeInput(ir::Node const& node, size_t i)
     return count && (count->content || count->isConstant() || count->host);
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Loop");
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -193,6 +199,7 @@ ir::OpDef const& def()
         .infer = infer,
         .isShapeInput = isShapeInput,
         .reference = reference,
+        .inspect = inspect,
         .regions = ir::RegionKind::kLoop,
         .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
     };

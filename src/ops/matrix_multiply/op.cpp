@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/gemm/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -277,6 +278,21 @@ bool takesRows(int64_t n)
                        [&](int64_t columns) { return n % columns == 0 && n / columns >= 2 && n / columns <= 8; });
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    if (hasNorm(facts.node) || a.gated)
+        facts.kind("Myelin", ""); // 8.5 gives such a subgraph to another compiler
+    else if (a.connected)
+        addFullyConnected(facts, a.epilogue.activation);
+    else
+        addProduct(facts, a);
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -288,8 +304,9 @@ ir::OpDef const& def()
         .reference = reference,
         .domain = domain,
         .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .operations = operations,
     };
     return kDef;

@@ -51,8 +51,8 @@ ir::OpDef const& def()
         .infer = infer,
         .isShapeInput = [](ir::Node const&, size_t i) { return i == 2; },
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
         .isCheap = true,
     };
     return kDef;

@@ -3,6 +3,7 @@
 
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::parametric_relu {
@@ -26,6 +27,11 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-40, 40, true, false};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("ParametricReLU");
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -38,8 +44,9 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .isElementwise = true,
     };
     return kDef;

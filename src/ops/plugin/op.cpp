@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::plugin {
@@ -177,6 +178,11 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("PluginV2");
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -188,8 +194,9 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
     };
     return kDef;

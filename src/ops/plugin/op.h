@@ -83,7 +83,6 @@ std::string textOf(std::vector<ir::Shape> const& shapes);
 std::string describe(ir::Node const& node);
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::plugin

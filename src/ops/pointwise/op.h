@@ -62,7 +62,6 @@ bool isQuantized(ir::Node const& node);
 bool isExact(StepCode code, int64_t activation);
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::pointwise

@@ -60,10 +60,6 @@ constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kNhwcI8, &kNchw, &kBands, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands, kPlain>;
 
 } // namespace tw::ops::pooling

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pooling/op.h"
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -69,6 +70,25 @@ Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y)
     return g;
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kTypes[] = {"MAX", "AVERAGE", "MAX_AVERAGE_BLEND"};
+    facts.kind(facts.tacticHas("plain") ? "CudaPooling" : "CaskPooling", "Pooling");
+    facts.add("PoolingType", kTypes[int(a.kind)]);
+    facts.add("WindowSize", a.window);
+    facts.add("PaddingMode", publishedName(a.paddingMode));
+    facts.add("PrePadding", a.prePadding);
+    facts.add("PostPadding", a.postPadding);
+    facts.add("Stride", a.strides);
+    facts.add("BlendFactor", double(a.blend));
+    facts.addFlag("AverageCountExcludesPadding", a.excludePadding);
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -77,8 +97,9 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
     };
     return kDef;
 }

@@ -2,6 +2,7 @@
 #include "ops/quantize/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 #include "tactic/scale_axis.h"
 
@@ -23,6 +24,13 @@ void domain(ir::Node const&, int input, Domain& d)
     d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Quantize");
+    facts.add("Axis", int64_t(facts.attrs<Attrs>().axis));
+    facts.addWeights("Scale", facts.input(1));
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -35,8 +43,9 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .isElementwise = true,
         .isCheap = true,
         .mixesFloats = true,

@@ -210,8 +210,8 @@ ir::OpDef const& def()
         .reference = reference,
         .domain = domain,
         .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
         .operations = operations,
     };
     return kDef;

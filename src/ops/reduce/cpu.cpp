@@ -294,12 +294,7 @@ constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, sup
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512,          &kAvx2,          &kRowsAvx512,
-                                              &kRowsAvx2,        &kAxesAvx512,    &kAxesAvx2,
-                                              &kLogSumExpAvx512, &kLogSumExpAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics =
+    kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2, kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -58,10 +58,6 @@ constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kShortRows, &kRows, &kColumns, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kShortRows, kRows, kColumns, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -2,6 +2,7 @@
 #include "ops/reformat/op.h"
 
 #include "base/pixel_vectors.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reformat {
@@ -55,6 +56,16 @@ std::vector<Formats> formatPairs(Problem const& problem)
     return list;
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Reformat");
+    facts.add("Origin", "REFORMAT");
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -62,8 +73,9 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .aliases = aliases,
         .convertsFormat = true,
     };

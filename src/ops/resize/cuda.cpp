@@ -51,11 +51,6 @@ constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes,  &kStrips, &kRows,
-                                              &kNhwc,  &kNhwcF32, &kNhwcI8, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kLanes, kPlanes, kStrips, kRows, kNhwc, kNhwcF32, kNhwcI8, kPlain>;
 
 } // namespace tw::ops::resize

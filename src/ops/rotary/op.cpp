@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rotary/op.h"
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::rotary {
@@ -31,6 +32,12 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Myelin", "");
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -42,8 +49,9 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
     };
     return kDef;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/scale/op.h"
 
+#include <iterator>
+
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::scale {
@@ -80,6 +83,26 @@ Geometry geometryOf(Attrs const& a, Extents const& x)
     return g;
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kModes[] = {"UNIFORM", "CHANNEL", "ELEMENTWISE"};
+    constexpr char const* kCoefficients[] = {"Scale", "Shift", "Power"}; // inputs 1 to 3
+    facts.kind("Scale");
+    facts.add("Mode", kModes[int(a.mode)]);
+    for (size_t i = 0; i < std::size(kCoefficients); ++i)
+        if (facts.input(i + 1))
+            facts.addWeights(kCoefficients[i], facts.input(i + 1));
+        else
+            facts.add(kCoefficients[i], WeightsFact());
+    facts.add("Activation", "NONE");
+    facts.add("ChannelAxis", int64_t(a.channelAxis));
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -89,8 +112,9 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .isElementwise = true,
         .isCheap = true,
     };

@@ -160,8 +160,8 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
         .isCheap = true,
     };
     return kDef;

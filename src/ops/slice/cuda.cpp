@@ -46,10 +46,6 @@ constexpr CudaTactic kPlain{"slice_any_plain_cuda", 4, generate, nullptr, nullpt
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::slice

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/pixel_vectors.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::slice {
@@ -204,6 +205,23 @@ Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, i
     return s;
 }
 
+namespace {
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kModes[] = {"kSTRICT_BOUNDS", "kWRAP", "kCLAMP", "kFILL", "kREFLECT"};
+    std::vector<int64_t> const unknown(facts.input(0)->shape.size(), -1);
+    facts.kind("Slice");
+    facts.add("Start", facts.input(1) ? unknown : a.start);
+    facts.add("Stride", facts.input(3) ? unknown : a.stride);
+    facts.add("Size", facts.input(2) ? numbersOf(facts.node.outputs[0]->shape) : a.size);
+    facts.add("Mode", kModes[int(a.mode)]);
+    facts.addFlag("negativeInfinityPadding", false);
+}
+
+} // namespace
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
@@ -214,8 +232,9 @@ ir::OpDef const& def()
         .infer = infer,
         .isShapeInput = isShapeInput,
         .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .aliases = aliases,
         .isCheap = true,
         .readsPart = true,

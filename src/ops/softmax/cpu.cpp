@@ -253,11 +253,7 @@ constexpr VectorTactic kLogAvx2{"softmax_f32_log_avx2", 1, Isa::kAvx2, runLog<av
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512,    &kAvx2,    &kColumnsAvx512, &kColumnsAvx2,
-                                              &kLogAvx512, &kLogAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics =
+    kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kLogAvx512, kLogAvx2, kPlain>;
 
 } // namespace tw::ops::softmax

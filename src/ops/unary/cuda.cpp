@@ -116,10 +116,6 @@ constexpr CudaTactic kPlain{"unary_any_plain_cuda", 2, generate, nullptr, nullpt
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::unary

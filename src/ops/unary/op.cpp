@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/unary/op.h"
 
+#include "families/elementwise/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -67,6 +68,14 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
+void inspect(LayerFacts& facts)
+{
+    constexpr char const* kNames[kOperationCount] = {
+        "Exp",  "Log",  "Sqrt",  "Recip", "Abs",   "Neg",  "Sin",   "Cos", "Tan", "Sinh", "Cosh", "Asin",
+        "Acos", "Atan", "Asinh", "Acosh", "Atanh", "Ceil", "Floor", "Erf", "Not", "Sign", "Round"};
+    addFunction(facts, kNames[int(facts.attrs<Attrs>().operation)]);
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -77,8 +86,9 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
+        .cpuTactics = &cpuTactics,
+        .cudaTactics = &cudaTactics,
+        .inspect = inspect,
         .isElementwise = true,
         .isCheap = true,
         .computesShapes = true,

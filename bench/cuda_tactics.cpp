@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cuda_row.h"
+#include "device/cuda/device.h"
 #include "device/cuda/target.h"
-#include "device/cuda/upload.h"
 #include "interp/interp.h"
 #include "support/cuda_libraries.h"
 #include "tactic/convert_format.h"

@@ -7,7 +7,6 @@
 #include "device/memory_source.h"
 #include "ir/op_def.h"
 #include "runtime/engine.h"
-#include "runtime/linear_adapter.h"
 #include "runtime/release_constants.h"
 #include "runtime/retarget.h"
 #include "runtime/unfold_panels.h"

@@ -241,4 +241,13 @@ public:
     virtual void tactics(ir::Node const& node, Backend backend, std::vector<Tactic const*>& out) const = 0;
 };
 
+// Tactics of the user's own code. What it computes is the user's matter and running it may have effects: the tuner takes
+// the first of them that works in the formats, without a run.
+
+class UntunedTactic
+{
+protected:
+    ~UntunedTactic() = default;
+};
+
 } // namespace tw::ops

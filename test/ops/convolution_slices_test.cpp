@@ -10,7 +10,7 @@
 #include "ops/convolution/op.h"
 #include "support/op_case.h"
 #include "tactic/convert_format.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
 #include "tactic/rounded_factors.h"
 

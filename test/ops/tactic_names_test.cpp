@@ -13,7 +13,7 @@
 #include "support/case_problem.h"
 #include "tactic/former_names.h"
 #include "tactic/registry.h"
-#include "tactic/untuned.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 

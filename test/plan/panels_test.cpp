@@ -9,7 +9,7 @@
 #include "ops/convolution/op.h"
 #include "plan/bytes.h"
 #include "plan/network.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/panel_order.h"
 #include "tactic/registry.h"
 

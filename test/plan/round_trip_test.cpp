@@ -16,7 +16,7 @@
 #include "runtime/constants_of.h"
 #include "runtime/unfold_panels.h"
 #include "support/share_of_the_day.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
 
 namespace tw::test {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {

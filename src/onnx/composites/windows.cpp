@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {

@@ -47,7 +47,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::activation

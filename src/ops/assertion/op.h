@@ -21,7 +21,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     std::string failure(int64_t i, int64_t count) const;
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::assertion

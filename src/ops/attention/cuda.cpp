@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ops/attention/attention_params.h"
-#include "ops/attention/cuda_cudnn.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 
@@ -26,7 +25,7 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -56,11 +55,6 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
         p.headCount = cuda::divBy(attrs.heads);
         return launch(0, g.batch * attrs.heads * g.rows * chunks, kThreads, p);
     });
-}
-
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
-{
-    return plainKernels(problem);
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};

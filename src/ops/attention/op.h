@@ -85,7 +85,6 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::attention

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/copy/cuda_segments.h"
 #include "families/copy/cuda_vec16.h"
 #include "families/elementwise/cuda_pointwise.h"

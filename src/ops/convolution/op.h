@@ -55,7 +55,6 @@ bool isBare(ir::Node const& node);
 // The same, not transposed.
 bool isBareForward(ir::Node const& node);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::convolution

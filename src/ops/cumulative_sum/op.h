@@ -22,7 +22,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::cumulative_sum

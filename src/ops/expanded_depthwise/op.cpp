@@ -64,21 +64,17 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "expanded_depthwise",
-        .minInputs = 5,
-        .maxInputs = 5,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = &cpuTactics,
-        .cudaTactics = &cudaTactics,
-        .inspect = inspect,
-        .operations = operations,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "expanded_depthwise",
+    .minInputs = 5,
+    .maxInputs = 5,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .operations = operations,
+};
 
 } // namespace tw::ops::expanded_depthwise

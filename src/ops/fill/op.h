@@ -61,7 +61,6 @@ inline double positiveAt(uint64_t counter)
     return double((randomBits(counter) >> 11) + 1) * 0x1p-53;
 }
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::fill

@@ -26,7 +26,6 @@ struct Attrs : ir::AttrsOf<Attrs>
 // Whether the table above has this conversion.
 bool converts(DataType from, DataType to);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::identity

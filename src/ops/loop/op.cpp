@@ -188,22 +188,18 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "loop",
-        .minInputs = 0,
-        .maxInputs = -1,
-        .regionCount = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .inspect = inspect,
-        .regions = ir::RegionKind::kLoop,
-        .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "loop",
+    .minInputs = 0,
+    .maxInputs = -1,
+    .regionCount = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .inspect = inspect,
+    .regions = ir::RegionKind::kLoop,
+    .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
+};
 
 } // namespace tw::ops::loop

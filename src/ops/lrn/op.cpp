@@ -34,18 +34,14 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "lrn",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = &cpuTactics,
-        .cudaTactics = &cudaTactics,
-        .inspect = inspect,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "lrn",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::lrn

@@ -44,7 +44,6 @@ enum Input : int
     kLeast,
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::nms

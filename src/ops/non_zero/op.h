@@ -9,7 +9,6 @@
 
 namespace tw::ops::non_zero {
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::non_zero

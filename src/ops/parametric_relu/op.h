@@ -12,7 +12,6 @@ namespace tw::ops::parametric_relu {
 
 using Attrs = ir::NoAttrs;
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::parametric_relu

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/plugin/op.h"
-#include "tactic/untuned.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::plugin {
 

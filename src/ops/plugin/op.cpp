@@ -185,21 +185,17 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "plugin",
-        .minInputs = 0,
-        .maxInputs = -1,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = &cpuTactics,
-        .cudaTactics = &cudaTactics,
-        .inspect = inspect,
-        .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "plugin",
+    .minInputs = 0,
+    .maxInputs = -1,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
+};
 
 } // namespace tw::ops::plugin

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/op.h"
 #include "ops/pooling/pooling_params.h"
-#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 

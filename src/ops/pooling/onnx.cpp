@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/window.h"
 
 namespace tw::onnx {

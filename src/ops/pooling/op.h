@@ -56,7 +56,6 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::pooling

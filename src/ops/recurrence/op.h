@@ -134,7 +134,6 @@ struct RowAxes
 };
 RowAxes rowAxes(ir::Node const& node, bool isOutput, int i);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::recurrence

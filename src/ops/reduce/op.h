@@ -38,7 +38,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isLogSumExp() const { return before == Before::kExp; }
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::reduce

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reformat/op.h"
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -66,20 +66,16 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "reformat",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = &cpuTactics,
-        .cudaTactics = &cudaTactics,
-        .inspect = inspect,
-        .aliases = aliases,
-        .convertsFormat = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "reformat",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .convertsFormat = true,
+};
 
 } // namespace tw::ops::reformat

@@ -2,7 +2,6 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 

@@ -78,7 +78,6 @@ struct Axis
 };
 Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::resize

@@ -46,7 +46,6 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& a, Extents const& x);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::scale

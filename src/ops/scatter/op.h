@@ -50,7 +50,6 @@ struct Tuples
 };
 Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::scatter

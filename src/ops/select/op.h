@@ -12,7 +12,6 @@ namespace tw::ops::select {
 
 using Attrs = ir::NoAttrs;
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::select

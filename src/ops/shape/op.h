@@ -7,7 +7,6 @@
 
 namespace tw::ops::shape {
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::shape

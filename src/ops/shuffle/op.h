@@ -38,7 +38,6 @@ bool keepsOrder(ir::Node const& node);
 // known.
 int dimensionBehind(ir::Node const& node, int axis);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::shuffle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/copy/cuda_slice.h"
 #include "ops/slice/op.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -222,25 +222,21 @@ void inspect(LayerFacts& facts)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "slice",
-        .minInputs = 1,
-        .maxInputs = 5,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .cpuTactics = &cpuTactics,
-        .cudaTactics = &cudaTactics,
-        .inspect = inspect,
-        .aliases = aliases,
-        .isCheap = true,
-        .readsPart = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "slice",
+    .minInputs = 1,
+    .maxInputs = 5,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .isCheap = true,
+    .readsPart = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::slice

@@ -45,7 +45,6 @@ struct Steps
 };
 Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank);
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::slice

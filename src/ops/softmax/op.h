@@ -21,7 +21,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::softmax

@@ -52,7 +52,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     void visit(ir::AttrVisitor& v) override { v.field(1, "operation", operation); }
 };
 
-Result<void> reference(RefContext& ctx);
 extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::unary

@@ -2,21 +2,77 @@
 // The op `recurrence` of a cell that was found, and the nodes that bring its inputs into shape.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/tensor.h"
+#include "ir/graph.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "ops/recurrence/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "passes/cell_algebra.h"
 #include "passes/fuse_nodes.h"
-#include "passes/recurrent_cell.h"
 #include "tactic/registry.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
+
+// Which cell of ops/recurrence sums of a loop's body are.
+
+// `scale` times a block of a matrix (a product) or of a vector (a bias).
+struct CellBlock
+{
+    CellFactor factor;
+    double scale = 1;
+};
+// What a product with an input reads: columns of a leaf.
+struct CellSource
+{
+    int leaf = 0;
+    int64_t begin = 0, count = 0;
+    auto operator<=>(CellSource const&) const = default;
+};
+struct CellGate
+{
+    std::vector<std::pair<CellSource, CellBlock>> x;
+    std::vector<CellBlock> h;
+    std::vector<CellBlock> bias, stateBias, peepholes;
+    double number = 0, stateNumber = 0; // parts of the biases that are the same for all columns
+};
+struct RecurrentCell
+{
+    ops::recurrence::Attrs attrs;
+    std::vector<CellGate> gates; // in the op's order
+    bool hasPeepholes = false;
+    int c = -1; // the leaf of the cell state
+};
+
+// The states by their leaves, and the sums that are next.
+struct CellState
+{
+    int leaf = 0;
+    int next = 0;
+};
+// Columns of a leaf that are added to a gate as they are, as a sum of products, vectors and numbers.
+using ResolveColumns = std::function<std::optional<int>(CellFactor const&)>;
+
+std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std::vector<CellState> const& others,
+                                       int64_t hidden, ResolveColumns const& resolve);
+
+// Whether refit reaches a constant of the cell.
+bool isRefitted(RecurrentCell const& cell, recipe::Recipes const* refit);
 
 // Nodes in front of one node.
 class NodeMaker
@@ -132,5 +188,45 @@ Result<ir::Node*> makeRecurrence(NodeMaker& maker, RecurrentCell const& cell, st
 // What n gives for each step where a state is kept past the end of a sequence, in the shape of output 0. Null where
 // attributes cannot say a shape.
 Result<ir::Value*> keptStates(NodeMaker& maker, ir::Node& n);
+
+// Sequences that a cell reads, as the graph around it makes them.
+
+// The steps of `v` along `axis`, each of the shape `slice`, which is v's without the axis: some dimensions of it are the
+// sequences, `rows` of them, the rest are columns. None where that is not so.
+std::optional<Sequence> sequenceOf(ir::Value* v, int axis, bool reverse, ir::Shape const& slice, ir::Dim const& rows);
+
+// Reads columns of sequences that are added to gates as sums of products, which become the cell's own: products in front
+// of the cell or, where they are none, a product with ones on the diagonal.
+class SequenceReader
+{
+public:
+    SequenceReader(ir::Graph& g, CellTerms& terms, recipe::Recipes const* refit, std::string name)
+        : g_(g), terms_(terms), refit_(refit), name_(std::move(name))
+    {}
+    // None where they have more than 2048 columns. Leaves of the sum: f's, or sequences that resolved() knows.
+    std::optional<int> resolve(Sequence const& q, CellFactor const& f);
+    Sequence const* resolved(int leaf) const; // null: it is none
+
+private:
+    std::optional<int> resolveProducts(Sequence const& q, CellFactor const& f);
+    ir::Value* diagonal(DataType type, int64_t n);
+    int leafOf(Sequence const& like, ir::Value* v, CellReader const& reader);
+
+    ir::Graph& g_;
+    CellTerms& terms_;
+    recipe::Recipes const* const refit_;
+    std::string const name_;
+    std::vector<Sequence> resolved_;
+    std::map<int64_t, ir::Value*> diagonals_;
+};
+
+// Recurrent layers read and write sequences in the order in which they lie: importers bring steps and sequences into the
+// order of IRNNv2Layer, and what they made back into that of the model.
+//   before: transpose(x) -> recurrence [N,T,E] -> y [N,T,H] -> transpose        after: recurrence [T,N,E] -> y [T,N,H]
+// and the other way round.
+
+// Whether it changed the graph. Leaves alone: layers whose y is read by others than shuffles, which would only be
+// transposed elsewhere.
+Result<bool> dropTranspositions(ir::Graph& g);
 
 } // namespace tw::passes

@@ -355,7 +355,7 @@ struct Candidate
 std::vector<Candidate> candidatesOf(Work& w)
 {
     std::vector<Candidate> list;
-    for (ops::Tactic const* tactic : w.problem.node->op->cpuTactics()) {
+    for (ops::Tactic const* tactic : *w.problem.node->op->cpuTactics) {
         if (std::strstr(tactic->name(), "_plain"))
             continue;
         for (ops::Formats const& f : tactic->formats(w.problem)) {

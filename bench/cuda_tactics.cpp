@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cuda_row.h"
+#include "device/cuda/device.h"
 #include "device/cuda/target.h"
-#include "device/cuda/upload.h"
 #include "interp/interp.h"
 #include "support/cuda_libraries.h"
 #include "tactic/convert_format.h"
@@ -241,7 +241,7 @@ int main(int argc, char** argv)
         else if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
             bytes = 2 * double(outputs[0].sizeBytes());
         std::vector<std::pair<ops::Tactic const*, ops::Formats>> ways;
-        for (ops::Tactic const* t : row.op.cudaTactics())
+        for (ops::Tactic const* t : *row.op.cudaTactics)
             for (ops::Formats const& f : t->formats(problem))
                 if (std::all_of(f.inputs.begin(), f.inputs.end(), isTimed) &&
                     std::all_of(f.outputs.begin(), f.outputs.end(), isTimed))

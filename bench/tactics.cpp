@@ -98,7 +98,7 @@ int measure(Item const& item, int threads)
     Workers& workers = device::processThreadPool().workers(threads);
 
     std::vector<Candidate> list;
-    for (ops::Tactic const* tactic : item.op.cpuTactics()) {
+    for (ops::Tactic const* tactic : *item.op.cpuTactics) {
         if (!ops::supportsFormats(*tactic, problem).ok)
             continue;
         for (ops::Config const& config : tactic->configs(problem)) {

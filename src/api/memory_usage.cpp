@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "device/cuda/buffer_usage.h"
+#include "device/cuda/device.h"
 
 namespace tw::api {
 

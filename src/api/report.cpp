@@ -1,37 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/report.h"
 
+#include <iterator>
+
+using namespace tw;
+using namespace tw::api;
+
 namespace tw::api {
 
 namespace {
 
 char const* nameOf(ErrorCode code)
 {
-    switch (code) {
-    case ErrorCode::kSuccess:
-        return "Success";
-    case ErrorCode::kUnspecified:
-        return "Unspecified Error";
-    case ErrorCode::kInternal:
-        return "Internal Error";
-    case ErrorCode::kInvalidArgument:
-        return "API Usage Error (Invalid Argument)";
-    case ErrorCode::kInvalidConfig:
-        return "API Usage Error (Invalid Config)";
-    case ErrorCode::kFailedAllocation:
-        return "Out Of Memory";
-    case ErrorCode::kFailedInitialization:
-        return "Failed Initialization";
-    case ErrorCode::kFailedExecution:
-        return "Failed Execution";
-    case ErrorCode::kFailedComputation:
-        return "Failed Computation";
-    case ErrorCode::kInvalidState:
-        return "API Usage Error (Invalid State)";
-    case ErrorCode::kUnsupportedState:
-        return "Unsupported State";
-    }
-    return "Error";
+    static constexpr char const* kNames[] = {
+        // in the order of ErrorCode
+        "Success",
+        "Unspecified Error",
+        "Internal Error",
+        "API Usage Error (Invalid Argument)",
+        "API Usage Error (Invalid Config)",
+        "Out Of Memory",
+        "Failed Initialization",
+        "Failed Execution",
+        "Failed Computation",
+        "API Usage Error (Invalid State)",
+        "Unsupported State",
+    };
+    return size_t(code) < std::size(kNames) ? kNames[size_t(code)] : "Error";
 }
 
 // A recorder's description has a limit; the log line has it all. Names may be UTF-8: no character is cut in two.
@@ -67,6 +62,38 @@ void Reporter::setRecorder(nvinfer1::IErrorRecorder* recorder)
         recorder->incRefCount();
     if (auto* old = recorder_.exchange(recorder))
         old->decRefCount();
+}
+
+// What the calls of stubs.def report.
+
+namespace {
+
+struct StubName
+{
+    char const* feature;
+    char const* method;
+};
+constexpr StubName kNames[] = {
+#define TW_STUB_USE(feature, cls, method) {#feature, #cls "::" #method},
+#define TW_STUB_FUNCTION(feature, function) {#feature, #function},
+#define TW_STUB_ABROAD(...)
+#include "api/stubs.def"
+#undef TW_STUB_USE
+#undef TW_STUB_FUNCTION
+#undef TW_STUB_ABROAD
+};
+
+Error missing(StubName const& stub, std::string const& detail)
+{
+    return unsupported(std::string(stub.method) + (detail.empty() ? "" : " (" + detail + ")") + ": the feature '" +
+                       stub.feature + "' is not part of this version yet");
+}
+
+} // namespace
+
+void reportStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
+{
+    guardedVoid(reporter, [&]() -> Result<void> { return missing(kNames[static_cast<int>(stub)], detail); });
 }
 
 } // namespace tw::api

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "builder/compile_ahead.h"
 #include "builder/integer_layers.h"
 #include "builder/lowering.h"
 #include "builder/points.h"

@@ -7,17 +7,14 @@
 
 #include "builder/attempts.h"
 #include "builder/chooser.h"
-#include "builder/limits.h"
+#include "builder/finish.h"
 #include "builder/lowering.h"
-#include "builder/panels.h"
 #include "builder/shapes.h"
-#include "builder/steps.h"
 #include "device/machine_load.h"
 #include "ir/op_def.h"
 #include "recipe/recipes.h"
 #include "runtime/engine.h"
 #include "runtime/execute_cuda.h"
-#include "runtime/profile_ranges.h"
 #include "runtime/profile_shapes.h"
 #include "tune/phases.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "builder/compile_ahead.h"
-
 #include <algorithm>
 #include <iterator>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
+#include "builder/attempts.h"
 #include "builder/chooser.h"
 #include "builder/reformats.h"
 #include "runtime/engine.h"

@@ -35,4 +35,21 @@ struct Confirmation
 Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::InputState> const& inputs,
                      Workers& workers, double budgetMilliseconds, cuda::Target const* gpu = nullptr);
 
+// An attempt on a GPU, ready to run; it outlives this.
+class CudaRunnable
+{
+public:
+    ~CudaRunnable();
+    // An error when it cannot be timed: no memory, outputs on the host or of sizes that depend on data.
+    static Result<std::unique_ptr<CudaRunnable>>
+    make(Attempt const& attempt, std::vector<runtime::InputState> const& inputs, cuda::Target const& target);
+    // Of one run, from events round several.
+    Result<double> microseconds();
+
+private:
+    CudaRunnable();
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 } // namespace tw::builder

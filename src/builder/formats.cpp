@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "builder/carriers.h"
-#include "builder/labels.h"
 #include "builder/reformats.h"
 #include "passes/precision.h"
 #include "runtime/engine.h"

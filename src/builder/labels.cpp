@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "builder/labels.h"
-
 #include <algorithm>
 
+#include "builder/formats.h"
 #include "ir/op_def.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"

@@ -10,7 +10,7 @@
 #include "device/cuda/target.h"
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
 
 namespace tw::builder {

@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 #include "runtime/block.h"
 #include "tactic/tactic.h"
-#include "tune/points.h"
+#include "tune/options.h"
 
 namespace tw::builder {
 

@@ -7,7 +7,7 @@
 #include "ir/op_def.h"
 #include "ops/identity/op.h"
 #include "ops/reformat/op.h"
-#include "runtime/make_linear.h"
+#include "runtime/retarget.h"
 #include "tactic/registry.h"
 #include "tune/candidates.h"
 #include "tune/pbqp.h"

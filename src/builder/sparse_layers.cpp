@@ -88,11 +88,10 @@ namespace {
 
 bool isSparse(ir::Node const& n, plan::Choice const& choice)
 {
-    for (auto const list : {n.op->cpuTactics, n.op->cudaTactics})
-        if (list)
-            for (ops::Tactic const* t : list())
-                if (t->id() == choice.tactic)
-                    return t->traits().isSparse;
+    for (bool const onGpu : {false, true})
+        for (ops::Tactic const* t : n.op->tactics(onGpu))
+            if (t->id() == choice.tactic)
+                return t->traits().isSparse;
     return false;
 }
 

@@ -25,8 +25,8 @@ struct Outlook
 Outlook outlookOf(ops::Problem const& problem, tune::Options const& options)
 {
     ir::Node const& node = *problem.node;
-    auto const list = options.backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
-    ops::Tactic const* plain = list && !list().empty() ? list().back() : nullptr;
+    ops::TacticList const own = node.op->tactics(options.backend == ops::Backend::kCuda);
+    ops::Tactic const* plain = own.empty() ? nullptr : own.back();
     Outlook out;
     for (ops::Tactic const* t : tune::candidates(node, options)) {
         if (t->source() !=

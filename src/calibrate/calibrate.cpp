@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "calibrate/sharing.h"
+#include "calibrate/network.h"
 #include "calibrate/threshold.h"
 
 namespace tw::calibrate {

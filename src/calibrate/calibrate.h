@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "calibrate/histogram_text.h"
+#include "calibrate/histogram.h"
 #include "calibrate/network.h"
 #include "calibrate/table.h"
 

@@ -2,15 +2,21 @@
 #include "calibrate/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
+#include <vector>
 
-#include "calibrate/fixed_choice.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "ops/concatenation/op.h"
+#include "ops/pooling/op.h"
 #include "passes/pass.h"
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"
+#include "tactic/registry.h"
+#include "tune/candidates.h"
 
 namespace tw::calibrate {
 
@@ -201,6 +207,143 @@ Result<void> Network::run(ValueObserver& observer)
     TW_TRY(runtime::execute(*instance_, args));
     steps.observeUpTo(block_->steps.size());
     return {};
+}
+
+namespace {
+
+// Sets of tensors that become larger.
+class Groups
+{
+public:
+    explicit Groups(size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), size_t(0)); }
+    size_t of(size_t i)
+    {
+        while (parent_[i] != i)
+            i = parent_[i] = parent_[parent_[i]];
+        return i;
+    }
+    void join(size_t a, size_t b) { parent_[of(a)] = of(b); }
+
+private:
+    std::vector<size_t> parent_;
+};
+
+} // namespace
+
+void shareThresholds(ir::Graph const& g, std::map<std::string, double>& thresholds)
+{
+    std::map<std::string, size_t> places;
+    for (auto const& [name, threshold] : thresholds)
+        places.emplace(name, places.size());
+    Groups groups(places.size());
+    std::vector<bool> follows(places.size(), false);
+    auto link = [&](ir::Value const* follower, ir::Value const* leader) {
+        auto const f = places.find(follower->name), l = places.find(leader->name);
+        if (f == places.end() || l == places.end() || follower->isConstant() || leader->isConstant())
+            return;
+        groups.join(f->second, l->second);
+        follows[f->second] = true;
+    };
+    for (auto const& n : g.nodes) {
+        if (n->op == &ops::concatenation::def())
+            for (ir::Value const* in : n->inputs)
+                link(in, n->outputs[0]);
+        if (n->op == &ops::pooling::def())
+            link(n->outputs[0], n->inputs[0]);
+    }
+    std::vector<double> largest(places.size(), 0);
+    for (auto const& [name, i] : places)
+        if (!follows[i])
+            largest[groups.of(i)] = std::max(largest[groups.of(i)], thresholds[name]);
+    for (auto const& [name, i] : places)
+        if (largest[groups.of(i)] > 0)
+            thresholds[name] = largest[groups.of(i)];
+}
+
+namespace {
+
+struct Candidate
+{
+    ops::Tactic const* tactic = nullptr;
+    ops::Config config;
+    double estimate = INFINITY;
+};
+
+// Best first.
+std::vector<Candidate> candidatesFor(ops::Problem const& problem, tune::Options const& options)
+{
+    std::vector<Candidate> list;
+    for (ops::Tactic const* t : tune::candidates(*problem.node, options)) {
+        if (t->traits().rounding != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
+            continue;
+        for (ops::Config const& config : t->configs(problem)) {
+            double const estimate = t->estimate(problem, config);
+            list.push_back({t, config, estimate > 0 ? estimate : INFINITY});
+        }
+    }
+    std::stable_sort(list.begin(), list.end(),
+                     [](Candidate const& a, Candidate const& b) { return a.estimate < b.estimate; });
+    return list;
+}
+
+// No tactic where nothing fits: loading takes the op's plain one then.
+plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
+{
+    for (Candidate const& c : candidatesFor(problem, options))
+        if (auto image = c.tactic->build(problem, c.config); image.ok()) {
+            plan::Choice out;
+            out.tactic = c.tactic->id();
+            out.name = c.tactic->name();
+            out.version = c.tactic->version();
+            out.config = c.config;
+            out.image = std::move(*image);
+            return out;
+        }
+    return {};
+}
+
+} // namespace
+
+Result<builder::FormatSummary> assignFixedFormats(ir::Graph& g, runtime::LoadedBlock const& block,
+                                                  runtime::Instance const& shapes,
+                                                  std::span<ops::TacticProvider const* const> providers)
+{
+    tune::Options options;
+    options.providers = providers;
+    options.heuristicOnly = true;
+    auto const timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+        std::vector<Result<double>> times;
+        for (ops::Formats const& f : formats) {
+            ops::Problem in = problem;
+            ops::setFormats(in, f);
+            std::vector<Candidate> const list = candidatesFor(in, options);
+            if (list.empty())
+                times.push_back(unsupported("no tactic works in these formats"));
+            else
+                times.push_back(std::isfinite(list[0].estimate) ? list[0].estimate : 0.);
+        }
+        return times;
+    };
+    return builder::assignFormats(g, block, shapes, shapes, options, {}, timesOf, {});
+}
+
+plan::Block chooseFixed(runtime::LoadedBlock const& block, runtime::Instance const& shapes,
+                        std::span<ops::TacticProvider const* const> providers)
+{
+    tune::Options options;
+    options.providers = providers;
+    plan::Block out;
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        runtime::LoadedStep const& step = block.steps[i];
+        plan::Step chosen;
+        chosen.node = int32_t(i);
+        for (size_t r = 0; r < step.regions.size(); ++r)
+            chosen.regions.push_back(chooseFixed(*step.regions[r], *shapes.regions[i][r], providers));
+        if (step.regions.empty())
+            chosen.choice = choose(runtime::problemOf(step, shapes, shapes, 1), options);
+        out.steps.push_back(std::move(chosen));
+    }
+    return out;
 }
 
 } // namespace tw::calibrate

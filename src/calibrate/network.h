@@ -2,12 +2,17 @@
 // A network that runs on the CPU for the values of its tensors: in FP32, at one set of shapes.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "base/result.h"
 #include "base/workers.h"
+#include "builder/formats.h"
+#include "ir/graph.h"
 #include "passes/target_info.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
@@ -71,5 +76,26 @@ private:
     bool hasRegions_ = false;
     uint64_t randomState_ = 1;
 };
+
+// Tensors that have one scale under Entropy2: a concatenation's inputs and output, and the two sides of a pool.
+
+// Thresholds by tensor name. Inputs of a concatenation follow its output, the output of a pool follows its input: the
+// threshold of all that hang together is the largest of those that follow nobody. Tensors without a threshold have no
+// part in it.
+void shareThresholds(ir::Graph const& g, std::map<std::string, double>& thresholds);
+
+// Formats and tactics by a fixed rule, never by time, so that sums have one order in every build on this kind of CPU: of
+// the tactics that compute in the tensors' own types without transforms (ops::Rounding::kPlain) the one with the least
+// estimate for one thread, ties to the first in the op's list; one without an estimate where there is no other.
+
+// Gives values the formats with the least estimate and puts reformats in; network inputs and outputs stay linear.
+// `block` and `shapes` belong to the graph as it is, and are stale where the summary says that something changed.
+Result<builder::FormatSummary> assignFixedFormats(ir::Graph& g, runtime::LoadedBlock const& block,
+                                                  runtime::Instance const& shapes,
+                                                  std::span<ops::TacticProvider const* const> providers);
+
+// For each step, in the formats that its tensors have.
+plan::Block chooseFixed(runtime::LoadedBlock const& block, runtime::Instance const& shapes,
+                        std::span<ops::TacticProvider const* const> providers);
 
 } // namespace tw::calibrate

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "ir/dim_text.h"
 
 namespace tw::ir {
 

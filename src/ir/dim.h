@@ -116,4 +116,8 @@ int64_t ceilDivInt(int64_t a, int64_t b);
 int64_t addSat(int64_t a, int64_t b);
 int64_t mulSat(int64_t a, int64_t b);
 
+constexpr size_t kMaxDimTextBytes = 4096; // of Dim::str(); Dim::parse() reads no more either
+
+char const* nameOf(DimOp op);
+
 } // namespace tw::ir

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 
-#include "ir/dim_text.h"
+#include "ir/dim.h"
 
 namespace tw::ir {
 

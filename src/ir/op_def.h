@@ -17,6 +17,8 @@ class RefContext;
 class Tactic;
 struct Tolerance;
 struct Domain;
+struct LayerFacts;
+using TacticList = std::span<Tactic const* const>;
 } // namespace tw::ops
 
 namespace tw::ir {
@@ -60,8 +62,10 @@ struct OpDef
     // Allowed difference of a kernel from the reference; null: ops::Tolerance's defaults.
     ops::Tolerance (*tolerance)(Node const&, DataType) = nullptr;
     // Best first; the last accepts everything that infer() accepts.
-    std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
-    std::span<ops::Tactic const* const> (*cudaTactics)() = nullptr;
+    ops::TacticList const* cpuTactics = nullptr;
+    ops::TacticList const* cudaTactics = nullptr;
+    // What the inspector says of a node under published names, from its attributes; null: the op's name alone.
+    void (*inspect)(ops::LayerFacts&) = nullptr;
     // When every listed alias is realized, the kernel is not run. Empty: no alias for these shapes. Null: never.
     std::vector<Alias> (*aliases)(Node const&, std::span<TensorRef const> inputs,
                                   std::span<TensorRef const> outputs) = nullptr;
@@ -84,6 +88,13 @@ struct OpDef
     // Of ops with regions: from this input of a region on they are inputs of the node as it is, the last of both. Null: from
     // the first on.
     size_t (*firstCapture)(Node const&) = nullptr;
+
+    // Those of a GPU or of CPUs; none where the op has none.
+    ops::TacticList tactics(bool onGpu) const
+    {
+        ops::TacticList const* list = onGpu ? cudaTactics : cpuTactics;
+        return list ? *list : ops::TacticList();
+    }
 };
 
 } // namespace tw::ir

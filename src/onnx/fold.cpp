@@ -5,8 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "onnx/fold_parts.h"
-
 namespace tw::onnx {
 
 namespace {

@@ -346,4 +346,7 @@ private:
 // axis list 0..rank-1
 std::vector<int> allAxes(int rank);
 
+// 0, 1, ... count - 1: kINT32, [count].
+ITensor& positions(ImportContext& ctx, Size const& count);
+
 } // namespace tw::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/positions.h"
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

@@ -10,7 +10,7 @@
 #include "ops/loop/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 
 namespace tw::passes {
 

@@ -19,10 +19,10 @@
 #include "ops/loop/op.h"
 #include "ops/select/op.h"
 #include "passes/list.h"
-#include "passes/recurrence_node.h"
+#include "passes/recurrence.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
 #include "passes/step_limit.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

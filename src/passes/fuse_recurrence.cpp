@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one op `recurrence` of a loop, or of the part of one, that is an RNN, LSTM or GRU cell over a sequence.
 //   before: loop(h0, x, W, R) { h = tanh(x[i] W + h R + b), stack h }        after: recurrence(x, R, W, b, h0)
-// A cell is known by what it computes (passes/recurrent_cell.h), so gates may come out of one product or several, x and
+// A cell is known by what it computes (passes/recurrence.h), so gates may come out of one product or several, x and
 // h may be one row or two, and products with x may stand in front of the loop. States that a condition keeps past the
 // length of a sequence (passes/step_limit.h) are a cell with lengths. What else the body does stays a loop over
 // the states of all steps: the next cell of a stack of layers is then one of its own. Layers then read sequences in the
-// order in which they lie (passes/recurrence_order.h). Any form. Stands after
+// order in which they lie (passes/recurrence.h). Any form. Stands after
 // hoist_invariants and constants_into_regions, and before remove_dead of the next round, which takes what is left.
 // Leaves alone: loops that a condition can end or whose trips are not the steps of the sequence; cells without input, or
 // whose cell state others read in each step; layers with wishes of the user; weights that may be refitted, which must
@@ -22,12 +22,10 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
-#include "passes/recurrence_node.h"
-#include "passes/recurrence_order.h"
-#include "passes/recurrence_sequences.h"
+#include "passes/recurrence.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
 #include "passes/step_limit.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

@@ -15,12 +15,12 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
-#include "passes/attention_weights.h"
+#include "passes/attention.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

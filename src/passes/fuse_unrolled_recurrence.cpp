@@ -2,8 +2,8 @@
 // Makes one op `recurrence` of the copies of an RNN, LSTM or GRU cell that a sequence was unrolled into.
 //   before: h1 = tanh(x0 W + h0 R + b), h2 = tanh(x1 W + h1 R + b), ..
 //   after: y = recurrence(x, R, W, b, h0), h1 = y[0], h2 = y[1], ..
-// A cell is known by what it computes (passes/recurrent_cell.h), steps by the weights that one state after the other is
-// multiplied with (passes/unrolled_steps.h). Inputs that are the steps of one tensor are read there, others are put
+// A cell is known by what it computes (passes/recurrence.h), steps by the weights that one state after the other is
+// multiplied with (passes/unrolled_cells.h). Inputs that are the steps of one tensor are read there, others are put
 // together; stacks of the states are y itself. A first cell may lack what is multiplied with an initial state of zeros. Any
 // form. Stands before fold_constants, which would fold the products with such states to constants: that cell then stays
 // apart, as does every one that is spelled in another way than those behind it. Leaves alone: single cells; inputs that depend on states, cell states and gates that others
@@ -12,10 +12,9 @@
 
 #include "ops/gather/op.h"
 #include "passes/list.h"
-#include "passes/recurrence_node.h"
-#include "passes/recurrence_sequences.h"
+#include "passes/recurrence.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 #include "passes/unrolled_cells.h"
 #include "recipe/recipes.h"
 

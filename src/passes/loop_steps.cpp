@@ -8,7 +8,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/recurrence_node.h"
-
 #include <algorithm>
 
 #include "ops/fill/op.h"
 #include "ops/select/op.h"
 #include "ops/shape/op.h"
+#include "passes/recurrence.h"
 
 namespace tw::passes {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/recurrent_cell.h"
-
 #include <algorithm>
 
+#include "passes/recurrence.h"
 #include "passes/rewrite.h"
 
 namespace tw::passes {

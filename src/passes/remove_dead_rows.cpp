@@ -29,7 +29,7 @@
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

@@ -9,7 +9,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/node_kinds.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

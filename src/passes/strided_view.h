@@ -25,4 +25,28 @@ void permute(StridedView& view, std::vector<int64_t> const& permutation); // emp
 // The same elements in order under other dimensions; false where no strides can say it (the view is damaged then).
 bool reshape(StridedView& view, ir::Shape const& target);
 
+// Nodes that take a part of one axis of a tensor: slices, and gathers of one index by a constant.
+
+// Elements start, start + step, .. of `axis` of input 0, `size` of them and all inside, and all of the other axes. A
+// gather of one index of rank 0 drops the axis.
+struct Selection
+{
+    ir::Value* x = nullptr;
+    int axis = 0;
+    int64_t start = 0, size = 0, step = 1; // step 1 where there is one element
+    bool byAttributes = true;              // a slice may have its sizes from an input
+};
+// None where the node is no such thing, or is one of the whole tensor.
+std::optional<Selection> selectionOf(ir::Node const& n);
+
+// What the value is when one looks through nodes that leave elements in their order: reshapes, identities of one type.
+ir::Value* rootOf(ir::Value* v);
+// A step of one element of an axis whose size is known, whatever shape it has been given.
+std::optional<Selection> stepOf(ir::Value* v);
+
+// Replaces concatenations of all steps of a tensor, in order, by the tensor with its axes in another order. Leaves alone
+// what the user has wishes for.
+//   concat(x[0], x[1], .. x[T - 1])        ->  transpose(x)
+Result<bool> joinSelections(ir::Graph& g);
+
 } // namespace tw::passes

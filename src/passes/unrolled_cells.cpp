@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/tensor.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
 
 namespace tw::passes {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/unrolled_steps.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -12,7 +10,8 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/rewrite.h"
-#include "passes/selection.h"
+#include "passes/strided_view.h"
+#include "passes/unrolled_cells.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

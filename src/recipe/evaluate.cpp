@@ -9,7 +9,6 @@
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
-#include "recipe/loops.h"
 
 namespace tw::recipe {
 

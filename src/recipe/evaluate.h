@@ -19,4 +19,11 @@ Result<std::vector<Tensor>> evaluateNode(ir::Node const& node, std::vector<Tenso
 Result<std::vector<BlobPtr>> evaluate(ir::Graph const& graph, std::vector<bool> const& changed,
                                       Workers& workers = serialWorkers());
 
+// Loops for what passes do to large weights: one factor for each channel, side by side, parts, transposed, in FP16. Each
+// gives the bits of the op's reference: of two floats a sum, difference, product or quotient that is rounded from
+// double is the one that is rounded at once.
+
+// The node's output; without data where there is no loop for it.
+Tensor runLoop(ir::Node const& node, std::vector<TensorRef> const& inputs);
+
 } // namespace tw::recipe

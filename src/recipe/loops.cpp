@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipe/loops.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,6 +7,7 @@
 #include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "recipe/evaluate.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {

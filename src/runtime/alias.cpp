@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "ir/op_def.h"
 
 namespace tw::runtime {

@@ -19,4 +19,9 @@ Storage storageOf(Instance const& inst, int value);
 // in channels-last may be realized in part: its kernel leaves inputs alone that lie in their place.
 void realizeAliases(Instance& inst);
 
+// Puts what a placed instance keeps in its arena where a larger instance of the same block has it: memory that is
+// planned anew for smaller sizes can take more, since other gaps are left. Nothing is changed, and the answer is false,
+// unless each value and workspace has a place there that is as large and kept as long.
+bool placeLike(Instance& instance, Instance const& larger);
+
 } // namespace tw::runtime

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/capture_cuda.h"
-
 #include <algorithm>
 #include <optional>
 
 #include "device/cuda/conditional_nodes.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
+#include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
 

@@ -6,8 +6,8 @@
 
 #include "device/cuda/device.h"
 #include "device/cuda/target.h"
+#include "runtime/alias.h"
 #include "runtime/execute_cuda.h"
-#include "runtime/place_like.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/per_context.h"
 

@@ -12,8 +12,8 @@
 
 #include "device/cuda/conditional_nodes.h"
 #include "device/cuda/device.h"
-#include "runtime/capture_cuda.h"
 #include "runtime/control_flow.h"
+#include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
 

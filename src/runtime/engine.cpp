@@ -9,9 +9,9 @@
 #include "device/memory_source.h"
 #include "ir/op_def.h"
 #include "runtime/execute_cuda.h"
-#include "runtime/make_linear.h"
 #include "runtime/profile_shapes.h"
 #include "runtime/release_constants.h"
+#include "runtime/retarget.h"
 #include "runtime/unfold_panels.h"
 #include "tactic/packed_constants.h"
 

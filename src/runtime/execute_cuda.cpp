@@ -9,11 +9,8 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
-#include "runtime/capture_cuda.h"
 #include "runtime/control_flow_captured.h"
 #include "runtime/loop_guards.h"
-#include "runtime/replay_cuda.h"
-#include "runtime/values_cuda.h"
 
 namespace tw::runtime {
 

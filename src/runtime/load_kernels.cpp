@@ -7,7 +7,6 @@
 #include "device/memory_source.h"
 #include "ir/op_def.h"
 #include "runtime/engine.h"
-#include "runtime/linear_adapter.h"
 #include "runtime/release_constants.h"
 #include "runtime/retarget.h"
 #include "runtime/unfold_panels.h"
@@ -41,16 +40,10 @@ ops::Backend backendOf(LoadedStep const& step, LoadOptions const& options)
     return step.host ? ops::Backend::kCpu : options.backend();
 }
 
-std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
-{
-    auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
-    return list ? list() : std::span<ops::Tactic const* const>();
-}
-
 ops::Tactic const* findTactic(LoadedStep const& step, uint64_t id, LoadOptions const& options)
 {
     ops::Backend const backend = backendOf(step, options);
-    auto const own = ownTactics(*step.node, backend);
+    auto const own = step.node->op->tactics(backend == ops::Backend::kCuda);
     std::vector<ops::Tactic const*> list(own.begin(), own.end());
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(*step.node, backend, list);
@@ -217,7 +210,7 @@ private:
     {
         LoadedStep& step = *task.step;
         ops::Tactic const* t = findTactic(step, choice.tactic, options_);
-        auto const own = ownTactics(*step.node, backendOf(step, options_));
+        auto const own = step.node->op->tactics(backendOf(step, options_) == ops::Backend::kCuda);
         ops::Config const* config = &choice.config;
         std::optional<Retargeted> other;
         bool const isOwn = !t || std::find(own.begin(), own.end(), t) != own.end(); // not a provider's
@@ -252,7 +245,8 @@ private:
     bool loadBest(Task& task)
     {
         LoadedStep& step = *task.step;
-        auto const best = bestByEstimate(ownTactics(*step.node, backendOf(step, options_)), task.problem);
+        auto const best =
+            bestByEstimate(step.node->op->tactics(backendOf(step, options_) == ops::Backend::kCuda), task.problem);
         if (!best)
             return false;
         Result<std::string> const image = best->tactic->build(task.problem, best->config);
@@ -276,7 +270,7 @@ private:
         task.isPlain = true;
         TW_TRY(unfoldPanels(task));
         ops::Backend const backend = backendOf(step, options_);
-        auto const list = ownTactics(*step.node, backend);
+        auto const list = step.node->op->tactics(backend == ops::Backend::kCuda);
         if (list.empty())
             return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
                                (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");

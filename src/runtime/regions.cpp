@@ -6,7 +6,7 @@
 #include "base/round.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
-#include "runtime/capture_cuda.h"
+#include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/replay_cuda.h"
-
 #include <algorithm>
 
 #include "device/cuda/device.h"
+#include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
 

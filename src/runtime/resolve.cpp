@@ -9,8 +9,7 @@
 #include "plan/memory.h"
 #include "runtime/alias.h"
 #include "runtime/block.h"
-#include "runtime/capture_cuda.h"
-#include "runtime/place_like.h"
+#include "runtime/execute_cuda.h"
 #include "runtime/regions.h"
 
 namespace tw::runtime {

@@ -5,6 +5,12 @@
 #include <iterator>
 #include <limits>
 
+#include "base/check.h"
+#include "base/round.h"
+#include "ir/op_def.h"
+#include "tactic/convert_format.h"
+#include "tactic/registry.h"
+
 namespace tw::runtime {
 
 namespace {
@@ -79,6 +85,170 @@ std::optional<Retargeted> bestByEstimate(std::span<ops::Tactic const* const> own
         best = Retargeted{t, std::move(expected->config), false};
     }
     return best;
+}
+
+namespace {
+
+TensorRef linear(TensorRef const& t)
+{
+    return TensorRef{t.type, t.dims, t.data};
+}
+
+class Adapter final : public ops::Kernel
+{
+public:
+    explicit Adapter(std::unique_ptr<ops::Kernel> kernel) : kernel_(std::move(kernel)) {}
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        std::vector<TensorRef> inputs = linears(in), outputs = linears(out);
+        return copyBytes(in) + copyBytes(out) + kernel_->workspaceBytes(inputs, outputs);
+    }
+    Result<std::shared_ptr<ops::Prepared const>> prepare(std::span<TensorRef const> in,
+                                                         std::span<TensorRef const> out) const override
+    {
+        return kernel_->prepare(linears(in), linears(out));
+    }
+    Result<void> run(ops::RunArgs& args) const override
+    {
+        std::vector<TensorRef> inputs = linears(args.inputs), outputs = linears(args.outputs);
+        auto* at = static_cast<std::byte*>(args.workspace);
+        auto place = [&](std::span<TensorRef const> original, std::vector<TensorRef>& copies) {
+            for (size_t i = 0; i < copies.size(); ++i)
+                if (original[i].format != Format::kLinear && original[i].data) {
+                    copies[i].data = at;
+                    at += roundUp(copies[i].sizeBytes(), kCacheLine);
+                }
+        };
+        place(args.inputs, inputs);
+        place(args.outputs, outputs);
+        for (size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i].data != args.inputs[i].data)
+                ops::convertFormat(args.inputs[i], inputs[i]);
+        ops::RunArgs inner = args;
+        inner.inputs = inputs;
+        inner.outputs = outputs;
+        inner.workspace = at;
+        TW_TRY(kernel_->run(inner));
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            args.outputs[i].dims = outputs[i].dims;
+            if (outputs[i].data != args.outputs[i].data)
+                ops::convertFormat(outputs[i], args.outputs[i]);
+        }
+        return {};
+    }
+
+private:
+    static std::vector<TensorRef> linears(std::span<TensorRef const> list)
+    {
+        std::vector<TensorRef> out;
+        for (TensorRef const& t : list)
+            out.push_back(linear(t));
+        return out;
+    }
+    static int64_t copyBytes(std::span<TensorRef const> list)
+    {
+        int64_t bytes = 0;
+        for (TensorRef const& t : list)
+            if (t.format != Format::kLinear)
+                bytes += roundUp(linear(t).sizeBytes(), kCacheLine);
+        return bytes;
+    }
+    std::unique_ptr<ops::Kernel> kernel_;
+};
+
+} // namespace
+
+std::unique_ptr<ops::Kernel> linearAdapter(std::unique_ptr<ops::Kernel> kernel)
+{
+    return std::make_unique<Adapter>(std::move(kernel));
+}
+
+namespace {
+
+bool isReformat(ir::Node const& n)
+{
+    return n.op->convertsFormat;
+}
+
+void makeAllLinear(ir::Graph& g)
+{
+    for (auto const& v : g.values())
+        v->format = Format::kLinear;
+    for (auto const& n : g.nodes)
+        for (auto const& r : n->regions)
+            makeAllLinear(*r);
+}
+
+// Readers other than reformats read a linear copy.
+void bringIn(ir::Graph& g, ir::Value& input)
+{
+    ir::Value* copy = nullptr;
+    for (size_t n = 0; n < g.nodes.size(); ++n)
+        for (size_t i = 0; i < g.nodes[n]->inputs.size(); ++i) {
+            if (g.nodes[n]->inputs[i] != &input || isReformat(*g.nodes[n]))
+                continue;
+            if (!copy) {
+                copy =
+                    addReformat(g, input, Format::kLinear, 0, "Reformatting CopyNode for Network Input " + input.name);
+                ++n; // stands one place further now
+            }
+            g.nodes[n]->inputs[i] = copy;
+        }
+}
+
+// Whoever makes the output makes a linear value, which is what other readers read.
+void bringOut(ir::Graph& g, ir::Value& output)
+{
+    ir::Node* const producer = output.producer;
+    if (!producer || isReformat(*producer))
+        return;
+    ir::Value* const inner = g.newValue(output.name + " (linear)", output.type, output.shape);
+    inner->producer = producer;
+    inner->producerIndex = output.producerIndex;
+    producer->outputs[size_t(output.producerIndex)] = inner;
+    for (auto const& n : g.nodes)
+        for (ir::Value*& v : n->inputs)
+            v = v == &output ? inner : v;
+    ir::Node& node = *addReformat(g, *inner, Format::kLinear, g.positionOf(producer) + 1,
+                                  "Reformatting CopyNode for Network Output " + output.name)
+                          ->producer;
+    node.outputs[0]->producer = nullptr;
+    node.outputs[0] = &output;
+    output.producer = &node;
+    output.producerIndex = 0;
+}
+
+} // namespace
+
+ir::Value* addReformat(ir::Graph& g, ir::Value& v, Format to, int position, std::string name)
+{
+    ir::OpDef const& op = ops::reformat::def();
+    auto node = g.addNode(op, op.makeAttrs(), {&v}, std::move(name), {}, position);
+    TW_CHECK(node.ok()); // the op takes everything
+    ir::Value* copy = (*node)->outputs[0];
+    copy->name = v.name + " (" + nameOf(to) + ")";
+    copy->format = to;
+    (*node)->layers.clear();
+    return copy;
+}
+
+void makeLinear(ir::Graph& graph)
+{
+    std::vector<std::pair<ir::Value*, Format>> packed;
+    for (auto const* list : {&graph.inputs, &graph.outputs})
+        for (ir::Value* v : *list)
+            if (v->format != Format::kLinear)
+                packed.emplace_back(v, v->format);
+    makeAllLinear(graph);
+    for (auto const& [v, format] : packed) {
+        v->format = format;
+        if (v->producer)
+            bringOut(graph, *v);
+        else
+            bringIn(graph, *v);
+    }
+    graph.eraseUnusedValues();
 }
 
 } // namespace tw::runtime

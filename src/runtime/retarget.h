@@ -2,10 +2,13 @@
 // A plan's choices for one CPU on another one.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "ir/graph.h"
 #include "tactic/tactic.h"
 
 namespace tw::runtime {
@@ -25,5 +28,19 @@ std::optional<Retargeted> retarget(std::span<ops::Tactic const* const> own, ops:
                                    std::string_view planned, ops::Config const& config);
 // The one with the lowest estimate of those that round nothing. Nothing: there is only the plain one.
 std::optional<Retargeted> bestByEstimate(std::span<ops::Tactic const* const> own, ops::Problem const& problem);
+
+// Makes a kernel that knows only linear tensors run on others: an engine that was tuned elsewhere runs on plain
+// kernels, whatever formats its values have.
+
+std::unique_ptr<ops::Kernel> linearAdapter(std::unique_ptr<ops::Kernel> kernel);
+
+// Reformats in a graph, and a graph whose formats were chosen for another device.
+
+// A node before `position` that copies `v` into another format; it comes from no layer. Its output.
+ir::Value* addReformat(ir::Graph& graph, ir::Value& v, Format to, int position, std::string name);
+
+// Everything linear, but the network's inputs and outputs, which clients know: these keep their formats after
+// reformats.
+void makeLinear(ir::Graph& graph);
 
 } // namespace tw::runtime

@@ -6,7 +6,6 @@
 
 #include "base/round.h"
 #include "device/cuda/device.h"
-#include "device/cuda/upload.h"
 #include "ir/shape_values.h"
 #include "runtime/execute_cuda.h"
 

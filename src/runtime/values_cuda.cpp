@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/values_cuda.h"
-
 #include <cstring>
 
 #include "device/cuda/device.h"
 #include "ir/op_def.h"
+#include "runtime/execute_cuda.h"
 #include "tactic/convert_format.h"
 
 namespace tw::runtime {

@@ -2,11 +2,36 @@
 // CPU tactics as data: a family's functions, for an instruction set and one of the family's variants.
 #pragma once
 
-#include "tactic/cpu_isa.h"
+#include "device/cpu.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/factors.h"
 #include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops {
+
+// What tactics with emitted kernels ask: this CPU, and its instruction sets in words for supports().
+
+// Probed once: the instruction is slow in virtual machines, and its answer does not change.
+device::CpuInfo const& thisCpu();
+Support supportsIsa(kernels::jit::Isa isa);
+Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors);
+
+// A tactic whose kernels are emitted for an instruction set, that of its name.
+class IsaTactic : public Tactic
+{
+public:
+    constexpr IsaTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    {}
+    kernels::jit::Isa isa() const { return isa_; }
+    Traits traits() const override { return {.isa = isa_ == kernels::jit::Isa::kAvx512 ? "avx512" : "avx2"}; }
+
+protected:
+    ~IsaTactic() = default;
+    kernels::jit::Isa isa_;
+};
 
 class CpuTactic;
 

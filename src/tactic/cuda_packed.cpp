@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/round.h"
-#include "device/cuda/upload.h"
+#include "device/cuda/device.h"
 
 namespace tw::ops {
 

@@ -184,4 +184,12 @@ inline int64_t blocksFor(int64_t items, int threads)
     return (items + threads - 1) / threads;
 }
 
+// Kernels of kernels/cuda that are one text, which a Spec describes: source(spec), and sharedBytes() of a block.
+
+template <class Spec>
+CudaSource wholeSource(char const* name, Spec const& spec)
+{
+    return wholeSource(name, source(spec), spec.sharedBytes());
+}
+
 } // namespace tw::ops

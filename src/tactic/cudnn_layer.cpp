@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/hash.h"
-#include "device/cuda/rehearse.h"
+#include "device/cuda/device.h"
 #include "tactic/cuda_library.h"
 
 namespace tw::ops {

@@ -7,9 +7,6 @@
 
 namespace tw::ops {
 
-// By op's name; made by the build from the inspect.cpp files (src/CMakeLists.txt).
-bool inspectByOp(LayerFacts& facts);
-
 namespace {
 
 // matrix_multiply: MatrixMultiply
@@ -44,7 +41,9 @@ std::vector<int64_t> numbersOf(ir::Shape const& shape)
 LayerFacts factsOf(ir::Node const& node, std::string_view tactic)
 {
     LayerFacts facts{node, tactic, {}, {}, {}};
-    if (!inspectByOp(facts))
+    if (node.op->inspect)
+        node.op->inspect(facts);
+    else
         facts.kind(pascalCase(node.op->name));
     return facts;
 }

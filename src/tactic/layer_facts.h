@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the inspector says of a layer under the names that 8.5 publishes, which readers of exported layer information
-// look for. Each op says its own in src/ops/<op>/inspect.cpp, from its attributes; an op without that file is told by
-// its name alone.
+// look for. Each op says its own (OpDef::inspect), from its attributes; an op without that is told by its name alone.
 #pragma once
 
 #include <cstdint>

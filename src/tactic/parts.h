@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "base/tensor.h"
 #include "tactic/tactic.h"
 

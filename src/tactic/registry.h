@@ -15,10 +15,15 @@ ir::OpDef const* find(std::string_view name);
 
 } // namespace tw::ops
 
-// Declares tw::ops::<name>::def() for every op.
+// Of every op: kDef in its op.cpp, reference() in its reference.cpp.
 #define TW_OP(opName)                                                                                                  \
     namespace tw::ops::opName {                                                                                        \
-    ir::OpDef const& def();                                                                                            \
+    extern ir::OpDef const kDef;                                                                                       \
+    inline ir::OpDef const& def()                                                                                      \
+    {                                                                                                                  \
+        return kDef;                                                                                                   \
+    }                                                                                                                  \
+    Result<void> reference(RefContext& ctx);                                                                           \
     }
 #include "ops/ops.def"
 #undef TW_OP

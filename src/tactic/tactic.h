@@ -229,12 +229,25 @@ private:
     Workspace workspace_;
 };
 
+// A list of these, as an op has it.
+template <auto const&... tactics>
+inline constexpr Tactic const* kTactics[] = {&tactics...};
+
 // Tactics from outside the op folders (plugins); asked after the op's own list.
 class TacticProvider
 {
 public:
     virtual ~TacticProvider() = default;
     virtual void tactics(ir::Node const& node, Backend backend, std::vector<Tactic const*>& out) const = 0;
+};
+
+// Tactics of the user's own code. What it computes is the user's matter and running it may have effects: the tuner takes
+// the first of them that works in the formats, without a run.
+
+class UntunedTactic
+{
+protected:
+    ~UntunedTactic() = default;
 };
 
 } // namespace tw::ops

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "kernels/cpu/channels_last.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {

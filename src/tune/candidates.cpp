@@ -16,12 +16,6 @@ constexpr double kHopelessEstimate = 8;       // estimates above this many times
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
-std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
-{
-    auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
-    return list ? list() : std::span<ops::Tactic const* const>();
-}
-
 int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kernel)
 {
     auto refs = [](std::vector<ops::TensorSpec> const& specs) {
@@ -52,7 +46,7 @@ bool hasSizes(ops::Problem const& p)
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
 {
     std::vector<ops::Tactic const*> list;
-    for (ops::Tactic const* t : ownTactics(node, options.backend))
+    for (ops::Tactic const* t : node.op->tactics(options.backend == ops::Backend::kCuda))
         if (options.permits.hasAll(t->traits().needs()) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
@@ -66,7 +60,7 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
     std::vector<Candidate> list;
     ir::Node const& node = *problems[0].node;
     std::vector<ops::Tactic const*> const tactics = candidates(node, options);
-    auto const own = ownTactics(node, options.backend);
+    auto const own = node.op->tactics(options.backend == ops::Backend::kCuda);
     for (size_t g = 0; g < problems.size(); ++g)
         for (ops::Tactic const* t : tactics) {
             Candidate c;

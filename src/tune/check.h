@@ -13,7 +13,7 @@
 #include "tactic/domain.h"
 #include "tactic/rounded_factors.h"
 #include "tactic/tactic.h"
-#include "tune/points.h"
+#include "tune/options.h"
 
 namespace tw::tune {
 

@@ -3,17 +3,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <random>
 #include <unordered_set>
+#include <vector>
 
+#include "base/extents.h"
 #include "interp/interp.h"
+#include "ir/graph.h"
 #include "ir/op_def.h"
 #include "tactic/convert_format.h"
 #include "tactic/reference.h"
 #include "tune/alike_rows.h"
 #include "tune/check.h"
-#include "tune/sampling.h"
 
 namespace tw::tune {
+
+// Which elements of large outputs a check compares.
+
+constexpr int64_t kCompareAll = 4096; // outputs up to this size are compared everywhere
+
+// The first, second, middle, last but one and last index along every dimension, in all combinations, and `random`
+// elements in between, in order; every element of small tensors (empty).
+std::vector<int64_t> sample(Extents const& dims, int64_t random);
+
+// Whether every element of a body's output needs that element alone of what its first expensive node gives: then the
+// others need not be computed.
+bool mayBeSampled(ir::Graph const& body);
 
 namespace {
 
@@ -281,6 +297,46 @@ bool CheckSet::onlyMoves(TensorRef const& want, std::vector<bool> const& wanted)
             return false;
     }
     return true;
+}
+
+namespace {
+
+constexpr int64_t kEdges = 100; // about so many elements at the edges
+
+} // namespace
+
+std::vector<int64_t> sample(Extents const& dims, int64_t samples)
+{
+    int64_t const count = dims.volume();
+    if (count <= kCompareAll)
+        return {};
+    std::vector<int64_t> at{0};
+    for (int d = 0; d < dims.rank; ++d) {
+        int64_t const n = dims[d];
+        std::vector<int64_t> along{0, 1, n / 2, n - 2, n - 1};
+        std::erase_if(along, [&](int64_t i) { return i < 0 || i >= n; });
+        std::sort(along.begin(), along.end());
+        along.erase(std::unique(along.begin(), along.end()), along.end());
+        if (int64_t(at.size() * along.size()) > kEdges)
+            along = {0, n - 1};
+        std::vector<int64_t> next;
+        for (int64_t base : at)
+            for (int64_t i : along)
+                next.push_back(base * n + i);
+        at = std::move(next);
+    }
+    std::mt19937_64 random(kSeed);
+    for (int64_t i = 0; i < samples; ++i)
+        at.push_back(int64_t(random() % uint64_t(count)));
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    return at;
+}
+
+bool mayBeSampled(ir::Graph const& body)
+{
+    return std::count_if(body.nodes.begin(), body.nodes.end(), [](auto const& n) { return !n->op->isElementwise; }) <=
+           1;
 }
 
 } // namespace tw::tune

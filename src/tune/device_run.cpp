@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "device/cuda/device.h"
 #include "device/cuda/target.h"
-#include "device/cuda/upload.h"
 #include "ir/shape_values.h"
 #include "tactic/cuda_pixels.h"
 #include "tactic/parts.h"

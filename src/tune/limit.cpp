@@ -121,8 +121,7 @@ double limitOf(ops::Problem const& problem, Rates& rates)
 
 std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options, bool isBusy)
 {
-    auto const list = problem.cuda ? problem.node->op->cudaTactics : problem.node->op->cpuTactics;
-    auto const own = list ? list() : std::span<ops::Tactic const* const>();
+    ops::TacticList const own = problem.node->op->tactics(problem.cuda);
     // Where a list holds one tactic, no other could have been taken: its time alone tells.
     if (own.size() > 1 && own.back()->id() == choice.tactic) {
         std::vector<ops::Tactic const*> others = candidates(*problem.node, options);

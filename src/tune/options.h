@@ -6,12 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "base/extents.h"
 #include "base/log.h"
+#include "base/tensor.h"
 #include "base/workers.h"
 #include "tactic/tactic.h"
-#include "tune/points.h"
 
 namespace tw::tune {
+
+// One input of a region somewhere within the engine's range.
+struct InputAt
+{
+    Extents dims;
+    TensorRef contents; // of a shape tensor; null data: the input holds anything
+};
+
+// Sizes that an engine may be run with beside its optimum, as they reach one region: its kernels are checked there,
+// too.
+struct Point
+{
+    std::string where; // for messages: "at the minimum shapes"
+    std::vector<InputAt> inputs;
+};
 
 class Phases;
 class Selector;

@@ -8,7 +8,7 @@
 #include "base/tensor.h"
 #include "device/cuda/target.h"
 #include "kernels/cpu/jit/product_rate.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tune/bench.h"
 #include "tune/timing_cache.h"
 

@@ -6,7 +6,7 @@
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
-#include "tactic/untuned.h"
+#include "tactic/tactic.h"
 #include "tune/bench.h"
 #include "tune/candidates.h"
 #include "tune/check.h"

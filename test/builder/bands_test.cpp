@@ -8,7 +8,7 @@
 #include "ops/convolution/op.h"
 #include "support/graph_maker.h"
 #include "support/messages.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tune/timing_cache.h"
 
 namespace tw::test {

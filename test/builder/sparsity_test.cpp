@@ -127,7 +127,7 @@ TEST(Sparsity, Lines)
             n->layers = {"q", "conv1"};
             n->name = "conv1 + relu1";
         }
-        for (ops::Tactic const* t : n->op->cudaTactics())
+        for (ops::Tactic const* t : *n->op->cudaTactics)
             if (t->traits().isSparse == (n->name == "right"))
                 block.steps.back().choice.tactic = t->id();
     }

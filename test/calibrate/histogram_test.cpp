@@ -9,7 +9,7 @@
 
 #include "device/thread_pool.h"
 #include "kernels/cpu/magnitudes.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::test {
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "calibrate/calibrate.h"
-#include "calibrate/sharing.h"
+#include "calibrate/network.h"
 #include "device/thread_pool.h"
 #include "ops/activation/op.h"
 #include "ops/concatenation/op.h"

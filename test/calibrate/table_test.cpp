@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "calibrate/histogram_text.h"
+#include "calibrate/histogram.h"
 
 namespace tw::test {
 

@@ -88,7 +88,7 @@ struct OpCases
 {
     char const* op;
     void (*add)(CaseList&);
-    // One with random sizes and attributes; null where there is no cases_random.cpp.
+    // One with random sizes and attributes; null where there is no randomCase().
     void (*addRandom)(CaseList&, Draw&, std::string const& name);
 };
 std::span<OpCases const> allCases();

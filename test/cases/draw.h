@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random cases are drawn with: src/ops/<op>/cases_random.cpp.
+// What random cases are drawn with: randomCase() of each op.
 #pragma once
 
 #include <algorithm>

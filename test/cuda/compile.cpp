@@ -73,7 +73,7 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
             test::CudaCase const& c = cases[number];
             ops::Problem problem = c.problem;
             problem.cuda = &target;
-            for (ops::Tactic const* t : c.op->cudaTactics()) {
+            for (ops::Tactic const* t : *c.op->cudaTactics) {
                 if (!t->supports(problem).ok)
                     continue;
                 for (ops::Config const& config : t->configs(problem)) {

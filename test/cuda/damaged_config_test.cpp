@@ -52,7 +52,7 @@ TEST(DamagedConfigs, AreRefusedOrMakeKernels)
                 continue;
             ops::Problem problem = c.problem;
             problem.cuda = &target;
-            for (ops::Tactic const* t : c.op->cudaTactics())
+            for (ops::Tactic const* t : *c.op->cudaTactics)
                 for (ops::Formats const& f : t->formats(problem)) {
                     ops::setFormats(problem, f);
                     if (!t->supports(problem).ok)

@@ -73,7 +73,7 @@ public:
     void tactics(ir::Node const& node, ops::Backend backend, std::vector<ops::Tactic const*>& out) const override
     {
         static ReferenceTactic const reference("reference_on_double", 1);
-        ops::Tactic const* const plain = ops::convolution::cudaTactics().back();
+        ops::Tactic const* const plain = ops::convolution::cudaTactics.back();
         static ReferenceTactic const inPlace(plain->name(), plain->version());
         if (backend != ops::Backend::kCuda)
             return;
@@ -142,7 +142,7 @@ TEST(FakeGpuBuilds, PlainTacticsLackAFastKernel)
     ASSERT_TRUE(built.ok()) << built.error().message;
     for (char const* layer : {"first", "second"}) {
         plan::Choice const& c = b.choiceOf(layer);
-        EXPECT_EQ(c.tactic, ops::convolution::cudaTactics().back()->id()) << c.name;
+        EXPECT_EQ(c.tactic, ops::convolution::cudaTactics.back()->id()) << c.name;
         EXPECT_GE(c.limitMicroseconds, 2) << "a kernel's launch";
         EXPECT_NE(c.lack, "") << layer;
     }

@@ -10,7 +10,6 @@
 #include "cuda/fake_target.h"
 #include "ir/shape_values.h"
 #include "ir/text.h"
-#include "runtime/capture_cuda.h"
 #include "runtime/cuda_run.h"
 #include "runtime/execute_cuda.h"
 #include "support/graph_maker.h"

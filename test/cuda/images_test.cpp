@@ -55,7 +55,7 @@ TEST(Images, OfAnotherLayerAreRefused)
     ASSERT_TRUE(target.ok()) << target.error().message;
     Layer const one(ops::layer_norm::def(), norm(1e-7), **target), other(ops::layer_norm::def(), norm(1e-10), **target);
     int tried = 0;
-    for (ops::Tactic const* t : ops::layer_norm::cudaTactics()) {
+    for (ops::Tactic const* t : ops::layer_norm::cudaTactics) {
         if (!ops::supportsFormats(*t, one.problem).ok)
             continue;
         SCOPED_TRACE(t->name());
@@ -88,7 +88,7 @@ TEST(Images, StaticAndDynamicSizesOfOneOptimum)
     Layer const fixed(ops::reduce::def(), sum, **target),
         varies(ops::reduce::def(), sum, **target, ir::Dim::symbol("C"));
     int different = 0;
-    for (ops::Tactic const* t : ops::reduce::cudaTactics()) {
+    for (ops::Tactic const* t : ops::reduce::cudaTactics) {
         if (!ops::supportsFormats(*t, fixed.problem).ok || !ops::supportsFormats(*t, varies.problem).ok)
             continue;
         ops::Config const config = t->configs(fixed.problem).at(0);

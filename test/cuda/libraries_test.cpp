@@ -34,7 +34,7 @@ cuda::SearchPath const kNowhere{{"/nowhere/lib"}, {}, {}};
 
 ops::Tactic const* tacticOf(ir::OpDef const& op, std::string const& name)
 {
-    for (ops::Tactic const* t : op.cudaTactics())
+    for (ops::Tactic const* t : *op.cudaTactics)
         if (name == t->name())
             return t;
     return nullptr;

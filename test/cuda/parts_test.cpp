@@ -214,10 +214,10 @@ TEST(CudaParts, EveryOpHasTactics)
         EXPECT_EQ(op->cudaTactics == nullptr, op->cpuTactics == nullptr) << op->name;
         if (!op->cudaTactics)
             continue;
-        ASSERT_FALSE(op->cudaTactics().empty()) << op->name;
-        for (ops::Tactic const* t : op->cudaTactics())
+        ASSERT_FALSE(op->cudaTactics->empty()) << op->name;
+        for (ops::Tactic const* t : *op->cudaTactics)
             EXPECT_EQ(int(t->backend()), int(ops::Backend::kCuda)) << t->name();
-        EXPECT_NE(std::string(op->cudaTactics().back()->name()).find("_plain_cuda"), std::string::npos) << op->name;
+        EXPECT_NE(std::string(op->cudaTactics->back()->name()).find("_plain_cuda"), std::string::npos) << op->name;
     }
 }
 

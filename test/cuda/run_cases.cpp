@@ -235,7 +235,7 @@ int main(int argc, char** argv)
     for (test::CudaCase const& c : cases) {
         ops::Problem problem = c.problem;
         problem.cuda = &target;
-        auto const tactics = c.op->cudaTactics();
+        auto const tactics = *c.op->cudaTactics;
         for (ops::Tactic const* t : tactics)
             for (ops::Formats const& f : t->formats(problem)) {
                 if (std::string(t->name()).find(tactic) == std::string::npos)

@@ -39,7 +39,7 @@ struct SparseTactics : testing::Test
         layer.problem.cuda = target.get();
         tactic = nullptr;
         char const* const type = layer.problem.inputs[0].type == DataType::kInt8 ? "_i8_sparse_" : "_f16_sparse_";
-        for (ops::Tactic const* t : layer.op->cudaTactics())
+        for (ops::Tactic const* t : *layer.op->cudaTactics)
             if (std::string(t->name()).find(type) != std::string::npos) {
                 EXPECT_TRUE(t->traits().isSparse);
                 tactic = t;

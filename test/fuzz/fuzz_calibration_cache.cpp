@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "calibrate/histogram_text.h"
+#include "calibrate/histogram.h"
 #include "calibrate/table.h"
 #include "calibrate/threshold.h"
 

@@ -310,7 +310,7 @@ void runCase(ir::OpDef const& op, ops::Case const& c, ops::Tactic const* one)
         checkAliases(g, *want);
     if (!op.cpuTactics)
         return; // control flow: the executor runs it, see test/runtime
-    auto const tactics = op.cpuTactics();
+    auto const tactics = *op.cpuTactics;
     ASSERT_FALSE(tactics.empty());
     for (ops::Tactic const* t : tactics)
         if (!one || one == t)
@@ -362,7 +362,7 @@ void registerCases()
         ir::OpDef const& op = *ops::all()[i];
         registerCases(std::string("ops/") + op.name, i, nullptr);
         if (tactics && op.cpuTactics)
-            for (ops::Tactic const* t : op.cpuTactics())
+            for (ops::Tactic const* t : *op.cpuTactics)
                 registerCases(std::string("tactics/") + t->name(), i, t);
     }
 }
@@ -397,12 +397,9 @@ TEST(Registry, NamesAndTacticIdsAreUnique)
     for (ir::OpDef const* op : ops::all()) {
         EXPECT_TRUE(names.insert(op->name).second) << op->name;
         EXPECT_EQ(ops::find(op->name), op);
-        for (auto const list : {op->cpuTactics, op->cudaTactics}) {
-            if (!list)
-                continue;
-            for (ops::Tactic const* t : list())
+        for (bool const onGpu : {false, true})
+            for (ops::Tactic const* t : op->tactics(onGpu))
                 EXPECT_TRUE(ids.insert(t->id()).second) << t->name();
-        }
     }
 }
 

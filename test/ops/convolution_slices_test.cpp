@@ -10,7 +10,7 @@
 #include "ops/convolution/op.h"
 #include "support/op_case.h"
 #include "tactic/convert_format.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
 #include "tactic/rounded_factors.h"
 
@@ -84,7 +84,7 @@ void runSliced(ir::OpDef const& op, ops::Case const& c)
     y.present = true;
     problem.outputs.push_back(y);
     int ran = 0;
-    for (ops::Tactic const* tactic : op.cpuTactics())
+    for (ops::Tactic const* tactic : *op.cpuTactics)
         for (ops::Formats const& f : tactic->formats(problem)) {
             ops::setFormats(problem, f);
             if (f.outputs[0] != Format::kChannelsLast || !ops::supportsFormats(*tactic, problem).ok)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random shapes and attributes of every op with a cases_random.cpp: by the seed of the day, so that every day other sizes
+// Random shapes and attributes of every op with a randomCase(): by the seed of the day, so that every day other sizes
 // are met. A failure names the seed: TW_TEST_SEED repeats it. TW_TEST_COUNT: cases of each op.
 #include <algorithm>
 #include <cstdlib>
@@ -103,7 +103,7 @@ TEST(RandomCases, NoOpIsForgotten)
             std::any_of(std::begin(kWithout), std::end(kWithout), [&](Without const& w) { return w.op == op->name; });
         EXPECT_NE(has, isListed) << op->name
                                  << (has ? " has random cases: it needs no line in kWithout"
-                                         : " has no cases_random.cpp: write one, or say in kWithout why not");
+                                         : " has no randomCase(): write one, or say in kWithout why not");
     }
 }
 

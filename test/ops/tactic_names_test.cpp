@@ -13,7 +13,7 @@
 #include "support/case_problem.h"
 #include "tactic/former_names.h"
 #include "tactic/registry.h"
-#include "tactic/untuned.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 
@@ -29,10 +29,9 @@ std::vector<Listed> everyTactic()
 {
     std::vector<Listed> out;
     for (ir::OpDef const* op : ops::all())
-        for (auto const list : {op->cpuTactics, op->cudaTactics})
-            if (list)
-                for (ops::Tactic const* t : list())
-                    out.push_back({op, t});
+        for (bool const onGpu : {false, true})
+            for (ops::Tactic const* t : op->tactics(onGpu))
+                out.push_back({op, t});
     return out;
 }
 
@@ -88,14 +87,13 @@ void forEachSupported(cuda::Target const* target, Visit visit)
             auto problem = caseProblem(**graph);
             ASSERT_TRUE(problem.ok()) << c.name << ": " << problem.error().message;
             problem->cuda = target;
-            for (auto const tactics : {op->cpuTactics, op->cudaTactics})
-                if (tactics)
-                    for (ops::Tactic const* t : tactics())
-                        for (ops::Formats const& f : t->formats(*problem)) {
-                            ops::setFormats(*problem, f);
-                            if (t->supports(*problem).ok)
-                                visit(Listed{op, t}, *problem, c.name);
-                        }
+            for (bool const onGpu : {false, true})
+                for (ops::Tactic const* t : op->tactics(onGpu))
+                    for (ops::Formats const& f : t->formats(*problem)) {
+                        ops::setFormats(*problem, f);
+                        if (t->supports(*problem).ok)
+                            visit(Listed{op, t}, *problem, c.name);
+                    }
         }
     }
 }

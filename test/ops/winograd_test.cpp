@@ -77,7 +77,7 @@ TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
         y.dims = y.maxDims = (*want)[0].dims();
         y.present = true;
         problem.outputs.push_back(y);
-        for (ops::Tactic const* tactic : ops::convolution::def().cpuTactics()) {
+        for (ops::Tactic const* tactic : *ops::convolution::def().cpuTactics) {
             if (tactic->traits().rounding != ops::Rounding::kWinograd)
                 continue;
             ops::setFormats(problem, tactic->formats(problem).front());

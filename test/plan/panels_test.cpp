@@ -9,7 +9,7 @@
 #include "ops/convolution/op.h"
 #include "plan/bytes.h"
 #include "plan/network.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/panel_order.h"
 #include "tactic/registry.h"
 
@@ -203,7 +203,7 @@ TEST(PlanPanels, WinogradInPlace)
         problem.node = &node;
         problem.inputs.resize(2);
         problem.inputs[1].dims = ir::extentsOf(w->shape);
-        for (ops::Tactic const* t : node.op->cpuTactics()) {
+        for (ops::Tactic const* t : *node.op->cpuTactics) {
             if (t->traits().rounding != ops::Rounding::kWinograd)
                 continue;
             for (int64_t columns : {32, 64}) {

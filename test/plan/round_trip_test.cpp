@@ -16,7 +16,7 @@
 #include "runtime/constants_of.h"
 #include "runtime/unfold_panels.h"
 #include "support/share_of_the_day.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
 
 namespace tw::test {
@@ -416,7 +416,7 @@ void expectTacticsAreThere(plan::Contents const& read)
 {
     for (plan::Step const& step : read.targets.at(0).root.steps) {
         ir::Node const& n = *read.graph->nodes[size_t(step.node)];
-        auto const list = n.op->cpuTactics();
+        auto const list = *n.op->cpuTactics;
         auto const t = std::find_if(list.begin(), list.end(), [&](ops::Tactic const* candidate) {
             return candidate->name() == step.choice.name;
         });

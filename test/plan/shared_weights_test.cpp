@@ -14,7 +14,7 @@
 #include "ops/matrix_multiply/op.h"
 #include "plan/bytes.h"
 #include "plan/network.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/packed_constants.h"
 #include "tactic/registry.h"
 

@@ -9,7 +9,7 @@
 
 #include "device/cuda/target.h"
 #include "runtime/block.h"
-#include "runtime/replay_cuda.h"
+#include "runtime/execute_cuda.h"
 #include "support/cuda_libraries.h"
 
 namespace tw::test {

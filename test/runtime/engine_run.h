@@ -7,8 +7,8 @@
 #include "builder/build.h"
 #include "cuda_run.h"
 #include "ops/activation/op.h"
-#include "runtime/capture_cuda.h"
 #include "runtime/context.h"
+#include "runtime/execute_cuda.h"
 #include "support/graph_maker.h"
 
 namespace tw::test {

@@ -4,7 +4,7 @@
 #include "engine_run.h"
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
-#include "runtime/make_linear.h"
+#include "runtime/retarget.h"
 #include "tactic/convert_format.h"
 
 namespace tw::test {

@@ -148,10 +148,10 @@ TEST(Limit, APlainTacticLacksWhatTheOthersRefuse)
     ops::Problem const problem = problemOf(m.g);
     tune::Options options;
     plan::Choice choice;
-    choice.tactic = ops::pooling::cpuTactics().back()->id();
+    choice.tactic = ops::pooling::cpuTactics.back()->id();
     std::string const lack = tune::lackOf(problem, choice, options);
     EXPECT_NE(lack.find("does not blend maximum and average"), std::string::npos) << lack;
-    choice.tactic = ops::pooling::cpuTactics().front()->id();
+    choice.tactic = ops::pooling::cpuTactics.front()->id();
     choice.limitMicroseconds = 10;
     choice.microseconds = 29;
     EXPECT_EQ(tune::lackOf(problem, choice, options), "");

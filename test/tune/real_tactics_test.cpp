@@ -24,7 +24,7 @@ TEST(RealTactics, NoneIsRefused)
             ASSERT_TRUE(made.ok()) << made.error().message;
             ops::Problem const& problem = *made;
             tune::Checker checker(problem);
-            for (ops::Tactic const* t : op->cpuTactics())
+            for (ops::Tactic const* t : *op->cpuTactics)
                 for (ops::Formats const& f : t->formats(problem)) {
                     ops::Problem in = problem;
                     ops::setFormats(in, f);

@@ -123,7 +123,7 @@ void plant(Cell cell, Size const& size)
     auto problem = caseProblem(**g);
     ASSERT_TRUE(problem.ok()) << problem.error().message;
     std::unique_ptr<ops::Kernel> kernel;
-    for (ops::Tactic const* t : cpuTactics())
+    for (ops::Tactic const* t : cpuTactics)
         if (!kernel && t->supports(*problem).ok) {
             auto loaded = t->load(*problem, t->configs(*problem).front(), {});
             ASSERT_TRUE(loaded.ok()) << loaded.error().message;

@@ -161,10 +161,8 @@ TEST(Tuner, PlainKernelThatDiffersIsAWarningWithLayerTensorAndError)
 {
     Relu sigmoid(64);
     ir::OpDef own = ops::activation::def();
-    own.cpuTactics = []() -> std::span<ops::Tactic const* const> {
-        static constexpr ops::Tactic const* kList[] = {&kRounded};
-        return kList;
-    };
+    ops::TacticList const rounded = ops::kTactics<kRounded>;
+    own.cpuTactics = &rounded;
     auto& node = const_cast<ir::Node&>(*sigmoid.problem.node);
     node.attrs = ops::activation::Attrs(ops::activation::Kind::kSigmoid).clone();
     node.op = &own;

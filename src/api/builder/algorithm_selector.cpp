@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/algorithm_selector.h"
-
 #include <algorithm>
 
+#include "api/builder/parts.h"
 #include "api/network/network.h"
 #include "base/hash.h"
 #include "base/round.h"

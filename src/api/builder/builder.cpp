@@ -4,13 +4,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "api/builder/algorithm_selector.h"
-#include "api/builder/calibration.h"
 #include "api/builder/config.h"
-#include "api/builder/explicit_quantization.h"
-#include "api/builder/io_formats.h"
-#include "api/builder/precision_settings.h"
-#include "api/builder/profile_ranges.h"
+#include "api/builder/parts.h"
 #include "api/client_memory.h"
 #include "api/engine/engine.h"
 #include "api/engine/layer_report.h"
@@ -26,7 +21,7 @@
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 
 using namespace tw;
 using namespace tw::api;

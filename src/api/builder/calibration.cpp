@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/calibration.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <set>
 
 #include "api/builder/calibration_batches.h"
-#include "api/builder/explicit_quantization.h"
-#include "api/builder/profile_ranges.h"
+#include "api/builder/parts.h"
 #include "api/network/ranges.h"
 #include "api/plugin/graph.h"
 #include "calibrate/calibrate.h"

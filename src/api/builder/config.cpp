@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "api/network/network.h"
-#include "api/stubs.h"
+#include "api/report.h"
 
 using namespace tw;
 using namespace tw::api;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/explicit_quantization.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "api/builder/parts.h"
 #include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/loop/op.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/io_formats.h"
-
 #include <algorithm>
 
+#include "api/builder/parts.h"
 #include "base/round.h"
 
 namespace tw::api {

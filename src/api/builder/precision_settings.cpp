@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/precision_settings.h"
-
 #include <algorithm>
+
+#include "api/builder/parts.h"
 
 using namespace tw;
 using namespace tw::api;

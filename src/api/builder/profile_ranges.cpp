@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/profile_ranges.h"
-
 #include <algorithm>
+
+#include "api/builder/parts.h"
 
 namespace tw::api {
 

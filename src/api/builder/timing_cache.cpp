@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/builder/timing_cache.h"
-
+#include "api/builder/config.h"
 #include "api/host_memory.h"
 
 using namespace tw;

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "api/control_flow/layers.h"
-#include "api/control_flow/region.h"
 #include "ops/conditional/op.h"
 #include "ops/loop/op.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/control_flow/region.h"
-
 #include <algorithm>
+
+#include "api/control_flow/emit.h"
 
 namespace tw::api::control_flow {
 

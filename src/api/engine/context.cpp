@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/builder/io_formats.h"
+#include "api/builder/parts.h"
 #include "api/engine/engine.h"
 #include "api/engine/layer_observers.h"
 #include "api/engine/stream.h"

@@ -10,7 +10,7 @@
 #include "api/engine/stream.h"
 #include "api/engine/tensor_records.h"
 #include "device/thread_pool.h"
-#include "runtime/capture_cuda.h"
+#include "runtime/execute_cuda.h"
 #include "runtime/loop_guards.h"
 
 using namespace tw;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "api/engine/inspector.h"
 #include "api/host_memory.h"
 #include "api/memory_usage.h"
 #include "api/network/network.h"

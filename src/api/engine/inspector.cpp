@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // IEngineInspector: names only, or everything about a layer, as the engine's profiling verbosity allows.
-#include "api/engine/inspector.h"
-
 #include <algorithm>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
 
-#include "api/builder/io_formats.h"
+#include "api/builder/parts.h"
+#include "api/engine/engine.h"
 #include "api/engine/layer_report.h"
 #include "ir/op_def.h"
-#include "runtime/profile_ranges.h"
+#include "runtime/profile_shapes.h"
 #include "tactic/layer_facts.h"
 
 using namespace tw;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/engine/plan_source.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/engine/engine.h"
 #include "device/large_pages.h"
 #include "device/memory_source.h"
 #include "plan/file.h"

@@ -4,14 +4,14 @@
 
 #include <malloc.h>
 
-#include "api/builder/io_formats.h"
+#include "api/builder/parts.h"
 #include "api/client_memory.h"
 #include "api/engine/engine.h"
 #include "api/memory_usage.h"
 #include "api/object_methods.h"
 #include "api/plugin/graph.h"
 #include "device/thread_pool.h"
-#include "runtime/profile_ranges.h"
+#include "runtime/profile_shapes.h"
 
 using namespace tw;
 using namespace tw::api;

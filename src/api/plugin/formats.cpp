@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "api/builder/io_formats.h"
+#include "api/builder/parts.h"
 #include "api/plugin/kernel.h"
 
 namespace tw::api {

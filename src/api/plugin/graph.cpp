@@ -10,7 +10,7 @@
 #include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
 #include "ops/quantize/op.h"
-#include "runtime/profile_ranges.h"
+#include "runtime/profile_shapes.h"
 #include "tactic/registry.h"
 
 namespace tw::api {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/plugin/services.h"
-
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -8,6 +6,7 @@
 #include <dlfcn.h>
 
 #include "api/engine/engine.h"
+#include "api/plugin/kernel.h"
 
 namespace tw::api {
 

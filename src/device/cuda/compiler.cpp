@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "device/cuda/library_of_driver.h"
+#include "device/cuda/library.h"
 
 namespace tw::cuda {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "device/cuda/buffer_usage.h"
 #include "device/cuda/conditional_nodes.h"
 
 namespace tw::cuda {
@@ -267,6 +266,21 @@ Result<double> Timer::milliseconds()
     float ms = 0;
     TW_CUDA(d, cuEventElapsedTime(&ms, begin_, end_));
     return double(ms);
+}
+
+void warmUp(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work)
+{
+    Driver const& d = device->driver();
+    if (!d.cuStreamBeginCapture || !d.cuStreamEndCapture || !d.cuGraphDestroy)
+        return;
+    auto const stream = Stream::create(device);
+    if (!stream.ok() || d.cuStreamBeginCapture((*stream)->handle(), kCaptureRelaxed) != kSuccess)
+        return;
+    (void)work((*stream)->handle()).ok();
+    void* graph = nullptr;
+    d.cuStreamEndCapture((*stream)->handle(), &graph);
+    if (graph)
+        d.cuGraphDestroy(graph);
 }
 
 } // namespace tw::cuda

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -176,5 +177,36 @@ inline uint64_t addressOf(void const* p)
 {
     return uint64_t(reinterpret_cast<uintptr_t>(p));
 }
+
+// Libraries load a kernel when it is first launched, which a client's capture in a CUDA graph may forbid.
+
+// Has `work` put its launches into a graph that nobody runs: the kernels are loaded then, no address is read or
+// written. What fails here is found out when it is run. The device's context is current.
+void warmUp(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work);
+
+// An address for it: nothing lies there.
+inline void* nowhere()
+{
+    return reinterpret_cast<void*>(uintptr_t(1) << 20);
+}
+
+// From the host to the GPU, there when the call returns. cuMemcpyHtoD alone may return while pageable memory is still
+// on its way from the driver's own buffer, and streams of ours and of clients do not wait for the default stream.
+
+// The device's context is current; not while it captures.
+inline Result<void> upload(Driver const& driver, void const* to, void const* from, size_t sizeBytes)
+{
+    if (sizeBytes == 0)
+        return {};
+    TW_CUDA(driver, cuMemcpyHtoD(addressOf(to), from, sizeBytes));
+    TW_CUDA(driver, cuStreamSynchronize(nullptr));
+    return {};
+}
+
+// How much memory of GPUs this process holds in Buffers, builds and engines together: for the log.
+
+// The most at one time since the last forgetMostBytesInBuffers().
+int64_t mostBytesInBuffers();
+void forgetMostBytesInBuffers();
 
 } // namespace tw::cuda

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/cuda_conv_depthwise.h"
-
 #include <cstring>
 
+#include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/common/epilogue.h"
 
 namespace tw::ops::conv_f16 {

@@ -2,8 +2,8 @@
 // Of FP16 and of FP32.
 #include <algorithm>
 
-#include "families/convolution/cuda_conv_depthwise.h"
 #include "families/convolution/cuda_conv_depthwise_f16_params.h"
+#include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/common/hopper.h"
 
 namespace tw::ops::conv_f16 {

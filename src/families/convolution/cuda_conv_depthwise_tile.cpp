@@ -3,8 +3,8 @@
 // from memory once.
 #include <algorithm>
 
-#include "families/convolution/cuda_conv_depthwise.h"
 #include "families/convolution/cuda_conv_depthwise_tile_params.h"
+#include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
 

@@ -4,12 +4,13 @@
 // does not say otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/conv/shape.h"
-#include "tactic/cuda_spec.h"
+#include "kernels/cuda/gemm/wgmma.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -145,5 +146,73 @@ protected:
 
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);
+
+// What the algorithms of depthwise convolutions share: each channel by itself, FP16 or FP32.
+
+// Source of T, Few (V of them as they lie in memory), unpack() to floats and packed() from them. V is 4 or 8 for FP16,
+// at most 4 for FP32.
+std::string fewSource(bool isHalf);
+// Source of epilogue().
+std::string epilogueSource(Problem const& problem, bool isHalf);
+
+// One filter for each channel, on compute capability 8.0 or later.
+Support supportsAlone(Problem const& problem, DataType type);
+
+// Bias, and filters as [r, s, c] of all.
+std::vector<std::string> packAlone(Problem const& problem);
+// The kernel `depthwise` of a whole text.
+class DepthwiseKernels : public PackedKernels
+{
+public:
+    DepthwiseKernels(Problem const& problem, std::string text, int64_t sharedBytes)
+        : PackedKernels(problem, wholeSource("depthwise", std::move(text), sharedBytes))
+    {}
+    Result<std::vector<std::string>> pack(Problem const& problem) const override { return packAlone(problem); }
+};
+
+// Addresses, steps from pixel to pixel and sizes of a run.
+template <class Params>
+void setImages(Params& a, CudaLaunch const& launch, RunArgs const& args, Geometry const& g)
+{
+    TensorRef const& x = args.inputs[0];
+    cuda::Output output;
+    setOutput(output, args, launch.packed(0));
+    a.x = x.data;
+    a.filters = launch.packed(1);
+    a.bias = output.bias;
+    a.residual = output.residual;
+    a.y = args.outputs[0].data;
+    a.pixelX = x.pixelStride();
+    a.pixelY = output.ldy;
+    a.pixelResidual = output.ldResidual;
+    a.h = int32_t(g.in[1]);
+    a.w = int32_t(g.in[2]);
+    a.outW = int32_t(g.out[2]);
+    a.padH = int32_t(g.before[1]);
+    a.padW = int32_t(g.before[2]);
+}
+
+// Convolutions as the products of kernels/cuda/gemm/wgmma.h and wgmma_sparse.h: of images that TMA reads through an im2col
+// map, or, of 1x1 convolutions, of plain rows.
+
+inline bool isEmpty(Geometry const& g)
+{
+    return g.batch * g.out[1] * g.out[2] == 0;
+}
+// A window of one position that touches every pixel once.
+bool isProduct(Geometry const& geometry);
+// One group of such a type on a GPU that has wgmma.
+Support supportsWgmma(Problem const& problem, DataType type);
+// Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels. `x` is also the filters' type.
+cuda::gemm_f16::Shape wgmmaShape(bool image, DataType x, DataType y, Geometry const& geometry, int64_t pixelX = 0,
+                                 int64_t pixelY = 0);
+// Null, or why it is no image that TMA reads, or no product.
+char const* unsupportedWindow(bool image, Geometry const& geometry);
+// The map of an image as it lies in memory: gaps between its pixels, if any, read as zeros.
+void readInPlace(cuda::TensorMapSpec& map, Geometry const& geometry, int64_t pixelX, int64_t elementBytes);
+// The residual's map from y's: rows of pixels `pixelBytes` apart.
+void setPixelStride(cuda::TensorMapSpec& map, int64_t pixelBytes);
+// For packFilters(): k as the image is walked, `channels` for each position.
+int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels);
 
 } // namespace tw::ops::conv_f16

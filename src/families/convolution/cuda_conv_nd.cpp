@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/cuda_conv_wgmma.h"
+#include "families/convolution/cuda_conv_f16.h"
 
 namespace tw::ops::conv_f16 {
 

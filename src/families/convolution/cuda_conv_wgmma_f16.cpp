@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_wgmma.h"
 #include "families/elementwise/cuda_integer_end.h"
 #include "ops/convolution/op.h"
 

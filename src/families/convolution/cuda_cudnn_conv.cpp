@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/round.h"
-#include "device/cuda/cudnn_convolution.h"
-#include "device/cuda/rehearse.h"
+#include "device/cuda/cudnn_graph.h"
+#include "device/cuda/device.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"

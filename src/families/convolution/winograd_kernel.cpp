@@ -15,7 +15,6 @@
 
 #include "base/round.h"
 #include "device/large_pages.h"
-#include "families/convolution/winograd_layout.h"
 #include "kernels/cpu/copy_matrix.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/winograd.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy.h"
 #include "families/elementwise/cuda_pointwise.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "families/copy/copy_params.h"
-#include "families/copy/cuda_strided_copy_rows.h"
 #include "families/copy/cuda_strided_copy_tiles.h"
 #include "families/copy/cuda_vec16.h"
 

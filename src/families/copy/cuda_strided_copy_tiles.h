@@ -20,11 +20,37 @@ struct TileFacts
     bool packsX = false, packsY = false;  // the boxes do, whatever their rows
 };
 
-constexpr int kRowKernel = 2; // of those kernels, that of cuda_strided_copy_rows.h
+constexpr int kRowKernel = 2; // of those kernels, that of copyRowTiles()
 // After the source of move(), which says what an Element is.
 void addTileKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the
 // last one is 1. No border.
 Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape);
+
+// Permutations whose rows stay rows.
+
+// After the source of addTileKernels(): one kernel.
+void addRowKernels(CudaSource& out);
+// Whether that is for this box: rows that lie side by side in x and apart in y, and begin anywhere.
+bool areRowTiles(Box const& box);
+Result<void> copyRowTiles(CudaLaunch const& launch, int kernel, Box const& box);
+
+// Transposes where rows are short and follow one another.
+
+// After the source of addTileKernels().
+void addShortKernels(CudaSource& out);
+// Rows of x are short. `first`: the position of the first of those kernels.
+Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
+                           TileShape const& shape);
+// Rows of y are.
+Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
+                           TileShape const& shape);
+
+// Transposes where rows begin off packs of 16 bytes.
+
+// One kernel, After the source of addTileKernels().
+void addUnalignedKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
+Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
+                           TileShape const& shape);
 
 } // namespace tw::ops

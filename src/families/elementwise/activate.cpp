@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tactic/blocks.h"
+#include "tactic/registry.h"
 
 namespace tw::ops {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/elementwise/activate.h"
 #include "families/elementwise/cuda_pointwise_params.h"
 #include "tactic/broadcast.h"

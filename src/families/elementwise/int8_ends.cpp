@@ -3,7 +3,7 @@
 
 #include "families/elementwise/activate_jit.h"
 #include "families/elementwise/int8_bounds.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops {
 

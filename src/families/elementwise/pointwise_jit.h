@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/jit/pointwise.h"
 #include "ops/pointwise/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {

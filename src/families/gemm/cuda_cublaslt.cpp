@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/cuda/rehearse.h"
+#include "device/cuda/device.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "tactic/cuda_library.h"
 

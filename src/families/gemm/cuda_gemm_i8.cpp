@@ -7,7 +7,7 @@
 #include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "kernels/cuda/gemm/mma.h"
-#include "tactic/cuda_spec.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gemm_i8 {
 

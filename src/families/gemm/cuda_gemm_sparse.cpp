@@ -7,7 +7,7 @@
 #include "families/gemm/cuda_gemm.h"
 #include "families/gemm/cuda_gemm_wgmma_pack.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
-#include "tactic/cuda_spec.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/sparsity.h"
 
 namespace tw::ops::gemm_sparse {

@@ -20,19 +20,6 @@ ITensor& chain(ImportContext& ctx, Op op)
     return *y;
 }
 
-void importSum(ImportContext& ctx)
-{
-    ctx.setOutput(0, chain(ctx, Op::kSUM));
-}
-void importMin(ImportContext& ctx)
-{
-    ctx.setOutput(0, chain(ctx, Op::kMIN));
-}
-void importMax(ImportContext& ctx)
-{
-    ctx.setOutput(0, chain(ctx, Op::kMAX));
-}
-
 void importMean(ImportContext& ctx)
 {
     ITensor& sum = chain(ctx, Op::kSUM);
@@ -66,26 +53,17 @@ ITensor& orEqual(ImportContext& ctx, Op op)
     return ctx.elementwise(ctx.elementwise(a, b, op), ctx.elementwise(a, b, Op::kEQUAL), Op::kOR);
 }
 
-void importGreaterOrEqual(ImportContext& ctx)
-{
-    ctx.setOutput(0, orEqual(ctx, Op::kGREATER));
-}
-void importLessOrEqual(ImportContext& ctx)
-{
-    ctx.setOutput(0, orEqual(ctx, Op::kLESS));
-}
-
 } // namespace
 
 void register_composites_arithmetic(ImporterMap& map)
 {
-    map.add("Sum", importSum);
+    map.add("Sum", [](auto& ctx) { ctx.setOutput(0, chain(ctx, Op::kSUM)); });
     map.add("Mean", importMean);
-    map.add("Min", importMin);
-    map.add("Max", importMax);
+    map.add("Min", [](auto& ctx) { ctx.setOutput(0, chain(ctx, Op::kMIN)); });
+    map.add("Max", [](auto& ctx) { ctx.setOutput(0, chain(ctx, Op::kMAX)); });
     map.add("Mod", importMod);
-    map.add("GreaterOrEqual", importGreaterOrEqual);
-    map.add("LessOrEqual", importLessOrEqual);
+    map.add("GreaterOrEqual", [](auto& ctx) { ctx.setOutput(0, orEqual(ctx, Op::kGREATER)); });
+    map.add("LessOrEqual", [](auto& ctx) { ctx.setOutput(0, orEqual(ctx, Op::kLESS)); });
 }
 
 } // namespace tw::onnx

@@ -174,11 +174,6 @@ void importIsInf(ImportContext& ctx)
     ctx.setOutput(0, y);
 }
 
-void importCastLike(ImportContext& ctx)
-{
-    ctx.setOutput(0, ctx.cast(ctx.tensor(0), ctx.input(1).type()));
-}
-
 } // namespace
 
 void register_composites_functions(ImporterMap& map)
@@ -193,7 +188,7 @@ void register_composites_functions(ImporterMap& map)
     map.add("Hardmax", importHardmax);
     map.add("IsNaN", importIsNaN);
     map.add("IsInf", importIsInf);
-    map.add("CastLike", importCastLike);
+    map.add("CastLike", [](auto& ctx) { ctx.setOutput(0, ctx.cast(ctx.tensor(0), ctx.input(1).type())); });
 }
 
 } // namespace tw::onnx

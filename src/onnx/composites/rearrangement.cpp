@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {
@@ -76,12 +75,6 @@ void importExpand(ImportContext& ctx)
     ctx.setOutput(0, ctx.expand(x, y));
 }
 
-// Static sizes were folded; here a dimension is only known at run time.
-void importSize(ImportContext& ctx)
-{
-    ctx.setOutput(0, ctx.asScalar(ctx.product(ctx.sizesOf(ctx.tensor(0)))));
-}
-
 // column - row of every place of a matrix: kINT32, [rows, columns].
 ITensor& diagonals(ImportContext& ctx, Size const& rows, Size const& columns)
 {
@@ -140,7 +133,8 @@ void register_composites_rearrangement(ImporterMap& map)
     map.add("DepthToSpace", importDepthToSpace);
     map.add("SpaceToDepth", importSpaceToDepth);
     map.add("Expand", importExpand);
-    map.add("Size", importSize);
+    // Static sizes were folded; here a dimension is only known at run time.
+    map.add("Size", [](auto& ctx) { ctx.setOutput(0, ctx.asScalar(ctx.product(ctx.sizesOf(ctx.tensor(0))))); });
     map.add("EyeLike", importEyeLike);
     map.add("Trilu", importTrilu);
 }

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 
 namespace tw::onnx {
 
@@ -225,11 +224,6 @@ private:
     ReduceOperation reduction_{};
 };
 
-void importRoiAlign(ImportContext& ctx)
-{
-    RoiAlign(ctx).run();
-}
-
 // Pixel i of `count`: from -1 to 1, at the centres of the outer pixels or at their edges; 0 for one pixel.
 ITensor& coordinates(ImportContext& ctx, Size const& count, bool alignCorners)
 {
@@ -262,7 +256,7 @@ void importAffineGrid(ImportContext& ctx)
 
 void register_composites_regions_of_images(ImporterMap& map)
 {
-    map.add("RoiAlign", importRoiAlign);
+    map.add("RoiAlign", [](auto& ctx) { RoiAlign(ctx).run(); });
     map.add("AffineGrid", importAffineGrid);
 }
 

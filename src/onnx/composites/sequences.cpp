@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReverseSequence, Compress: elements at computed places.
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 
 namespace tw::onnx {
 

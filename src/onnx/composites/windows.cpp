@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {
@@ -42,26 +41,13 @@ void importWindow(ImportContext& ctx, Coefficients const& c)
     ctx.setOutput(0, ctx.cast(*y, type));
 }
 
-void importHann(ImportContext& ctx)
-{
-    importWindow(ctx, {0.5, 0.5, 0});
-}
-void importHamming(ImportContext& ctx)
-{
-    importWindow(ctx, {25.0 / 46, 21.0 / 46, 0});
-}
-void importBlackman(ImportContext& ctx)
-{
-    importWindow(ctx, {0.42, 0.5, 0.08});
-}
-
 } // namespace
 
 void register_composites_windows(ImporterMap& map)
 {
-    map.add("HannWindow", importHann);
-    map.add("HammingWindow", importHamming);
-    map.add("BlackmanWindow", importBlackman);
+    map.add("HannWindow", [](auto& ctx) { importWindow(ctx, {0.5, 0.5, 0}); });
+    map.add("HammingWindow", [](auto& ctx) { importWindow(ctx, {25.0 / 46, 21.0 / 46, 0}); });
+    map.add("BlackmanWindow", [](auto& ctx) { importWindow(ctx, {0.42, 0.5, 0.08}); });
 }
 
 } // namespace tw::onnx

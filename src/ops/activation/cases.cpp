@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/activation/op.h"
 
 namespace tw::ops::activation {
@@ -53,6 +54,12 @@ void cases(CaseList& list)
     list.add("block_end", Attrs(Kind::kRelu), {input(DataType::kHalf, {257})});
     list.add("scalar", Attrs(Kind::kSigmoid), {f32({})});
     list.add("empty", Attrs(Kind::kTanh), {f32({2, 0, 3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs const a(Kind(d.from(0, kKindCount - 1)), float(d.from(1, 8)) / 8, float(d.from(1, 8)) / 8);
+    list.add(name, a, {input(d.chance(20) ? DataType::kInt8 : d.type(), d.extents(int(d.from(1, 4)), 24))});
 }
 
 } // namespace tw::ops::activation

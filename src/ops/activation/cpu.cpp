@@ -48,10 +48,6 @@ constexpr PointwiseTactic kAvx2{"activation_f32_jit_avx2", 1, Isa::kAvx2, specOf
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::activation

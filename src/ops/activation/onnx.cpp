@@ -36,64 +36,30 @@ void importRelu(ImportContext& ctx)
     else
         ctx.setOutput(0, ctx.elementwise(x, ctx.scalarLike(0, x), nvinfer1::ElementWiseOperation::kMAX));
 }
-void importSigmoid(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kSIGMOID);
-}
-void importTanh(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kTANH);
-}
-void importLeakyRelu(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kLEAKY_RELU, ctx.attrFloat("alpha", 0.01f));
-}
-void importElu(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kELU, ctx.attrFloat("alpha", 1));
-}
-// ONNX: gamma (alpha exp x - alpha) for x <= 0, gamma x above.
-void importSelu(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kSELU, ctx.attrFloat("alpha", 1.67326319217681884765625f),
-             ctx.attrFloat("gamma", 1.05070102214813232421875f));
-}
-void importSoftsign(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kSOFTSIGN);
-}
-void importSoftplus(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kSOFTPLUS, 1, 1);
-}
-void importHardSigmoid(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kHARD_SIGMOID, ctx.attrFloat("alpha", 0.2f), ctx.attrFloat("beta", 0.5f));
-}
-void importThresholdedRelu(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kTHRESHOLDED_RELU, ctx.attrFloat("alpha", 1));
-}
-void importScaledTanh(ImportContext& ctx)
-{
-    activate(ctx, ActivationType::kSCALED_TANH, ctx.attrFloat("alpha", 1), ctx.attrFloat("beta", 1));
-}
-
 } // namespace
 
 void register_activation(ImporterMap& map)
 {
     map.add("Relu", importRelu);
-    map.add("Sigmoid", importSigmoid);
-    map.add("Tanh", importTanh);
-    map.add("LeakyRelu", importLeakyRelu);
-    map.add("Elu", importElu);
-    map.add("Selu", importSelu);
-    map.add("Softsign", importSoftsign);
-    map.add("Softplus", importSoftplus);
-    map.add("HardSigmoid", importHardSigmoid);
-    map.add("ThresholdedRelu", importThresholdedRelu);
-    map.add("ScaledTanh", importScaledTanh);
+    map.add("Sigmoid", [](auto& ctx) { activate(ctx, ActivationType::kSIGMOID); });
+    map.add("Tanh", [](auto& ctx) { activate(ctx, ActivationType::kTANH); });
+    map.add("LeakyRelu", [](auto& ctx) { activate(ctx, ActivationType::kLEAKY_RELU, ctx.attrFloat("alpha", 0.01f)); });
+    map.add("Elu", [](auto& ctx) { activate(ctx, ActivationType::kELU, ctx.attrFloat("alpha", 1)); });
+    // ONNX: gamma (alpha exp x - alpha) for x <= 0, gamma x above.
+    map.add("Selu", [](auto& ctx) {
+        activate(ctx, ActivationType::kSELU, ctx.attrFloat("alpha", 1.67326319217681884765625f),
+                 ctx.attrFloat("gamma", 1.05070102214813232421875f));
+    });
+    map.add("Softsign", [](auto& ctx) { activate(ctx, ActivationType::kSOFTSIGN); });
+    map.add("Softplus", [](auto& ctx) { activate(ctx, ActivationType::kSOFTPLUS, 1, 1); });
+    map.add("HardSigmoid", [](auto& ctx) {
+        activate(ctx, ActivationType::kHARD_SIGMOID, ctx.attrFloat("alpha", 0.2f), ctx.attrFloat("beta", 0.5f));
+    });
+    map.add("ThresholdedRelu",
+            [](auto& ctx) { activate(ctx, ActivationType::kTHRESHOLDED_RELU, ctx.attrFloat("alpha", 1)); });
+    map.add("ScaledTanh", [](auto& ctx) {
+        activate(ctx, ActivationType::kSCALED_TANH, ctx.attrFloat("alpha", 1), ctx.attrFloat("beta", 1));
+    });
 }
 
 } // namespace tw::onnx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/op.h"
 
+#include "families/elementwise/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -29,23 +30,25 @@ void domain(ir::Node const& node, int, Domain& d)
     d = isQuantized(type) ? Domain::all(type) : Domain{-6, 6, false, false};
 }
 
+void inspect(LayerFacts& facts)
+{
+    addFunction(facts, activationName(FusedActivation(facts.attrs<Attrs>())));
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "activation",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "activation",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::activation

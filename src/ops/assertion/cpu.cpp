@@ -22,10 +22,6 @@ constexpr PlainTactic kPlain{"assertion_bool_plain_cpu", 1, run};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::assertion

@@ -40,10 +40,6 @@ constexpr CudaTactic kPlain{"assertion_bool_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::assertion

@@ -34,19 +34,15 @@ void domain(ir::Node const&, int, Domain& d)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "assertion",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "assertion",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+};
 
 } // namespace tw::ops::assertion

@@ -21,8 +21,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     std::string failure(int64_t i, int64_t count) const;
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::assertion

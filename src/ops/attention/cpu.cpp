@@ -95,10 +95,6 @@ constexpr CpuTactic kAvx2{"attention_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2,
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::attention

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ops/attention/attention_params.h"
-#include "ops/attention/cuda_cudnn.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 
@@ -26,7 +25,7 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -58,20 +57,11 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
     });
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
-{
-    return plainKernels(problem);
-}
-
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
 constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kTf32Mma, &kF32Mma, &kCudnn, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma, kCudnn, kPlain>;
 
 } // namespace tw::ops::attention

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/cuda_cudnn.h"
-
 #include <limits>
 
-#include "device/cuda/cudnn_attention.h"
-#include "device/cuda/rehearse.h"
+#include "device/cuda/cudnn_graph.h"
+#include "device/cuda/device.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/attention/cuda_fused.h"
 #include "ops/attention/op.h"
+#include "ops/attention/tactics.h"
 #include "tactic/cuda_library.h"
 #include "tactic/cudnn_layer.h"
 

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/attention/mma_f16.h"
 #include "ops/attention/op.h"
-#include "tactic/cuda_spec.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::attention {
 

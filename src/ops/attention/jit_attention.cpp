@@ -9,7 +9,7 @@
 #include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::attention {
 

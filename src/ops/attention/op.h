@@ -85,8 +85,6 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::attention

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/concatenation/op.h"
 
 namespace tw::ops::concatenation {
@@ -55,6 +56,21 @@ void cases(CaseList& list)
     }
     list.add("odd_rows_large", Attrs(1), {input(h, {20001, 75}), input(h, {20001, 54})});
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    static constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8,
+                                          DataType::kInt32, DataType::kBool, DataType::kUInt8};
+    Extents x = d.extents(int(d.from(1, 4)), 24);
+    Attrs const a(int32_t(d.from(0, x.rank - 1)));
+    DataType const t = kTypes[d.from(0, std::size(kTypes) - 1)];
+    std::vector<CaseInput> in;
+    for (int64_t parts = d.from(1, 5); parts > 0; --parts) {
+        x[a.axis] = d.chance(10) ? 0 : d.size(40);
+        in.push_back(d.chance(20) ? constant(t, x) : input(t, x));
+    }
+    list.add(name, a, in);
 }
 
 } // namespace tw::ops::concatenation

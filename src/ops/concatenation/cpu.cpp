@@ -117,10 +117,6 @@ constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNh
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::concatenation

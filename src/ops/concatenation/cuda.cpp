@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/copy/cuda_segments.h"
 #include "families/copy/cuda_vec16.h"
 #include "families/elementwise/cuda_pointwise.h"
@@ -245,10 +245,6 @@ constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, plainKernels, nul
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::concatenation

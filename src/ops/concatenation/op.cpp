@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/concatenation/op.h"
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::concatenation {
@@ -80,21 +80,17 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "concatenation",
-        .maxInputs = -1,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .aliases = aliases,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "concatenation",
+    .maxInputs = -1,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .aliases = aliases,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::concatenation

@@ -58,20 +58,16 @@ Result<void> infer(ir::InferContext& ctx)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "conditional",
-        .minInputs = 1,
-        .maxInputs = -1,
-        .regionCount = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .regions = ir::RegionKind::kBranch,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "conditional",
+    .minInputs = 1,
+    .maxInputs = -1,
+    .regionCount = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .regions = ir::RegionKind::kBranch,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::conditional

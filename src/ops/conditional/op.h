@@ -6,9 +6,3 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-
-namespace tw::ops::conditional {
-
-Result<void> reference(RefContext& ctx);
-
-} // namespace tw::ops::conditional

@@ -60,14 +60,9 @@ constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {
-        &kWinogradAvx512,   &kWinogradAvx2,   &kDepthwiseAvx512,  &kDepthwiseAvx2,       &kNchwAvx512,
-        &kNchwAvx2,         &kDirectAvx512,   &kDirectAvx2,       &kPaddedAvx512,        &kPaddedAvx2,
-        &kBf16Amx,          &kBf16Avx512,     &kBf16Avx2,         &kInt8DepthwiseAvx512, &kInt8DepthwiseAvx2,
-        &kInt8DirectAvx512, &kInt8DirectAvx2, &kInt8PaddedAvx512, &kInt8PaddedAvx2,      &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics =
+    kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kNchwAvx512, kNchwAvx2, kDirectAvx512,
+             kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kInt8DepthwiseAvx512,
+             kInt8DepthwiseAvx2, kInt8DirectAvx512, kInt8DirectAvx2, kInt8PaddedAvx512, kInt8PaddedAvx2, kPlain>;
 
 } // namespace tw::ops::convolution

@@ -55,15 +55,10 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {
-        &kWgmmaInt8,     &kSparse,    &kSparseInt8,   &kWgmma,   &kStrips,      &kStripsF32,  &kTile,
-        &kDepthwise,     &kStem,      &kNchw,         &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,
-        &kStemTf32,      &kNchwTf32,  &kProductsTf32, &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32,
-        &kTransposedF32, &kNd,        &kNdTf32,       &kNdF32,   &kDepthwiseI8, &kStemI8,     &kNdI8,
-        &kCudnn,         &kCudnnTf32, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics =
+    kTactics<kWgmmaInt8, kSparse, kSparseInt8, kWgmma, kStrips, kStripsF32, kTile, kDepthwise, kStem, kNchw, kMma,
+             kWgmmaTf32, kTileF32, kDepthwiseF32, kStemTf32, kNchwTf32, kProductsTf32, kNchwF32, kProductsF32,
+             kTransposed, kTransposedTf32, kTransposedF32, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8, kNdI8, kCudnn,
+             kCudnnTf32, kPlain>;
 
 } // namespace tw::ops::convolution

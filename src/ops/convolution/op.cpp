@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -137,22 +138,29 @@ bool isBareForward(ir::Node const& node)
     return isBare(node) && !node.attrsAs<Attrs>().transposed;
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "convolution",
-        .minInputs = 2,
-        .maxInputs = Epilogue::kEnd,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .operations = operations,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    addConvolution(facts, a.kind(), a, a.epilogue);
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "convolution",
+    .minInputs = 2,
+    .maxInputs = Epilogue::kEnd,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .tolerance = tolerance,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .operations = operations,
+};
 
 } // namespace tw::ops::convolution

@@ -56,8 +56,6 @@ bool isBare(ir::Node const& node);
 // The same, not transposed.
 bool isBareForward(ir::Node const& node);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::convolution

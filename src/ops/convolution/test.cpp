@@ -140,7 +140,7 @@ TEST(ConvolutionOfIntegers, NoneIsLeftToThePlainKernel)
         Problem p = test::caseProblem(**g, outputs);
         std::string why;
         bool isTaken = false;
-        for (Tactic const* t : cpuTactics().first(cpuTactics().size() - 1))
+        for (Tactic const* t : cpuTactics.first(cpuTactics.size() - 1))
             for (Formats const& f : t->formats(p)) {
                 setFormats(p, f);
                 Support const s = supportsFormats(*t, p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/cumulative_sum/op.h"
 
 namespace tw::ops::cumulative_sum {
@@ -42,6 +43,16 @@ void cases(CaseList& list)
     sum("many_lines", 1, false, false, f32({5000, 40}));
     sum("many_columns", 0, false, true, f32({70, 5000}));
     sum("few_long_columns", 0, false, false, f32({5000, 3}));
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    a.axis = d.from(0, x.rank - 1);
+    a.exclusive = d.chance(50);
+    a.reverse = d.chance(50);
+    list.add(name, a, {input(d.chance(30) ? DataType::kInt32 : d.type(), x)});
 }
 
 } // namespace tw::ops::cumulative_sum

@@ -78,10 +78,6 @@ constexpr PlainTactic kPlain{"cumulative_sum_any_plain_cpu", 1, run};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::cumulative_sum

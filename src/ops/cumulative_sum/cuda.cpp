@@ -47,10 +47,6 @@ constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::cumulative_sum

@@ -50,18 +50,14 @@ Result<void> infer(ir::InferContext& ctx)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "cumulative_sum",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "cumulative_sum",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .isCheap = true,
+};
 
 } // namespace tw::ops::cumulative_sum

@@ -29,10 +29,6 @@ constexpr CudaTactic kPlain{"dequantize_any_plain_cuda", 2, generate, nullptr, n
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::dequantize

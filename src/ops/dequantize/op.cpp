@@ -2,6 +2,7 @@
 #include "ops/dequantize/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 #include "tactic/scale_axis.h"
 
@@ -32,26 +33,30 @@ Tolerance tolerance(ir::Node const&, DataType)
     return {0, 0};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Dequantize");
+    facts.add("Axis", int64_t(facts.attrs<Attrs>().axis));
+    facts.addWeights("Scale", facts.input(1));
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "dequantize",
-        .minInputs = 2,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-        .mixesFloats = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "dequantize",
+    .minInputs = 2,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .tolerance = tolerance,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+    .mixesFloats = true,
+};
 
 } // namespace tw::ops::dequantize

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/elementwise/op.h"
 
 namespace tw::ops::elementwise {
@@ -119,6 +120,18 @@ void cases(CaseList& list)
     list.add("half_image_tail_stretched", Attrs(O::kProd), {input(h, {2, 19, 3, 5}), input(h, {2, 19, 1, 1})});
     list.add("half_image_constant", Attrs(O::kSub), {input(h, {2, 16, 3, 5}), constant(h, {1, 16, 1, 1})});
     list.add("long_row", Attrs(O::kProd), {input(DataType::kHalf, {2, 700}), input(DataType::kHalf, {2, 1})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    a.operation = Operation(d.from(0, 5)); // those of floats without a domain of their own, and kDiv
+    Extents x = d.extents(int(d.from(1, 4)), 20), y = x;
+    for (int i = 0; i < x.rank; ++i)
+        if (d.chance(30))
+            (d.chance(50) ? x : y)[i] = 1;
+    DataType const t = d.type();
+    list.add(name, a, {input(t, x), d.chance(30) ? constant(t, y) : input(t, y)});
 }
 
 } // namespace tw::ops::elementwise

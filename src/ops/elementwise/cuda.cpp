@@ -6,72 +6,30 @@ namespace tw::ops::elementwise {
 
 namespace {
 
-// Floating numbers; i8 too, in double: all its results are exact there.
-char const* realExpression(Operation operation, bool isSmall)
+// What each operation makes of a and b, in the order of Operation. `real`: of floating numbers, NaN when either is; of i8 too
+// but where `small` stands, in double: all its results are exact there. `whole`: of i32, which wraps, so that sums and products
+// are those of unsigned numbers; a quotient of 64 bits never overflows.
+struct Form
 {
-    switch (operation) {
-    case Operation::kSum:
-        return "a + b";
-    case Operation::kProd:
-        return "a * b";
-    case Operation::kMax: // NaN when either is
-        return "a != a ? a : b != b ? b : a > b ? a : b";
-    case Operation::kMin:
-        return "a != a ? a : b != b ? b : a < b ? a : b";
-    case Operation::kSub:
-        return "a - b";
-    case Operation::kDiv:
-        return isSmall ? "b == 0 ? 0 : a / b" : "a / b";
-    case Operation::kPow:
-        return "pow(a, b)";
-    case Operation::kFloorDiv:
-        return isSmall ? "b == 0 ? 0 : floor(a / b)" : "floor(a / b)";
-    case Operation::kEqual:
-        return "a == b";
-    case Operation::kGreater:
-        return "a > b";
-    case Operation::kLess:
-        return "a < b";
-    default:
-        return "0";
-    }
-}
-
-// i32 wraps, so that sums and products are those of unsigned numbers; a quotient of 64 bits never overflows.
-char const* wholeExpression(Operation operation)
-{
-    switch (operation) {
-    case Operation::kSum:
-        return "int(u32(a) + u32(b))";
-    case Operation::kProd:
-        return "int(u32(a) * u32(b))";
-    case Operation::kMax:
-        return "a > b ? a : b";
-    case Operation::kMin:
-        return "a < b ? a : b";
-    case Operation::kSub:
-        return "int(u32(a) - u32(b))";
-    case Operation::kDiv:
-        return "b == 0 ? 0 : int(i64(a) / i64(b))";
-    case Operation::kFloorDiv:
-        return "b == 0 ? 0 : int(i64(a) / i64(b) - (i64(a) % i64(b) != 0 && (a < 0) != (b < 0)))";
-    case Operation::kAnd:
-        return "a & b";
-    case Operation::kOr:
-        return "a | b";
-    case Operation::kXor:
-        return "a ^ b";
-    case Operation::kEqual:
-        return "a == b";
-    case Operation::kGreater:
-        return "a > b";
-    case Operation::kLess:
-        return "a < b";
-    case Operation::kPow: // not for i32
-        return "0";
-    }
-    return "0";
-}
+    char const *real, *whole, *small = nullptr;
+};
+constexpr Form kForms[kOperationCount] = {
+    {"a + b", "int(u32(a) + u32(b))"},
+    {"a * b", "int(u32(a) * u32(b))"},
+    {"a != a ? a : b != b ? b : a > b ? a : b", "a > b ? a : b"},
+    {"a != a ? a : b != b ? b : a < b ? a : b", "a < b ? a : b"},
+    {"a - b", "int(u32(a) - u32(b))"},
+    {"a / b", "b == 0 ? 0 : int(i64(a) / i64(b))", "b == 0 ? 0 : a / b"},
+    {"pow(a, b)", "0"}, // not for i32
+    {"floor(a / b)", "b == 0 ? 0 : int(i64(a) / i64(b) - (i64(a) % i64(b) != 0 && (a < 0) != (b < 0)))",
+     "b == 0 ? 0 : floor(a / b)"},
+    {"0", "a & b"},
+    {"0", "a | b"},
+    {"0", "a ^ b"},
+    {"a == b", "a == b"},
+    {"a > b", "a > b"},
+    {"a < b", "a < b"},
+};
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
@@ -79,8 +37,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
     DataType const t = p.inputs[0].type;
     bool const isSmall = isQuantized(t);
     std::string const number = cuda::computeOf(t), result = isComparison(operation) ? "int" : number;
-    char const* const expression =
-        isFloating(t) || isSmall ? realExpression(operation, isSmall) : wholeExpression(operation);
+    Form const& form = kForms[int(operation)];
+    char const* const expression = isSmall && form.small      ? form.small
+                                   : isFloating(t) || isSmall ? form.real
+                                                              : form.whole;
     return pointwiseKernels(
         p, {"elementwise",
             {0, 1},
@@ -91,10 +51,6 @@ constexpr CudaTactic kPlain{"elementwise_any_plain_cuda", 1, generate, nullptr, 
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::elementwise

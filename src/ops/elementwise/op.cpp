@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/op.h"
 
+#include "families/elementwise/layer_facts.h"
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
@@ -133,25 +134,36 @@ void domain(ir::Node const& node, int i, Domain& d)
         d = Domain{-3, 3, true, false}; // so that equal elements occur
 }
 
+void inspect(LayerFacts& facts)
+{
+    constexpr char const* kNames[kOperationCount] = {"Sum",      "Prod", "Max", "Min", "Sub",   "Div",     "Pow",
+                                                     "FloorDiv", "And",  "Or",  "Xor", "Equal", "Greater", "Less"};
+    std::string const name = kNames[int(facts.attrs<Attrs>().operation)];
+    DataType const type = facts.node.outputs[0]->type;
+    if (isFloating(type)) {
+        addFunction(facts, name);
+    } else { // integers and truth values stay out of expressions
+        facts.kind("ElementWise");
+        facts.add("Operation", name);
+    }
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "elementwise",
-        .minInputs = 2,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "elementwise",
+    .minInputs = 2,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::elementwise

@@ -37,10 +37,6 @@ constexpr PlainTactic kPlain{"expanded_depthwise_f32_plain_cpu", 1, run, workspa
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::expanded_depthwise

@@ -17,10 +17,6 @@ constexpr CudaTactic kPlain{"expanded_depthwise_f32_plain_cuda", 1, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::expanded_depthwise

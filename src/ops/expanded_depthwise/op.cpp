@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/expanded_depthwise/op.h"
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::expanded_depthwise {
@@ -53,22 +54,29 @@ double operations(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return 2.0 * (pixels * double(in[1].count()) + double(out[0].count()) * window);
 }
 
+// Told by the second of its two convolutions.
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    Epilogue end;
+    end.activation = a.outer;
+    addConvolution(facts, WindowKind::kConvolution, a, end, 3);
+    facts.layerType = "FusedConvActConvolution";
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "expanded_depthwise",
-        .minInputs = 5,
-        .maxInputs = 5,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .operations = operations,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "expanded_depthwise",
+    .minInputs = 5,
+    .maxInputs = 5,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .operations = operations,
+};
 
 } // namespace tw::ops::expanded_depthwise

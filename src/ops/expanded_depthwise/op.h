@@ -30,8 +30,6 @@ struct Attrs : KernelWindowAttrs
     std::unique_ptr<ir::AttrsBase> clone() const override { return std::make_unique<Attrs>(*this); }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::expanded_depthwise

@@ -110,10 +110,6 @@ constexpr PlainTactic kPlain{"fill_any_plain_cpu", 1, run};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::fill

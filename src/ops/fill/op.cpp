@@ -120,22 +120,18 @@ Result<void> infer(ir::InferContext& ctx)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "fill",
-        .minInputs = 0,
-        .maxInputs = 3,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "fill",
+    .minInputs = 0,
+    .maxInputs = 3,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::fill

@@ -61,8 +61,6 @@ inline double positiveAt(uint64_t counter)
     return double((randomBits(counter) >> 11) + 1) * 0x1p-53;
 }
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::fill

@@ -50,7 +50,7 @@ uint64_t stateAfterKernel(Operation operation, int64_t n, uint64_t state)
     auto g = graphOf(operation, n, 0, 1);
     Problem problem;
     problem.node = g->node;
-    auto kernel = cpuTactics().back()->load(problem, {}, {});
+    auto kernel = cpuTactics.back()->load(problem, {}, {});
     EXPECT_TRUE(kernel.ok());
     Tensor y(DataType::kFloat, {n});
     std::vector<TensorRef> outputs{y.ref()};

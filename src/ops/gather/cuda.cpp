@@ -159,10 +159,6 @@ constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kRing, &kStaged, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kRing, kStaged, kPlain>;
 
 } // namespace tw::ops::gather

@@ -20,29 +20,6 @@ constexpr int64_t kRingShared = kRingBytes + kBarriers * 8;
 constexpr int64_t kLeastRow =
     kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time
 
-std::unique_ptr<CudaKernels> ringKernels(Problem const& problem)
-{
-    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
-                                 cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
-                                 cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
-                                 cuda::include("ops/gather/gather_ring.cuh"),
-                         .names = {"gather_ring"},
-                         .isDependent = true,
-                         .alignment = 16,
-                         .sharedBytes = kRingShared};
-    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        int const last = x.dims.rank - 1;
-        RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
-        int64_t const chunks = (p.count + kOwn - 1) / kOwn;
-        if (p.rows == 0 || chunks == 0)
-            return {};
-        p.chunks = int32_t(chunks);
-        p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
-        return launch(0, chunks * p.step, kRingThreads, p, kRingShared);
-    });
-}
-
 Support supportsRing(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -67,7 +44,25 @@ Support supportsRing(Problem const& p)
 
 std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const&)
 {
-    return ringKernels(problem);
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                                 cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
+                                 cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
+                                 cuda::include("ops/gather/gather_ring.cuh"),
+                         .names = {"gather_ring"},
+                         .isDependent = true,
+                         .alignment = 16,
+                         .sharedBytes = kRingShared};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
+        int64_t const chunks = (p.count + kOwn - 1) / kOwn;
+        if (p.rows == 0 || chunks == 0)
+            return {};
+        p.chunks = int32_t(chunks);
+        p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
+        return launch(0, chunks * p.step, kRingThreads, p, kRingShared);
+    });
 }
 
 } // namespace

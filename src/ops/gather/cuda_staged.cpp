@@ -13,22 +13,6 @@ constexpr int64_t kShared = 96 << 10,
                   kMostShared = 200 << 10; // bytes of a row: two blocks fit a multiprocessor, or one
 constexpr int64_t kLeastTaken = 8; // of so many elements one is taken at least: else reading rows whole is a waste
 
-std::unique_ptr<CudaKernels> stagedKernels(Problem const& problem, bool isLong)
-{
-    int const threads = isLong ? 2 * kStagedThreads : kStagedThreads;
-    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
-                                 cuda::constant("kThreads", threads) + cuda::include("ops/gather/gather_staged.cuh"),
-                         .names = {"gather_staged"},
-                         .isDependent = true,
-                         .sharedBytes = isLong ? kMostShared : kShared};
-    return kernelsOf(std::move(source), [threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        int const last = x.dims.rank - 1;
-        StagedParams const p{x.data, j.data, y.data, x.dims[last], j.count()};
-        return launch(0, x.dims.volume(0, last), threads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
-    });
-}
-
 Support supportsStaged(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -50,7 +34,19 @@ Support supportsStaged(Problem const& p)
 std::unique_ptr<CudaKernels> generateStaged(Problem const& problem, Config const&)
 {
     TensorSpec const& x = problem.inputs[0];
-    return stagedKernels(problem, x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared);
+    bool const isLong = x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared;
+    int const threads = isLong ? 2 * kStagedThreads : kStagedThreads;
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                                 cuda::constant("kThreads", threads) + cuda::include("ops/gather/gather_staged.cuh"),
+                         .names = {"gather_staged"},
+                         .isDependent = true,
+                         .sharedBytes = isLong ? kMostShared : kShared};
+    return kernelsOf(std::move(source), [threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        StagedParams const p{x.data, j.data, y.data, x.dims[last], j.count()};
+        return launch(0, x.dims.volume(0, last), threads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
+    });
 }
 
 } // namespace

@@ -26,26 +26,13 @@ void gather(ImportContext& ctx, GatherMode mode)
     ctx.setOutput(0, ctx.out(layer));
 }
 
-void importGather(ImportContext& ctx)
-{
-    gather(ctx, GatherMode::kDEFAULT);
-}
-void importGatherElements(ImportContext& ctx)
-{
-    gather(ctx, GatherMode::kELEMENT);
-}
-void importGatherND(ImportContext& ctx)
-{
-    gather(ctx, GatherMode::kND);
-}
-
 } // namespace
 
 void register_gather(ImporterMap& map)
 {
-    map.add("Gather", importGather);
-    map.add("GatherElements", importGatherElements);
-    map.add("GatherND", importGatherND);
+    map.add("Gather", [](auto& ctx) { gather(ctx, GatherMode::kDEFAULT); });
+    map.add("GatherElements", [](auto& ctx) { gather(ctx, GatherMode::kELEMENT); });
+    map.add("GatherND", [](auto& ctx) { gather(ctx, GatherMode::kND); });
 }
 
 } // namespace tw::onnx

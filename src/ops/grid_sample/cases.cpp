@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/grid_sample/op.h"
 
 namespace tw::ops::grid_sample {
@@ -64,6 +65,16 @@ void cases(CaseList& list)
     list.add("no_images", Attrs(), {f32({0, 3, 4, 5}), f32({0, 2, 2, 2})});
     list.add("no_points", with(I::kLinear, O::kClamp, false), {f32({1, 3, 4, 5}), f32({1, 0, 2, 2})});
     list.add("no_pixels", Attrs(), {f32({1, 1, 0, 5}), f32({1, 1, 2, 2})}, {{0, 0}});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    a.interpolation = Interpolation(d.from(0, 2));
+    a.outside = Outside(d.from(2, 4));
+    a.alignCorners = d.chance(50);
+    Extents const x{d.from(1, 3), d.size(12), d.size(20), d.size(20)};
+    list.add(name, a, {input(d.type(), x), input(d.type(), {x[0], d.size(20), d.size(20), 2})});
 }
 
 } // namespace tw::ops::grid_sample

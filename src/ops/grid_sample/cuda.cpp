@@ -55,10 +55,6 @@ constexpr CudaTactic kPlain{"grid_sample_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::grid_sample

@@ -61,20 +61,16 @@ void domain(ir::Node const&, int input, Domain& d)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "grid_sample",
-        .minInputs = 2,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "grid_sample",
+    .minInputs = 2,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+};
 
 } // namespace tw::ops::grid_sample

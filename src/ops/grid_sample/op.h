@@ -48,8 +48,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     int taps() const { return interpolation == Interpolation::kCubic ? 4 : 1 + int(interpolation); }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::grid_sample

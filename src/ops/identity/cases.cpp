@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/identity/op.h"
 
 namespace tw::ops::identity {
@@ -36,6 +37,17 @@ void cases(CaseList& list)
     list.add("same", Attrs(), {f32({2, 300})});
     list.add("scalar", Attrs(DataType::kInt32), {f32({})});
     list.add("empty", Attrs(DataType::kHalf), {f32({0, 3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    DataType from{}, to{};
+    d.until([&] {
+        from = DataType(d.from(0, kDataTypeCount - 1));
+        to = DataType(d.from(0, kDataTypeCount - 1));
+        return converts(from, to);
+    });
+    list.add(name, Attrs(to), {input(from, d.extents(int(d.from(0, 4)), 24))});
 }
 
 } // namespace tw::ops::identity

@@ -26,10 +26,6 @@ constexpr CudaTactic kPlain{"identity_any_plain_cuda", 1, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::identity

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/identity/op.h"
 
+#include <algorithm>
+
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::identity {
@@ -64,25 +67,31 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
     return same ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
 }
 
+// A copy or a cast: 8.5 makes both with its reformat kernels, and says whether the network has that layer.
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Reformat");
+    auto const& layers = facts.node.layers;
+    bool const isLayer = std::find(layers.begin(), layers.end(), facts.node.name) != layers.end();
+    facts.add("Origin", isLayer ? "IDENTITY" : "REFORMAT");
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "identity",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .aliases = aliases,
-        .isElementwise = true,
-        .isCheap = true,
-        .mixesFloats = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "identity",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .isElementwise = true,
+    .isCheap = true,
+    .mixesFloats = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::identity

@@ -26,8 +26,6 @@ struct Attrs : ir::AttrsOf<Attrs>
 // Whether the table above has this conversion.
 bool converts(DataType from, DataType to);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::identity

@@ -177,10 +177,6 @@ constexpr CpuTactic kColumnsAvx2{"layer_norm_f32_columns_jit_avx2", 1, kernels::
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kColumnsAvx512, &kColumnsAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kPlain>;
 
 } // namespace tw::ops::layer_norm

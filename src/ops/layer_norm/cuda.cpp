@@ -32,10 +32,6 @@ constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kRows, &kChunks, &kColumns, &kPixels, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kRows, kChunks, kColumns, kPixels, kPlain>;
 
 } // namespace tw::ops::layer_norm

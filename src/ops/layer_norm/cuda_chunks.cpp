@@ -56,8 +56,11 @@ CudaSource sourceOf(Problem const& problem, int64_t packs)
             .isDependent = true};
 }
 
-std::unique_ptr<CudaKernels> chunkKernels(Problem const& problem, int64_t packs)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
+    if (!isConfig(config, 1, 1, 4) || config[0] == 3)
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    int64_t const packs = config[0];
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(
         sourceOf(problem, packs),
@@ -78,13 +81,6 @@ std::unique_ptr<CudaKernels> chunkKernels(Problem const& problem, int64_t packs)
             Layout::Sizes const s = layout.sizes(in[0].dims);
             return s.sets() * chunksOf(s.setSize(), chunk) * int64_t(2 * sizeof(float));
         });
-}
-
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
-{
-    if (!isConfig(config, 1, 1, 4) || config[0] == 3)
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    return chunkKernels(problem, config[0]);
 }
 
 } // namespace

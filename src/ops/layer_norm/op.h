@@ -56,8 +56,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isOfRows() const { return kept == 0 && channel < 0 && groups == 1; }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::layer_norm

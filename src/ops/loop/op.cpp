@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tactic/layer_facts.h"
 #include "tactic/regions.h"
 #include "tactic/registry.h"
 
@@ -180,23 +181,25 @@ bool isShapeInput(ir::Node const& node, size_t i)
     return count && (count->content || count->isConstant() || count->host);
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Loop");
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "loop",
-        .minInputs = 0,
-        .maxInputs = -1,
-        .regionCount = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .regions = ir::RegionKind::kLoop,
-        .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "loop",
+    .minInputs = 0,
+    .maxInputs = -1,
+    .regionCount = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .inspect = inspect,
+    .regions = ir::RegionKind::kLoop,
+    .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
+};
 
 } // namespace tw::ops::loop

@@ -55,6 +55,4 @@ inline bool isAlwaysTrue(ir::Graph const& condition)
     return v.isConstant() && v.constant->data->sizeBytes() > 0 && *v.constant->data->as<uint8_t>() != 0;
 }
 
-Result<void> reference(RefContext& ctx);
-
 } // namespace tw::ops::loop

@@ -57,10 +57,6 @@ constexpr PlainTactic kPlain{"lrn_any_plain_cpu", 1, run};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::lrn

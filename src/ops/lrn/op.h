@@ -22,8 +22,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::lrn

@@ -36,25 +36,9 @@ constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, 
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kFewRowsAvx512,
-                                              &kFewRowsAvx2,
-                                              &kHalfFewRowsAvx512,
-                                              &kHalfFewRowsAvx2,
-                                              &kBf16FewRowsAvx512,
-                                              &kBf16FewRowsAvx2,
-                                              &kAvx512,
-                                              &kAvx2,
-                                              &kBf16Amx,
-                                              &kBf16Avx512,
-                                              &kBf16Avx2,
-                                              &kInt8Avx512Vnni,
-                                              &kInt8AvxVnni,
-                                              &kInt8Avx512,
-                                              &kInt8Avx2,
-                                              &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics =
+    kTactics<kFewRowsAvx512, kFewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2,
+             kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kInt8Avx512Vnni, kInt8AvxVnni, kInt8Avx512, kInt8Avx2,
+             kPlain>;
 
 } // namespace tw::ops::matrix_multiply

@@ -38,12 +38,8 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNorm,    &kNormApart, &kSparse,   &kSparseInt8,   &kInt8,   &kHalf,
-                                              &kHalfMma, &kTf32,      &kTf32x3,   &kTf32Mma,      &kF32Mma, &kF32,
-                                              &kI8Mma,   &kI8Vectors, &kCublasLt, &kCublasLtTf32, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics =
+    kTactics<kNorm, kNormApart, kSparse, kSparseInt8, kInt8, kHalf, kHalfMma, kTf32, kTf32x3, kTf32Mma, kF32Mma, kF32,
+             kI8Mma, kI8Vectors, kCublasLt, kCublasLtTf32, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

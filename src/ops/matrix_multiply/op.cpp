@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/gemm/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -280,22 +281,34 @@ bool takesRows(int64_t n)
                        [&](int64_t columns) { return n % columns == 0 && n / columns >= 2 && n / columns <= 8; });
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "matrix_multiply",
-        .minInputs = 2,
-        .maxInputs = kInputs,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .operations = operations,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    if (hasNorm(facts.node) || a.gated)
+        facts.kind("Myelin", ""); // 8.5 gives such a subgraph to another compiler
+    else if (a.connected)
+        addFullyConnected(facts, a.epilogue);
+    else
+        addProduct(facts, a);
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "matrix_multiply",
+    .minInputs = 2,
+    .maxInputs = kInputs,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .tolerance = tolerance,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .operations = operations,
+};
 
 } // namespace tw::ops::matrix_multiply

@@ -98,8 +98,6 @@ inline bool hasNorm(ir::Node const& node)
 // Whether the kernel that normalizes rows of n numbers as it makes them may exist.
 bool takesRows(int64_t n);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::matrix_multiply

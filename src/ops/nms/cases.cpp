@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/nms/op.h"
 
 namespace tw::ops::nms {
@@ -59,6 +60,23 @@ void cases(CaseList& list)
              {f32({1, 20, 4}), f32({1, 20, 2}), most(9), input(DataType::kHalf, {}, {0.5}),
               input(DataType::kHalf, {}, {2})});
     list.add("no_threshold_but_least", plain, {f32({1, 20, 4}), f32({1, 20, 2}), most(9), absent(), scalar(3)});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    a.format = BoxFormat(d.from(0, 1));
+    if (d.chance(50))
+        a.limit = d.from(1, 40);
+    int64_t const n = d.from(1, 3), boxes = d.size(130), classes = d.from(1, 6);
+    Extents const shape = d.chance(60) ? Extents{n, boxes, 4} : Extents{n, boxes, d.chance(50) ? classes : 1, 4};
+    std::vector<CaseInput> in{input(d.type(), shape), input(d.type(), {n, boxes, classes}),
+                              input(DataType::kInt32, {}, {double(d.from(0, 20))})};
+    if (d.chance(70))
+        in.push_back(f32({}, {double(d.from(0, 10)) / 10}));
+    if (in.size() > 3 && d.chance(70))
+        in.push_back(f32({}, {double(d.from(-3, 6))}));
+    list.add(name, a, std::move(in));
 }
 
 } // namespace tw::ops::nms

@@ -148,10 +148,6 @@ constexpr PlainTactic kPlain{"nms_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::nms

@@ -85,21 +85,17 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "nms",
-        .minInputs = 3,
-        .maxInputs = 5,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .mixesFloats = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "nms",
+    .minInputs = 3,
+    .maxInputs = 5,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .mixesFloats = true,
+};
 
 } // namespace tw::ops::nms

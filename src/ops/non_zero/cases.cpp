@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/non_zero/op.h"
 
 namespace tw::ops::non_zero {
@@ -17,6 +18,13 @@ void cases(CaseList& list)
          {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         list.add(std::string("type_") + nameOf(t), ir::NoAttrs{}, {input(t, {3, 4, 5})});
     list.add("half_negative_zero", ir::NoAttrs{}, {input(DataType::kHalf, {4}, {-0.0, 0, 6e-8, -1})}, {{2, 3}});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    static constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32,
+                                          DataType::kBool};
+    list.add(name, ir::NoAttrs(), {input(kTypes[d.from(0, std::size(kTypes) - 1)], d.extents(int(d.from(1, 4)), 24))});
 }
 
 } // namespace tw::ops::non_zero

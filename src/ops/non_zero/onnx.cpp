@@ -4,19 +4,13 @@
 
 namespace tw::onnx {
 
-namespace {
-
-// A scalar that is not zero is a column of no coordinates, as of one element its only place.
-void importNonZero(ImportContext& ctx)
-{
-    ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addNonZero(ctx.tensor(0)))));
-}
-
-} // namespace
+namespace {} // namespace
 
 void register_non_zero(ImporterMap& map)
 {
-    map.add("NonZero", importNonZero);
+    // A scalar that is not zero is a column of no coordinates, as of one element its only place.
+    map.add("NonZero",
+            [](auto& ctx) { ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addNonZero(ctx.tensor(0))))); });
 }
 
 } // namespace tw::onnx

@@ -24,19 +24,15 @@ void domain(ir::Node const&, int, Domain& d)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "non_zero",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .mixesFloats = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "non_zero",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .mixesFloats = true,
+};
 
 } // namespace tw::ops::non_zero

@@ -41,21 +41,17 @@ Result<void> infer(ir::InferContext& ctx)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "one_hot",
-        .minInputs = 3,
-        .maxInputs = 3,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = [](ir::Node const&, size_t i) { return i == 2; },
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "one_hot",
+    .minInputs = 3,
+    .maxInputs = 3,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = [](ir::Node const&, size_t i) { return i == 2; },
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .isCheap = true,
+};
 
 } // namespace tw::ops::one_hot

@@ -112,10 +112,6 @@ constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, su
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::padding

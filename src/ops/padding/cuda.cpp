@@ -37,10 +37,6 @@ constexpr CudaTactic kPlain{"padding_any_plain_cuda", 3, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::padding

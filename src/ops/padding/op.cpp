@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/padding/op.h"
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::padding {
@@ -34,20 +35,25 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    facts.kind("Padding");
+    facts.add("PrePadding", a.pre);
+    facts.add("PostPadding", a.post);
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "padding",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "padding",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isCheap = true,
+};
 
 } // namespace tw::ops::padding

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/parametric_relu/op.h"
 
 namespace tw::ops::parametric_relu {
@@ -30,6 +31,17 @@ void cases(CaseList& list)
     }
     list.add("scalar", none, {f32({}), f32({})});
     list.add("empty", none, {f32({0, 3}), f32({1, 3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    Extents slope = x;
+    for (int i = 0; i < x.rank; ++i)
+        if (d.chance(50))
+            slope[i] = 1;
+    DataType const t = d.chance(20) ? DataType::kInt8 : d.type();
+    list.add(name, ir::NoAttrs(), {input(t, x), d.chance(70) ? constant(t, slope) : input(t, slope)});
 }
 
 } // namespace tw::ops::parametric_relu

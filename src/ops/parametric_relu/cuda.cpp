@@ -19,10 +19,6 @@ constexpr CudaTactic kPlain{"parametric_relu_any_plain_cuda", 1, generate, nullp
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::parametric_relu

@@ -3,6 +3,7 @@
 
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::parametric_relu {
@@ -26,23 +27,25 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-40, 40, true, false};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("ParametricReLU");
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "parametric_relu",
-        .minInputs = 2,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "parametric_relu",
+    .minInputs = 2,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+};
 
 } // namespace tw::ops::parametric_relu

@@ -12,8 +12,6 @@ namespace tw::ops::parametric_relu {
 
 using Attrs = ir::NoAttrs;
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::parametric_relu

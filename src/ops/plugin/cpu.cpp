@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/plugin/op.h"
-#include "tactic/untuned.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::plugin {
 
@@ -46,16 +46,8 @@ constexpr PluginTactic kCuda{"plugin_any_plain_cuda", 1, Backend::kCuda};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kCpu};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kCpu>;
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kCuda};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kCuda>;
 
 } // namespace tw::ops::plugin

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::plugin {
@@ -177,22 +178,24 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("PluginV2");
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "plugin",
-        .minInputs = 0,
-        .maxInputs = -1,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "plugin",
+    .minInputs = 0,
+    .maxInputs = -1,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
+};
 
 } // namespace tw::ops::plugin

@@ -82,8 +82,6 @@ std::string textOf(std::vector<ir::Shape> const& shapes);
 // "layer 'a' (plugin 'Clip_TRT' version '1')"
 std::string describe(ir::Node const& node);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::plugin

@@ -87,11 +87,6 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512,   &kAvx2,  &kTableAvx512, &kInt8Avx512,
-                                              &kInt8Avx2, &kTable, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kTableAvx512, kInt8Avx512, kInt8Avx2, kTable, kPlain>;
 
 } // namespace tw::ops::pointwise

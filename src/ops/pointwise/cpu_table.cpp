@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/jit/byte_table.h"
 #include "ops/pointwise/op.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::pointwise {

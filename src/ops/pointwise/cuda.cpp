@@ -48,10 +48,6 @@ constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 5, generate, nullptr, nu
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::pointwise

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "families/elementwise/activate.h"
+#include "families/elementwise/layer_facts.h"
 #include "ops/pointwise/jit_program.h"
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
@@ -80,24 +81,34 @@ bool isQuantized(ir::Node const& node)
     return std::any_of(node.inputs.begin(), node.inputs.end(), is8) || is8(node.outputs[0]);
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "pointwise",
-        .minInputs = 1,
-        .maxInputs = kMaxInputs,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-        .mixesFloats = true,
-        .computesShapes = true,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    size_t const inputs = a.inputs.size() / kNumbersOfInput;
+    std::vector<std::string> literals;
+    std::vector<std::string> const operations = operationsOf(stepsOf(a.steps, a.parameters), inputs, &literals);
+    addExpression(facts, inputs, operations, literals);
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "pointwise",
+    .minInputs = 1,
+    .maxInputs = kMaxInputs,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .tolerance = tolerance,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isCheap = true,
+    .mixesFloats = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::pointwise

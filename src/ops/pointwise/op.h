@@ -53,7 +53,6 @@ std::string checkExpression(Attrs const& a);
 bool isQuantized(ir::Node const& node);
 
 Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::pointwise

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {
@@ -183,6 +184,21 @@ void cases(CaseList& list)
         pool(k + "_empty_batch", kind, {2, 2}, f32({0, 3, 5, 5}), none);
         pool(k + "_window_equals_stride", kind, {2, 2}, f32({1, 3, 6, 17}), [](Attrs& a) { a.strides = {2, 2}; });
     }
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    auto a = Attrs::plain(Kind(d.from(0, 2)), {1, 1});
+    Extents x{d.from(1, 3), d.size(70), d.size(24), d.size(24)};
+    for (size_t i = 0; i < 2; ++i) {
+        a.window[i] = d.chance(15) ? x[2 + int(i)] : d.from(1, std::min<int64_t>(4, x[2 + int(i)]));
+        a.strides[i] = d.from(1, 3);
+        a.prePadding[i] = d.from(0, std::min<int64_t>(a.window[i] - 1, 2));
+        a.postPadding[i] = d.from(0, std::min<int64_t>(a.window[i] - 1, 2));
+    }
+    a.blend = a.kind == Kind::kMaxAverageBlend ? 0.25F : 0;
+    a.excludePadding = d.chance(50);
+    list.add(name, a, {input(d.type(), x)});
 }
 
 } // namespace tw::ops::pooling

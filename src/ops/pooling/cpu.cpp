@@ -321,11 +321,7 @@ constexpr VectorTactic kNchwAvx2{
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512,     &kAvx2,     &kInt8Avx512, &kInt8Avx2,
-                                              &kNchwAvx512, &kNchwAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics =
+    kTactics<kAvx512, kAvx2, kInt8Avx512, kInt8Avx2, kNchwAvx512, kNchwAvx2, kPlain>;
 
 } // namespace tw::ops::pooling

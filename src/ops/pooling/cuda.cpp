@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/op.h"
 #include "ops/pooling/pooling_params.h"
-#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 
@@ -60,10 +60,6 @@ constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kNhwcI8, &kNchw, &kBands, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands, kPlain>;
 
 } // namespace tw::ops::pooling

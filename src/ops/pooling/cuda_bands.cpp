@@ -6,7 +6,6 @@
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_params.h"
-#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 
@@ -107,35 +106,6 @@ std::string Bands::source() const
            cuda::constant("WORDS_Y", wordsY()) + cuda::include("ops/pooling/pooling_bands.cuh");
 }
 
-std::unique_ptr<CudaKernels> bandKernels(Problem const& p, Bands const& bands)
-{
-    auto const& attrs = p.node->attrsAs<Attrs>();
-    CudaSource source = {.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + bands.source(),
-                         .names = {"pooling"},
-                         .isDependent = true,
-                         .alignment = 16};
-    return kernelsOf(std::move(source), [&attrs, bands](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(attrs, x.dims, y.dims);
-        Geometry const& largest = bands.largest();
-        if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
-            return unsupported("the kernel was built for rows of another width");
-        int64_t const count = ceilDiv(g.out[1], bands.band());
-        BandsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.countX = uint64_t(x.count());
-        p.bands = cuda::divBy(count);
-        p.planes = int32_t(g.batch);
-        p.h = int32_t(g.in[1]);
-        p.outH = int32_t(g.out[1]);
-        p.padH = int32_t(g.before[1]);
-        p.afterH = int32_t(g.after[1]);
-        p.afterW = int32_t(g.after[2]);
-        return launch(0, ceilDiv(g.batch, bands.planes()) * count, int(bands.threads()), p);
-    });
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -194,7 +164,31 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
         return noKernels(unsupported(why));
-    return bandKernels(p, bands);
+    auto const& attrs = p.node->attrsAs<Attrs>();
+    CudaSource source = {.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + bands.source(),
+                         .names = {"pooling"},
+                         .isDependent = true,
+                         .alignment = 16};
+    return kernelsOf(std::move(source), [&attrs, bands](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(attrs, x.dims, y.dims);
+        Geometry const& largest = bands.largest();
+        if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
+            return unsupported("the kernel was built for rows of another width");
+        int64_t const count = ceilDiv(g.out[1], bands.band());
+        BandsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.countX = uint64_t(x.count());
+        p.bands = cuda::divBy(count);
+        p.planes = int32_t(g.batch);
+        p.h = int32_t(g.in[1]);
+        p.outH = int32_t(g.out[1]);
+        p.padH = int32_t(g.before[1]);
+        p.afterH = int32_t(g.after[1]);
+        p.afterW = int32_t(g.after[2]);
+        return launch(0, ceilDiv(g.batch, bands.planes()) * count, int(bands.threads()), p);
+    });
 }
 
 } // namespace

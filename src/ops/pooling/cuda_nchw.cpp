@@ -7,7 +7,6 @@
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_params.h"
-#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 
@@ -73,42 +72,6 @@ char const* misfit(Problem const& p, Config const& config)
     return nullptr;
 }
 
-std::unique_ptr<CudaKernels> planeKernels(Problem const& p, Config const& config)
-{
-    auto const& attrs = p.node->attrsAs<Attrs>();
-    int64_t const padding = geometryOf(p, false).before[2]; // columns before x
-    CudaSource source = {.text = cellsOf(p) + windowOf(attrs) + cuda::constant("PAD_W", padding) +
-                                 cuda::constant("ROWS", config[kRows]) + cuda::constant("COLUMNS", config[kColumns]) +
-                                 cuda::constant("UNIT_X", config[kUnitX]) + cuda::constant("UNIT_Y", config[kUnitY]) +
-                                 cuda::constant("THREADS", kThreads) + cuda::include("ops/pooling/pooling_planes.cuh"),
-                         .names = {"pooling"},
-                         .isDependent = true,
-                         .alignment = alignmentOf(p, config)};
-    return kernelsOf(std::move(source),
-                     [&attrs, config, padding](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-                         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-                         Geometry const g = geometryOf(attrs, x.dims, y.dims);
-                         if (g.before[2] != padding || g.in[2] % config[kUnitX] != 0 || g.out[2] % config[kUnitY] != 0)
-                             return unsupported("the kernel was built for rows of another width");
-                         int64_t const wide = cuda::ceilDiv(g.out[2], config[kColumns]),
-                                       groups = cuda::ceilDiv(g.out[1], config[kRows]);
-                         PlanesParams p;
-                         p.x = x.data;
-                         p.y = y.data;
-                         p.wide = cuda::divBy(wide);
-                         p.groups = cuda::divBy(groups);
-                         p.count = uint64_t(g.batch * groups * wide);
-                         p.h = int32_t(g.in[1]);
-                         p.w = int32_t(g.in[2]);
-                         p.outH = int32_t(g.out[1]);
-                         p.outW = int32_t(g.out[2]);
-                         p.padH = int32_t(g.before[1]);
-                         p.afterH = int32_t(g.after[1]);
-                         p.afterW = int32_t(g.after[2]);
-                         return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
-                     });
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -161,7 +124,38 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     if (char const* const why = misfit(p, config))
         return noKernels(unsupported(why));
-    return planeKernels(p, config);
+    auto const& attrs = p.node->attrsAs<Attrs>();
+    int64_t const padding = geometryOf(p, false).before[2]; // columns before x
+    CudaSource source = {.text = cellsOf(p) + windowOf(attrs) + cuda::constant("PAD_W", padding) +
+                                 cuda::constant("ROWS", config[kRows]) + cuda::constant("COLUMNS", config[kColumns]) +
+                                 cuda::constant("UNIT_X", config[kUnitX]) + cuda::constant("UNIT_Y", config[kUnitY]) +
+                                 cuda::constant("THREADS", kThreads) + cuda::include("ops/pooling/pooling_planes.cuh"),
+                         .names = {"pooling"},
+                         .isDependent = true,
+                         .alignment = alignmentOf(p, config)};
+    return kernelsOf(std::move(source),
+                     [&attrs, config, padding](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+                         Geometry const g = geometryOf(attrs, x.dims, y.dims);
+                         if (g.before[2] != padding || g.in[2] % config[kUnitX] != 0 || g.out[2] % config[kUnitY] != 0)
+                             return unsupported("the kernel was built for rows of another width");
+                         int64_t const wide = cuda::ceilDiv(g.out[2], config[kColumns]),
+                                       groups = cuda::ceilDiv(g.out[1], config[kRows]);
+                         PlanesParams p;
+                         p.x = x.data;
+                         p.y = y.data;
+                         p.wide = cuda::divBy(wide);
+                         p.groups = cuda::divBy(groups);
+                         p.count = uint64_t(g.batch * groups * wide);
+                         p.h = int32_t(g.in[1]);
+                         p.w = int32_t(g.in[2]);
+                         p.outH = int32_t(g.out[1]);
+                         p.outW = int32_t(g.out[2]);
+                         p.padH = int32_t(g.before[1]);
+                         p.afterH = int32_t(g.after[1]);
+                         p.afterW = int32_t(g.after[2]);
+                         return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+                     });
 }
 
 } // namespace

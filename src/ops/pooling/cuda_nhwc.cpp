@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "kernels/cuda/common/generate.h"
 #include "ops/pooling/cuda_windows.h"
 #include "ops/pooling/pooling_params.h"
-#include "ops/pooling/tactics.h"
 
 namespace tw::ops::pooling {
 
@@ -31,7 +30,8 @@ enum ConfigField
     kConfigFields,
 };
 
-Support supports(Problem const& p, DataType type)
+template <DataType type>
+Support supports(Problem const& p)
 {
     if (p.inputs[0].type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
@@ -84,51 +84,6 @@ std::string textOf(Problem const& p, Choice const& choice)
            cuda::constant("COLUMNS", choice.columns) + cuda::include("ops/pooling/pooling_pixels_strips.cuh");
 }
 
-std::unique_ptr<CudaKernels> pixelKernels(Problem const& p, Choice const& choice)
-{
-    auto const& attrs = p.node->attrsAs<Attrs>();
-    CudaSource source = {.text = textOf(p, choice), .names = {"pooling"}, .isDependent = true, .alignment = 16};
-    return kernelsOf(std::move(source), [&attrs, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(attrs, x.dims, y.dims);
-        int const axis = x.dims.rank - 3;
-        int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice.slice),
-                      groups = ceilDiv(g.out[1], choice.rows), wide = ceilDiv(g.out[2], choice.columns);
-        PixelsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.vectors = cuda::divBy(vectors);
-        p.wide = cuda::divBy(wide);
-        p.groups = cuda::divBy(groups);
-        p.slices = cuda::divBy(slices);
-        p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice.isStrip ? slices * choice.slice : vectors));
-        p.pixelX = x.pixelStride();
-        p.pixelY = y.pixelStride();
-        p.h = int32_t(g.in[1]);
-        p.w = int32_t(g.in[2]);
-        p.outH = int32_t(g.out[1]);
-        p.outW = int32_t(g.out[2]);
-        p.padH = int32_t(g.before[1]);
-        p.padW = int32_t(g.before[2]);
-        p.afterH = int32_t(g.after[1]);
-        p.afterW = int32_t(g.after[2]);
-        return launch(0, blocksFor(int64_t(p.count), choice.threads()), choice.threads(), p);
-    });
-}
-
-Support supportsF16(Problem const& p)
-{
-    return supports(p, DataType::kHalf);
-}
-Support supportsI8(Problem const& p)
-{
-    return supports(p, DataType::kInt8);
-}
-Support supportsF32(Problem const& p)
-{
-    return supports(p, DataType::kFloat);
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -167,17 +122,45 @@ std::vector<Formats> formats(Problem const& p)
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
-    return pixelKernels(p, Choice(p.node->attrsAs<Attrs>(), config));
+    Choice const choice(p.node->attrsAs<Attrs>(), config);
+    auto const& attrs = p.node->attrsAs<Attrs>();
+    CudaSource source = {.text = textOf(p, choice), .names = {"pooling"}, .isDependent = true, .alignment = 16};
+    return kernelsOf(std::move(source), [&attrs, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(attrs, x.dims, y.dims);
+        int const axis = x.dims.rank - 3;
+        int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice.slice),
+                      groups = ceilDiv(g.out[1], choice.rows), wide = ceilDiv(g.out[2], choice.columns);
+        PixelsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.vectors = cuda::divBy(vectors);
+        p.wide = cuda::divBy(wide);
+        p.groups = cuda::divBy(groups);
+        p.slices = cuda::divBy(slices);
+        p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice.isStrip ? slices * choice.slice : vectors));
+        p.pixelX = x.pixelStride();
+        p.pixelY = y.pixelStride();
+        p.h = int32_t(g.in[1]);
+        p.w = int32_t(g.in[2]);
+        p.outH = int32_t(g.out[1]);
+        p.outW = int32_t(g.out[2]);
+        p.padH = int32_t(g.before[1]);
+        p.padW = int32_t(g.before[2]);
+        p.afterH = int32_t(g.after[1]);
+        p.afterW = int32_t(g.after[2]);
+        return launch(0, blocksFor(int64_t(p.count), choice.threads()), choice.threads(), p);
+    });
 }
 
 } // namespace
 } // namespace nhwc
 
 constinit CudaTactic const kNhwc{
-    "pooling_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs, nhwc::formats};
+    "pooling_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supports<DataType::kHalf>, nhwc::configs, nhwc::formats};
 constinit CudaTactic const kNhwcF32{
-    "pooling_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs, nhwc::formats};
-constinit CudaTactic const kNhwcI8{"pooling_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nhwc::configs,
-                                   nhwc::formats};
+    "pooling_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supports<DataType::kFloat>, nhwc::configs, nhwc::formats};
+constinit CudaTactic const kNhwcI8{
+    "pooling_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supports<DataType::kInt8>, nhwc::configs, nhwc::formats};
 
 } // namespace tw::ops::pooling

@@ -20,4 +20,8 @@ std::string cellsOf(Problem const& problem);
 // EXCLUDES, R, S, STEP_H and STEP_W.
 std::string windowOf(Attrs const& attrs);
 
+// CUDA tactics that stand in files of their own.
+
+extern CudaTactic const kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands;
+
 } // namespace tw::ops::pooling

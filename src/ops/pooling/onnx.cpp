@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "onnx/importer.h"
-#include "onnx/positions.h"
 #include "onnx/window.h"
 
 namespace tw::onnx {
@@ -135,15 +134,6 @@ void importPool(ImportContext& ctx, PoolingType type)
         y = &withoutEmptyWindows(ctx, *y, *x, window);
     ctx.setOutput(0, spatial == 1 ? ctx.squeeze(*y, {2}) : *y);
 }
-void importMaxPool(ImportContext& ctx)
-{
-    importPool(ctx, PoolingType::kMAX);
-}
-void importAveragePool(ImportContext& ctx)
-{
-    importPool(ctx, PoolingType::kAVERAGE);
-}
-
 // A reduction: it needs no window, so that the spatial sizes may be unknown.
 void importGlobal(ImportContext& ctx, nvinfer1::ReduceOperation op)
 {
@@ -155,23 +145,14 @@ void importGlobal(ImportContext& ctx, nvinfer1::ReduceOperation op)
         axes.push_back(i);
     ctx.setOutput(0, ctx.reduce(x, op, axes, true));
 }
-void importGlobalMaxPool(ImportContext& ctx)
-{
-    importGlobal(ctx, nvinfer1::ReduceOperation::kMAX);
-}
-void importGlobalAveragePool(ImportContext& ctx)
-{
-    importGlobal(ctx, nvinfer1::ReduceOperation::kAVG);
-}
-
 } // namespace
 
 void register_pooling(ImporterMap& map)
 {
-    map.add("MaxPool", importMaxPool);
-    map.add("AveragePool", importAveragePool);
-    map.add("GlobalMaxPool", importGlobalMaxPool);
-    map.add("GlobalAveragePool", importGlobalAveragePool);
+    map.add("MaxPool", [](auto& ctx) { importPool(ctx, PoolingType::kMAX); });
+    map.add("AveragePool", [](auto& ctx) { importPool(ctx, PoolingType::kAVERAGE); });
+    map.add("GlobalMaxPool", [](auto& ctx) { importGlobal(ctx, nvinfer1::ReduceOperation::kMAX); });
+    map.add("GlobalAveragePool", [](auto& ctx) { importGlobal(ctx, nvinfer1::ReduceOperation::kAVG); });
 }
 
 } // namespace tw::onnx

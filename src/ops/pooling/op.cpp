@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pooling/op.h"
 
+#include "families/convolution/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -69,18 +70,34 @@ Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y)
     return g;
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "pooling",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kTypes[] = {"MAX", "AVERAGE", "MAX_AVERAGE_BLEND"};
+    facts.kind(facts.tacticHas("plain") ? "CudaPooling" : "CaskPooling", "Pooling");
+    facts.add("PoolingType", kTypes[int(a.kind)]);
+    facts.add("WindowSize", a.window);
+    facts.add("PaddingMode", publishedName(a.paddingMode));
+    facts.add("PrePadding", a.prePadding);
+    facts.add("PostPadding", a.postPadding);
+    facts.add("Stride", a.strides);
+    facts.add("BlendFactor", double(a.blend));
+    facts.addFlag("AverageCountExcludesPadding", a.excludePadding);
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "pooling",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::pooling

@@ -56,8 +56,6 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::pooling

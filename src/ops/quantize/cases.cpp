@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/quantize/op.h"
 
 namespace tw::ops::quantize {
@@ -38,6 +39,14 @@ void cases(CaseList& list)
     list.add("scalar", Attrs(), {f32({}, {-3.5}), scale({}, {0.5})}, {{-7}});
     list.add("empty", Attrs(), {f32({0, 5}), scale({}, {1})});
     list.add("empty_axis", Attrs(0), {f32({0, 5}), constant(DataType::kFloat, {0})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Extents const x = d.extents(int(d.from(0, 5)), 24);
+    Attrs const a(int32_t(d.from(-1, x.rank - 1)));
+    Extents const scale = a.axis < 0 ? Extents{} : Extents{x[a.axis]};
+    list.add(name, a, {input(d.type(), x), d.chance(80) ? constant(DataType::kFloat, scale) : f32(scale)});
 }
 
 } // namespace tw::ops::quantize

@@ -79,10 +79,6 @@ constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 4, generate, nullptr, nul
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPixels, kPlain>;
 
 } // namespace tw::ops::quantize

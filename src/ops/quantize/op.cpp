@@ -2,6 +2,7 @@
 #include "ops/quantize/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 #include "tactic/scale_axis.h"
 
@@ -23,25 +24,29 @@ void domain(ir::Node const&, int input, Domain& d)
     d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Quantize");
+    facts.add("Axis", int64_t(facts.attrs<Attrs>().axis));
+    facts.addWeights("Scale", facts.input(1));
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "quantize",
-        .minInputs = 2,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-        .mixesFloats = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "quantize",
+    .minInputs = 2,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+    .mixesFloats = true,
+};
 
 } // namespace tw::ops::quantize

@@ -13,10 +13,6 @@ constexpr CpuTactic kAvx2{"recurrence_f32_steps_avx2", 2, kernels::jit::Isa::kAv
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kProductsAvx512, &kAvx512, &kProductsAvx2, &kAvx2, &kPlainCpu};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kProductsAvx512, kAvx512, kProductsAvx2, kAvx2, kPlainCpu>;
 
 } // namespace tw::ops::recurrence

@@ -2,10 +2,11 @@
 #include "ops/recurrence/cpu_pieces.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "base/round.h"
-#include "ops/recurrence/cpu_phases.h"
-#include "tactic/cpu_isa.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::recurrence {
 
@@ -36,32 +37,15 @@ GemmShape shapeOf(int64_t m, int64_t n, int64_t k, int64_t aRow)
     return {m, n, k, aRow, 1, 1, k};
 }
 
-// Rows of gates [firstGate, firstGate + count) of a matrix with a row for each gate and hidden unit, as columns of b.
 device::PackedFloats packedOf(Layer const& l, Units const& u, float const* matrix, int64_t k, int firstGate, int count)
 {
-    int64_t const h = l.attrs.hidden, n = count * u.width;
+    int64_t const n = count * u.width;
     std::vector<float> rows(size_t(n * k), 0.0F);
-    for (int g = 0; g < count; ++g)
-        std::copy_n(matrix + ((int64_t(u.direction) * l.gates() + firstGate + g) * h + u.first) * k,
-                    std::min(u.width, h - u.first) * k, rows.begin() + g * u.width * k);
+    l.copyRows(u.direction, u.first, u.width, matrix, k, firstGate, count, rows.data());
     device::PackedFloats to(GemmJit::packedFloats(l.product, n, k));
     if (to.data())
         GemmJit::packB(l.product, shapeOf(1, n, k, k), rows.data(), to.data());
     return to;
-}
-
-// [2 * gates * hidden] of each direction: of w, then of the recurrent weights.
-void packBias(Layer const& l, Units const& u, float const* bias)
-{
-    int64_t const h = l.attrs.hidden, all = l.gates() * h;
-    for (int g = 0; g < l.gates(); ++g)
-        for (int64_t j = 0; j < std::min(u.width, h - u.first); ++j) {
-            float const* const b = bias + 2 * u.direction * all + g * h + u.first + j;
-            bool const apart = l.attrs.cell == Cell::kGru && l.attrs.linearBeforeReset && g == 2;
-            u.bias.data()[g * u.width + j] = apart ? b[0] : b[0] + b[all];
-            if (apart)
-                u.stateBias.data()[j] = b[all];
-        }
 }
 
 Result<void> pack(Layer const& l, Units& u, Problem const& p)
@@ -85,10 +69,9 @@ Result<void> pack(Layer const& l, Units& u, Problem const& p)
     if (!hasMemory)
         return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
     if (Blob const* bias = blobOf(p, kBias))
-        packBias(l, u, bias->as<float>());
-    for (int i = 0; peepholes && i < 3; ++i)
-        std::copy_n(peepholes->as<float>() + (3 * u.direction + i) * l.attrs.hidden + u.first,
-                    std::min(u.width, l.attrs.hidden - u.first), u.peepholes.data() + i * u.width);
+        l.copyBias(u.direction, u.first, u.width, bias->as<float>(), u.bias.data(), u.stateBias.data());
+    if (peepholes)
+        l.copyPeepholes(u.direction, u.first, u.width, peepholes->as<float>(), u.peepholes.data());
     return {};
 }
 
@@ -105,6 +88,53 @@ GemmJitOptions Layer::optionsOf(int64_t rowStride, bool bias) const
     o.bias = bias;
     o.packA = kernels::thrashesL1(4 * rowStride, kernels::jit::gemmMaxRows(o.isa, o.vectors), l1Bytes);
     return o;
+}
+
+void Layer::copyRows(int d, int64_t first, int64_t width, float const* matrix, int64_t k, int firstGate, int count,
+                     float* to) const
+{
+    int64_t const h = attrs.hidden;
+    for (int g = 0; g < count; ++g)
+        std::copy_n(matrix + ((int64_t(d) * gates() + firstGate + g) * h + first) * k, std::min(width, h - first) * k,
+                    to + g * width * k);
+}
+
+// [2 * gates * hidden] of each direction: of w, then of the recurrent weights.
+void Layer::copyBias(int d, int64_t first, int64_t width, float const* bias, float* to, float* stateBias) const
+{
+    int64_t const h = attrs.hidden, all = gates() * h;
+    for (int g = 0; g < gates(); ++g)
+        for (int64_t j = 0; j < std::min(width, h - first); ++j) {
+            float const* const b = bias + 2 * d * all + g * h + first + j;
+            bool const apart = attrs.cell == Cell::kGru && attrs.linearBeforeReset && g == 2;
+            to[g * width + j] = apart ? b[0] : b[0] + b[all];
+            if (apart)
+                stateBias[j] = b[all];
+        }
+}
+
+void Layer::copyPeepholes(int d, int64_t first, int64_t width, float const* peepholes, float* to) const
+{
+    for (int i = 0; i < 3; ++i)
+        std::copy_n(peepholes + (3 * d + i) * attrs.hidden + first, std::min(width, attrs.hidden - first),
+                    to + i * width);
+}
+
+void LayerRun::loadStates(int i, float* to) const
+{
+    TensorRef const* from = input(i);
+    for (int64_t row = 0; row < s.directions * s.batch; ++row, to += stride) {
+        std::fill_n(to, stride, 0.0F);
+        if (from)
+            std::copy_n(from->as<float>() + row / s.batch * s.stateDir + row % s.batch * s.stateRow, s.hidden, to);
+    }
+}
+
+void LayerRun::storeStates(int output, float const* from) const
+{
+    float* const to = args.outputs[size_t(output)].as<float>();
+    for (int64_t row = 0; row < s.directions * s.batch; ++row, from += stride)
+        std::copy_n(from, s.hidden, to + row / s.batch * s.stateDir + row % s.batch * s.stateRow);
 }
 
 int Layer::splits() const
@@ -149,27 +179,34 @@ bool hasOptions(Attrs const& a, bool peepholes)
     return a.clip > 0 || (a.cell == Cell::kLstm && (a.inputForget || peepholes));
 }
 
-Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool sharesRows)
+Result<Layer> layerOf(CpuTactic const& tactic, Problem const& p, int vectors)
 {
     Layer l;
     if (!blobOf(p, kR))
-        return invalidArgument("the recurrent weights are not known");
+        return invalidArgument(std::string(tactic.name()) + ": the recurrent weights are not known");
     l.attrs = p.node->attrsAs<Attrs>();
+    kernels::jit::Isa const isa = tactic.isa();
     l.kernels = isa == kernels::jit::Isa::kAvx512 ? &avx512::kSteps : &avx2::kSteps;
     Extents const& x = p.inputs[kX].dims;
-    int64_t const v = l.kernels->floats, blocks = divideUp(l.attrs.hidden, v);
     l.inputs = x[x.rank - 1];
-    l.stride = blocks * v;
+    l.stride = roundUp(l.attrs.hidden, l.kernels->floats);
     l.skips = !blobOf(p, kW);
     l.hasW = !l.skips && l.inputs > 0;
     l.options = hasOptions(l.attrs, blobOf(p, kPeepholes));
-    l.sharesRows = sharesRows;
     l.threads = std::max(p.threads, 1);
     l.l1Bytes = thisCpu().l1DataBytes;
     l.product.isa = isa;
     l.product.vectors = vectors;
     l.product.b = GemmJitOptions::kPackedBefore;
     l.product.l2Bytes = thisCpu().l2Bytes;
+    return l;
+}
+
+Result<Layer> dividedLayerOf(CpuTactic const& tactic, Problem const& p, int vectors, bool sharesRows)
+{
+    TW_ASSIGN(Layer l, layerOf(tactic, p, vectors));
+    l.sharesRows = sharesRows;
+    int64_t const v = l.kernels->floats, blocks = l.stride / v;
     int64_t const parts = sharesRows ? 1 : std::min<int64_t>(l.splits(), blocks);
     for (int d = 0; d < directionsOf(l.attrs); ++d)
         for (int64_t i = 0; i < parts; ++i) {
@@ -275,6 +312,52 @@ private:
 Result<std::shared_ptr<Pieces>> piecesOf(Layer const& layer, Extents const& x, bool withProducts)
 {
     return Maker(layer, x, withProducts).make();
+}
+
+namespace {
+
+constexpr int kSpins = 4096; // some 50 us; then the system may give the CPU to who is waited for
+
+struct alignas(64) Counter
+{
+    std::atomic<int64_t> v = 0;
+};
+
+void waitFor(std::atomic<int64_t> const& done, int64_t count)
+{
+    for (int spins = 0; done.load(std::memory_order_acquire) < count; ++spins) {
+        if (spins < kSpins)
+            __builtin_ia32_pause();
+        else
+            std::this_thread::yield();
+    }
+}
+
+} // namespace
+
+void runPhases(Workers& workers, int64_t phases, int parts, FunctionRef<void(int64_t phase, int part)> body)
+{
+    if (parts == 1) {
+        for (int64_t phase = 0; phase < phases; ++phase)
+            body(phase, 0);
+        return;
+    }
+    Counter begun[kMostParts]; // of each part the next phase
+    Counter done;              // parts of all phases
+    workers.run(parts, [&](int64_t own, int) {
+        for (int64_t phase = 0; phase < phases; ++phase) {
+            for (int i = 0; i < parts; ++i) {
+                int const part = int(own + i) % parts;
+                int64_t next = phase;
+                if (begun[part].v.load(std::memory_order_relaxed) != phase ||
+                    !begun[part].v.compare_exchange_strong(next, phase + 1, std::memory_order_relaxed))
+                    continue;
+                body(phase, part);
+                done.v.fetch_add(1, std::memory_order_acq_rel);
+            }
+            waitFor(done.v, (phase + 1) * parts);
+        }
+    });
 }
 
 } // namespace tw::ops::recurrence

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/workers.h"
 #include "device/large_pages.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::recurrence {
 
@@ -45,6 +48,14 @@ struct Layer
     int gatesIn(int phase) const { return !isTwoPhase() ? gates() : phase == 0 ? 2 : 1; }
     int splits() const; // of each direction
     kernels::GemmJitOptions optionsOf(int64_t rowStride, bool bias) const;
+    // Of hidden units [first, first + width) of direction d, of which those that exist are written.
+    // Rows of gates [firstGate, firstGate + count) of a matrix that has k numbers for each gate and hidden unit:
+    // [count][width][k].
+    void copyRows(int d, int64_t first, int64_t width, float const* matrix, int64_t k, int firstGate, int count,
+                  float* to) const;
+    // Both biases, [gates][width], but the recurrent one of the gate whose product the reset gate acts on, [width].
+    void copyBias(int d, int64_t first, int64_t width, float const* bias, float* to, float* stateBias) const;
+    void copyPeepholes(int d, int64_t first, int64_t width, float const* peepholes, float* to) const; // [3][width]
 };
 // Input i where it is known; null where it is not, or absent.
 Blob const* blobOf(Problem const& p, int i);
@@ -55,7 +66,30 @@ double estimateOf(Problem const& p, kernels::jit::Isa isa, double share);
 StepKind stepKindOf(Attrs const& a, int phase);
 // Whether it has what only the kernels with options know.
 bool hasOptions(Attrs const& a, bool peepholes);
-Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool sharesRows);
+// Without units.
+Result<Layer> layerOf(CpuTactic const& tactic, Problem const& p, int vectors);
+Result<Layer> dividedLayerOf(CpuTactic const& tactic, Problem const& p, int vectors, bool sharesRows);
+
+// What a run of a layer has of its arguments; states lie in rows of the layer's stride, [direction][sequence].
+struct LayerRun
+{
+    RunArgs& args;
+    Sizes const s;
+    int64_t const stride;
+    float* const floats; // the workspace
+
+    LayerRun(Layer const& layer, RunArgs& runArgs)
+        : args(runArgs), s(sizesOf(layer.attrs, runArgs.inputs[kX].dims)), stride(layer.stride),
+          floats(static_cast<float*>(runArgs.workspace))
+    {}
+    TensorRef const* input(int i) const // null: there is none
+    {
+        return i < int(args.inputs.size()) && args.inputs[size_t(i)].data ? &args.inputs[size_t(i)] : nullptr;
+    }
+    int64_t stateFloats() const { return s.directions * s.batch * stride; }
+    void loadStates(int i, float* to) const; // zeros without the input
+    void storeStates(int output, float const* from) const;
+};
 
 // Sequences [first, first + rows) of some units.
 struct Piece
@@ -76,5 +110,14 @@ struct Pieces final : Prepared
 };
 // For x of these dimensions. Without products, where only sizes are asked for.
 Result<std::shared_ptr<Pieces>> piecesOf(Layer const& layer, Extents const& x, bool withProducts);
+
+// Work in phases that workers share, each phase when all of the one before is done.
+
+inline constexpr int kMostParts = 64;
+
+// Calls body(phase, part) once for each phase in order and each part of it. A part has a worker whose own it is,
+// so that what it reads stays in that one's cache; but whoever has nothing else to do takes a part that nobody has begun:
+// no phase waits for a worker that does not come. parts <= kMostParts.
+void runPhases(Workers& workers, int64_t phases, int parts, FunctionRef<void(int64_t phase, int part)> body);
 
 } // namespace tw::ops::recurrence

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
 #include "ops/recurrence/tactics.h"
 
@@ -16,58 +15,37 @@ using kernels::GemmJit;
 constexpr int64_t kLeastBatch = 4; // below, a product has too few rows to read weights for
 
 // One run of a layer.
-class ProductsRun
+class ProductsRun : LayerRun
 {
 public:
     ProductsRun(Layer const& layer, Pieces const& pieces, RunArgs& args)
-        : l_(layer), pieces_(pieces), args_(args), s_(sizesOf(layer.attrs, args.inputs[kX].dims)),
-          floats_(static_cast<float*>(args.workspace)),
+        : LayerRun(layer, args), l_(layer), pieces_(pieces),
           lengths_(input(kLengths) ? input(kLengths)->as<int32_t>() : nullptr)
     {}
     void run()
     {
-        loadStates(kH0, floats_ + pieces_.states);
+        loadStates(kH0, floats + pieces_.states);
         if (l_.attrs.cell == Cell::kLstm)
-            loadStates(kC0, floats_ + pieces_.cells);
+            loadStates(kC0, floats + pieces_.cells);
         int const parts = int(pieces_.list.size());
-        if (l_.units.size() == size_t(s_.directions)) // a piece has all of its direction's units
-            args_.workers->run(parts, [&](int64_t part, int) {
-                for (int64_t phase = 0; phase < s_.steps * l_.phases(); ++phase)
+        if (l_.units.size() == size_t(s.directions)) // a piece has all of its direction's units
+            args.workers->run(parts, [&](int64_t part, int) {
+                for (int64_t phase = 0; phase < s.steps * l_.phases(); ++phase)
                     runPhase(pieces_.list[size_t(part)], phase);
             });
         else
-            runPhases(*args_.workers, s_.steps * l_.phases(), parts,
+            runPhases(*args.workers, s.steps * l_.phases(), parts,
                       [&](int64_t phase, int part) { runPhase(pieces_.list[size_t(part)], phase); });
-        storeStates(1, floats_ + pieces_.states + (s_.steps % 2) * stateFloats());
+        storeStates(1, floats + pieces_.states + (s.steps % 2) * stateFloats());
         if (l_.attrs.cell == Cell::kLstm)
-            storeStates(2, floats_ + pieces_.cells);
+            storeStates(2, floats + pieces_.cells);
     }
 
 private:
-    TensorRef const* input(int i) const
-    {
-        return i < int(args_.inputs.size()) && args_.inputs[size_t(i)].data ? &args_.inputs[size_t(i)] : nullptr;
-    }
-    int64_t stateFloats() const { return s_.directions * s_.batch * l_.stride; }
-    int64_t stateAt(int64_t row) const { return row / s_.batch * s_.stateDir + row % s_.batch * s_.stateRow; }
-    void loadStates(int i, float* to) const
-    {
-        TensorRef const* from = input(i);
-        for (int64_t row = 0; row < s_.directions * s_.batch; ++row, to += l_.stride) {
-            std::fill_n(to, l_.stride, 0.0F);
-            if (from)
-                std::copy_n(from->as<float>() + stateAt(row), s_.hidden, to);
-        }
-    }
-    void storeStates(int output, float const* from) const
-    {
-        for (int64_t row = 0; row < s_.directions * s_.batch; ++row, from += l_.stride)
-            std::copy_n(from, s_.hidden, args_.outputs[size_t(output)].as<float>() + stateAt(row));
-    }
     // A piece's rows of a tensor of states that begins there in the workspace.
     float* rowsOf(Piece const& p, int64_t begin) const
     {
-        return floats_ + begin + (p.units->direction * s_.batch + p.first) * l_.stride;
+        return floats + begin + (p.units->direction * s.batch + p.first) * l_.stride;
     }
     float* statesOf(Piece const& p, int64_t step) const // those of even and odd steps
     {
@@ -76,56 +54,56 @@ private:
 
     // ---- where step i of sequence n finds things
 
-    int64_t lengthOf(int64_t n) const { return lengths_ ? std::clamp<int64_t>(lengths_[n], 0, s_.steps) : s_.steps; }
+    int64_t lengthOf(int64_t n) const { return lengths_ ? std::clamp<int64_t>(lengths_[n], 0, s.steps) : s.steps; }
     int64_t timeOf(Piece const& p, int64_t i, int64_t n) const
     {
         int64_t const length = lengthOf(n);
-        return i < length && s_.isReverse(l_.attrs, p.units->direction) ? length - 1 - i : i;
+        return i < length && s.isReverse(l_.attrs, p.units->direction) ? length - 1 - i : i;
     }
     // Whether a chunk's rows of x lie one after the other.
     bool isDense(Piece const& p) const
     {
-        return p.rows == s_.batch && (!l_.attrs.batchFirst || s_.batch == 1) &&
-               !(lengths_ && s_.isReverse(l_.attrs, p.units->direction));
+        return p.rows == s.batch && (!l_.attrs.batchFirst || s.batch == 1) &&
+               !(lengths_ && s.isReverse(l_.attrs, p.units->direction));
     }
-    int64_t chunkAt(Piece const& p, int64_t begin) const { return std::min(p.chunk, s_.steps - begin); }
+    int64_t chunkAt(Piece const& p, int64_t begin) const { return std::min(p.chunk, s.steps - begin); }
     // Where the products of step i of a chunk stand: dense chunks of a reversed direction begin with the last step.
     int64_t placeOf(Piece const& p, int64_t i) const
     {
         int64_t const begin = i / p.chunk * p.chunk;
-        bool const backwards = isDense(p) && s_.isReverse(l_.attrs, p.units->direction);
+        bool const backwards = isDense(p) && s.isReverse(l_.attrs, p.units->direction);
         return backwards ? begin + chunkAt(p, begin) - 1 - i : i - begin;
     }
 
     void multiplyInputs(Piece const& p, int64_t begin) const
     {
         int64_t const steps = chunkAt(p, begin), columns = l_.gates() * p.units->width;
-        float const* x = args_.inputs[kX].as<float>();
+        float const* x = args.inputs[kX].as<float>();
         if (isDense(p)) {
-            x += (s_.isReverse(l_.attrs, p.units->direction) ? s_.steps - begin - steps : begin) * s_.xStep;
+            x += (s.isReverse(l_.attrs, p.units->direction) ? s.steps - begin - steps : begin) * s.xStep;
         } else {
-            float* to = floats_ + p.gathered;
+            float* to = floats + p.gathered;
             for (int64_t i = begin; i < begin + steps; ++i)
                 for (int64_t n = p.first; n < p.first + p.rows; ++n, to += l_.inputs)
-                    std::copy_n(x + timeOf(p, i, n) * s_.xStep + n * s_.xRow, l_.inputs, to);
-            x = floats_ + p.gathered;
+                    std::copy_n(x + timeOf(p, i, n) * s.xStep + n * s.xRow, l_.inputs, to);
+            x = floats + p.gathered;
         }
-        float* const to = floats_ + p.product;
+        float* const to = floats + p.product;
         if (l_.hasW)
             (steps == p.chunk ? p.inputs : p.lastInputs)
-                ->run(x, p.units->w.data(), p.units->bias.data(), nullptr, to, floats_ + p.scratch, serialWorkers());
+                ->run(x, p.units->w.data(), p.units->bias.data(), nullptr, to, floats + p.scratch, serialWorkers());
         else
             spreadInputs(p, l_.skips ? x : nullptr, steps * p.rows, columns, to);
     }
     // x, if any, to each gate.
     void spreadInputs(Piece const& p, float const* x, int64_t rows, int64_t columns, float* to) const
     {
-        int64_t const units = std::min(p.units->width, s_.hidden - p.units->first);
+        int64_t const units = std::min(p.units->width, s.hidden - p.units->first);
         for (int64_t row = 0; row < rows; ++row, to += columns) {
             std::copy_n(p.units->bias.data(), columns, to);
             for (int g = 0; x && g < l_.gates(); ++g)
                 for (int64_t j = 0; j < units; ++j)
-                    to[g * p.units->width + j] += x[row * s_.hidden + p.units->first + j];
+                    to[g * p.units->width + j] += x[row * s.hidden + p.units->first + j];
         }
     }
 
@@ -136,19 +114,19 @@ private:
         if (part == 0 && i % p.chunk == 0)
             multiplyInputs(p, i);
         float const* const h = part == 0 ? statesOf(p, i) : rowsOf(p, pieces_.resets);
-        float* const sums = floats_ + p.sums;
-        p.states[part]->run(h, p.units->recurrent[part].data(), nullptr, nullptr, sums, floats_ + p.scratch,
+        float* const sums = floats + p.sums;
+        p.states[part]->run(h, p.units->recurrent[part].data(), nullptr, nullptr, sums, floats + p.scratch,
                             serialWorkers());
-        auto** const x = reinterpret_cast<float const**>(floats_ + p.pointers);
+        auto** const x = reinterpret_cast<float const**>(floats + p.pointers);
         auto** const y = const_cast<float**>(x + p.rows);
         for (int64_t row = 0; row < p.rows; ++row) {
             int64_t const n = p.first + row, place = placeOf(p, i) * p.rows + row;
-            x[row] = i < lengthOf(n) ? floats_ + p.product + (place * l_.gates() + gate) * width : nullptr;
-            y[row] = args_.outputs[0].as<float>() + timeOf(p, i, n) * s_.yStep + n * s_.yRow +
-                     p.units->direction * s_.hidden + first;
+            x[row] = i < lengthOf(n) ? floats + p.product + (place * l_.gates() + gate) * width : nullptr;
+            y[row] = args.outputs[0].as<float>() + timeOf(p, i, n) * s.yStep + n * s.yRow +
+                     p.units->direction * s.hidden + first;
         }
         Step step;
-        step.hidden = s_.hidden - first;
+        step.hidden = s.hidden - first;
         step.stride = l_.stride;
         step.rows = p.rows;
         step.gate = width;
@@ -170,9 +148,6 @@ private:
     }
     Layer const& l_;
     Pieces const& pieces_;
-    RunArgs& args_;
-    Sizes const s_;
-    float* const floats_;
     int32_t const* const lengths_;
 };
 
@@ -231,7 +206,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
         return t.wrongConfig("{1..4, 0..1}");
-    TW_ASSIGN(Layer layer, layerOf(p, t.isa(), int(config[0]), config[1] != 0));
+    TW_ASSIGN(Layer layer, dividedLayerOf(t, p, int(config[0]), config[1] != 0));
     return makeKernel<ProductsKernel>(std::move(layer));
 }
 

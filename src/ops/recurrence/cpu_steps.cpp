@@ -8,7 +8,6 @@
 #include "device/large_pages.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/gemv_jit.h"
-#include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
@@ -29,24 +28,17 @@ using kernels::jit::Isa;
 
 constexpr int64_t kLeastShared = 20000; // products of a step that gain from a second worker: some 500 ns of them
 
-// What is known of a layer when it is loaded.
-struct Plan
+// All directions and gates are one product of x.
+struct Plan : Layer
 {
-    Attrs attrs;
-    StepKernels const* kernels = nullptr;
-    GemmJitOptions product;
-    int64_t inputs = 0, stride = 0; // hidden units in whole vectors
-    bool hasW = false;              // and something to multiply by it
-    bool skips = false;             // there is no w
-    bool options = false;           // of the kernels
-    int threads = 1;
-
-    int gates() const { return gatesOf(attrs.cell); }
+    explicit Plan(Layer layer) : Layer(std::move(layer))
+    {
+        product = optionsOf(inputs, true);
+        product.threads = threads;
+    }
     int directions() const { return directionsOf(attrs); }
     int64_t blocks() const { return stride / kernels->floats; }
     int64_t columns() const { return directions() * gates() * stride; } // of the product
-    bool isTwoPhase() const { return attrs.cell == Cell::kGru && !attrs.linearBeforeReset; }
-    int phasesEach() const { return isTwoPhase() ? 2 : 1; }
     int64_t panelFloats(int gateCount) const { return gateCount * stride * attrs.hidden; }
     GemmShape shape(int64_t rows) const { return {rows, columns(), inputs, inputs, 1, 1, inputs}; }
 };
@@ -66,34 +58,11 @@ int64_t weightsRow(Plan const& p, int d, int g, int64_t j)
     return (int64_t(d) * p.gates() + g) * p.attrs.hidden + j;
 }
 
-template <class F>
-void forUnits(Plan const& p, F const& f)
-{
-    for (int d = 0; d < p.directions(); ++d)
-        for (int g = 0; g < p.gates(); ++g)
-            for (int64_t j = 0; j < p.attrs.hidden; ++j)
-                f(d, g, j);
-}
-
-// Both biases go into the product, but of the gate whose recurrent one the reset gate acts on.
-void packBias(Plan const& p, float const* bias, Packed& to)
-{
-    int64_t const gates = int64_t(p.gates()) * p.attrs.hidden;
-    forUnits(p, [&](int d, int g, int64_t j) {
-        float const* const b = bias + 2 * d * gates + g * p.attrs.hidden + j;
-        bool const apart = p.attrs.cell == Cell::kGru && p.attrs.linearBeforeReset && g == 2;
-        to.bias.data()[columnOf(p, d, g, j)] = apart ? b[0] : b[0] + b[gates];
-        if (apart)
-            to.recurrentBias.data()[d * p.stride + j] = b[gates];
-    });
-}
-
 void packInputs(Plan const& p, float const* w, Packed& to)
 {
     std::vector<float> rows(size_t(p.columns() * p.inputs), 0.0F);
-    forUnits(p, [&](int d, int g, int64_t j) {
-        std::copy_n(w + weightsRow(p, d, g, j) * p.inputs, p.inputs, rows.begin() + columnOf(p, d, g, j) * p.inputs);
-    });
+    for (int d = 0; d < p.directions(); ++d)
+        p.copyRows(d, 0, p.stride, w, p.inputs, 0, p.gates(), rows.data() + columnOf(p, d, 0, 0) * p.inputs);
     GemmJit::packB(p.product, p.shape(1), rows.data(), to.w.data());
 }
 
@@ -154,84 +123,61 @@ struct StepsPrepared final : Prepared
 };
 
 // One run of a layer.
-class StepsRun
+class StepsRun : LayerRun
 {
 public:
     StepsRun(Plan const& plan, Packed const& packed, RunArgs& args)
-        : p_(plan), packed_(packed), args_(args), s_(sizesOf(plan.attrs, args.inputs[kX].dims)),
-          layout_(layoutOf(plan, s_)), floats_(static_cast<float*>(args.workspace))
+        : LayerRun(plan, args), p_(plan), packed_(packed), layout_(layoutOf(plan, s))
     {}
     void run()
     {
         multiplyInputs();
-        loadStates(kH0, floats_ + layout_.states);
+        loadStates(kH0, floats + layout_.states);
         if (p_.attrs.cell == Cell::kLstm)
-            loadStates(kC0, floats_ + layout_.cells);
+            loadStates(kC0, floats + layout_.cells);
         parts_ = partsOf();
-        runPhases(*args_.workers, s_.steps * p_.phasesEach(), parts_,
-                  [&](int64_t phase, int part) { runPart(phase, part); });
-        storeStates(1, floats_ + layout_.states + (s_.steps % 2) * stateFloats());
+        runPhases(*args.workers, s.steps * p_.phases(), parts_, [&](int64_t phase, int part) { runPart(phase, part); });
+        storeStates(1, floats + layout_.states + (s.steps % 2) * stateFloats());
         if (p_.attrs.cell == Cell::kLstm)
-            storeStates(2, floats_ + layout_.cells);
+            storeStates(2, floats + layout_.cells);
     }
 
 private:
-    TensorRef const* input(int i) const
-    {
-        return i < int(args_.inputs.size()) && args_.inputs[size_t(i)].data ? &args_.inputs[size_t(i)] : nullptr;
-    }
-    int64_t stateFloats() const { return p_.directions() * s_.batch * p_.stride; }
     // Of direction d; states of even and odd steps.
     float* states(int d, int64_t step) const
     {
-        return floats_ + layout_.states + step % 2 * stateFloats() + d * s_.batch * p_.stride;
+        return floats + layout_.states + step % 2 * stateFloats() + d * s.batch * p_.stride;
     }
-    float* ofDirection(int64_t begin, int d) const { return floats_ + begin + d * s_.batch * p_.stride; }
+    float* ofDirection(int64_t begin, int d) const { return floats + begin + d * s.batch * p_.stride; }
 
     void multiplyInputs()
     {
-        auto const* prepared = static_cast<StepsPrepared const*>(args_.prepared);
-        float *to = floats_ + layout_.product, *bias = packed_.bias.data();
-        float const* x = args_.inputs[kX].as<float>();
+        auto const* prepared = static_cast<StepsPrepared const*>(args.prepared);
+        float *to = floats + layout_.product, *bias = packed_.bias.data();
+        float const* x = args.inputs[kX].as<float>();
         if (prepared && prepared->gemv)
-            prepared->gemv->run(x, packed_.w.data(), bias, nullptr, to, *args_.workers);
+            prepared->gemv->run(x, packed_.w.data(), bias, nullptr, to, *args.workers);
         else if (prepared && prepared->gemm)
-            prepared->gemm->run(x, packed_.w.data(), bias, nullptr, to, floats_ + layout_.scratch, *args_.workers);
+            prepared->gemm->run(x, packed_.w.data(), bias, nullptr, to, floats + layout_.scratch, *args.workers);
         else
             spreadInputs(p_.skips ? x : nullptr, bias, to);
     }
     // x, if any, to each gate.
     void spreadInputs(float const* x, float const* bias, float* to) const
     {
-        for (int64_t row = 0; row < s_.steps * s_.batch; ++row, to += p_.columns()) {
+        for (int64_t row = 0; row < s.steps * s.batch; ++row, to += p_.columns()) {
             std::copy_n(bias, p_.columns(), to);
             for (int g = 0; x && g < p_.directions() * p_.gates(); ++g)
-                for (int64_t j = 0; j < s_.hidden; ++j)
-                    to[g * p_.stride + j] += x[row * s_.hidden + j];
+                for (int64_t j = 0; j < s.hidden; ++j)
+                    to[g * p_.stride + j] += x[row * s.hidden + j];
         }
     }
-    void loadStates(int i, float* to) const
-    {
-        TensorRef const* from = input(i);
-        for (int64_t row = 0; row < p_.directions() * s_.batch; ++row, to += p_.stride) {
-            std::fill_n(to, p_.stride, 0.0F);
-            if (from)
-                std::copy_n(from->as<float>() + stateAt(row), s_.hidden, to);
-        }
-    }
-    void storeStates(int output, float const* from) const
-    {
-        for (int64_t row = 0; row < p_.directions() * s_.batch; ++row, from += p_.stride)
-            std::copy_n(from, s_.hidden, args_.outputs[size_t(output)].as<float>() + stateAt(row));
-    }
-    int64_t stateAt(int64_t row) const { return row / s_.batch * s_.stateDir + row % s_.batch * s_.stateRow; }
-
     int partsOf() const
     {
         int64_t const units = p_.directions() * p_.blocks();
-        if (s_.batch * p_.directions() * p_.gates() * s_.hidden * s_.hidden < kLeastShared)
+        if (s.batch * p_.directions() * p_.gates() * s.hidden * s.hidden < kLeastShared)
             return 1;
-        return int(std::max<int64_t>(std::min<int64_t>({args_.workers->count(), p_.threads, units, kMostParts}), 1));
+        return int(std::max<int64_t>(std::min<int64_t>({args.workers->count(), p_.threads, units, kMostParts}), 1));
     }
     void runPart(int64_t phase, int part) const
     {
@@ -245,18 +191,18 @@ private:
     }
     void runBlocks(int64_t phase, int d, int64_t begin, int64_t end, int part) const
     {
-        int64_t const i = phase / p_.phasesEach();
-        bool const second = phase % p_.phasesEach() != 0;
-        auto** const x = reinterpret_cast<float const**>(floats_ + layout_.pointers) + part * s_.batch * 2;
-        auto** const y = const_cast<float**>(x + s_.batch);
-        for (int64_t n = 0; n < s_.batch; ++n)
+        int64_t const i = phase / p_.phases();
+        bool const second = phase % p_.phases() != 0;
+        auto** const x = reinterpret_cast<float const**>(floats + layout_.pointers) + part * s.batch * 2;
+        auto** const y = const_cast<float**>(x + s.batch);
+        for (int64_t n = 0; n < s.batch; ++n)
             locate(i, d, n, second ? 2 : 0, x[n], y[n]);
         float const* const panels = packed_.recurrent.data() + d * p_.panelFloats(p_.gates());
         Step step;
-        step.hidden = s_.hidden;
+        step.hidden = s.hidden;
         step.stride = p_.stride;
         step.gate = p_.stride;
-        step.rows = s_.batch;
+        step.rows = s.batch;
         step.before = states(d, i);
         step.h = second ? ofDirection(layout_.resets, d) : step.before;
         step.to = p_.isTwoPhase() && !second ? ofDirection(layout_.resets, d) : states(d, i + 1);
@@ -279,18 +225,15 @@ private:
     void locate(int64_t i, int d, int64_t n, int gate, float const*& x, float*& y) const
     {
         TensorRef const* const lengths = input(kLengths);
-        int64_t const length = lengths ? std::clamp<int64_t>(lengths->as<int32_t>()[n], 0, s_.steps) : s_.steps;
-        int64_t const t = i < length && s_.isReverse(p_.attrs, d) ? length - 1 - i : i;
-        int64_t const row = p_.attrs.batchFirst ? n * s_.steps + t : t * s_.batch + n;
-        x = i < length ? floats_ + layout_.product + row * p_.columns() + columnOf(p_, d, gate, 0) : nullptr;
-        y = args_.outputs[0].as<float>() + t * s_.yStep + n * s_.yRow + d * s_.hidden;
+        int64_t const length = lengths ? std::clamp<int64_t>(lengths->as<int32_t>()[n], 0, s.steps) : s.steps;
+        int64_t const t = i < length && s.isReverse(p_.attrs, d) ? length - 1 - i : i;
+        int64_t const row = p_.attrs.batchFirst ? n * s.steps + t : t * s.batch + n;
+        x = i < length ? floats + layout_.product + row * p_.columns() + columnOf(p_, d, gate, 0) : nullptr;
+        y = args.outputs[0].as<float>() + t * s.yStep + n * s.yRow + d * s.hidden;
     }
     Plan const& p_;
     Packed const& packed_;
-    RunArgs& args_;
-    Sizes const s_;
     Layout const layout_;
-    float* const floats_;
     int parts_ = 1;
 };
 
@@ -338,30 +281,6 @@ private:
     Packed packed_;
 };
 
-Plan planOf(Problem const& p, Isa isa, int vectors)
-{
-    Plan plan;
-    plan.attrs = p.node->attrsAs<Attrs>();
-    plan.kernels = isa == Isa::kAvx512 ? &avx512::kSteps : &avx2::kSteps;
-    int64_t const width = plan.kernels->floats;
-    Extents const& x = p.inputs[kX].dims;
-    plan.inputs = x[x.rank - 1];
-    plan.stride = roundUp(plan.attrs.hidden, width);
-    plan.skips = !blobOf(p, kW);
-    plan.options = hasOptions(plan.attrs, blobOf(p, kPeepholes));
-    plan.hasW = !plan.skips && plan.inputs > 0;
-    plan.threads = std::max(p.threads, 1);
-    plan.product.isa = isa;
-    plan.product.vectors = vectors;
-    plan.product.b = GemmJitOptions::kPackedBefore;
-    plan.product.l2Bytes = thisCpu().l2Bytes;
-    plan.product.threads = plan.threads;
-    plan.product.bias = true;
-    plan.product.packA =
-        kernels::thrashesL1(4 * plan.inputs, kernels::jit::gemmMaxRows(isa, vectors), thisCpu().l1DataBytes);
-    return plan;
-}
-
 Result<Packed> pack(Plan const& plan, Problem const& p)
 {
     Packed to;
@@ -374,11 +293,13 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
     if ((peepholes && !to.peepholes.data()) || !to.w.data() || !to.bias.data() || !to.recurrent.data() ||
         !to.recurrentBias.data())
         return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
-    if (Blob const* bias = blobOf(p, kBias))
-        packBias(plan, bias->as<float>(), to);
-    for (int row = 0; peepholes && row < plan.directions() * 3; ++row)
-        std::copy_n(peepholes->as<float>() + row * plan.attrs.hidden, plan.attrs.hidden,
-                    to.peepholes.data() + row * plan.stride);
+    for (int d = 0; d < plan.directions(); ++d) {
+        if (Blob const* bias = blobOf(p, kBias))
+            plan.copyBias(d, 0, plan.stride, bias->as<float>(), to.bias.data() + columnOf(plan, d, 0, 0),
+                          to.recurrentBias.data() + d * plan.stride);
+        if (peepholes)
+            plan.copyPeepholes(d, 0, plan.stride, peepholes->as<float>(), to.peepholes.data() + 3 * d * plan.stride);
+    }
     if (plan.hasW)
         packInputs(plan, blobOf(p, kW)->as<float>(), to);
     packRecurrent(plan, blobOf(p, kR)->as<float>(), to);
@@ -387,9 +308,7 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (Support const known = supportsKnownFloats(p); !known.ok)
-        return known;
-    return Support::yes();
+    return supportsKnownFloats(p);
 }
 
 std::vector<Config> configs(CpuTactic const&, Problem const& p)
@@ -409,9 +328,8 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return t.wrongConfig("{1..4}");
-    if (!blobOf(p, kR))
-        return invalidArgument(std::string(t.name()) + ": the recurrent weights are not known");
-    Plan plan = planOf(p, t.isa(), int(config[0]));
+    TW_ASSIGN(Layer layer, layerOf(t, p, int(config[0])));
+    Plan plan(std::move(layer));
     TW_ASSIGN(Packed packed, pack(plan, p));
     return makeKernel<StepsKernel>(std::move(plan), std::move(packed));
 }

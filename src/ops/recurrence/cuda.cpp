@@ -4,10 +4,6 @@
 
 namespace tw::ops::recurrence {
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&registers::kF16, &persistent::kF16, &persistent::kF32, &kPlainCuda};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<registers::kF16, persistent::kF16, persistent::kF32, kPlainCuda>;
 
 } // namespace tw::ops::recurrence

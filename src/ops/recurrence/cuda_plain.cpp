@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cuda_plain.h"
-
+#include "ops/recurrence/cuda_products.h"
 #include "ops/recurrence/tactics.h"
 
 namespace tw::ops::recurrence {

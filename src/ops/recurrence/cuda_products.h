@@ -7,10 +7,17 @@
 
 #include "kernels/cuda/gemm/f32.h"
 #include "kernels/cuda/gemm/mma.h"
-#include "ops/recurrence/cuda_plain.h"
+#include "ops/recurrence/op.h"
 #include "ops/recurrence/recurrence_params.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::recurrence {
+
+// What CUDA tactics of this op share.
+
+// The constants and the function that the device code of this op reads; `isForHalf`: exact enough for results in FP16.
+std::string attrsText(Problem const& problem, bool isForHalf = false);
+Params paramsOf(Attrs const& a, RunArgs const& args);
 
 class InputProducts
 {

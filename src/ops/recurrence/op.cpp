@@ -199,22 +199,18 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "recurrence",
-        .minInputs = 2,
-        .maxInputs = kInputs,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .tolerance = tolerance,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .operations = operations,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "recurrence",
+    .minInputs = 2,
+    .maxInputs = kInputs,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .tolerance = tolerance,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .operations = operations,
+};
 
 } // namespace tw::ops::recurrence

@@ -134,8 +134,6 @@ struct RowAxes
 };
 RowAxes rowAxes(ir::Node const& node, bool isOutput, int i);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::recurrence

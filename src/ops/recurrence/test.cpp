@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/recurrence/cpu_phases.h"
+#include "ops/recurrence/cpu_pieces.h"
 
 namespace tw::ops::recurrence {
 

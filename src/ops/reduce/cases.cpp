@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {
@@ -204,6 +205,25 @@ void cases(CaseList& list)
     reduce("avg_i32_wide_sum", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {INT32_MAX, INT32_MAX}),
            {{INT32_MAX}});
     reduce("avg_i32_negative", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {-2, -1}), {{-1}});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    a.kind = Kind(d.from(0, 4));
+    a.axes = d.from(1, (1 << x.rank) - 1);
+    a.keepDims = d.chance(50);
+    DataType const t = d.type();
+    if (isFloating(t) && d.chance(50)) {
+        a.before = Before(d.from(0, 3));
+        a.after = After(d.from(0, 2));
+        if (a.isLogSumExp()) {
+            a.kind = Kind::kSum;
+            a.after = After::kLog;
+        }
+    }
+    list.add(name, a, {input(t, x)});
 }
 
 } // namespace tw::ops::reduce

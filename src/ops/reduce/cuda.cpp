@@ -4,7 +4,6 @@
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/op.h"
 #include "ops/reduce/reduce_params.h"
-#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 
@@ -58,10 +57,6 @@ constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kShortRows, &kRows, &kColumns, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kShortRows, kRows, kColumns, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -6,6 +6,7 @@
 #include "kernels/cuda/common/prelude.h"
 #include "kernels/cuda/common/source.h"
 #include "ops/reduce/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
 
@@ -27,5 +28,9 @@ inline int64_t accumulatorBytes(Attrs const& a, DataType type)
 {
     return isFloating(type) && !a.isLogSumExp() ? 4 : 8;
 }
+
+// CUDA tactics that stand in files of their own.
+
+extern CudaTactic const kNhwc, kNhwcF32, kRows, kShortRows, kColumns;
 
 } // namespace tw::ops::reduce

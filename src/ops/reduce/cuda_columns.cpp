@@ -6,7 +6,6 @@
 
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_params.h"
-#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 

@@ -4,7 +4,6 @@
 
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_params.h"
-#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 
@@ -35,8 +34,49 @@ Choice choiceOf(Config const& config)
     return {config[0] == 64 ? 64 : 256, config[1]};
 }
 
-std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Choice const& choice)
+template <DataType type>
+Support supports(Problem const& p)
 {
+    Extents const& x = p.inputs[0].maxDims;
+    if (p.inputs[0].type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (!p.node->attrsAs<Attrs>().isBare())
+        return Support::no("has nothing in front of the sum or behind it");
+    if (x.rank < 3 || p.node->attrsAs<Attrs>().axes != int64_t(3) << (x.rank - 2))
+        return Support::no("reduces the two axes behind the channels only");
+    if (x.volume(x.rank - 2, x.rank) > kMostPixels || x[x.rank - 3] > kMostPixels || x.volume() == 0)
+        return Support::no("counts in 32 bits, and needs pixels");
+    return Support::yes();
+}
+
+// {threads of a block, blocks that share an image}
+std::vector<Config> configs(Problem const& p)
+{
+    Extents const& x = p.inputs[0].dims;
+    if (x.rank < 3)
+        return {{256, 1}};
+    int64_t const channels = channelsOf(p.inputs[0].type), pixels = x.volume(x.rank - 2, x.rank),
+                  blocks = x.volume(0, x.rank - 3) * ((x[x.rank - 3] + channels - 1) / channels);
+    std::vector<Config> list{{256, 1}, {64, 1}};
+    // Few blocks, each with many pixels.
+    int64_t const split = std::min(pixels / kPixelsEach, kMostSplit);
+    if (p.cuda && split > 1 && blocks < int64_t(p.cuda->multiprocessors) * 2)
+        list.push_back({256, split});
+    return list;
+}
+
+std::vector<Formats> formats(Problem const& p)
+{
+    if (p.inputs[0].dims.rank < 3)
+        return {};
+    Formats f = linearFormats(p);
+    f.inputs[0] = Format::kHWC8;
+    return {f};
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+{
+    Choice const choice = choiceOf(config);
     CudaSource source = {.text = cuda::include("kernels/cuda/common/matrix.cuh") +
                                  arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
                                  cuda::constant("THREADS", choice.threads) +
@@ -69,65 +109,12 @@ std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Choice const& 
         });
 }
 
-Support supports(Problem const& p, DataType type)
-{
-    Extents const& x = p.inputs[0].maxDims;
-    if (p.inputs[0].type != type)
-        return Support::no(std::string("takes ") + nameOf(type) + " only");
-    if (!p.node->attrsAs<Attrs>().isBare())
-        return Support::no("has nothing in front of the sum or behind it");
-    if (x.rank < 3 || p.node->attrsAs<Attrs>().axes != int64_t(3) << (x.rank - 2))
-        return Support::no("reduces the two axes behind the channels only");
-    if (x.volume(x.rank - 2, x.rank) > kMostPixels || x[x.rank - 3] > kMostPixels || x.volume() == 0)
-        return Support::no("counts in 32 bits, and needs pixels");
-    return Support::yes();
-}
-
-Support supportsF16(Problem const& p)
-{
-    return supports(p, DataType::kHalf);
-}
-Support supportsF32(Problem const& p)
-{
-    return supports(p, DataType::kFloat);
-}
-
-// {threads of a block, blocks that share an image}
-std::vector<Config> configs(Problem const& p)
-{
-    Extents const& x = p.inputs[0].dims;
-    if (x.rank < 3)
-        return {{256, 1}};
-    int64_t const channels = channelsOf(p.inputs[0].type), pixels = x.volume(x.rank - 2, x.rank),
-                  blocks = x.volume(0, x.rank - 3) * ((x[x.rank - 3] + channels - 1) / channels);
-    std::vector<Config> list{{256, 1}, {64, 1}};
-    // Few blocks, each with many pixels.
-    int64_t const split = std::min(pixels / kPixelsEach, kMostSplit);
-    if (p.cuda && split > 1 && blocks < int64_t(p.cuda->multiprocessors) * 2)
-        list.push_back({256, split});
-    return list;
-}
-
-std::vector<Formats> formats(Problem const& p)
-{
-    if (p.inputs[0].dims.rank < 3)
-        return {};
-    Formats f = linearFormats(p);
-    f.inputs[0] = Format::kHWC8;
-    return {f};
-}
-
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
-{
-    return pixelKernels(problem, choiceOf(config));
-}
-
 } // namespace
 } // namespace nhwc
 
-constinit CudaTactic const kNhwc{"reduce_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF16, nhwc::configs,
-                                 nhwc::formats};
-constinit CudaTactic const kNhwcF32{"reduce_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supportsF32, nhwc::configs,
-                                    nhwc::formats};
+constinit CudaTactic const kNhwc{
+    "reduce_f16_nhwc_cuda", 2, nhwc::generate, nhwc::supports<DataType::kHalf>, nhwc::configs, nhwc::formats};
+constinit CudaTactic const kNhwcF32{
+    "reduce_f32_nhwc_cuda", 2, nhwc::generate, nhwc::supports<DataType::kFloat>, nhwc::configs, nhwc::formats};
 
 } // namespace tw::ops::reduce

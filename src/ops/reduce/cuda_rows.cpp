@@ -4,7 +4,6 @@
 
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_params.h"
-#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 
@@ -31,42 +30,6 @@ Choice choiceOf(Config const& config)
     if (!isConfig(config, 2, 1, kMostShares) || config[1] > kMostAhead)
         return {};
     return {config[0], config[1]};
-}
-
-std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, Choice const& choice)
-{
-    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
-                                 cuda::constant("PACKS_AHEAD", choice.ahead) +
-                                 cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
-                                 cuda::include("ops/reduce/reduce_rows.cuh"),
-                         .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
-                         .wide = isWide(problem),
-                         .isDependent = true};
-    return kernelsOf(
-        std::move(source),
-        [shares = choice.shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-            int64_t const rows = y.count();
-            RowsParams p;
-            p.x = x.data;
-            p.y = y.data;
-            p.parts = args.workspace;
-            p.results = uint64_t(rows);
-            p.count = uint64_t(x.count() / rows);
-            p.shares = cuda::divBy(shares);
-            if (shares > 1) {
-                TW_TRY(launch(1, rows * shares, kThreads, p));
-                return shares > kWarpShares ? launch(3, rows, kThreads, p)
-                                            : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
-            }
-            if (int64_t(p.count) >= kBlockRows)
-                return launch(1, rows, kThreads, p);
-            return launch(0, blocksFor(rows * 32, kThreads), kThreads, p);
-        },
-        [accumulatorBytes = accumulatorBytes(problem.node->attrsAs<Attrs>(), problem.inputs[0].type),
-         shares = choice.shares](std::span<TensorRef const>, std::span<TensorRef const> y) {
-            return shares > 1 ? y[0].count() * shares * accumulatorBytes : 0;
-        });
 }
 
 Support supports(Problem const& problem)
@@ -102,7 +65,39 @@ std::vector<Config> configs(Problem const& problem)
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
-    return rowKernels(problem, choiceOf(config));
+    Choice const choice = choiceOf(config);
+    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
+                                 cuda::constant("PACKS_AHEAD", choice.ahead) +
+                                 cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
+                                 cuda::include("ops/reduce/reduce_rows.cuh"),
+                         .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(
+        std::move(source),
+        [shares = choice.shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            int64_t const rows = y.count();
+            RowsParams p;
+            p.x = x.data;
+            p.y = y.data;
+            p.parts = args.workspace;
+            p.results = uint64_t(rows);
+            p.count = uint64_t(x.count() / rows);
+            p.shares = cuda::divBy(shares);
+            if (shares > 1) {
+                TW_TRY(launch(1, rows * shares, kThreads, p));
+                return shares > kWarpShares ? launch(3, rows, kThreads, p)
+                                            : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
+            }
+            if (int64_t(p.count) >= kBlockRows)
+                return launch(1, rows, kThreads, p);
+            return launch(0, blocksFor(rows * 32, kThreads), kThreads, p);
+        },
+        [accumulatorBytes = accumulatorBytes(problem.node->attrsAs<Attrs>(), problem.inputs[0].type),
+         shares = choice.shares](std::span<TensorRef const>, std::span<TensorRef const> y) {
+            return shares > 1 ? y[0].count() * shares * accumulatorBytes : 0;
+        });
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/reduce_params.h"
-#include "ops/reduce/tactics.h"
 
 namespace tw::ops::reduce {
 
@@ -25,27 +24,6 @@ int64_t lengthOf(Problem const& problem)
     for (int d = 0; d < x.rank; ++d)
         n *= a.has(d) ? x[d] : 1;
     return n;
-}
-
-std::unique_ptr<CudaKernels> shortRowKernels(Problem const& problem, int64_t rows)
-{
-    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
-                                 cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
-                                 cuda::flag("EXACT", isStatic(problem)) +
-                                 cuda::include("ops/reduce/reduce_short_rows.cuh"),
-                         .names = {"reduce_short_rows_packs", "reduce_short_rows"},
-                         .wide = isWide(problem),
-                         .isDependent = true};
-    return kernelsOf(std::move(source), [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        ShortRowsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.results = uint64_t(y.count());
-        p.count = uint64_t(x.count() / y.count());
-        bool const packs = cuda::addressOf(x.data) % 16 == 0;
-        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows)), int(kThreads), p);
-    });
 }
 
 Support supports(Problem const& problem)
@@ -74,7 +52,24 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 {
     bool const isKnown = isConfig(config, 1, kLeastRows, kMostRows) && std::has_single_bit(uint64_t(config[0])) &&
                          config[0] * lengthOf(problem) * sizeOf(problem.inputs[0].type) <= kMostBlockBytes;
-    return shortRowKernels(problem, isKnown ? config[0] : kLeastRows);
+    int64_t const rows = isKnown ? config[0] : kLeastRows;
+    CudaSource source = {.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
+                                 cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
+                                 cuda::flag("EXACT", isStatic(problem)) +
+                                 cuda::include("ops/reduce/reduce_short_rows.cuh"),
+                         .names = {"reduce_short_rows_packs", "reduce_short_rows"},
+                         .wide = isWide(problem),
+                         .isDependent = true};
+    return kernelsOf(std::move(source), [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        ShortRowsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.results = uint64_t(y.count());
+        p.count = uint64_t(x.count() / y.count());
+        bool const packs = cuda::addressOf(x.data) % 16 == 0;
+        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows)), int(kThreads), p);
+    });
 }
 
 } // namespace

@@ -129,14 +129,6 @@ ITensor& sumSquare(ImportContext& ctx)
     Form const form = formOf(ctx, x.getDimensions().nbDims);
     return sum(ctx, ctx.elementwise(x, x, ElementWiseOperation::kPROD), form);
 }
-void importSumSquare(ImportContext& ctx)
-{
-    ctx.setOutput(0, sumSquare(ctx));
-}
-void importL2(ImportContext& ctx)
-{
-    ctx.setOutput(0, ctx.unary(sumSquare(ctx), UnaryOperation::kSQRT));
-}
 void importLogSum(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -175,10 +167,10 @@ void register_reduce(ImporterMap& map)
     map.add("ReduceMin", importPlain<ReduceOperation::kMIN>);
     map.add("ReduceMean", importPlain<ReduceOperation::kAVG>);
     map.add("ReduceL1", importL1);
-    map.add("ReduceL2", importL2);
+    map.add("ReduceL2", [](auto& ctx) { ctx.setOutput(0, ctx.unary(sumSquare(ctx), UnaryOperation::kSQRT)); });
     map.add("ReduceLogSum", importLogSum);
     map.add("ReduceLogSumExp", importLogSumExp);
-    map.add("ReduceSumSquare", importSumSquare);
+    map.add("ReduceSumSquare", [](auto& ctx) { ctx.setOutput(0, sumSquare(ctx)); });
 }
 
 } // namespace tw::onnx

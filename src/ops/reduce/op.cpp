@@ -2,6 +2,7 @@
 #include "ops/reduce/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reduce {
@@ -99,22 +100,35 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kOperations[] = {"kSUM", "kPROD", "kMAX", "kMIN", "kAVG"};
+    facts.kind("Reduce");
+    facts.add("Operation", kOperations[int(a.kind)]);
+    facts.add("Axes", a.axes);
+    facts.addFlag("KeepDimensions", a.keepDims);
+    if (a.isBare())
+        return;
+    constexpr char const* kBefore[] = {"", "kABS", "kSQUARE", "kEXP"};
+    constexpr char const* kAfter[] = {"", "kSQRT", "kLOG"};
+    facts.add("Before", kBefore[int(a.before)]);
+    facts.add("After", kAfter[int(a.after)]);
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "reduce",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "reduce",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::reduce

@@ -38,8 +38,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isLogSumExp() const { return before == Before::kExp; }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::reduce

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/reformat/op.h"
 
 namespace tw::ops::reformat {
@@ -30,6 +31,12 @@ void cases(CaseList& list)
     list.add("3d", Attrs(), {f32({2, 16, 3, 2, 5})});
     list.add("matrix", Attrs(), {f32({4, 9})});
     list.add("empty", Attrs(), {f32({2, 0, 3, 3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    static constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32};
+    list.add(name, Attrs(), {input(kTypes[d.from(0, std::size(kTypes) - 1)], d.extents(int(d.from(3, 4)), 40))});
 }
 
 } // namespace tw::ops::reformat

@@ -106,10 +106,6 @@ constexpr VectorTactic kAvx2{"reformat_f32_transpose_8x8_avx2", 1, Isa::kAvx2, r
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx2, &kInt8, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::reformat

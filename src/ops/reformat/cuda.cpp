@@ -59,10 +59,6 @@ constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, plainKernels, nullptr,
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kNhwc, &kStridedCopy, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kNhwc, kStridedCopy, kPlain>;
 
 } // namespace tw::ops::reformat

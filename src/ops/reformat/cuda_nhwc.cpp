@@ -48,8 +48,32 @@ CudaSource sourceOf(Problem const& problem, bool byPlanes)
     return out;
 }
 
-std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, bool byPlanes)
+Support supportsNhwc(Problem const& p)
 {
+    if (sizeOf(p.outputs[0].type) != 2)
+        return Support::no("takes types of 2 bytes");
+    return Support::yes();
+}
+
+std::vector<Formats> formatsOfNhwc(Problem const& p)
+{
+    if (p.inputs[0].dims.rank < 3)
+        return {};
+    return {Formats{{Format::kLinear}, {Format::kHWC8}}, Formats{{Format::kHWC8}, {Format::kLinear}}};
+}
+
+// By squares, or by whole planes where those are small.
+std::vector<Config> configsOfNhwc(Problem const& p)
+{
+    Extents const& d = p.inputs[0].dims;
+    if (planesShift(d[d.rank - 3], d[d.rank - 2] * d[d.rank - 1]) < 0)
+        return {{0}};
+    return {{0}, {1}};
+}
+
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
+{
+    bool const byPlanes = config == Config{1};
     return kernelsOf(sourceOf(problem, byPlanes), [byPlanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         bool const toNhwc = isByPixel(y.format);
@@ -81,34 +105,6 @@ std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, bool byPlanes)
             --step;
         return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
     });
-}
-
-Support supportsNhwc(Problem const& p)
-{
-    if (sizeOf(p.outputs[0].type) != 2)
-        return Support::no("takes types of 2 bytes");
-    return Support::yes();
-}
-
-std::vector<Formats> formatsOfNhwc(Problem const& p)
-{
-    if (p.inputs[0].dims.rank < 3)
-        return {};
-    return {Formats{{Format::kLinear}, {Format::kHWC8}}, Formats{{Format::kHWC8}, {Format::kLinear}}};
-}
-
-// By squares, or by whole planes where those are small.
-std::vector<Config> configsOfNhwc(Problem const& p)
-{
-    Extents const& d = p.inputs[0].dims;
-    if (planesShift(d[d.rank - 3], d[d.rank - 2] * d[d.rank - 1]) < 0)
-        return {{0}};
-    return {{0}, {1}};
-}
-
-std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
-{
-    return pixelKernels(problem, config == Config{1});
 }
 
 } // namespace

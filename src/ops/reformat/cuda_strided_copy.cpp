@@ -39,8 +39,23 @@ CudaSource sourceOf(Problem const& problem, TileShape const& shape)
     return out;
 }
 
-std::unique_ptr<CudaKernels> stridedCopyKernels(Problem const& problem, TileShape const& shape)
+Support supportsStridedCopy(Problem const& p)
 {
+    Format const x = p.inputs[0].format, y = p.outputs[0].format;
+    int64_t vector = std::max(planeVector(x), planeVector(y));
+    if (y != Format::kChannelsLast && isByPixel(y) && !hasZeros(x, y))
+        vector = std::max<int64_t>(vector, vectorOf(y));
+    if (vector == 1)
+        return Support::yes();
+    ir::Dim const& channels = p.node->inputs[0]->shape[size_t(axisOf(x, y, p.inputs[0].dims.rank))];
+    if (!channels.isConst() || channels.value() % vector != 0)
+        return Support::no("takes channels that fill vectors of " + std::to_string(vector));
+    return Support::yes();
+}
+
+std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config)
+{
+    TileShape const shape = tileShapeOf(config);
     return kernelsOf(sourceOf(problem, shape), [shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Box box;
@@ -82,25 +97,6 @@ std::unique_ptr<CudaKernels> stridedCopyKernels(Problem const& problem, TileShap
         }
         return stridedCopy(launch, box, &shape);
     });
-}
-
-Support supportsStridedCopy(Problem const& p)
-{
-    Format const x = p.inputs[0].format, y = p.outputs[0].format;
-    int64_t vector = std::max(planeVector(x), planeVector(y));
-    if (y != Format::kChannelsLast && isByPixel(y) && !hasZeros(x, y))
-        vector = std::max<int64_t>(vector, vectorOf(y));
-    if (vector == 1)
-        return Support::yes();
-    ir::Dim const& channels = p.node->inputs[0]->shape[size_t(axisOf(x, y, p.inputs[0].dims.rank))];
-    if (!channels.isConst() || channels.value() % vector != 0)
-        return Support::no("takes channels that fill vectors of " + std::to_string(vector));
-    return Support::yes();
-}
-
-std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config)
-{
-    return stridedCopyKernels(problem, tileShapeOf(config));
 }
 
 } // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reformat/op.h"
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reformat {
@@ -55,19 +56,26 @@ std::vector<Formats> formatPairs(Problem const& problem)
     return list;
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "reformat",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .aliases = aliases,
-        .convertsFormat = true,
-    };
-    return kDef;
+    facts.kind("Reformat");
+    facts.add("Origin", "REFORMAT");
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "reformat",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .convertsFormat = true,
+};
 
 } // namespace tw::ops::reformat

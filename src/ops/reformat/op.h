@@ -18,8 +18,6 @@ struct Attrs : ir::AttrsOf<Attrs>
 // The pairs of formats that there are kernels for: one of them linear or one that kernels work in.
 std::vector<Formats> formatPairs(Problem const& problem);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::reformat

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/resize/op.h"
 
 namespace tw::ops::resize {
@@ -149,6 +150,19 @@ void cases(CaseList& list)
     double const inf = std::numeric_limits<double>::infinity();
     to("weight_zero_takes_no_part_of_planes", f32({3, 3}, {nan, 1, 2, 3, inf, 4, 5, 6, 7}), {5, 5}, linearAlign,
        {{nan, nan, 1, 1.5, 2, nan, nan, inf, inf, 3, 3, inf, inf, inf, 4, 4, inf, inf, inf, 5.5, 5, 5.5, 6, 6.5, 7}});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    a.mode = Mode(d.from(0, 2));
+    a.coordinates = Coordinates(d.from(0, 2));
+    a.rounding = Rounding(d.from(0, 3));
+    a.excludeOutside = a.mode == Mode::kCubic && d.chance(50);
+    Extents const x = d.extents(4, 20);
+    for (int i = 0; i < x.rank; ++i)
+        a.outputDims.push_back(i >= 2 && d.chance(80) ? d.size(40) : x[i]);
+    list.add(name, a, {input(d.type(), x)});
 }
 
 } // namespace tw::ops::resize

@@ -401,10 +401,6 @@ constexpr VectorTactic kInt8{
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::resize

@@ -2,7 +2,6 @@
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -51,11 +50,6 @@ constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes,  &kStrips, &kRows,
-                                              &kNhwc,  &kNhwcF32, &kNhwcI8, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kLanes, kPlanes, kStrips, kRows, kNhwc, kNhwcF32, kNhwcI8, kPlain>;
 
 } // namespace tw::ops::resize

@@ -7,7 +7,6 @@
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -65,8 +64,40 @@ bool isShape(Config const& c)
 
 Config const kShapes[] = {{64, 3, 64}, {64, 2, 64}, {64, 8, 32}, {32, 4, 4}}; // the last takes least memory
 
-std::unique_ptr<CudaKernels> laneKernels(Problem const& problem, Plan const& plan)
+Support supports(Problem const& p)
 {
+    Support const known = supportsKnown(p);
+    if (!known.ok)
+        return known;
+    auto const& a = p.node->attrsAs<Attrs>();
+    Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
+    int64_t const wide = y[y.rank - 1];
+    if (a.mode != Mode::kLinear)
+        return Support::no("mixes linearly");
+    if (wide % 2 == 0 || std::gcd(x[x.rank - 1], int64_t(32)) > 2)
+        return Support::no("takes rows of an odd number of elements, which spread over shared memory's banks");
+    if (y[y.rank - 2] > kMostTall)
+        return Support::no("takes planes of at most " + std::to_string(kMostTall) + " rows");
+    if (wide > kMostWide || x[x.rank - 1] > 2 * wide)
+        return Support::no("has code for every column");
+    if (Plan(p, kShapes[3]).bytes > kMostShared)
+        return Support::no("rows do not fit into shared memory");
+    return Support::yes();
+}
+
+std::vector<Config> configs(Problem const& p)
+{
+    std::vector<Config> list;
+    for (Config const& c : kShapes)
+        if (Plan(p, c).bytes <= kMostShared)
+            list.push_back(c);
+    return list;
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+{
+    bool const isKnown = isShape(config) && Plan(problem, config).bytes <= kMostShared;
+    Plan const plan(problem, isKnown ? config : kShapes[3]);
     CudaSource source = {.text = sizeConstants(plan.tall, plan.wide, plan.bands, false) +
                                  cuda::constant("PARTS", plan.parts) + cuda::constant("EDGE", plan.late) +
                                  cuda::constant("CELLS", plan.cells) +
@@ -89,51 +120,9 @@ std::unique_ptr<CudaKernels> laneKernels(Problem const& problem, Plan const& pla
                      });
 }
 
-Support supports(Problem const& p)
-{
-    Support const known = supportsKnown(p);
-    if (!known.ok)
-        return known;
-    auto const& a = p.node->attrsAs<Attrs>();
-    Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
-    int64_t const wide = y[y.rank - 1];
-    if (a.mode != Mode::kLinear)
-        return Support::no("mixes linearly");
-    if (wide % 2 == 0 || std::gcd(x[x.rank - 1], int64_t(32)) > 2)
-        return Support::no("takes rows of an odd number of elements, which spread over shared memory's banks");
-    if (y[y.rank - 2] > kMostTall)
-        return Support::no("takes planes of at most " + std::to_string(kMostTall) + " rows");
-    if (wide > kMostWide || x[x.rank - 1] > 2 * wide)
-        return Support::no("has code for every column");
-    if (Plan(p, kShapes[3]).bytes > kMostShared)
-        return Support::no("rows do not fit into shared memory");
-    return Support::yes();
-}
-
-std::vector<Formats> formats(Problem const& p)
-{
-    return {linearFormats(p)};
-}
-
-std::vector<Config> configs(Problem const& p)
-{
-    std::vector<Config> list;
-    for (Config const& c : kShapes)
-        if (Plan(p, c).bytes <= kMostShared)
-            list.push_back(c);
-    return list;
-}
-
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
-{
-    bool const isKnown = isShape(config) && Plan(problem, config).bytes <= kMostShared;
-    return laneKernels(problem, Plan(problem, isKnown ? config : kShapes[3]));
-}
-
 } // namespace
 } // namespace lanes
 
-constinit CudaTactic const kLanes{"resize_any_lanes_sm80", 1, lanes::generate, lanes::supports, lanes::configs,
-                                  lanes::formats};
+constinit CudaTactic const kLanes{"resize_any_lanes_sm80", 1, lanes::generate, lanes::supports, lanes::configs};
 
 } // namespace tw::ops::resize

@@ -3,11 +3,10 @@
 // pixels; 16 bytes of channels for each thread.
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/op.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -16,7 +15,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-Support supports(Problem const& p, DataType type)
+template <DataType type>
+Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
@@ -53,7 +53,16 @@ CudaSource sourceOf(Problem const& problem)
             .alignment = 16};
 }
 
-std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem)
+std::vector<Formats> formats(Problem const& p)
+{
+    if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
+        return {};
+    Formats f = linearFormats(p);
+    f.inputs[0] = f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
+    return {f};
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -82,39 +91,14 @@ std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem)
     });
 }
 
-Support supportsF16(Problem const& p)
-{
-    return supports(p, DataType::kHalf);
-}
-Support supportsI8(Problem const& p)
-{
-    return supports(p, DataType::kInt8);
-}
-Support supportsF32(Problem const& p)
-{
-    return supports(p, DataType::kFloat);
-}
-
-std::vector<Formats> formats(Problem const& p)
-{
-    if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
-        return {};
-    Formats f = linearFormats(p);
-    f.inputs[0] = f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
-    return {f};
-}
-
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
-{
-    return pixelKernels(problem);
-}
-
 } // namespace
 } // namespace nhwc
 
-constinit CudaTactic const kNhwc{"resize_f16_nhwc_cuda", 1, nhwc::generate, nhwc::supportsF16, nullptr, nhwc::formats};
-constinit CudaTactic const kNhwcF32{"resize_f32_nhwc_cuda", 1,       nhwc::generate,
-                                    nhwc::supportsF32,      nullptr, nhwc::formats};
-constinit CudaTactic const kNhwcI8{"resize_i8_nhwc_cuda", 1, nhwc::generate, nhwc::supportsI8, nullptr, nhwc::formats};
+constinit CudaTactic const kNhwc{"resize_f16_nhwc_cuda",          1,       nhwc::generate,
+                                 nhwc::supports<DataType::kHalf>, nullptr, nhwc::formats};
+constinit CudaTactic const kNhwcF32{"resize_f32_nhwc_cuda",           1,       nhwc::generate,
+                                    nhwc::supports<DataType::kFloat>, nullptr, nhwc::formats};
+constinit CudaTactic const kNhwcI8{"resize_i8_nhwc_cuda",           1,       nhwc::generate,
+                                   nhwc::supports<DataType::kInt8>, nullptr, nhwc::formats};
 
 } // namespace tw::ops::resize

@@ -6,7 +6,6 @@
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -87,22 +86,6 @@ CudaSource sourceOf(Problem const& problem, Plan const& plan)
             .sharedBytes = plan.bytes};
 }
 
-std::unique_ptr<CudaKernels> planeKernels(Problem const& problem, Plan const& plan)
-{
-    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        PlaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.planes = y.dims.volume(0, y.dims.rank - 2);
-        int64_t const groups = cuda::ceilDiv(p.planes, plan.perBlock);
-        if (plan.isKnown() && !plan.bands.isPeriodic)
-            return launch.grid(0, groups, plan.bands.count, 1, int(plan.threads), p, plan.bytes);
-        return launch(0, plan.bands.count * groups, int(plan.threads), p, plan.bytes);
-    });
-}
-
 Support supports(Problem const& p)
 {
     Support const known = supportsKnown(p);
@@ -119,11 +102,6 @@ Support supports(Problem const& p)
     return Support::yes();
 }
 
-std::vector<Formats> formats(Problem const& p)
-{
-    return {linearFormats(p)};
-}
-
 std::vector<Config> configs(Problem const& p)
 {
     if (kLanes.supports(p).ok) // which is faster
@@ -138,13 +116,24 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     bool const isKnown = isConfig(config, kConfigFields, 1, 1024) &&
                          (config[kThreads] == 128 || config[kThreads] == 256) && config[kPairs] <= 4 &&
                          config[kRows] <= 64;
-    return planeKernels(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
+    Plan const plan(problem, isKnown ? config : Config{256, 1, 16});
+    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        PlaneParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.elements = x.dims.volume();
+        p.planes = y.dims.volume(0, y.dims.rank - 2);
+        int64_t const groups = cuda::ceilDiv(p.planes, plan.perBlock);
+        if (plan.isKnown() && !plan.bands.isPeriodic)
+            return launch.grid(0, groups, plan.bands.count, 1, int(plan.threads), p, plan.bytes);
+        return launch(0, plan.bands.count * groups, int(plan.threads), p, plan.bytes);
+    });
 }
 
 } // namespace
 } // namespace planes
 
-constinit CudaTactic const kPlanes{"resize_any_planes_cuda", 1, planes::generate, planes::supports, planes::configs,
-                                   planes::formats};
+constinit CudaTactic const kPlanes{"resize_any_planes_cuda", 1, planes::generate, planes::supports, planes::configs};
 
 } // namespace tw::ops::resize

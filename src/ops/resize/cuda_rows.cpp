@@ -5,7 +5,6 @@
 
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -53,42 +52,6 @@ CudaSource sourceOf(Problem const& problem, Shape const& shape)
             .alignment = shape.pixels ? 16 : 1};
 }
 
-std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, Shape const& shape)
-{
-    auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(
-        sourceOf(problem, shape), [&attrs, shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-            int const axis = y.dims.rank - 2;
-            RowParams p;
-            p.x = x.data;
-            p.y = y.data;
-            for (int i = 0; i < 2; ++i)
-                p.scale[i] = scaleOf(attrs, axisOf(attrs, x.dims, y.dims, axis + i));
-            Scale const &rows = p.scale[0], &columns = p.scale[1];
-            int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape.wide - 1) / shape.wide;
-            p.xPixel = p.yPixel = 1;
-            if (shape.pixels) {
-                int64_t const channels = y.dims[axis - 1], vectors = (channels + shape.wide - 1) / shape.wide;
-                images = y.dims.volume(0, axis - 1);
-                inner = columns.out * vectors;
-                p.vectors = cuda::divBy(vectors);
-                p.xPixel = x.pixelStride();
-                p.yPixel = y.pixelStride();
-            }
-            p.xRow = columns.in * p.xPixel;
-            p.yRow = columns.out * p.yPixel;
-            p.xImage = p.xRow * rows.in;
-            p.yImage = p.yRow * rows.out;
-            int64_t const groups =
-                shape.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape.rows - 1) / shape.rows;
-            p.inner = cuda::divBy(inner);
-            p.groups = cuda::divBy(groups);
-            p.count = uint64_t(images * groups * inner);
-            return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
-        });
-}
-
 Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -133,7 +96,39 @@ std::vector<Config> configs(Problem const& p)
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
-    return rowKernels(problem, shapeOf(problem, config));
+    Shape const shape = shapeOf(problem, config);
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    return kernelsOf(
+        sourceOf(problem, shape), [&attrs, shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+            int const axis = y.dims.rank - 2;
+            RowParams p;
+            p.x = x.data;
+            p.y = y.data;
+            for (int i = 0; i < 2; ++i)
+                p.scale[i] = scaleOf(attrs, axisOf(attrs, x.dims, y.dims, axis + i));
+            Scale const &rows = p.scale[0], &columns = p.scale[1];
+            int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape.wide - 1) / shape.wide;
+            p.xPixel = p.yPixel = 1;
+            if (shape.pixels) {
+                int64_t const channels = y.dims[axis - 1], vectors = (channels + shape.wide - 1) / shape.wide;
+                images = y.dims.volume(0, axis - 1);
+                inner = columns.out * vectors;
+                p.vectors = cuda::divBy(vectors);
+                p.xPixel = x.pixelStride();
+                p.yPixel = y.pixelStride();
+            }
+            p.xRow = columns.in * p.xPixel;
+            p.yRow = columns.out * p.yPixel;
+            p.xImage = p.xRow * rows.in;
+            p.yImage = p.yRow * rows.out;
+            int64_t const groups =
+                shape.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape.rows - 1) / shape.rows;
+            p.inner = cuda::divBy(inner);
+            p.groups = cuda::divBy(groups);
+            p.count = uint64_t(images * groups * inner);
+            return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+        });
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 
 #include "ops/resize/op.h"
 #include "ops/resize/resize_params.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::resize {
@@ -39,5 +40,9 @@ std::string sizeConstants(Scale const& tall, Scale const& wide, Bands const& ban
 Support supportsLastAxes(Problem const& p);
 // Whether these kernels can: floating, nearest or linear, the last two axes only, their sizes known.
 Support supportsKnown(Problem const& p);
+
+// CUDA tactics that stand in files of their own.
+
+extern CudaTactic const kLanes, kNhwc, kNhwcF32, kNhwcI8, kPlanes, kRows, kStrips;
 
 } // namespace tw::ops::resize

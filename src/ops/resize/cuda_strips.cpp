@@ -4,7 +4,6 @@
 #include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_params.h"
-#include "ops/resize/tactics.h"
 
 namespace tw::ops::resize {
 
@@ -72,21 +71,6 @@ CudaSource sourceOf(Problem const& problem, Plan const& plan)
             .alignment = 16};
 }
 
-std::unique_ptr<CudaKernels> stripKernels(Problem const& problem, Plan const& plan)
-{
-    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        StripParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan.groups * plan.vectors;
-        p.pixelX = x.pixelStride() * sizeOf(y.type);
-        p.pixelY = y.pixelStride() * sizeOf(y.type);
-        bool const isDense = p.pixelX == plan.pixelX && p.pixelY == plan.pixelY;
-        return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
-    });
-}
-
 Support supports(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
@@ -112,7 +96,18 @@ std::vector<Config> configs(Problem const&)
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8;
-    return stripKernels(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
+    Plan const plan(problem, isKnown ? config : Config{1, 8, 2});
+    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        StripParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan.groups * plan.vectors;
+        p.pixelX = x.pixelStride() * sizeOf(y.type);
+        p.pixelY = y.pixelStride() * sizeOf(y.type);
+        bool const isDense = p.pixelX == plan.pixelX && p.pixelY == plan.pixelY;
+        return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
+    });
 }
 
 } // namespace

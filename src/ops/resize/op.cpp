@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::resize {
@@ -147,21 +148,49 @@ Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis)
     return r;
 }
 
-ir::OpDef const& def()
+namespace {
+
+// As the layer was given them, else by the dimensions; -1 where these are not known.
+std::vector<double> scalesOf(LayerFacts const& facts, Attrs const& a)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "resize",
-        .minInputs = 1,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
+    if (!a.scales.empty())
+        return a.scales;
+    std::vector<int64_t> const x = numbersOf(facts.input(0)->shape), y = numbersOf(facts.node.outputs[0]->shape);
+    std::vector<double> scales;
+    for (size_t i = 0; i < x.size(); ++i)
+        scales.push_back(x[i] > 0 && y[i] >= 0 ? double(y[i]) / double(x[i]) : -1);
+    return scales;
 }
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kModes[] = {"kNEAREST", "kLINEAR", "kCUBIC"};
+    constexpr char const* kRoundings[] = {"kHALF_UP", "kHALF_DOWN", "kFLOOR", "kCEIL"};
+    constexpr char const* kCoordinates[] = {"kALIGN_CORNERS", "kASYMMETRIC", "kHALF_PIXEL"};
+    facts.kind("Resize");
+    facts.add("ResizeMode", kModes[int(a.mode)]);
+    facts.add("ResizeScales", scalesOf(facts, a));
+    facts.add("NNRounding", kRoundings[int(a.rounding)]);
+    facts.add("Start", std::vector<int64_t>(facts.input(0)->shape.size(), 0));
+    facts.add("CoordTransform", kCoordinates[int(a.coordinates)]);
+    facts.add("ResizeSelector", a.selector == Selector::kFormula ? "kFORMULA" : "kUPPER");
+}
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "resize",
+    .minInputs = 1,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::resize

@@ -78,8 +78,6 @@ struct Axis
 };
 Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::resize

@@ -94,10 +94,6 @@ constexpr VectorTactic kAvx2{"rotary_f32_vectors_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::rotary

@@ -82,10 +82,6 @@ constexpr CudaTactic kPlain{"rotary_any_plain_cuda", 1, generatePlain};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPacks, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPacks, kPlain>;
 
 } // namespace tw::ops::rotary

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rotary/op.h"
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::rotary {
@@ -31,21 +32,24 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+void inspect(LayerFacts& facts)
+{
+    facts.kind("Myelin", "");
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "rotary",
-        .minInputs = 3,
-        .maxInputs = 3,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "rotary",
+    .minInputs = 3,
+    .maxInputs = 3,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::rotary

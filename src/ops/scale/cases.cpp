@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "cases/draw.h"
 #include "ops/scale/op.h"
 
 namespace tw::ops::scale {
@@ -46,6 +47,20 @@ void cases(CaseList& list)
              {input(DataType::kHalf, {2, 3, 4, 50}), weights({3}, {20, 30, 100}), weights({3})});
     list.add("input_weights", Attrs(Mode::kChannel), {f32({2, 3, 4, 5}), f32({1, 3, 1, 1}), f32({3})});
     list.add("empty", Attrs(Mode::kChannel), {f32({0, 3, 4, 5}), weights({3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    Attrs const a(Mode(d.from(0, 2)), int32_t(d.from(0, x.rank - 1)));
+    int64_t count = a.mode == Mode::kUniform ? 1 : x[a.channelAxis];
+    for (int i = a.channelAxis + 1; a.mode == Mode::kElementwise && i < x.rank; ++i)
+        count *= x[i];
+    DataType const t = d.type();
+    std::vector<CaseInput> in{input(t, x)};
+    for (int i = 0; i < 3; ++i) // shift, scale, power
+        in.push_back(d.chance(i < 2 ? 70 : 30) ? constant(t, {count}) : absent());
+    list.add(name, a, in);
 }
 
 } // namespace tw::ops::scale

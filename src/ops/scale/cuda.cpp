@@ -60,10 +60,6 @@ constexpr CudaTactic kPlain{"scale_any_plain_cuda", 1, generate, nullptr, nullpt
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::scale

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/scale/op.h"
 
+#include <iterator>
+
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::scale {
@@ -80,21 +83,38 @@ Geometry geometryOf(Attrs const& a, Extents const& x)
     return g;
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "scale",
-        .maxInputs = 4,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kModes[] = {"UNIFORM", "CHANNEL", "ELEMENTWISE"};
+    constexpr char const* kCoefficients[] = {"Scale", "Shift", "Power"}; // inputs 1 to 3
+    facts.kind("Scale");
+    facts.add("Mode", kModes[int(a.mode)]);
+    for (size_t i = 0; i < std::size(kCoefficients); ++i)
+        if (facts.input(i + 1))
+            facts.addWeights(kCoefficients[i], facts.input(i + 1));
+        else
+            facts.add(kCoefficients[i], WeightsFact());
+    facts.add("Activation", "NONE");
+    facts.add("ChannelAxis", int64_t(a.channelAxis));
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "scale",
+    .maxInputs = 4,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+};
 
 } // namespace tw::ops::scale

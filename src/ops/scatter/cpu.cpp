@@ -153,10 +153,6 @@ constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared, reductio
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kShared, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kShared, kPlain>;
 
 } // namespace tw::ops::scatter

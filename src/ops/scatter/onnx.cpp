@@ -28,18 +28,13 @@ void importScatterElements(ImportContext& ctx)
 {
     scatter(ctx, ScatterMode::kELEMENT);
 }
-void importScatterND(ImportContext& ctx)
-{
-    scatter(ctx, ScatterMode::kND);
-}
-
 } // namespace
 
 void register_scatter(ImporterMap& map)
 {
     map.add("Scatter", importScatterElements);
     map.add("ScatterElements", importScatterElements);
-    map.add("ScatterND", importScatterND);
+    map.add("ScatterND", [](auto& ctx) { scatter(ctx, ScatterMode::kND); });
 }
 
 } // namespace tw::onnx

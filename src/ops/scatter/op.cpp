@@ -150,21 +150,17 @@ Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices)
     return {indices.volume(0, indices.rank - 1), x.volume(k, x.rank)};
 }
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "scatter",
-        .minInputs = 3,
-        .maxInputs = 3,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isCheap = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "scatter",
+    .minInputs = 3,
+    .maxInputs = 3,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .isCheap = true,
+};
 
 } // namespace tw::ops::scatter

@@ -50,8 +50,6 @@ struct Tuples
 };
 Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::scatter

@@ -19,10 +19,6 @@ constexpr CudaTactic kPlain{"select_any_plain_cuda", 1, generate};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::select

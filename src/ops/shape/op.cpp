@@ -19,19 +19,15 @@ Result<void> infer(ir::InferContext& ctx)
 
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "shape",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .readsDimsOnly = true,
-        .mixesFloats = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "shape",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .readsDimsOnly = true,
+    .mixesFloats = true,
+};
 
 } // namespace tw::ops::shape

@@ -173,10 +173,6 @@ constexpr VectorTactic kBlocks{
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kBlocks, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kBlocks, kPlain>;
 
 } // namespace tw::ops::shuffle

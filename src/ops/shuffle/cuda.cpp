@@ -98,10 +98,6 @@ constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kStridedCopy, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kStridedCopy, kPlain>;
 
 } // namespace tw::ops::shuffle

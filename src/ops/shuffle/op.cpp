@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::shuffle {
@@ -222,23 +223,52 @@ int dimensionBehind(ir::Node const& node, int axis)
     return -1;
 }
 
-ir::OpDef const& def()
+namespace {
+
+std::vector<int64_t> written(std::vector<int64_t> permutation, size_t rank)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "shuffle",
-        .minInputs = 1,
-        .maxInputs = 2,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .aliases = aliases,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
+    for (size_t i = permutation.size(); i < rank; ++i)
+        permutation.push_back(int64_t(i)); // empty: identity
+    return permutation;
 }
+
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    std::vector<int64_t> const y = numbersOf(facts.node.outputs[0]->shape);
+    std::vector<int64_t> const second = written(a.secondTranspose, y.size());
+    facts.kind("Shuffle");
+    facts.add("FirstTranspose", written(a.firstTranspose, facts.input(0)->shape.size()));
+    if (facts.input(1)) { // run-time dimensions: as far as the output tells
+        std::vector<int64_t> reshape(y.size());
+        for (size_t i = 0; i < y.size(); ++i)
+            reshape[size_t(second[i])] = y[i];
+        facts.add("Reshape", reshape);
+    } else if (a.hasReshape) {
+        facts.add("Reshape", a.reshape);
+    } else {
+        facts.add("Reshape", "nbDims=-1");
+    }
+    facts.add("SecondTranspose", second);
+    facts.addFlag("ZeroIsPlaceholder", a.zeroIsPlaceholder);
+}
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "shuffle",
+    .minInputs = 1,
+    .maxInputs = 2,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::shuffle

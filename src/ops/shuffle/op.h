@@ -38,8 +38,6 @@ bool keepsOrder(ir::Node const& node);
 // known.
 int dimensionBehind(ir::Node const& node, int axis);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::shuffle

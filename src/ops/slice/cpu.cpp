@@ -260,10 +260,6 @@ constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supp
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::slice

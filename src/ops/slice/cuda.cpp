@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/pixel_vectors.h"
+#include "base/format.h"
 #include "families/copy/cuda_slice.h"
 #include "ops/slice/op.h"
 
@@ -46,10 +46,6 @@ constexpr CudaTactic kPlain{"slice_any_plain_cuda", 4, generate, nullptr, nullpt
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::slice

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "base/pixel_vectors.h"
+#include "base/format.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::slice {
@@ -204,24 +205,38 @@ Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, i
     return s;
 }
 
-ir::OpDef const& def()
+namespace {
+
+void inspect(LayerFacts& facts)
 {
-    static constexpr ir::OpDef kDef{
-        .name = "slice",
-        .minInputs = 1,
-        .maxInputs = 5,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .isShapeInput = isShapeInput,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .aliases = aliases,
-        .isCheap = true,
-        .readsPart = true,
-        .computesShapes = true,
-    };
-    return kDef;
+    auto const& a = facts.attrs<Attrs>();
+    constexpr char const* kModes[] = {"kSTRICT_BOUNDS", "kWRAP", "kCLAMP", "kFILL", "kREFLECT"};
+    std::vector<int64_t> const unknown(facts.input(0)->shape.size(), -1);
+    facts.kind("Slice");
+    facts.add("Start", facts.input(1) ? unknown : a.start);
+    facts.add("Stride", facts.input(3) ? unknown : a.stride);
+    facts.add("Size", facts.input(2) ? numbersOf(facts.node.outputs[0]->shape) : a.size);
+    facts.add("Mode", kModes[int(a.mode)]);
+    facts.addFlag("negativeInfinityPadding", false);
 }
+
+} // namespace
+
+constinit ir::OpDef const kDef{
+    .name = "slice",
+    .minInputs = 1,
+    .maxInputs = 5,
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .isShapeInput = isShapeInput,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .aliases = aliases,
+    .isCheap = true,
+    .readsPart = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::slice

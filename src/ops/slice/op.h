@@ -45,8 +45,6 @@ struct Steps
 };
 Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank);
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::slice

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/softmax/op.h"
 
 namespace tw::ops::softmax {
@@ -88,6 +89,15 @@ void cases(CaseList& list)
     softmax("half_columns_of_few", 1, input(DataType::kHalf, {1, 700, 8}, few));
     softmax("empty_axis", 1, f32({2, 0, 3}));
     softmax("empty_batch", 1, f32({0, 5}));
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    a.axis = d.chance(50) ? x.rank - 1 : d.from(0, x.rank - 1);
+    a.log = d.chance(30);
+    list.add(name, a, {input(d.type(), x)});
 }
 
 } // namespace tw::ops::softmax

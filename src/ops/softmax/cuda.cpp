@@ -108,10 +108,6 @@ constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kRows, &kShortRows, &kColumns, &kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kRows, kShortRows, kColumns, kPlain>;
 
 } // namespace tw::ops::softmax

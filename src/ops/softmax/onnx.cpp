@@ -43,21 +43,12 @@ void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, i
                      ctx.product(Sizes(sizes.begin() + axis, sizes.end()))};
     ctx.setOutput(0, ctx.reshape(make(ctx, ctx.reshape(x, flat), 1), sizes));
 }
-void importSoftmax(ImportContext& ctx)
-{
-    importWith(ctx, softmax);
-}
-void importLogSoftmax(ImportContext& ctx)
-{
-    importWith(ctx, logSoftmax);
-}
-
 } // namespace
 
 void register_softmax(ImporterMap& map)
 {
-    map.add("Softmax", importSoftmax);
-    map.add("LogSoftmax", importLogSoftmax);
+    map.add("Softmax", [](auto& ctx) { importWith(ctx, softmax); });
+    map.add("LogSoftmax", [](auto& ctx) { importWith(ctx, logSoftmax); });
 }
 
 } // namespace tw::onnx

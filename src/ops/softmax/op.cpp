@@ -2,6 +2,7 @@
 #include "ops/softmax/op.h"
 
 #include "tactic/domain.h"
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::softmax {
@@ -26,20 +27,24 @@ void domain(ir::Node const&, int, Domain& d)
     d.hi = 8;
 }
 
+void inspect(LayerFacts& facts)
+{
+    facts.kind("CudaSoftMax", "SoftMax");
+    facts.add("Axes", int64_t(1) << facts.attrs<Attrs>().axis);
+    facts.addFlag("HasLog", facts.attrs<Attrs>().log);
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "softmax",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "softmax",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::softmax

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/topk/op.h"
 
 namespace tw::ops::topk {
@@ -66,6 +67,16 @@ void cases(CaseList& list)
         topk(name + "_i8_many_ties", kind, 7, 1, input(DataType::kInt8, {3, 30}));
         topk(name + "_empty_batch", kind, 2, 1, f32({0, 5}));
     }
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 40);
+    a.kind = Kind(d.from(0, 1));
+    a.axis = d.from(0, x.rank - 1);
+    a.k = d.from(1, x[int(a.axis)]);
+    list.add(name, a, {input(d.chance(20) ? DataType::kInt8 : d.type(), x)});
 }
 
 } // namespace tw::ops::topk

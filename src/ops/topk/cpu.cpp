@@ -356,10 +356,6 @@ constexpr CpuTactic kAvx2{"topk_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, 
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::topk

@@ -49,10 +49,6 @@ constexpr CudaTactic kPlain{"topk_any_plain_cuda", 1, plainKernels, supports};
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::topk

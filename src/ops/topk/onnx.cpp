@@ -99,22 +99,13 @@ void importArg(ImportContext& ctx, TopKOperation op)
         index = &ctx.elementwise(ctx.asTensor(last), *index, nvinfer1::ElementWiseOperation::kSUB);
     ctx.setOutput(0, ctx.attrInt("keepdims", 1) != 0 ? *index : ctx.squeeze(*index, {axis}));
 }
-void importArgMax(ImportContext& ctx)
-{
-    importArg(ctx, TopKOperation::kMAX);
-}
-void importArgMin(ImportContext& ctx)
-{
-    importArg(ctx, TopKOperation::kMIN);
-}
-
 } // namespace
 
 void register_topk(ImporterMap& map)
 {
     map.add("TopK", importTopK);
-    map.add("ArgMax", importArgMax);
-    map.add("ArgMin", importArgMin);
+    map.add("ArgMax", [](auto& ctx) { importArg(ctx, TopKOperation::kMAX); });
+    map.add("ArgMin", [](auto& ctx) { importArg(ctx, TopKOperation::kMIN); });
 }
 
 } // namespace tw::onnx

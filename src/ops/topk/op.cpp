@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/topk/op.h"
 
+#include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::topk {
@@ -34,19 +35,25 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+void inspect(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<Attrs>();
+    facts.kind("TopK");
+    facts.add("Operation", a.kind == Kind::kMax ? "kMAX" : "kMIN");
+    facts.add("K", a.k);
+    facts.add("Axes", int64_t(1) << a.axis);
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "topk",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "topk",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+};
 
 } // namespace tw::ops::topk

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cases/draw.h"
 #include "ops/unary/op.h"
 
 namespace tw::ops::unary {
@@ -78,6 +79,15 @@ void cases(CaseList& list)
     list.add("sign_i32", Attrs(Operation::kSign), {input(DataType::kInt32, {2, 33})});
     list.add("scalar", Attrs(Operation::kExp), {f32({})});
     list.add("empty", Attrs(Operation::kExp), {input(DataType::kHalf, {0, 3})});
+}
+
+void randomCase(CaseList& list, Draw& d, std::string const& name)
+{
+    Attrs const a(Operation(d.from(0, kOperationCount - 1)));
+    DataType const t = a.operation == Operation::kNot                    ? DataType::kBool
+                       : a.operation == Operation::kSign && d.chance(30) ? DataType::kInt32
+                                                                         : d.type();
+    list.add(name, a, {input(t, d.extents(int(d.from(0, 4)), 24))});
 }
 
 } // namespace tw::ops::unary

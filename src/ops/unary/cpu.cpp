@@ -172,10 +172,6 @@ constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-std::span<Tactic const* const> cpuTactics()
-{
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kRowsAvx512, &kRowsAvx2, &kPlain};
-    return kList;
-}
+constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kPlain>;
 
 } // namespace tw::ops::unary

@@ -7,108 +7,47 @@ namespace tw::ops::unary {
 
 namespace {
 
-char const* expression(Operation operation)
+// Of each operation, in their order: what it makes of x, and where y is FP16 the function of half_math.cuh; null: there is no
+// need.
+struct Form
 {
-    switch (operation) {
-    case Operation::kExp:
-        return "exp(x)";
-    case Operation::kLog:
-        return "log(x)";
-    case Operation::kSqrt:
-        return "sqrt(x)";
-    case Operation::kRecip:
-        return "1 / x";
-    case Operation::kAbs:
-        return "fabs(x)";
-    case Operation::kNeg:
-        return "-x";
-    case Operation::kSin:
-        return "sin(x)";
-    case Operation::kCos:
-        return "cos(x)";
-    case Operation::kTan:
-        return "tan(x)";
-    case Operation::kSinh:
-        return "sinh(x)";
-    case Operation::kCosh:
-        return "cosh(x)";
-    case Operation::kAsin:
-        return "asin(x)";
-    case Operation::kAcos:
-        return "acos(x)";
-    case Operation::kAtan:
-        return "atan(x)";
-    case Operation::kAsinh:
-        return "asinh(x)";
-    case Operation::kAcosh:
-        return "acosh(x)";
-    case Operation::kAtanh:
-        return "atanh(x)";
-    case Operation::kCeil:
-        return "ceil(x)";
-    case Operation::kFloor:
-        return "floor(x)";
-    case Operation::kErf:
-        return "erf(x)";
-    case Operation::kNot:
-        return "T(x == 0)";
-    case Operation::kSign:
-        return "T(x > 0 ? 1 : x < 0 ? -1 : 0)";
-    case Operation::kRound:
-        return "rint(x)";
-    }
-    return "x";
-}
-
-// Of half_math.cuh, where y is FP16; null: there is no need.
-char const* halfFunction(Operation operation)
-{
-    switch (operation) {
-    case Operation::kExp:
-        return "halfExp";
-    case Operation::kLog:
-        return "halfLog";
-    case Operation::kSqrt:
-        return "halfSqrt";
-    case Operation::kRecip:
-        return "halfRecip";
-    case Operation::kSin:
-        return "halfSin";
-    case Operation::kCos:
-        return "halfCos";
-    case Operation::kTan:
-        return "halfTan";
-    case Operation::kSinh:
-        return "halfSinh";
-    case Operation::kCosh:
-        return "halfCosh";
-    case Operation::kAsin:
-        return "halfAsin";
-    case Operation::kAcos:
-        return "halfAcos";
-    case Operation::kAtan:
-        return "halfAtan";
-    case Operation::kAsinh:
-        return "halfAsinh";
-    case Operation::kAcosh:
-        return "halfAcosh";
-    case Operation::kAtanh:
-        return "halfAtanh";
-    case Operation::kErf:
-        return "halfErf";
-    default:
-        return nullptr;
-    }
-}
+    char const* full;
+    char const* half = nullptr;
+};
+constexpr Form kForms[kOperationCount] = {
+    {"exp(x)", "halfExp"},             // kExp
+    {"log(x)", "halfLog"},             // kLog
+    {"sqrt(x)", "halfSqrt"},           // kSqrt
+    {"1 / x", "halfRecip"},            // kRecip
+    {"fabs(x)"},                       // kAbs
+    {"-x"},                            // kNeg
+    {"sin(x)", "halfSin"},             // kSin
+    {"cos(x)", "halfCos"},             // kCos
+    {"tan(x)", "halfTan"},             // kTan
+    {"sinh(x)", "halfSinh"},           // kSinh
+    {"cosh(x)", "halfCosh"},           // kCosh
+    {"asin(x)", "halfAsin"},           // kAsin
+    {"acos(x)", "halfAcos"},           // kAcos
+    {"atan(x)", "halfAtan"},           // kAtan
+    {"asinh(x)", "halfAsinh"},         // kAsinh
+    {"acosh(x)", "halfAcosh"},         // kAcosh
+    {"atanh(x)", "halfAtanh"},         // kAtanh
+    {"ceil(x)"},                       // kCeil
+    {"floor(x)"},                      // kFloor
+    {"erf(x)", "halfErf"},             // kErf
+    {"T(x == 0)"},                     // kNot
+    {"T(x > 0 ? 1 : x < 0 ? -1 : 0)"}, // kSign
+    {"rint(x)"},                       // kRound
+};
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
-    Operation const operation = p.node->attrsAs<Attrs>().operation;
-    char const* const half = isNarrowFloat(p.outputs[0].type) ? halfFunction(operation) : nullptr;
+    Form const& form = kForms[int(p.node->attrsAs<Attrs>().operation)];
+    char const* const half = isNarrowFloat(p.outputs[0].type) ? form.half : nullptr;
     std::string const apply =
         half ? cuda::include("kernels/cuda/common/half_math.cuh") + "TW_INLINE float apply(float x) { return " + half +
                    "(x); }\n"
-             : std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n";
+             : std::string("template <class T> TW_INLINE T apply(T x) { return ") + form.full + "; }\n";
     return pointwiseKernels(p, {"unary", {0}, apply});
 }
 
@@ -116,10 +55,6 @@ constexpr CudaTactic kPlain{"unary_any_plain_cuda", 2, generate, nullptr, nullpt
 
 } // namespace
 
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kPlain};
-    return kList;
-}
+constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::unary

@@ -27,10 +27,6 @@ ITensor& negated(ImportContext& ctx, ITensor& x)
     return ctx.elementwise(ctx.scalarLike(0, x), x, ElementWiseOperation::kSUB);
 }
 
-void importNeg(ImportContext& ctx)
-{
-    ctx.setOutput(0, negated(ctx, ctx.tensor(0)));
-}
 void importAbs(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -38,10 +34,6 @@ void importAbs(ImportContext& ctx)
         ctx.setOutput(0, ctx.unary(x, UnaryOperation::kABS));
     else
         ctx.setOutput(0, ctx.elementwise(x, negated(ctx, x), ElementWiseOperation::kMAX));
-}
-void importSign(ImportContext& ctx)
-{
-    ctx.setOutput(0, ctx.unary(ctx.tensor(0), UnaryOperation::kSIGN));
 }
 void importNot(ImportContext& ctx)
 {
@@ -74,9 +66,9 @@ void register_unary(ImporterMap& map)
     map.add("Floor", importFloating<UnaryOperation::kFLOOR>);
     map.add("Round", importFloating<UnaryOperation::kROUND>);
     map.add("Erf", importFloating<UnaryOperation::kERF>);
-    map.add("Neg", importNeg);
+    map.add("Neg", [](auto& ctx) { ctx.setOutput(0, negated(ctx, ctx.tensor(0))); });
     map.add("Abs", importAbs);
-    map.add("Sign", importSign);
+    map.add("Sign", [](auto& ctx) { ctx.setOutput(0, ctx.unary(ctx.tensor(0), UnaryOperation::kSIGN)); });
     map.add("Not", importNot);
 }
 

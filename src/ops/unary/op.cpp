@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/unary/op.h"
 
+#include "families/elementwise/layer_facts.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -67,23 +68,28 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
+void inspect(LayerFacts& facts)
+{
+    constexpr char const* kNames[kOperationCount] = {
+        "Exp",  "Log",  "Sqrt",  "Recip", "Abs",   "Neg",  "Sin",   "Cos", "Tan", "Sinh", "Cosh", "Asin",
+        "Acos", "Atan", "Asinh", "Acosh", "Atanh", "Ceil", "Floor", "Erf", "Not", "Sign", "Round"};
+    addFunction(facts, kNames[int(facts.attrs<Attrs>().operation)]);
+}
+
 } // namespace
 
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "unary",
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .domain = domain,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-        .isElementwise = true,
-        .isCheap = true,
-        .computesShapes = true,
-    };
-    return kDef;
-}
+constinit ir::OpDef const kDef{
+    .name = "unary",
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+    .infer = infer,
+    .reference = reference,
+    .domain = domain,
+    .cpuTactics = &cpuTactics,
+    .cudaTactics = &cudaTactics,
+    .inspect = inspect,
+    .isElementwise = true,
+    .isCheap = true,
+    .computesShapes = true,
+};
 
 } // namespace tw::ops::unary

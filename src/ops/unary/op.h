@@ -52,8 +52,6 @@ struct Attrs : ir::AttrsOf<Attrs>
     void visit(ir::AttrVisitor& v) override { v.field(1, "operation", operation); }
 };
 
-Result<void> reference(RefContext& ctx);
-std::span<Tactic const* const> cpuTactics();
-std::span<Tactic const* const> cudaTactics();
+extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::unary

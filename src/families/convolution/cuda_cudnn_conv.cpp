@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "device/cuda/cudnn_convolution.h"
 #include "device/cuda/rehearse.h"
@@ -15,7 +16,6 @@
 #include "tactic/cuda_packed.h"
 #include "tactic/cuda_pixels.h"
 #include "tactic/cudnn_layer.h"
-#include "tactic/element.h"
 
 namespace tw::ops {
 

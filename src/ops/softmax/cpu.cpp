@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "kernels/cpu/jit/pointwise.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/softmax/cpu_log.h"
 #include "ops/softmax/op.h"
 #include "tactic/cpu_tactic.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 #include "tactic/vector_tactic.h"
 

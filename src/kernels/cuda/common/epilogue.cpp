@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return activationSource(e.activation) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
+    return activationSource(e.activation) + type("Element", e.single ? "float" : "Narrow") + constant("CHUNK", chunk) +
            flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) +
            flag("ALIGNED", e.aligned);
 }

@@ -222,16 +222,11 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return stepSpec(pointwise::stepOf(p.node->attrsAs<Attrs>().operation), 2);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"elementwise_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"elementwise_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
+    return pointwiseTactics<"elementwise", specOf, kPlain>();
 }
 
 } // namespace tw::ops::elementwise

@@ -41,16 +41,11 @@ Result<PointwiseSpec> specOf(Problem const&)
     return stepSpec({StepCode::kParametricRelu, 0, 1}, 2);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"parametric_relu_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"parametric_relu_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
+    return pointwiseTactics<"parametric_relu", specOf, kPlain>();
 }
 
 } // namespace tw::ops::parametric_relu

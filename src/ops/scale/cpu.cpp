@@ -93,16 +93,11 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return spec;
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"scale_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"scale_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
-    return kList;
+    return pointwiseTactics<"scale", specOf, kPlain>();
 }
 
 } // namespace tw::ops::scale

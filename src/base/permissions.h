@@ -45,7 +45,7 @@ private:
 constexpr Permissions needsOf(DataType t)
 {
     Permissions p;
-    p.set(Permission::kHalf, isNarrowFloat(t));
+    p.set(Permission::kHalf, t == DataType::kHalf);
     p.set(Permission::kInt8, isQuantized(t));
     return p;
 }

@@ -106,7 +106,7 @@ struct TensorRef
             as<float>()[i] = static_cast<float>(v);
             break;
         case DataType::kHalf:
-            as<uint16_t>()[i] = doubleToHalf(v);
+            as<uint16_t>()[i] = floatToHalf(roundedToOdd(v));
             break;
         case DataType::kBool:
             as<uint8_t>()[i] = v != 0;
@@ -149,8 +149,8 @@ struct TensorRef
             return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : 0;
         return static_cast<int64_t>(v);
     }
-    // Rounds once, to nearest even: through float rounded to odd, so that no double rounding happens.
-    static uint16_t doubleToHalf(double v)
+    // A float that is rounded to odd: what rounds it to narrower types then does so as of `v`, once.
+    static float roundedToOdd(double v)
     {
         float f = static_cast<float>(v);
         if (static_cast<double>(f) != v && std::isfinite(f)) {
@@ -161,7 +161,7 @@ struct TensorRef
             bits |= 1;     // and the sticky bit
             std::memcpy(&f, &bits, 4);
         }
-        return floatToHalf(f);
+        return f;
     }
 };
 

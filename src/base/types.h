@@ -36,21 +36,22 @@ struct NumberType
     NumberKind kind;
     int mantissaBits;       // that floating types store, behind the leading one
     double lowest, largest; // finite
+    double leastNormal;     // of floating types: what is smaller has fewer digits
 };
 // A row for each type, in the order of DataType; everything that holds for numbers of a type is asked of it.
 inline constexpr NumberType kNumberTypes[kDataTypeCount] = {
-    {"f32", "Float", "FP32", 32, NumberKind::kFloating, 23, -0x1.fffffep127, 0x1.fffffep127},
-    {"f16", "Half", "FP16", 16, NumberKind::kFloating, 10, -65504, 65504},
-    {"i8", "Int8", "Int8", 8, NumberKind::kQuantized, 0, -128, 127},
-    {"i32", "Int32", "Int32", 32, NumberKind::kInteger, 0, -0x1p31, 0x1p31 - 1},
-    {"b", "Bool", "Bool", 8, NumberKind::kLogic, 0, 0, 1},
-    {"u8", "UInt8", "UInt8", 8, NumberKind::kInteger, 0, 0, 255},
+    {"f32", "Float", "FP32", 32, NumberKind::kFloating, 23, -0x1.fffffep127, 0x1.fffffep127, 0x1p-126},
+    {"f16", "Half", "FP16", 16, NumberKind::kFloating, 10, -65504, 65504, 0x1p-14},
+    {"i8", "Int8", "Int8", 8, NumberKind::kQuantized, 0, -128, 127, 0},
+    {"i32", "Int32", "Int32", 32, NumberKind::kInteger, 0, -0x1p31, 0x1p31 - 1, 0},
+    {"b", "Bool", "Bool", 8, NumberKind::kLogic, 0, 0, 1, 0},
+    {"u8", "UInt8", "UInt8", 8, NumberKind::kInteger, 0, 0, 255, 0},
 };
 // Of bytes, where there is no such type: a number from outside.
 constexpr NumberType numberType(DataType t)
 {
     return int(t) >= 0 && int(t) < kDataTypeCount ? kNumberTypes[int(t)]
-                                                  : NumberType{"?", "", "", 8, NumberKind::kInteger, 0, 0, 0};
+                                                  : NumberType{"?", "", "", 8, NumberKind::kInteger, 0, 0, 0, 0};
 }
 
 // Bytes of one element.

@@ -286,9 +286,9 @@ private:
         TypeSummary const& t = first.types;
         std::vector<TypePolicy> others;
         bool const isShort = first.summary.microseconds <= kMostMicroseconds;
-        if (isShort && t.slower > 0 && t.half > 0)
+        if (isShort && t.slower > 0 && t.narrow > 0)
             others.push_back(TypePolicy::kPreferred);
-        if (isShort && t.half > 0 && t.floatMicroseconds < kWorthTryingFloat * t.microseconds)
+        if (isShort && t.narrow > 0 && t.floatMicroseconds < kWorthTryingFloat * t.microseconds)
             others.push_back(TypePolicy::kFloat);
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
@@ -301,7 +301,7 @@ private:
             }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info(std::string("Types ") + nameOf(policies[i]) + ": the engine takes " +
+            log.info("Types " + nameOf(policies[i], attempts[i].types.type) + ": the engine takes " +
                      std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
         TypePolicy const best = policies[size_t(c.fastest)];
         if (cache)
@@ -351,9 +351,11 @@ private:
                : a.formats.policy == FormatPolicy::kChannelsLast ? "all channels-last"
                                                                  : "by least time";
     }
-    static char const* nameOf(TypePolicy p)
+    static std::string nameOf(TypePolicy p, DataType narrow)
     {
-        return p == TypePolicy::kFloat ? "all FP32" : p == TypePolicy::kPreferred ? "all FP16" : "by least time";
+        return p == TypePolicy::kFloat       ? "all FP32"
+               : p == TypePolicy::kPreferred ? std::string("all ") + numberType(narrow).shown
+                                             : "by least time";
     }
     static void logSummary(FormatSummary const& s, Log& log)
     {
@@ -368,10 +370,10 @@ private:
     }
     static void logSummary(TypeSummary const& s, Log& log)
     {
-        if (s.half + s.slower == 0)
+        if (s.narrow + s.slower == 0)
             return;
-        log.info("FP16: " + std::to_string(s.half) + " layers, " + std::to_string(s.kept) + " stay in FP32, " +
-                 std::to_string(s.casts) + " conversions between them" +
+        log.info(std::string(numberType(s.type).shown) + ": " + std::to_string(s.narrow) + " layers, " +
+                 std::to_string(s.kept) + " stay in FP32, " + std::to_string(s.casts) + " conversions between them" +
                  (s.open ? "; " + std::to_string(s.open) + " layers were timed in both, of which " +
                                std::to_string(s.slower) + " are in FP32"
                          : std::string()));
@@ -442,8 +444,8 @@ private:
     std::span<passes::Alternative const> alternatives_;
     Options const& options_;
     Chooser& chooser_;
-    ops::PackedConstants packed_; // attempts are there at the same time
-    passes::HalfWeights weights_; // one conversion for all attempts
+    ops::PackedConstants packed_;   // attempts are there at the same time
+    passes::NarrowWeights weights_; // one conversion for all attempts
     std::unique_ptr<ir::Graph> mixture_;
 };
 

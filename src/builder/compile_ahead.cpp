@@ -127,8 +127,9 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
     tune::Options o = options_.tune;
     o.backend = ops::Backend::kCuda;
     Permissions const& permits = options_.tune.permits;
-    for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
-        if (!permits.hasAll(needsOf(type)))
+    for (int i = 0; i < kDataTypeCount; ++i) {
+        auto const type = DataType(i);
+        if (!isReal(type) || !permits.hasAll(needsOf(type)))
             continue;
         posed_.push_back(std::make_unique<ir::Graph>());
         Carrier const from{type, Format::kLinear}, to{type, pixelVectorsOf(type)};

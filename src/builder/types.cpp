@@ -7,14 +7,21 @@
 #include <utility>
 
 #include "builder/lowering.h"
+#include "builder/target_info.h"
 #include "builder/variants.h"
 #include "ir/op_def.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::builder {
 
 namespace {
 
-constexpr char const *kHalfName = "FP16", *kFloatName = "FP32";
+constexpr char const* kFloatName = "FP32";
+
+std::string nameOf(passes::Precisions const& p)
+{
+    return numberType(p.type).shown;
+}
 
 std::string microsecondsText(double us)
 {
@@ -25,12 +32,13 @@ std::string microsecondsText(double us)
 void explain(passes::Precisions const& p, GraphVariants const& variants, TypeSummary& out)
 {
     for (auto const& [node, why] : p.kept)
-        out.rivals[node].push_back({kHalfName, 0, why});
+        out.rivals[node].push_back({nameOf(p), 0, why});
     for (auto const& [node, why] : variants.whyNotFloat)
         out.rivals[node].push_back({kFloatName, 0, why});
 }
 
-void explainAll(std::set<ir::Node const*> const& nodes, char const* other, char const* why, TypeSummary& out)
+void explainAll(std::set<ir::Node const*> const& nodes, std::string const& other, std::string const& why,
+                TypeSummary& out)
 {
     for (ir::Node const* n : nodes)
         out.rivals[n].push_back({other, 0, why});
@@ -93,6 +101,7 @@ Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runti
     TW_ASSIGN(auto const chosen,
               chooseVariants(g, block, opt, max, options.tune, clocks.timesOf, clocks.glance, io, variants.problems));
     out.microseconds = chosen.microseconds;
+    std::string const narrow = nameOf(p);
     for (size_t i = 0; i < chosen.nodes.size(); ++i) {
         ir::Node const* n = g.nodes[i].get();
         VariantChoice const& c = chosen.nodes[i];
@@ -101,24 +110,26 @@ Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runti
             continue;
         bool const isNarrow = isNarrowFloat(variants.nodes.at(n).types[c.variant]);
         double const mine = c.microseconds[c.variant], other = c.microseconds[1 - c.variant];
-        out.rivals[n].push_back({isNarrow ? kFloatName : kHalfName, std::isfinite(other) ? other : 0,
-                                 std::string(isNarrow ? kHalfName : kFloatName) + " takes " + microsecondsText(mine) +
+        out.rivals[n].push_back({isNarrow ? kFloatName : narrow, std::isfinite(other) ? other : 0,
+                                 (isNarrow ? narrow : kFloatName) + " takes " + microsecondsText(mine) +
                                      ", and the engine with the conversions that belong to it less time"});
         if (isNarrow)
             continue;
         p.narrow.erase(n);
         ++out.slower;
-        log.verbose("FP32: '" + n->name + "' takes " + microsecondsText(mine) + ", in FP16 " + microsecondsText(other));
+        log.verbose("FP32: '" + n->name + "' takes " + microsecondsText(mine) + ", in " + narrow + " " +
+                    microsecondsText(other));
     }
     return {};
 }
 
 Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const* opt,
                               runtime::Instance const* max, Options const& options, TypePolicy policy,
-                              TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+                              TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights, Log& log)
 {
     TW_ASSIGN(passes::Precisions p, passes::choosePrecisions(g, passContext(options, log)));
     TypeSummary out;
+    out.type = p.type;
     out.kept = int(p.kept.size());
     GraphVariants variants;
     if (policy == TypePolicy::kLeastTime && opt && max) {
@@ -126,13 +137,13 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
     }
     explain(p, variants, out);
     if (policy == TypePolicy::kPreferred)
-        explainAll(p.narrow, kFloatName, "FP16 wherever it is allowed made the faster engine", out);
+        explainAll(p.narrow, kFloatName, nameOf(p) + " wherever it is allowed made the faster engine", out);
     if (policy == TypePolicy::kFloat) {
         std::set<ir::Node const*> const preferred = std::exchange(p.narrow, p.bound);
         std::set<ir::Node const*> left;
         std::set_difference(preferred.begin(), preferred.end(), p.narrow.begin(), p.narrow.end(),
                             std::inserter(left, left.end()));
-        explainAll(left, kHalfName, "FP32 wherever it is allowed made the faster engine", out);
+        explainAll(left, nameOf(p), "FP32 wherever it is allowed made the faster engine", out);
     }
     out.open = variants.open;
     out.floatMicroseconds = variants.open == int(p.narrow.size()) ? 0 : INFINITY;
@@ -141,7 +152,7 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
             log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
-    out.half = int(p.narrow.size());
+    out.narrow = int(p.narrow.size());
     if (clocks.settle)
         clocks.settle();
     TW_ASSIGN(passes::Lowered const lowered, passes::lowerTo(g, p, weights));
@@ -155,7 +166,7 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
 
 Result<TypeSummary> assignAll(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const* opt,
                               runtime::Instance const* max, Options const& options, TypePolicy policy,
-                              TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+                              TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights, Log& log)
 {
     TypeSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
@@ -177,7 +188,8 @@ Result<TypeSummary> assignAll(ir::Graph& g, runtime::LoadedBlock const& block, r
 
 void TypeSummary::add(TypeSummary&& other)
 {
-    half += other.half;
+    type = other.type;
+    narrow += other.narrow;
     kept += other.kept;
     open += other.open;
     slower += other.slower;
@@ -190,7 +202,8 @@ void TypeSummary::add(TypeSummary&& other)
 bool choosesTypes(Options const& options)
 {
     auto const& off = options.passes.disabled;
-    return options.tune.permits.has(Permission::kHalf) && options.cuda && options.formats == FormatPolicy::kLeastTime &&
+    auto const target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu());
+    return passes::narrowType(options.tune.permits, target) && options.formats == FormatPolicy::kLeastTime &&
            !options.tune.heuristicOnly && !options.tune.selector && options.passes.stopAfter < 0 &&
            std::find(off.begin(), off.end(), kTypesPass) == off.end() &&
            std::none_of(options.io.begin(), options.io.end(), [](auto const& io) { return io.second.isDirect; });
@@ -198,7 +211,7 @@ bool choosesTypes(Options const& options)
 
 Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                 runtime::Instance const& max, Options const& options, TypePolicy policy,
-                                TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+                                TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights, Log& log)
 {
     return assignAll(graph, block, &opt, &max, options, policy, clocks, io, weights, log);
 }

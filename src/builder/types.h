@@ -21,18 +21,19 @@ inline constexpr char const* kTypesPass = "lower_precision";
 enum class TypePolicy
 {
     kLeastTime, // solve
-    kPreferred, // FP16 wherever it is allowed
+    kPreferred, // the narrow type wherever it is allowed
     kFloat,     // FP32 wherever it is allowed
 };
 
 struct TypeSummary
 {
-    int half = 0, kept = 0;       // layers in FP16; layers that must stay in FP32
-    int open = 0;                 // layers that were timed in both
-    int slower = 0;               // of them, those that are in FP32
-    int casts = 0;                // conversions put in
-    double microseconds = 0;      // of what could choose its type or format, with conversions
-    double floatMicroseconds = 0; // of the same in FP32, each by itself; infinite: not all were timed in it
+    DataType type = DataType::kHalf; // the narrow one
+    int narrow = 0, kept = 0;        // layers in it; layers that must stay in FP32
+    int open = 0;                    // layers that were timed in both
+    int slower = 0;                  // of them, those that are in FP32
+    int casts = 0;                   // conversions put in
+    double microseconds = 0;         // of what could choose its type or format, with conversions
+    double floatMicroseconds = 0;    // of the same in FP32, each by itself; infinite: not all were timed in it
     // By node: the types that it is not in, with times and reasons.
     std::map<ir::Node const*, std::vector<plan::Rival>> rivals;
 
@@ -49,7 +50,7 @@ struct TypeClocks
     std::function<void()> settle = {};                                   // after the last, before a graph is changed
 };
 
-// Whether a build asks the clock for types: FP16 is permitted, and nothing but the least time decides. With estimates
+// Whether a build asks the clock for types: a narrow one is permitted, and nothing but the least time decides. With estimates
 // alone, an algorithm selector, formats fixed as a whole or reformats forbidden at inputs and outputs, the pass
 // lower_precision gives every layer the type that it prefers.
 bool choosesTypes(Options const& options);
@@ -57,6 +58,7 @@ bool choosesTypes(Options const& options);
 // Regions are done too. `block`, `opt` and `max` belong to the graph as it is and are stale afterwards.
 Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                 runtime::Instance const& max, Options const& options, TypePolicy policy,
-                                TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log);
+                                TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights,
+                                Log& log);
 
 } // namespace tw::builder

@@ -51,7 +51,7 @@ class Collector
 public:
     Collector(ir::Graph const& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
               runtime::Instance const& max, tune::Options const& options, passes::Precisions const& p,
-              passes::HalfWeights& weights)
+              passes::NarrowWeights& weights)
         : g_(g), block_(block), opt_(opt), max_(max), options_(options), p_(p), weights_(weights)
     {}
 
@@ -107,7 +107,7 @@ private:
     {
         ir::Node const& n = *block_.steps[i].node;
         if (p_.bound.contains(&n)) {
-            out_.whyNotFloat[&n] = "the network asks for FP16";
+            out_.whyNotFloat[&n] = std::string("the network asks for ") + name_;
             return {};
         }
         auto known = [&](ir::Value const* v) { return !v || opt_.values[size_t(block_.indexOf(v))].known; };
@@ -122,12 +122,12 @@ private:
         Outlook const half = outlook(inHalf), single = outlook(inFloat);
         if (passes::isCheap(n) && half.isPlain == single.isPlain) {
             between_.insert(&n);
-            out_.whyNotFloat[&n] = "it costs little and stands between layers in FP16";
+            out_.whyNotFloat[&n] = std::string("it costs little and stands between layers in ") + name_;
         } else if (single.isPlain && !half.isPlain) {
-            out_.whyNotFloat[&n] = "only FP16 has generated kernels for it";
+            out_.whyNotFloat[&n] = std::string("only ") + name_ + " has generated kernels for it";
         } else if (half.isPlain == single.isPlain && single.microseconds > kWithin * half.microseconds &&
                    std::isfinite(single.microseconds)) {
-            out_.whyNotFloat[&n] = "estimated at " + std::to_string(single.microseconds) + " us, FP16 at " +
+            out_.whyNotFloat[&n] = "estimated at " + std::to_string(single.microseconds) + " us, " + name_ + " at " +
                                    std::to_string(half.microseconds) + " us";
         } else {
             open_.insert(&n);
@@ -191,7 +191,8 @@ private:
     runtime::Instance const &opt_, &max_;
     tune::Options const& options_;
     passes::Precisions const& p_;
-    passes::HalfWeights& weights_;
+    char const* const name_ = numberType(p_.type).shown;
+    passes::NarrowWeights& weights_;
     std::set<ir::Node const*> open_, between_;
     std::map<std::string, Outlook> outlooks_; // by region: equal layers have equal ones
     GraphVariants out_;
@@ -202,7 +203,7 @@ private:
 Result<GraphVariants> collectVariants(ir::Graph const& graph, runtime::LoadedBlock const& block,
                                       runtime::Instance const& opt, runtime::Instance const& max,
                                       tune::Options const& options, passes::Precisions const& precisions,
-                                      passes::HalfWeights& weights)
+                                      passes::NarrowWeights& weights)
 {
     return Collector(graph, block, opt, max, options, precisions, weights).run();
 }

@@ -34,6 +34,6 @@ struct GraphVariants
 Result<GraphVariants> collectVariants(ir::Graph const& graph, runtime::LoadedBlock const& block,
                                       runtime::Instance const& opt, runtime::Instance const& max,
                                       tune::Options const& options, passes::Precisions const& precisions,
-                                      passes::HalfWeights& weights);
+                                      passes::NarrowWeights& weights);
 
 } // namespace tw::builder

@@ -3,6 +3,7 @@
 #include <exception>
 #include <set>
 
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/tensor.h"
 #include "ir/op_def.h"
@@ -241,13 +242,7 @@ private:
             auto const* p = reinterpret_cast<std::byte const*>(&v);
             to.insert(to.end(), p, p + sizeof(v));
         };
-        switch (type) {
-        case DataType::kFloat: {
-            TW_ASSIGN(float const v, (real<float, uint32_t>()));
-            append(v);
-            break;
-        }
-        case DataType::kHalf: {
+        if (isNarrowFloat(type)) {
             if (token_.kind == TokenKind::kWord && token_.text.starts_with("0x")) {
                 TW_ASSIGN(uint64_t const b, bits(token_.text, token_.line));
                 if (b > UINT16_MAX)
@@ -256,8 +251,17 @@ private:
                 advance();
             } else {
                 TW_ASSIGN(float const v, (real<float, uint32_t>()));
-                append(floatToHalf(v));
+                withNarrow(type, [&](auto element) {
+                    storeElement(element, v);
+                    append(element);
+                });
             }
+            return {};
+        }
+        switch (type) {
+        case DataType::kFloat: {
+            TW_ASSIGN(float const v, (real<float, uint32_t>()));
+            append(v);
             break;
         }
         case DataType::kInt32: {

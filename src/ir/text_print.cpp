@@ -69,21 +69,15 @@ std::string realText(F v)
 
 std::string elementText(TensorRef const& t, int64_t i)
 {
-    switch (t.type) {
-    case DataType::kFloat: {
-        float const v = t.as<float>()[i];
-        return std::isnan(v) ? bitsText(std::bit_cast<uint32_t>(v)) : realText(v);
+    if (isFloating(t.type)) {
+        auto const v = float(t.get(i));
+        if (!std::isnan(v))
+            return realText(v);
+        return isFullFloat(t.type) ? bitsText(t.as<uint32_t>()[i]) : bitsText(t.as<uint16_t>()[i]);
     }
-    case DataType::kHalf: {
-        uint16_t const bits = t.as<uint16_t>()[i];
-        float const v = halfToFloat(bits);
-        return std::isnan(v) ? bitsText(bits) : realText(v);
-    }
-    case DataType::kBool:
+    if (t.type == DataType::kBool)
         return std::to_string(int(t.as<uint8_t>()[i])); // the byte itself
-    default:
-        return std::to_string(t.getInt(i));
-    }
+    return std::to_string(t.getInt(i));
 }
 
 template <class List, class Text>

@@ -72,10 +72,13 @@ Result<DataType> Reader::dataType()
 {
     int const line = token_.line;
     TW_ASSIGN(std::string const w, word("type"));
-    for (int i = 0; i < kDataTypeCount; ++i)
+    std::string names;
+    for (int i = 0; i < kDataTypeCount; ++i) {
+        names += std::string(i > 0 ? " " : "") + nameOf(DataType(i));
         if (w == nameOf(DataType(i)))
             return DataType(i);
-    return badAt(line, "unknown type '" + w + "' (allowed: f32 f16 i8 i32 b u8)");
+    }
+    return badAt(line, "unknown type '" + w + "' (allowed: " + names + ")");
 }
 
 Result<std::vector<Dim>> Reader::dims(size_t limit)

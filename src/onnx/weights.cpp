@@ -58,6 +58,7 @@ int64_t onnxSize(int onnxType)
     case TensorProto::BOOL:
         return 1;
     case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
         return 2;
     case TensorProto::FLOAT:
     case TensorProto::INT32:
@@ -98,6 +99,7 @@ bool dataTypeOf(int onnxType, DataType& type)
     switch (onnxType) {
     case TensorProto::FLOAT:
     case TensorProto::DOUBLE:
+    case TensorProto::BFLOAT16: // FP32 has all its numbers
         type = DataType::kFLOAT;
         return true;
     case TensorProto::FLOAT16:
@@ -345,6 +347,15 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
             c.values = p;
         }
         break;
+    case TensorProto::BFLOAT16: { // the upper halves of floats
+        auto* p = static_cast<float*>(room(4));
+        for (int64_t i = 0; i < c.count; ++i) {
+            uint16_t const bits = raw ? load<uint16_t>(raw + 2 * i) : uint16_t(tensor.int32_data(int(i)));
+            p[i] = std::bit_cast<float>(uint32_t(bits) << 16);
+        }
+        c.values = p;
+        break;
+    }
     case TensorProto::INT8:
     case TensorProto::BOOL: {
         auto* p = static_cast<int8_t*>(room(1));

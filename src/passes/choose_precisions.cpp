@@ -112,30 +112,33 @@ bool isLongReduction(ir::Node const& n)
     return !extent.isConst() || extent.value() > kLongSum || mayBeSquare(x.producer);
 }
 
-// Why a node's results need f32; null: they do not.
-char const* wideResult(ir::Node const& n)
+// Why a node's results need f32 rather than `type`; empty: they do not.
+std::string wideResult(ir::Node const& n, DataType type)
 {
     using namespace ops;
+    std::string const name = numberType(type).shown;
     if (n.op == &unary::def() && isWide(n.attrsAs<unary::Attrs>().operation))
-        return "its results leave the range or the digits of FP16";
-    if (is(&n, Operation::kPow) || is(&n, Operation::kFloorDiv) || isLonePower(n) ||
-        (n.op == &scale::def() && hasInput(n, 3)))
-        return "powers leave the range of FP16";
+        return "its results leave the range or the digits of " + name;
+    // What only leaves the range.
+    bool const hasRange = numberType(type).leastNormal <= numberType(DataType::kFloat).leastNormal;
+    if (!hasRange && (is(&n, Operation::kPow) || is(&n, Operation::kFloorDiv) || isLonePower(n) ||
+                      (n.op == &scale::def() && hasInput(n, 3))))
+        return "powers leave the range of " + name;
     if (n.op == &pointwise::def() && isWide(codesOf(n).back()))
-        return "its results leave the range or the digits of FP16";
-    if (n.op == &reduce::def() && isLongReduction(n))
-        return "sums and products over an axis leave the range of FP16";
+        return "its results leave the range or the digits of " + name;
+    if (!hasRange && n.op == &reduce::def() && isLongReduction(n))
+        return "sums and products over an axis leave the range of " + name;
     if (n.op == &softmax::def() && n.attrsAs<softmax::Attrs>().log)
-        return "its results leave the range or the digits of FP16";
+        return "its results leave the range or the digits of " + name;
     if (n.op == &cumulative_sum::def())
-        return "sums along an axis leave the range and the digits of FP16";
+        return "sums along an axis leave the range and the digits of " + name;
     if (n.op == &fill::def())
         return "its numbers may be indices";
     bool const keepsConstants = n.op == &elementwise::def() || n.op == &scale::def();
     for (ir::Value const* v : n.inputs)
-        if (keepsConstants && v && v->isConstant() && isFullFloat(v->type) && !fitsHalf(*v))
-            return "FP16 would flush its constant";
-    return nullptr;
+        if (keepsConstants && v && v->isConstant() && isFullFloat(v->type) && !fits(*v, type))
+            return name + " would flush its constant";
+    return {};
 }
 
 // As a reader, a node that would rather have f32.
@@ -153,6 +156,7 @@ class Chooser
 public:
     Chooser(ir::Graph const& g, PassContext const& ctx) : g_(g), ctx_(ctx)
     {
+        p_.type = narrowType(ctx.permits, ctx.target).value_or(p_.type);
         p_.shapes = ir::shapeValues(g);
         for (auto const& v : g.values())
             if (v->host)
@@ -179,7 +183,7 @@ private:
     {
         return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return isOpen(v); });
     }
-    void keep(ir::Node const& n, char const* why)
+    void keep(ir::Node const& n, std::string const& why)
     {
         p_.narrow.erase(&n);
         p_.bound.erase(&n);
@@ -187,7 +191,7 @@ private:
     }
 
     // Whether the op's own rules give narrow outputs for narrow inputs.
-    bool takesHalf(ir::Node const& n) const
+    bool takesNarrow(ir::Node const& n) const
     {
         if (!n.regions.empty())
             return false;
@@ -223,7 +227,7 @@ private:
         auto asks = [&](DataType t) { return n.precision.byUser && n.precision.value == t; };
         bool const asksFloat = asks(DataType::kFloat) || anyOutput(DataType::kFloat);
         bool const asksHalf = !asksFloat && (asks(DataType::kHalf) || anyOutput(DataType::kHalf));
-        bool const takes = takesHalf(n);
+        bool const takes = takesNarrow(n);
         if (asksHalf)
             asked_.insert(&n);
         if (asksHalf && !takes) {
@@ -234,15 +238,15 @@ private:
             if (ctx_.constraints == PrecisionConstraints::kPrefer)
                 ctx_.log.warning(what + ": it runs in FP32");
         }
-        char const* const why = asksFloat  ? "the network asks for FP32"
-                                : !takes   ? "its kind does not take FP16"
-                                : asksHalf ? nullptr
-                                           : wideResult(n);
-        if (why)
+        std::string const why = asksFloat  ? "the network asks for FP32"
+                                : !takes   ? std::string("its kind does not take ") + numberType(p_.type).shown
+                                : asksHalf ? std::string()
+                                           : wideResult(n, p_.type);
+        if (!why.empty())
             keep(n, why);
         else
             p_.narrow.insert(&n);
-        if (asksHalf && !why && ctx_.constraints != PrecisionConstraints::kIgnore)
+        if (asksHalf && why.empty() && ctx_.constraints != PrecisionConstraints::kIgnore)
             p_.bound.insert(&n);
         return {};
     }

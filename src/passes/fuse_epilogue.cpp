@@ -130,7 +130,7 @@ std::unique_ptr<ir::AttrsBase> attrsOf(Found const& f)
 {
     std::unique_ptr<ir::AttrsBase> attrs = f.head->attrs->clone();
     Epilogue& e = f.head->op == &ops::convolution::def() ? static_cast<ops::convolution::Attrs&>(*attrs).epilogue
-                                                        : static_cast<ops::matrix_multiply::Attrs&>(*attrs).epilogue;
+                                                         : static_cast<ops::matrix_multiply::Attrs&>(*attrs).epilogue;
     e.activation = {};
     for (ExpressionStep const& s : f.steps)
         ops::appendStep(s, e.steps, e.parameters);
@@ -145,7 +145,7 @@ Result<void> fuse(ir::Graph& g, Found const& f)
         if (ir::Value*& bias = values[Epilogue::kBias]; !bias)
             bias = zeroBias(g, *values[1],
                             f.head->op == &ops::convolution::def() ? values[1]->shape[0].value()
-                                                                  : f.last->outputs[0]->shape.back().value());
+                                                                   : f.last->outputs[0]->shape.back().value());
         values.push_back(f.residual);
     }
     std::vector<FusedInput> inputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns f32 into f16 between the network's inputs and outputs, where FP16 is permitted and the device is fast at it.
+// Turns f32 into the narrow type of a build (narrowType(); here f16) between the network's inputs and outputs.
 //   before: x f32 -> conv(x, w f32) -> softmax -> y f32
 //   after:  x f32 -> identity f16 -> conv(., w f16) -> softmax -> identity f32 -> y
 // choose_precisions.cpp says which nodes keep f32 (where a clock is asked, the builder's types.cpp calls lowerTo() with
@@ -28,7 +28,7 @@ namespace {
 class Lowering
 {
 public:
-    Lowering(ir::Graph& g, Precisions const& p, HalfWeights& weights) : g_(g), p_(p), weights_(weights) {}
+    Lowering(ir::Graph& g, Precisions const& p, NarrowWeights& weights) : g_(g), p_(p), weights_(weights) {}
 
     Result<bool> run()
     {
@@ -74,7 +74,7 @@ private:
         if (known)
             return known;
         if (v->isConstant()) {
-            TW_ASSIGN(known, weights_.convert(g_, *v));
+            TW_ASSIGN(known, weights_.convert(g_, *v, p_.type));
         } else {
             TW_ASSIGN(known, addCast(g_, v, type, g_.positionOf(&reader)));
             ++casts_;
@@ -106,7 +106,7 @@ private:
     {
         for (ir::Node* n : nodes)
             if (n->op == &ops::identity::def() && isNarrowFloat(n->inputs[0]->type) &&
-                isNarrowFloat(n->outputs[0]->type) && !p_.shapes.contains(n->outputs[0]) &&
+                n->outputs[0]->type == n->inputs[0]->type && !p_.shapes.contains(n->outputs[0]) &&
                 replaceValue(g_, n->outputs[0], n->inputs[0]))
                 g_.eraseNode(n);
     }
@@ -114,13 +114,13 @@ private:
     ir::Graph& g_;
     Precisions const& p_;
     std::map<ir::Value const*, ir::Value*> converted_;
-    HalfWeights& weights_;
+    NarrowWeights& weights_;
     int casts_ = 0;
 };
 
 } // namespace
 
-Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
+Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, NarrowWeights& weights)
 {
     Lowered out;
     if (p.narrow.empty())
@@ -133,7 +133,7 @@ Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
 
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.permits.has(Permission::kHalf) || !ctx.target.computesHalf())
+    if (!narrowType(ctx.permits, ctx.target))
         return false;
     TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
     for (auto const& n : g.nodes)
@@ -141,11 +141,12 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
             ctx.log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
     if (p.narrow.empty())
         return false;
-    HalfWeights weights;
+    NarrowWeights weights;
     weights.recipes = ctx.recipes;
     TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
-    ctx.log.info("FP16: " + std::to_string(p.narrow.size()) + " layers, " + std::to_string(p.kept.size()) +
-                 " stay in FP32, " + std::to_string(done.casts) + " conversions between them");
+    ctx.log.info(std::string(numberType(p.type).shown) + ": " + std::to_string(p.narrow.size()) + " layers, " +
+                 std::to_string(p.kept.size()) + " stay in FP32, " + std::to_string(done.casts) +
+                 " conversions between them");
     weights.report(ctx.log);
     return done.changed;
 }

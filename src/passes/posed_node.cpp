@@ -30,7 +30,7 @@ bool Precisions::turns(ir::Node const& n, size_t i) const
     ir::Value const* x = n.inputs[i];
     if (!isOpen(x) || ir::isShapeInput(n, i) || readsCoordinates(n, x) || staysFloat(n, i))
         return false;
-    return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fitsHalf(*x));
+    return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fits(*x, type));
 }
 
 Result<void> makeNarrow(ir::Node& n, DataType type, std::function<bool(size_t)> const& turns)
@@ -50,7 +50,7 @@ Result<void> makeNarrow(ir::Node& n, DataType type, std::function<bool(size_t)> 
 }
 
 Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, DataType type, Precisions const& p,
-                           HalfWeights& weights)
+                           NarrowWeights& weights)
 {
     bool const isNarrow = isNarrowFloat(type);
     PosedNode posed{std::make_unique<ir::Graph>()};
@@ -69,7 +69,7 @@ Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, DataType type,
         bool const isMadeSo = readsAnyFloat(n) && p.isOpen(v) && p.isNarrow(v->producer);
         ir::Value*& x = known[{v, turns}];
         if (!x && v->isConstant() && turns) {
-            TW_ASSIGN(x, weights.convert(alone, *v));
+            TW_ASSIGN(x, weights.convert(alone, *v, p.type));
         } else if (!x && v->isConstant()) {
             x = alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
         } else if (!x) {

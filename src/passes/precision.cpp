@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
+#include "base/element.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
@@ -16,8 +18,6 @@ namespace tw::passes {
 
 namespace {
 
-constexpr double kMostHalf = 65504, kLeastNormalHalf = 0x1p-14;
-
 ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
 {
     TensorRef const from = elementsOf(&v);
@@ -28,24 +28,29 @@ ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
     return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));
 }
 
-// Limited to what FP16 holds, and rounded.
-Result<BlobPtr> halfOf(recipe::Computation& c, ir::Value const& v)
+// Limited to what `type` holds, and rounded.
+Result<BlobPtr> roundedTo(DataType type, recipe::Computation& c, ir::Value const& v)
 {
+    NumberType const& narrow = numberType(type);
     using enum ops::elementwise::Operation;
     Extents ones;
     for (int d = 0; d < v.rank(); ++d)
         ones.push(1);
     TW_ASSIGN(ir::Value * x, c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMax),
-                                   {c.take(v), c.literal(v.type, ones, -kMostHalf)}));
-    TW_ASSIGN(x,
-              c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMin), {x, c.literal(v.type, ones, kMostHalf)}));
-    TW_ASSIGN(x, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kHalf), {x}));
+                                   {c.take(v), c.literal(v.type, ones, narrow.lowest)}));
+    TW_ASSIGN(
+        x, c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMin), {x, c.literal(v.type, ones, narrow.largest)}));
+    TW_ASSIGN(x, c.add(ops::identity::def(), ops::identity::Attrs(type), {x}));
     return c.finish(x);
 }
 
-bool isCastTo(ir::Node const& n, DataType to)
+bool isFloatCast(ir::Node const& n)
 {
-    return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && n.outputs[0]->type == to;
+    return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && isFloating(n.outputs[0]->type);
+}
+bool isWideningCast(ir::Node const& n)
+{
+    return isFloatCast(n) && isFullFloat(n.outputs[0]->type);
 }
 
 // Constants, results and conversions between them become f32, in nodes that are fused themselves too.
@@ -58,14 +63,14 @@ Result<void> computeInFloat(ir::Graph& body)
     }
     for (size_t i = 0; i < body.nodes.size(); ++i) {
         ir::Node& n = *body.nodes[i];
-        if (isCastTo(n, DataType::kHalf))
+        if (isFloatCast(n) && !isWideningCast(n))
             n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
         if (isDequantize(&n))
             n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kFloat;
         TW_TRY(body.inferNode(n));
         if (n.body)
             TW_TRY(fitBody(n));
-        bool const isNothing = isCastTo(n, DataType::kFloat) && isFullFloat(n.inputs[0]->type);
+        bool const isNothing = isWideningCast(n) && isFullFloat(n.inputs[0]->type);
         if (isNothing && (n.inputs[0]->producer || !body.isOutput(n.outputs[0]))) {
             body.replaceAllUses(n.outputs[0], n.inputs[0]);
             body.eraseNode(&n);
@@ -75,27 +80,34 @@ Result<void> computeInFloat(ir::Graph& body)
     return {};
 }
 
-bool isHalf(ir::Value const* v)
+bool isNarrow(ir::Value const* v)
 {
     return v && isNarrowFloat(v->type);
 }
 
 } // namespace
 
-bool fitsHalf(ir::Value const& constant)
+std::optional<DataType> narrowType(Permissions permits, TargetInfo const& target)
+{
+    return permits.has(Permission::kHalf) && target.computesHalf() ? std::optional(DataType::kHalf) : std::nullopt;
+}
+
+bool fits(ir::Value const& constant, DataType type)
 {
     TensorRef const t = elementsOf(&constant);
+    double const leastNormal = numberType(type).leastNormal;
     bool anyGood = t.count() == 0, anyTiny = false;
     for (int64_t i = 0; i < t.count() && !anyGood; ++i) {
         double const size = std::fabs(t.get(i));
-        anyTiny = anyTiny || (size > 0 && size < kLeastNormalHalf);
-        anyGood = size >= kLeastNormalHalf;
+        anyTiny = anyTiny || (size > 0 && size < leastNormal);
+        anyGood = size >= leastNormal;
     }
     return anyGood || !anyTiny;
 }
 
-Result<ir::Value*> HalfWeights::convert(ir::Graph& g, ir::Value const& v)
+Result<ir::Value*> NarrowWeights::convert(ir::Graph& g, ir::Value const& v, DataType type)
 {
+    type_ = type;
     TensorRef const from = elementsOf(&v);
     auto c = std::make_shared<ir::Constant>(*v.constant);
     bool const isReached = recipes && recipes->reaches(v);
@@ -103,34 +115,37 @@ Result<ir::Value*> HalfWeights::convert(ir::Graph& g, ir::Value const& v)
     BlobPtr& known = converted_[{source, from.count()}];
     if (known) {
         c->data = known;
-        return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
+        return g.addConstant(v.name, type, from.dims, std::move(c));
     }
     sources_.push_back(v.constant->data);
-    Tensor to(DataType::kHalf, from.dims);
+    Tensor to(type, from.dims);
     int64_t far = 0, small = 0;
     auto const* x = from.as<float>();
-    auto* y = static_cast<uint16_t*>(to.data());
-    for (int64_t i = 0, n = from.count(); i < n; ++i) {
-        float const size = std::fabs(x[i]);
-        bool const isFar = size > float(kMostHalf) && std::isfinite(size);
-        far += isFar;
-        small += size > 0 && size < float(kLeastNormalHalf);
-        y[i] = floatToHalf(isFar ? std::copysign(float(kMostHalf), x[i]) : x[i]);
-    }
+    auto const largest = float(numberType(type).largest), leastNormal = float(numberType(type).leastNormal);
+    withNarrow(type, [&](auto element) {
+        auto* y = static_cast<decltype(element)*>(to.data());
+        for (int64_t i = 0, n = from.count(); i < n; ++i) {
+            float const size = std::fabs(x[i]);
+            bool const isFar = size > largest && std::isfinite(size);
+            far += isFar;
+            small += size > 0 && size < leastNormal;
+            storeElement(y[i], isFar ? std::copysign(largest, x[i]) : x[i]);
+        }
+    });
     if (far + small > 0)
         names.insert(v.constant->layer.empty() ? v.name : v.constant->layer);
     outOfRange += far;
     subnormal += small;
-    known = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
+    known = Blob::copy(to.data(), size_t(from.count() * sizeOf(type)));
     if (isReached) {
         recipe::Computation computation(recipes);
-        TW_ASSIGN(known, halfOf(computation, v));
+        TW_ASSIGN(known, roundedTo(type, computation, v));
     }
     c->data = known;
-    return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
+    return g.addConstant(v.name, type, from.dims, std::move(c));
 }
 
-void HalfWeights::report(Log& log) const
+void NarrowWeights::report(Log& log) const
 {
     if (outOfRange + subnormal == 0)
         return;
@@ -144,10 +159,16 @@ void HalfWeights::report(Log& log) const
     }
     if (names.size() > kShown)
         list += " and " + std::to_string(names.size() - kShown) + " more";
-    log.warning("FP16 weights of " + list + ": " + std::to_string(outOfRange) +
-                " finite values are beyond +-65504 and become the nearest of these, " + std::to_string(subnormal) +
-                " are smaller than 6.1e-05 and lose digits; where that matters, ask for FP32 with setPrecision() or "
-                "--layerPrecisions");
+    auto const number = [](double v) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.*g", v > 1 ? 6 : 2, v);
+        return std::string(text);
+    };
+    NumberType const& type = numberType(type_);
+    log.warning(std::string(type.shown) + " weights of " + list + ": " + std::to_string(outOfRange) +
+                " finite values are beyond +-" + number(type.largest) + " and become the nearest of these, " +
+                std::to_string(subnormal) + " are smaller than " + number(type.leastNormal) +
+                " and lose digits; where that matters, ask for FP32 with setPrecision() or --layerPrecisions");
 }
 
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position)
@@ -164,10 +185,10 @@ Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int positi
 Result<void> fitBody(ir::Node& fused)
 {
     ir::Graph& body = *fused.body;
-    bool anyHalf = false; // before or now
+    bool anyNarrow = false; // before or now
     for (auto const* values : {&fused.inputs, &fused.outputs, &body.inputs, &body.outputs})
-        anyHalf = anyHalf || std::any_of(values->begin(), values->end(), isHalf);
-    if (!anyHalf)
+        anyNarrow = anyNarrow || std::any_of(values->begin(), values->end(), isNarrow);
+    if (!anyNarrow)
         return {};
     int position = 0;
     for (size_t i = 0; i < fused.inputs.size(); ++i) {
@@ -176,8 +197,7 @@ Result<void> fitBody(ir::Node& fused)
             continue;
         inner->type = fused.inputs[i]->type;
         bool const isRead = std::any_of(body.nodes.begin(), body.nodes.end(), [&](auto const& n) {
-            return !isCastTo(*n, DataType::kFloat) &&
-                   std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
+            return !isWideningCast(*n) && std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
         });
         if (isFullFloat(inner->type) || !isRead)
             continue;

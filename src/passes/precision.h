@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lower_precision and the builder's choice of types are made of: the types that each node may have and why, how a
-// node, its constants and a fused node's body become f16, the narrow type.
+// node, its constants and a fused node's body become the narrow type, f16 or what a build permits in its place.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -20,9 +21,9 @@ struct Precisions
 {
     DataType type = DataType::kHalf;             // the narrow one
     std::set<ir::Node const*> narrow;            // f32 outputs become `type`
-    std::set<ir::Node const*> bound;             // of these: f32 is not allowed, the user asks for f16
+    std::set<ir::Node const*> bound;             // of these: f32 is not allowed, the user asks for less
     std::set<ir::Value const*> shapes;           // host values: they and their types stay
-    std::map<ir::Node const*, char const*> kept; // why f16 is not allowed for a node with f32 outputs
+    std::map<ir::Node const*, std::string> kept; // why `type` is not allowed for a node with f32 outputs
 
     bool isNarrow(ir::Node const* n) const { return n && narrow.contains(n); }
     // A value whose type is that of its maker.
@@ -31,6 +32,8 @@ struct Precisions
     bool turns(ir::Node const& n, size_t i) const;
 };
 
+// The type that tensors of FP32 may be stored in by a build; nothing: FP32 alone.
+std::optional<DataType> narrowType(Permissions permits, TargetInfo const& target);
 // An error when the user demands FP16 of a node that does not take it.
 Result<Precisions> choosePrecisions(ir::Graph const& g, PassContext const& ctx);
 
@@ -40,22 +43,24 @@ bool readsAnyFloat(ir::Node const& n);
 bool readsCoordinates(ir::Node const& n, ir::Value const* x);
 // Costs about as little in f32: moving and element-wise nodes, reductions, and outer products.
 bool isCheap(ir::Node const& n);
-// Whether FP16 holds the constant well enough to compute with: not when everything it has would become subnormal there.
-bool fitsHalf(ir::Value const& constant);
+// Whether a narrow type holds the constant well enough to compute with: not when everything it has would become subnormal
+// there.
+bool fits(ir::Value const& constant, DataType type);
 
-// What became of weights on their way to f16.
-struct HalfWeights
+// What became of weights on their way to a narrow type.
+struct NarrowWeights
 {
     int64_t outOfRange = 0, subnormal = 0;
     std::set<std::string> names;
     recipe::Recipes* recipes = nullptr; // as in PassContext
 
-    // f32 to f16, rounded to nearest even; finite values beyond the range become the last finite one. Constants that
+    // f32 to `type`, the same in all calls, rounded to nearest even; finite values beyond the range become the last finite one. Constants that
     // share their bytes, of other graphs too, go on to; they are counted once.
-    Result<ir::Value*> convert(ir::Graph& g, ir::Value const& v);
+    Result<ir::Value*> convert(ir::Graph& g, ir::Value const& v, DataType type);
     void report(Log& log) const;
 
 private:
+    DataType type_ = DataType::kHalf;
     std::map<std::pair<void const*, int64_t>, BlobPtr> converted_; // by address and elements
     std::vector<BlobPtr> sources_;                                 // so that no address comes back
 };
@@ -75,7 +80,7 @@ struct Lowered
     bool changed = false;
     int casts = 0;
 };
-Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights);
+Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, NarrowWeights& weights);
 
 // A node alone, in other types than it has in its graph: what tactics are tried on before the graph is rewritten.
 struct PosedNode
@@ -85,6 +90,6 @@ struct PosedNode
 };
 // In f32 or the narrow type of `p`. What reads both gets what the makers of its inputs have by `p`.
 Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, DataType type, Precisions const& p,
-                           HalfWeights& weights);
+                           NarrowWeights& weights);
 
 } // namespace tw::passes

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/element.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
@@ -94,13 +95,16 @@ Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
 
 Tensor identity(ir::Node const& n, std::vector<TensorRef> const& in)
 {
-    if (!isFullFloat(in[0].type) || n.outputs[0]->type != DataType::kHalf)
+    DataType const type = n.outputs[0]->type;
+    if (!isFullFloat(in[0].type) || !isNarrowFloat(type))
         return {};
-    Tensor out(DataType::kHalf, in[0].dims);
+    Tensor out(type, in[0].dims);
     auto const* x = in[0].as<float>();
-    auto* y = static_cast<uint16_t*>(out.data());
-    for (int64_t i = 0, count = y ? out.count() : 0; i < count; ++i)
-        y[i] = floatToHalf(x[i]);
+    withNarrow(type, [&](auto element) {
+        auto* y = static_cast<decltype(element)*>(out.data());
+        for (int64_t i = 0, count = y ? out.count() : 0; i < count; ++i)
+            storeElement(y[i], x[i]);
+    });
     return out;
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tactic/element.h"
+#include "base/element.h"
 
 namespace tw::ops {
 

@@ -111,6 +111,11 @@ struct Support
 };
 // Of a tactic whose first `inputs` inputs have this type, those that are given.
 Support takesOnly(DataType type, Problem const& problem, size_t inputs = 1);
+// `given`, if it is a narrow floating type, else `type`: what a kernel takes whose text is that of all such types.
+constexpr DataType narrowOr(DataType type, DataType given)
+{
+    return isNarrowFloat(given) ? given : type;
+}
 
 // Tile sizes and such; what the numbers mean is the tactic's own matter. Stored in plan and cache.
 using Config = std::vector<int64_t>;

@@ -90,7 +90,7 @@ struct Assigned
 {
     std::unique_ptr<ir::Graph> graph;
     builder::TypeSummary summary;
-    passes::HalfWeights weights;
+    passes::NarrowWeights weights;
     Messages log;
 
     DataType typeOf(std::string const& name) const { return nodeOf(name).outputs[0]->type; }
@@ -449,7 +449,7 @@ TEST(Types, RandomGraphsComputeTheSameAndCostNoMoreThanEitherType)
         m.output(values.back(), "last");
         m.output(values[values.size() / 2], "middle");
         Assigned const t = assigned(m.g, clock);
-        mixed += t.summary.slower > 0 && t.summary.half > 0;
+        mixed += t.summary.slower > 0 && t.summary.narrow > 0;
         double mine = t.summary.casts * clock.cast, single = 0;
         for (auto const& [name, times] : clock.layers)
             if (name.front() == 'n') {

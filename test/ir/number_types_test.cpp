@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/element.h"
 #include "base/permissions.h"
 #include "base/tensor.h"
 #include "tactic/domain.h"
-#include "tactic/element.h"
 
 namespace tw {
 
@@ -88,12 +88,12 @@ TEST_P(NumberTypes, ElementsHaveACppType)
 {
     if (!isReal(t))
         return;
-    ops::withReal(t, [&](auto element) {
+    withReal(t, [&](auto element) {
         EXPECT_EQ(int64_t(sizeof(element)), sizeOf(t));
         Tensor x(t, {1});
         x.ref().set(0, 3);
-        EXPECT_EQ(ops::loadElement(x.ref().as<decltype(element)>()[0]), 3);
-        ops::storeElement(x.ref().as<decltype(element)>()[0], -5.0);
+        EXPECT_EQ(loadElement(x.ref().as<decltype(element)>()[0]), 3);
+        storeElement(x.ref().as<decltype(element)>()[0], -5.0);
         EXPECT_EQ(x.ref().get(0), -5);
     });
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -433,6 +434,46 @@ TEST(OnnxParser, Int64AndDoubleBecomeInt32AndFloatWithOneWarning)
     auto const& last = static_cast<nvinfer1::IConstantLayer&>(*f.network->getLayer(f.network->getNbLayers() - 1));
     ASSERT_EQ(last.getWeights().type, nvinfer1::DataType::kFLOAT);
     EXPECT_EQ(*static_cast<float const*>(last.getWeights().values), 3.40282347e38f);
+}
+
+// FP32 has all numbers of BFLOAT16; network inputs, casts and weights of that type are FP32.
+TEST(OnnxParser, Bfloat16IsFloat)
+{
+    ModelProto m;
+    m.set_ir_version(8);
+    m.add_opset_import()->set_version(13);
+    GraphProto& g = *m.mutable_graph();
+    addValue(*g.add_input(), "x", TensorProto::BFLOAT16, {2});
+    addInitializer(g, "raw", TensorProto::BFLOAT16, {2}).set_raw_data(std::string("\x80\x3f\x2d\xc0", 4));
+    TensorProto& typed = addInitializer(g, "typed", TensorProto::BFLOAT16, {2});
+    typed.add_int32_data(0x7f80);
+    typed.add_int32_data(0x0001);
+    for (char const* name : {"raw", "typed"})
+        addValue(*g.add_output(), name, TensorProto::BFLOAT16, {2});
+    NodeProto& cast = *g.add_node();
+    cast.set_op_type("Cast");
+    cast.add_input("x");
+    cast.add_output("y");
+    auto& to = *cast.add_attribute();
+    to.set_name("to");
+    to.set_type(tw_onnx::AttributeProto::INT);
+    to.set_i(TensorProto::BFLOAT16);
+    addValue(*g.add_output(), "y", TensorProto::BFLOAT16, {2});
+    Fixture f;
+    ASSERT_TRUE(f.parse(m)) << f.error();
+    EXPECT_EQ(f.network->getInput(0)->getType(), nvinfer1::DataType::kFLOAT);
+    std::vector<std::vector<float>> found;
+    for (int i = 0; i < f.network->getNbLayers(); ++i)
+        if (nvinfer1::ILayer const& l = *f.network->getLayer(i); l.getType() == nvinfer1::LayerType::kCONSTANT) {
+            auto const w = static_cast<nvinfer1::IConstantLayer const&>(l).getWeights();
+            ASSERT_EQ(w.type, nvinfer1::DataType::kFLOAT);
+            auto const* values = static_cast<float const*>(w.values);
+            found.emplace_back(values, values + w.count);
+        }
+    std::vector<std::vector<float>> const want = {{1, -2.703125f}, {std::numeric_limits<float>::infinity(), 0x1p-133f}};
+    EXPECT_EQ(found, want);
+    for (int i = 0; i < f.network->getNbOutputs(); ++i)
+        EXPECT_EQ(f.network->getOutput(i)->getType(), nvinfer1::DataType::kFLOAT);
 }
 
 TEST(OnnxParser, DynamicDimensionsKeepTheirNames)

@@ -80,12 +80,8 @@ Wish wishFromOutside()
 
 void selectDevice(SystemOptions const& system)
 {
-    if (system.strictPlan)
-        setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
-    if (system.noWinograd)
-        setenv("TENSORWRIGHT_WINOGRAD", "0", 1);
-    if (system.cpuBf16)
-        setenv("TENSORWRIGHT_CPU_BF16", "1", 1);
+    for (auto const& [name, value] : system.variables)
+        setenv(name, value, 1);
     if (system.tuningSeconds > 0)
         setenv("TENSORWRIGHT_TUNING_SECONDS", std::to_string(system.tuningSeconds).c_str(), 1);
     if (system.cpuThreads > 0)

@@ -141,11 +141,14 @@ constexpr Flag kFlags[] = {
     {kSystem, "--noWinograd", "",
      "build without Winograd's convolutions. With them (CPU, f32) 3x3 layers are faster and\nrounding errors reach "
      "4e-6 "
-     "of a layer's largest output, in place of 2e-6"},
+     "of a layer's largest output, in place of 2e-6",
+     "TENSORWRIGHT_WINOGRAD", "0"},
     {kSystem, "--cpuBf16", "",
      "CPU: products may round their FP32 factors to BF16 (8 bits of mantissa) where that is\nfaster; sums stay in "
-     "FP32"},
-    {kSystem, "--strictPlan", "", "refuse a plan of another version or machine in place of re-targeting it"},
+     "FP32",
+     "TENSORWRIGHT_CPU_BF16", "1"},
+    {kSystem, "--strictPlan", "", "refuse a plan of another version or machine in place of re-targeting it",
+     "TENSORWRIGHT_STRICT_PLAN", "1"},
     {kSystem, "--useDLACore", "=<N>", "DLA core to run on (default: none)"},
     {kSystem, "--allowGPUFallback", "", "layers that DLA cannot run go to the GPU"},
     {kSystem, "--plugins", "=<file>", "plugin library to load; may be repeated"},

@@ -139,13 +139,11 @@ struct BuildOptions
 struct SystemOptions
 {
     int32_t device = 0;
-    bool cpu = false;          // --device=cpu
-    bool deviceGiven = false;  // --device stood on the command line
-    int32_t cpuThreads = 0;    // 0: the library decides
-    int32_t tuningSeconds = 0; // 0: no limit
-    bool strictPlan = false;
-    bool noWinograd = false;
-    bool cpuBf16 = false;
+    bool cpu = false;                                           // --device=cpu
+    bool deviceGiven = false;                                   // --device stood on the command line
+    int32_t cpuThreads = 0;                                     // 0: the library decides
+    int32_t tuningSeconds = 0;                                  // 0: no limit
+    std::vector<std::pair<char const*, char const*>> variables; // of the library's environment, that flags set
     int32_t dlaCore = -1;
     bool gpuFallback = false;
     std::vector<std::string> plugins;

@@ -4,6 +4,7 @@
 
 #include "arguments.h"
 #include "failure.h"
+#include "flags.h"
 #include "options.h"
 #include "value_syntax.h"
 
@@ -370,9 +371,9 @@ void parseSystem(Arguments& args, SystemOptions& system)
     }
     assign(system.cpuThreads, args.takeInteger("--cpuThreads", 1, 4096));
     assign(system.tuningSeconds, args.takeInteger("--tuningSeconds", 1, 86400));
-    system.strictPlan = args.takeFlag("--strictPlan");
-    system.noWinograd = args.takeFlag("--noWinograd");
-    system.cpuBf16 = args.takeFlag("--cpuBf16");
+    for (Flag const& f : allFlags())
+        if (f.variable && args.takeFlag(f.name))
+            system.variables.emplace_back(f.variable, f.value);
     assign(system.dlaCore, args.takeInteger("--useDLACore", -1));
     system.gpuFallback = args.takeFlag("--allowGPUFallback");
     system.plugins = args.takeEach("--plugins");

@@ -68,18 +68,15 @@ std::string wordsOf(ir::Value const& v)
     switch (v.type) {
     case DataType::kFloat:
         return "Row major linear FP32";
-    case DataType::kHalf:
-        return "Row major linear FP16 format";
     case DataType::kInt8:
         return "Row major Int8 format";
     case DataType::kInt32:
         return "Row major linear Int32";
     case DataType::kBool:
         return "Row major linear BOOL";
-    case DataType::kUInt8:
-        return "Row major linear UInt8 format";
+    default:
+        return std::string("Row major linear ") + numberType(v.type).shown + " format";
     }
-    return "";
 }
 
 Json tensorJson(InspectorObject const& i, runtime::Instance const* instance, ir::Value const& v, int profile)

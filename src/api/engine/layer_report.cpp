@@ -21,7 +21,8 @@ void addTime(Json& j, double microseconds)
 // Rivals are tactics, and types that the layer could have had.
 bool isType(plan::Rival const& r)
 {
-    return r.name == typeText(DataType::kFloat) || r.name == typeText(DataType::kHalf);
+    return std::any_of(std::begin(kNumberTypes), std::end(kNumberTypes),
+                       [&](NumberType const& t) { return r.name == t.shown; });
 }
 
 Json rivalJson(char const* key, plan::Rival const& r)

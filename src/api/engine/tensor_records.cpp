@@ -80,8 +80,13 @@ Result<void> TensorRecords::record(runtime::LoadedStep const& step, size_t outpu
     Tensor rows(from.type, from.dims);
     if (from.count() > 0)
         ops::convertFormat(from, rows.ref());
+    if (*numberType(from.type).published == '\0') { // NumPy does not know it either
+        Tensor floats(DataType::kFloat, from.dims);
+        copyElements(rows.ref(), floats.ref());
+        rows = std::move(floats);
+    }
     std::string const name = std::to_string(files_++) + ".npy";
-    std::string bytes = npyHeader(from.type, from.dims);
+    std::string bytes = npyHeader(rows.type(), from.dims);
     bytes.append(static_cast<char const*>(rows.data()), size_t(rows.ref().sizeBytes()));
     TW_TRY(write(name, bytes));
     Json row{{"File", name}, {"Tensor", value.name}, {"Layer", step.node->name}, {"NetworkLayers", step.node->layers}};

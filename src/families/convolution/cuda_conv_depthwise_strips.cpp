@@ -163,10 +163,10 @@ std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& conf
 }
 
 constexpr Algorithm kAlgorithm{
-    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsStrips(p, typeOf(a)); },
+    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsStrips(p, typeOf(p, a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
-    [](Problem const& p, Config const& c, Arithmetic a) { return generateStrips(p, c, typeOf(a)); }};
+    [](Problem const& p, Config const& c, Arithmetic a) { return generateStrips(p, c, typeOf(p, a)); }};
 
 } // namespace
 } // namespace depthwise_strips

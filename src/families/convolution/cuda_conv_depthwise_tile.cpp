@@ -146,7 +146,7 @@ std::string textOf(Problem const& p, Config const& config, Shape const& shape, b
     return cuda::include("kernels/cuda/common/matrix.cuh") + epilogueSource(p, isHalf) +
            cuda::constant(
                "HELD", largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
-           cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +
+           cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "Narrow" : "float") +
            cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
            cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
            cuda::constant("DIL_H", largest.dilation[1]) + cuda::constant("DIL_W", largest.dilation[2]) +
@@ -206,10 +206,10 @@ std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config
 }
 
 constexpr Algorithm kAlgorithm{
-    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(a)); },
+    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(p, a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
-    [](Problem const& p, Config const& c, Arithmetic a) { return generateTile(p, c, typeOf(a)); }};
+    [](Problem const& p, Config const& c, Arithmetic a) { return generateTile(p, c, typeOf(p, a)); }};
 
 } // namespace
 } // namespace depthwise_tile

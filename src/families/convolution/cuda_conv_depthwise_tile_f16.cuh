@@ -10,7 +10,8 @@ namespace tw::ops::conv_f16 {
 
 TW_INLINE void multiply(float (&d)[4], u32 a0, u32 a1, u32 b)
 {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." TW_NARROW_PTX "." TW_NARROW_PTX
+                 ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a0), "r"(a1), "r"(b));
 }

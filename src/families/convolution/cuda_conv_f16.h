@@ -16,14 +16,17 @@ namespace tw::ops::conv_f16 {
 
 enum class Arithmetic : int
 {
-    kHalf,
+    kHalf,  // a narrow type, whose products and sums are FP32
     kFloat, // exact
     kTf32,  // FP32, factors rounded to TF32
     kInt8,
 };
-constexpr DataType typeOf(Arithmetic a) // of x and w; of residual and y too, unless they are i8
+// Of x and w; of residual and y too, unless they are i8. Of kHalf: what x is, if it is narrow.
+inline DataType typeOf(Problem const& p, Arithmetic a)
 {
-    return a == Arithmetic::kInt8 ? DataType::kInt8 : a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
+    return a == Arithmetic::kInt8   ? DataType::kInt8
+           : a != Arithmetic::kHalf ? DataType::kFloat
+                                    : narrowOr(DataType::kHalf, p.inputs[0].type);
 }
 
 // What tactics have in common that compute by the same algorithm.
@@ -56,13 +59,17 @@ extern Algorithm const kDepthwiseTile;
 // One combination: y and residual in pixelVectorsOf() their types, x in `x`; kHWC8 stands for pixelVectorsOf() of x.
 std::vector<Formats> formatsWith(Problem const& problem, Format x);
 
-template <Algorithm const& algorithm, Arithmetic arithmetic>
+// `narrow`: the type of kHalf.
+template <Algorithm const& algorithm, Arithmetic arithmetic, DataType narrow = DataType::kHalf>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
         name, arithmetic == Arithmetic::kInt8 ? 4 : 3,
         [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
-        [](Problem const& p) { return algorithm.supports(p, arithmetic); },
+        [](Problem const& p) {
+            Support const s = algorithm.supports(p, arithmetic);
+            return s.ok && arithmetic == Arithmetic::kHalf ? takesOnly(narrow, p) : s;
+        },
         [](Problem const& p) { return algorithm.configs(p, arithmetic); },
         [](Problem const& p) { return formatsWith(p, algorithm.x); },
         [](Problem const& p, Config const& c) { return algorithm.estimate(p, c, arithmetic); },
@@ -98,7 +105,7 @@ double estimateUs(Problem const& problem, double teraflops);
 std::string exactEpilogueOf(Problem const& p); // as exactEpilogue()
 bool hasResidual(Problem const& problem);
 // Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
-Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
+Support supportsCommon(Problem const& problem, DataType type);
 // The same but types and bias.
 Support supportsSizes(Problem const& problem);
 // Bias (zeros, where there is none), residual, activation after it.

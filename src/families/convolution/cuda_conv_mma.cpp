@@ -114,7 +114,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
 
 Support supports(Problem const& p, Kind kind)
 {
-    if (Support const s = supportsCommon(p, typeOf(kind.arithmetic)); !s.ok)
+    if (Support const s = supportsCommon(p, typeOf(p, kind.arithmetic)); !s.ok)
         return s;
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");

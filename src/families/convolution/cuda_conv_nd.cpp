@@ -234,7 +234,9 @@ Support Tactics::supports(Problem const& p, Operand operand)
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     bool const integers = operand == Operand::kInt8;
-    DataType const type = integers ? DataType::kInt8 : operand == Operand::kHalf ? DataType::kHalf : DataType::kFloat;
+    DataType const type = integers                    ? DataType::kInt8
+                          : operand == Operand::kHalf ? narrowOr(DataType::kHalf, p.inputs[0].type)
+                                                      : DataType::kFloat;
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     if (x.type != type || w.type != type || (!integers && p.outputs[0].type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");

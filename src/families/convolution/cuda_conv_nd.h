@@ -24,12 +24,16 @@ struct Tactics
     static std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config, Operand operand);
 };
 
-template <Operand operand>
+// `narrow`: the type of kHalf.
+template <Operand operand, DataType narrow = DataType::kHalf>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
         name, 1, [](Problem const& p, Config const& c) { return Tactics::generate(p, c, operand); },
-        [](Problem const& p) { return Tactics::supports(p, operand); },
+        [](Problem const& p) {
+            Support const s = Tactics::supports(p, operand);
+            return s.ok && operand == Operand::kHalf ? takesOnly(narrow, p) : s;
+        },
         [](Problem const& p) { return Tactics::configs(p, operand); }, Tactics::formats,
         [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, operand); },
         Traits{.rounding = operand == Operand::kTf32 ? Rounding::kTf32 : Rounding::kPlain});

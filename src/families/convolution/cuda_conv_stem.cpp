@@ -89,7 +89,7 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
+    if (Support const s = supportsCommon(p, typeOf(p, a)); !s.ok)
         return s;
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");

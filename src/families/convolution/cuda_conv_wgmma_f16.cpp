@@ -139,7 +139,7 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsWgmma(p, typeOf(a)); !s.ok)
+    if (Support const s = supportsWgmma(p, typeOf(p, a)); !s.ok)
         return s;
     if (p.inputs[1].dims[1] < kLeastChannels)
         return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +

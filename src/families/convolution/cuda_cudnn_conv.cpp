@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "device/cuda/cudnn_graph.h"
 #include "device/cuda/device.h"
@@ -15,7 +16,6 @@
 #include "tactic/cuda_packed.h"
 #include "tactic/cuda_pixels.h"
 #include "tactic/cudnn_layer.h"
-#include "tactic/element.h"
 
 namespace tw::ops {
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/element.h"
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/gemm/wgmma.h"
 #include "ops/convolution/op.h"
-#include "tactic/element.h"
 
 namespace tw::ops::deconv_f16 {
 

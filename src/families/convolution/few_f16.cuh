@@ -7,7 +7,7 @@
 
 namespace tw::ops::conv_f16 {
 
-using T = f16;
+using T = Narrow;
 struct alignas(V * 2) Few
 {
     u32 v[V / 2];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "families/convolution/tactics.h"
 #include "families/elementwise/integer_end.h"
-#include "tactic/element.h"
 
 namespace tw::ops {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/element.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "families/elementwise/cuda_steps.h"
 #include "kernels/cuda/common/hopper.h"
@@ -106,9 +107,10 @@ std::string packFloats(TensorSpec const& constant, int64_t count)
     std::vector<float> values(size_t(std::max<int64_t>(count, 0)), 0.0f);
     int64_t const known = std::min(
         {count, constant.dims.volume(), int64_t(constant.constant->sizeBytes()) / int64_t(sizeOf(constant.type))});
-    for (int64_t i = 0; i < known; ++i)
-        values[size_t(i)] = isFullFloat(constant.type) ? constant.constant->as<float>()[i]
-                                                       : halfToFloat(constant.constant->as<uint16_t>()[i]);
+    withFloat(constant.type, [&](auto element) {
+        auto const* const from = constant.constant->as<decltype(element)>();
+        std::transform(from, from + known, values.begin(), [](auto v) { return loadElement(v); });
+    });
     return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 

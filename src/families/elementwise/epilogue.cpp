@@ -72,10 +72,16 @@ bool isOneNumber(ir::Shape const& s)
     return s.empty() || (s.size() == 1 && s[0].is(1));
 }
 
+// What stands beside sums of integers.
+bool isEndType(DataType t)
+{
+    return isQuantized(t) || isFullFloat(t) || t == DataType::kHalf;
+}
+
 Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k)
 {
     auto const out = DataType(epilogue.outputType);
-    if (epilogue.outputType != Epilogue::kAsFactors && !isReal(out))
+    if (epilogue.outputType != Epilogue::kAsFactors && !isEndType(out))
         return ctx.error("output_type " + nameOfType(epilogue.outputType) +
                          " of i8 factors is not possible (allowed: i8, f32, f16)");
     for (int i : {Epilogue::kGamma, Epilogue::kBeta})
@@ -120,7 +126,7 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
     if (ctx.has(Epilogue::kTable) && !(isQuantized(out) && isQuantized(ctx.type(Epilogue::kTable)) &&
                                        ctx.rank(Epilogue::kTable) == 1 && ctx.shape(Epilogue::kTable)[0].is(256)))
         return ctx.error("table " + ctx.describe(Epilogue::kTable) + " must be i8[256], and the output i8");
-    if (ctx.has(kResidual) && !isInteger && !isFloating(ctx.type(kResidual)))
+    if (ctx.has(kResidual) && !isInteger && !isEndType(ctx.type(kResidual)))
         return ctx.error("residual " + ctx.describe(kResidual) + " must be i8, f32 or f16");
     if (ctx.has(kResidual) && !isInteger && isFloating(out) && ctx.type(kResidual) != out)
         return ctx.error("residual " + ctx.describe(kResidual) + " must be i8 or, as the output, " + nameOf(out));

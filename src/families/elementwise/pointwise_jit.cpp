@@ -244,20 +244,26 @@ private:
     PointwiseSpec spec_;
 };
 
-// f32 alone, or f32 and i8 together.
-Support supportsTypes(Problem const& problem, bool takesInt8)
+PointwiseElement elementOf(DataType t)
 {
-    bool anyInt8 = false;
+    return isQuantized(t) ? PointwiseElement::kInt8 : PointwiseElement::kFloat;
+}
+
+// f32 alone, or f32 and `beside` together.
+Support supportsTypes(Problem const& problem, DataType beside)
+{
+    bool anyBeside = false;
     auto fits = [&](TensorSpec const& t) {
-        anyInt8 = anyInt8 || isQuantized(t.type);
-        return isFullFloat(t.type) || (takesInt8 && isQuantized(t.type));
+        anyBeside = anyBeside || t.type == beside;
+        return isFullFloat(t.type) || t.type == beside;
     };
     bool allFit = fits(problem.outputs[0]);
     for (TensorSpec const& t : problem.inputs)
         allFit = (!t.present || fits(t)) && allFit;
     if (!allFit)
-        return Support::no(takesInt8 ? "takes f32 and i8 only" : "takes f32 only");
-    return anyInt8 || !takesInt8 ? Support::yes() : Support::no("nothing is i8");
+        return Support::no(isFullFloat(beside) ? std::string("takes f32 only")
+                                               : std::string("takes f32 and ") + nameOf(beside) + " only");
+    return anyBeside || isFullFloat(beside) ? Support::yes() : Support::no(std::string("nothing is ") + nameOf(beside));
 }
 
 // Every step is an instruction of FP32, or two where the first is exact.
@@ -290,7 +296,7 @@ Support PointwiseTactic::supports(Problem const& problem) const
 {
     if (Support isa = supportsIsa(isa_); !isa.ok)
         return isa;
-    if (Support types = supportsTypes(problem, elements_ == Elements::kInt8); !types.ok)
+    if (Support types = supportsTypes(problem, beside_); !types.ok)
         return types;
     auto spec = spec_(problem);
     if (!spec.ok())
@@ -333,8 +339,8 @@ Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Co
 {
     TW_ASSIGN(PointwiseSpec spec, spec_(problem));
     for (size_t i = 0; i < spec.inputs.size(); ++i)
-        spec.program.isInt8[i] = isQuantized(problem.inputs[size_t(spec.inputs[i].index)].type);
-    spec.program.makesInt8 = isQuantized(problem.outputs[0].type);
+        spec.program.x[i] = elementOf(problem.inputs[size_t(spec.inputs[i].index)].type);
+    spec.program.y = elementOf(problem.outputs[0].type);
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
 }
 

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
 
 #include "kernels/cpu/jit/pointwise.h"
 #include "ops/pointwise/op.h"
@@ -53,15 +56,10 @@ public:
     // The node's expression, or why it has none.
     using SpecOf = Result<PointwiseSpec> (*)(Problem const&);
 
-    // Of f32, or of what has an i8 input or output beside it.
-    enum class Elements
-    {
-        kFloat,
-        kInt8,
-    };
+    // Of f32, or of what has an input or output of type `beside` too.
     constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec,
-                              Elements elements = Elements::kFloat)
-        : IsaTactic(name, version, isa), spec_(spec), elements_(elements)
+                              DataType beside = DataType::kFloat)
+        : IsaTactic(name, version, isa), spec_(spec), beside_(beside)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
@@ -69,7 +67,32 @@ public:
 
 private:
     SpecOf spec_;
-    Elements elements_;
+    DataType beside_;
 };
+
+template <size_t N>
+struct Word
+{
+    char text[N];
+    constexpr Word(char const (&t)[N]) { std::copy_n(t, N, text); }
+};
+template <Word op, DataType type, kernels::jit::Isa isa>
+inline constexpr auto kPointwiseName = [] {
+    std::array<char, 64> name{};
+    auto at = name.begin();
+    for (std::string_view const part :
+         {std::string_view(op.text), std::string_view("_"), std::string_view(nameOf(type)),
+          std::string_view(isa == kernels::jit::Isa::kAvx512 ? "_jit_avx512" : "_jit_avx2")})
+        at = std::copy(part.begin(), part.end(), at);
+    return name;
+}();
+// "<op>_<type>_jit_<isa>"
+template <Word op, PointwiseTactic::SpecOf spec, DataType type, kernels::jit::Isa isa>
+inline constexpr PointwiseTactic kPointwise{kPointwiseName<op, type, isa>.data(), 1, isa, spec, type};
+// Those of every type and instruction set, and then the others of the op.
+template <Word op, PointwiseTactic::SpecOf spec, auto const&... others>
+inline constexpr Tactic const* kPointwiseTactics[] = {
+    &kPointwise<op, spec, DataType::kFloat, kernels::jit::Isa::kAvx512>,
+    &kPointwise<op, spec, DataType::kFloat, kernels::jit::Isa::kAvx2>, &others...};
 
 } // namespace tw::ops

@@ -19,11 +19,13 @@ constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, 
                  kMostTf32x3Configs = 6,
                  kMostTf32Configs = 4; // of FP32 there are other tactics
 
-DataType typeOf(GemmAlgorithm algorithm)
+DataType typeOf(Problem const& p, GemmAlgorithm algorithm)
 {
     bool const half =
         algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma || algorithm == GemmAlgorithm::kNorm;
-    return half ? DataType::kHalf : algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8 : DataType::kFloat;
+    return half                                ? narrowOr(DataType::kHalf, p.inputs[0].type)
+           : algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8
+                                               : DataType::kFloat;
 }
 
 // Of an operand's stored rows, which are dense: `row` elements where `known`, else a multiple of the last dimension.
@@ -56,7 +58,7 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
     s.normalizes = algorithm == GemmAlgorithm::kNorm;
-    spec.single = isFullFloat(typeOf(algorithm));
+    spec.single = isFullFloat(typeOf(p, algorithm));
     spec.tf32x3 = algorithm == GemmAlgorithm::kTf32x3;
     if (algorithm == GemmAlgorithm::kInt8) {
         spec.integers = integerEndOf(p, operations.epilogue);
@@ -212,7 +214,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         return Support::no("gates columns of a known second operand by wgmma alone");
     if (gated && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias of gated columns that is no constant");
-    DataType const type = typeOf(algorithm);
+    DataType const type = typeOf(p, algorithm);
     bool const tf32x3 = algorithm == GemmAlgorithm::kTf32x3, isMma = algorithm == GemmAlgorithm::kHalfMma,
                normalizes = algorithm == GemmAlgorithm::kNorm;
     if (!isMma && (!p.cuda || p.cuda->capability != 90))

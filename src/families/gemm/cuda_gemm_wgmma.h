@@ -31,14 +31,16 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 } // namespace gemm_f16
 
-template <GemmAlgorithm algorithm>
+// `narrow`: the type of what is FP16 above.
+template <GemmAlgorithm algorithm, DataType narrow = DataType::kHalf>
 constexpr CudaTactic gemmTactic(char const* name, int version)
 {
     return CudaTactic(
         name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(p, c, algorithm); },
         [](Problem const& p) {
-            Support const s = supportsNorm(p, algorithm == GemmAlgorithm::kNorm);
-            return s.ok ? gemm_f16::supports(p, algorithm) : s;
+            Support s = supportsNorm(p, algorithm == GemmAlgorithm::kNorm);
+            s = s.ok ? gemm_f16::supports(p, algorithm) : s;
+            return s.ok && isNarrowFloat(p.inputs[0].type) ? takesOnly(narrow, p) : s;
         },
         [](Problem const& p) { return gemm_f16::configs(p, algorithm); }, nullptr,
         [](Problem const& p, Config const& c) { return gemm_f16::estimate(p, c, algorithm); },

@@ -80,12 +80,14 @@ std::unique_ptr<CudaKernels> generatePlain(Problem const& problem, Config const&
                                       cuda::include("families/gemm/cuda_product_norm_plain.cuh"), 1, 256);
 }
 
-Support supports(Problem const& problem)
+Support supports(Problem const& problem, DataType narrow)
 {
     if (Support const norm = supportsNorm(problem, true); !norm.ok)
         return norm;
     if (Support const product = gemm_f16::supports(problem, GemmAlgorithm::kHalf); !product.ok)
         return product;
+    if (Support const types = takesOnly(narrow, problem); !types.ok)
+        return types;
     Extents const& y = problem.outputs[0].maxDims;
     int64_t const n = y[y.rank - 1];
     if (!ir::isStatic(problem.node->outputs[0]->shape) || n % 8 != 0 || n > kMostRow)

@@ -11,8 +11,16 @@ namespace tw::ops::product_norm {
 std::unique_ptr<CudaKernels> generatePlain(Problem const& problem, Config const& config);
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
-Support supports(Problem const& problem);
+Support supports(Problem const& problem, DataType narrow);
 std::vector<Config> configs(Problem const& problem);
 double estimate(Problem const& problem, Config const& config);
+
+// `narrow`: the type of what is FP16 above.
+template <DataType narrow = DataType::kHalf>
+constexpr CudaTactic tactic(char const* name)
+{
+    return CudaTactic(
+        name, 1, generate, [](Problem const& p) { return supports(p, narrow); }, configs, nullptr, estimate);
+}
 
 } // namespace tw::ops::product_norm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp for each row of FP16, whose units of 8 numbers its lanes hold in registers.
+// A warp for each row of Narrow, whose units of 8 numbers its lanes hold in registers.
 //   int NORM_UNITS: of a lane, at the most
 #pragma once
 
@@ -23,7 +23,7 @@ TW_KERNEL __launch_bounds__(128) normalize(const __grid_constant__ Params p)
     int const lane = threadIdx.x % 32, units = int(p.n) / 8;
     if (row >= p.rows)
         return;
-    Unit* const y = reinterpret_cast<Unit*>(static_cast<f16*>(p.y) + row * p.n);
+    Unit* const y = reinterpret_cast<Unit*>(static_cast<Narrow*>(p.y) + row * p.n);
     Unit x[NORM_UNITS];
     float v[NORM_UNITS][8], mean = 0, variance = 0;
 #pragma unroll

@@ -8,7 +8,6 @@
 #include "kernels/cpu/gemm_plain.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"
-#include "tactic/element.h"
 
 namespace tw::ops {
 
@@ -21,18 +20,22 @@ bool swaps(matrix_multiply::Geometry const& g)
     return g.n == 1 && g.m > 1 && g.aRow == 1;
 }
 
-template <class T>
-void multiply(matrix_multiply::Geometry const& g, T const* a, T const* b, T const* bias, T* y, void* workspace)
+// All of one floating type.
+void multiply(DataType type, matrix_multiply::Geometry const& g, void const* a, void const* b, void const* bias,
+              void* y, void* workspace)
 {
+    auto const at = [&](void const* p, int64_t elements) {
+        return static_cast<std::byte const*>(p) + elements * sizeOf(type);
+    };
     bool const swap = swaps(g);
     kernels::GemmShape s{g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
     if (swap)
         s = {1, g.m, g.k, 0, g.bRow, g.aColumn, g.aRow};
     Counter c(g.batch);
     do {
-        T const *pa = a + c.offset(g.aBatch), *pb = b + c.offset(g.bBatch);
-        kernels::gemmPlain(s, swap ? pb : pa, swap ? pa : pb, bias, y, workspace);
-        y += g.m * g.n;
+        auto const *pa = at(a, c.offset(g.aBatch)), *pb = at(b, c.offset(g.bBatch));
+        kernels::gemmPlain(type, s, swap ? pb : pa, swap ? pa : pb, bias, y, workspace);
+        y = static_cast<std::byte*>(y) + g.m * g.n * sizeOf(type);
     } while (c.next());
 }
 
@@ -174,7 +177,7 @@ void multiplyGated(matrix_multiply::Attrs const& attrs, matrix_multiply::Geometr
     workspace += floatBytes(columns.count());
     float const* const a = asFloats(args.inputs[0], workspace);
     float const* const b = asFloats(args.inputs[1], workspace);
-    multiply<float>(g, a, b, nullptr, columns.as<float>(), workspace);
+    multiply(DataType::kFloat, g, a, b, nullptr, columns.data, workspace);
     finish(columns, bias, {}, {});
     gate(columns, args.outputs[0], attrs.epilogue.activation);
 }
@@ -213,10 +216,7 @@ Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
     // A fully connected layer's bias joins the sum before it is rounded.
     bool const joins = attrs.connected && !swaps(g);
     TensorRef const first = joins ? bias : none;
-    withFloat(a.type, [&](auto element) {
-        using T = decltype(element);
-        multiply(g, a.as<T>(), b.as<T>(), first.as<T>(), y.as<T>(), args.workspace);
-    });
+    multiply(a.type, g, a.data, b.data, first.data, y.data, args.workspace);
     if (matrix_multiply::hasNorm(node))
         finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
     else if (attrs.epilogue.hasSteps()) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/types.h"
+#include "base/element.h"
 
 namespace tw::kernels {
 
@@ -13,23 +13,6 @@ namespace {
 // tile of kTileM x kTileN sums fits the 16 vector registers that every x86-64 has.
 constexpr int64_t kM = 128, kN = 256, kK = 256;
 constexpr int kTileM = 4, kTileN = 8;
-
-float load(float v)
-{
-    return v;
-}
-float load(uint16_t v)
-{
-    return halfToFloat(v);
-}
-void store(float& to, float v)
-{
-    to = v;
-}
-void store(uint16_t& to, float v)
-{
-    to = floatToHalf(v);
-}
 
 // sums[r][j] += sum over p of a[p][r] * b[p][j] for R rows and n columns; a [k][R], b [k][ldb], sums [R][kN].
 template <int R>
@@ -63,7 +46,7 @@ void packAndRun(GemmShape const& s, T const* a, int64_t k, int64_t n, float cons
     float packed[kK * R];
     for (int64_t p = 0; p < k; ++p)
         for (int r = 0; r < R; ++r)
-            packed[p * R + r] = load(a[r * s.aRow + p * s.aColumn]);
+            packed[p * R + r] = loadElement(a[r * s.aRow + p * s.aColumn]);
     strip<R>(k, n, packed, b, ldb, sums);
 }
 
@@ -73,14 +56,14 @@ void packPanel(T const* b, GemmShape const& s, int64_t k, int64_t n, float* to)
     if (s.bColumn == 1) {
         for (int64_t p = 0; p < k; ++p)
             for (int64_t j = 0; j < n; ++j)
-                to[p * kN + j] = load(b[p * s.bRow + j]);
+                to[p * kN + j] = loadElement(b[p * s.bRow + j]);
     } else {
         constexpr int64_t kTile = 16; // square tiles, so that the strided side stays in cache
         for (int64_t p0 = 0; p0 < k; p0 += kTile)
             for (int64_t j0 = 0; j0 < n; j0 += kTile)
                 for (int64_t j = j0; j < std::min(j0 + kTile, n); ++j)
                     for (int64_t p = p0; p < std::min(p0 + kTile, k); ++p)
-                        to[p * kN + j] = load(b[p * s.bRow + j * s.bColumn]);
+                        to[p * kN + j] = loadElement(b[p * s.bRow + j * s.bColumn]);
     }
 }
 
@@ -96,13 +79,13 @@ void dots(GemmShape const& s, T const* a, T const* b, T const* bias, T* c)
             int64_t p = 0;
             for (; p + kLanes <= s.k; p += kLanes)
                 for (int l = 0; l < kLanes; ++l)
-                    lanes[l] += load(pa[p + l]) * load(pb[p + l]);
+                    lanes[l] += loadElement(pa[p + l]) * loadElement(pb[p + l]);
             float sum = 0;
             for (; p < s.k; ++p)
-                sum += load(pa[p]) * load(pb[p]);
+                sum += loadElement(pa[p]) * loadElement(pb[p]);
             for (float v : lanes)
                 sum += v;
-            store(c[i * s.n + j], bias ? sum + load(bias[j]) : sum);
+            storeElement(c[i * s.n + j], bias ? sum + loadElement(bias[j]) : sum);
         }
     }
 }
@@ -120,7 +103,7 @@ void gemm(GemmShape const& s, T const* a, T const* b, T const* bias, T* c, void*
             int64_t const m = std::min(kM, s.m - i);
             for (int64_t r = 0; r < m; ++r)
                 for (int64_t l = 0; l < n; ++l)
-                    sums[r * kN + l] = bias ? load(bias[j + l]) : 0.0f;
+                    sums[r * kN + l] = bias ? loadElement(bias[j + l]) : 0.0f;
             for (int64_t p = 0; p < s.k; p += kK) {
                 int64_t const k = std::min(kK, s.k - p);
                 T const* bAt = b + p * s.bRow + j * s.bColumn;
@@ -134,7 +117,7 @@ void gemm(GemmShape const& s, T const* a, T const* b, T const* bias, T* c, void*
             }
             for (int64_t r = 0; r < m; ++r)
                 for (int64_t l = 0; l < n; ++l)
-                    store(c[(i + r) * s.n + j + l], sums[r * kN + l]);
+                    storeElement(c[(i + r) * s.n + j + l], sums[r * kN + l]);
         }
     }
 }
@@ -146,15 +129,14 @@ int64_t gemmPlainWorkspaceBytes(int64_t m, int64_t, int64_t k)
     return (std::min(m, kM) + std::min(k, kK)) * kN * int64_t(sizeof(float));
 }
 
-void gemmPlain(GemmShape const& s, float const* a, float const* b, float const* bias, float* c, void* workspace)
-{
-    gemm(s, a, b, bias, c, workspace);
-}
-
-void gemmPlain(GemmShape const& s, uint16_t const* a, uint16_t const* b, uint16_t const* bias, uint16_t* c,
+void gemmPlain(DataType type, GemmShape const& s, void const* a, void const* b, void const* bias, void* c,
                void* workspace)
 {
-    gemm(s, a, b, bias, c, workspace);
+    withFloat(type, [&](auto element) {
+        using T = decltype(element);
+        gemm(s, static_cast<T const*>(a), static_cast<T const*>(b), static_cast<T const*>(bias), static_cast<T*>(c),
+             workspace);
+    });
 }
 
 } // namespace tw::kernels

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/types.h"
+
 namespace tw::kernels {
 
 struct GemmShape
@@ -15,10 +17,9 @@ struct GemmShape
 
 // Grows with each of m, n, k.
 int64_t gemmPlainWorkspaceBytes(int64_t m, int64_t n, int64_t k);
-// c is dense; sums in float. With k = 0 c is the bias, or zero. The workspace needs no alignment beyond float's.
-void gemmPlain(GemmShape const& s, float const* a, float const* b, float const* bias, float* c, void* workspace);
-// f16 by its bits.
-void gemmPlain(GemmShape const& s, uint16_t const* a, uint16_t const* b, uint16_t const* bias, uint16_t* c,
+// All of one floating type; c is dense; sums in float. With k = 0 c is the bias, or zero. The workspace needs no alignment
+// beyond float's.
+void gemmPlain(DataType type, GemmShape const& s, void const* a, void const* b, void const* bias, void* c,
                void* workspace);
 
 } // namespace tw::kernels

@@ -42,12 +42,8 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return stepSpec({StepCode::kActivation, 0, 0, ActivationKind(a.kind), a.alpha, a.beta}, 1);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"activation_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"activation_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+constinit TacticList const cpuTactics = kPointwiseTactics<"activation", specOf, kPlain>;
 
 } // namespace tw::ops::activation

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/element.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::attention {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/element.h"
 #include "ops/cumulative_sum/op.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::cumulative_sum {
@@ -14,7 +14,7 @@ struct Reals
     using Sum = double;
     static double load(auto v) { return loadElement(v); }
     static void store(float& y, double v) { y = float(v); }
-    static void store(uint16_t& y, double v) { y = TensorRef::doubleToHalf(v); }
+    static void store(auto& y, double v) { storeElement(y, TensorRef::roundedToOdd(v)); }
 };
 struct Integers // unsigned ones wrap
 {

@@ -26,9 +26,8 @@ constexpr PlainTactic kPlain{"dequantize_any_plain_cpu", 1, run};
 
 using kernels::jit::Isa;
 constexpr auto kSpec = scaledSpec<Attrs, StepCode::kMul>;
-constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
-constexpr PointwiseTactic kAvx512{"dequantize_f32_jit_avx512", 1, Isa::kAvx512, kSpec, kInt8};
-constexpr PointwiseTactic kAvx2{"dequantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, kInt8};
+constexpr PointwiseTactic kAvx512{"dequantize_f32_jit_avx512", 1, Isa::kAvx512, kSpec, DataType::kInt8};
+constexpr PointwiseTactic kAvx2{"dequantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, DataType::kInt8};
 
 } // namespace
 

@@ -222,12 +222,8 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return stepSpec(stepOf(p.node->attrsAs<Attrs>().operation), 2);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"elementwise_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"elementwise_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+constinit TacticList const cpuTactics = kPointwiseTactics<"elementwise", specOf, kPlain>;
 
 } // namespace tw::ops::elementwise

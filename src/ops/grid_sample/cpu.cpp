@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "ops/grid_sample/op.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::grid_sample {
@@ -15,23 +15,6 @@ namespace {
 constexpr int64_t kPoints = 64; // whose pixels are looked for together
 constexpr int kMostTaps = 4;
 constexpr int32_t kOutside = -1;
-
-float loadAs(float const& v)
-{
-    return v;
-}
-float loadAs(uint16_t const& v)
-{
-    return halfToFloat(v);
-}
-void storeAs(float& to, float v)
-{
-    to = v;
-}
-void storeAs(uint16_t& to, float v)
-{
-    to = floatToHalf(v);
-}
 
 class Axis
 {
@@ -98,8 +81,8 @@ void findTaps(Attrs const& a, G const* grid, int64_t count, int64_t h, int64_t w
     for (int64_t i = 0; i < count; ++i) {
         int32_t x[kMostTaps], y[kMostTaps];
         float wx[kMostTaps], wy[kMostTaps];
-        across.find(loadAs(grid[2 * i]), x, wx);
-        down.find(loadAs(grid[2 * i + 1]), y, wy);
+        across.find(loadElement(grid[2 * i]), x, wx);
+        down.find(loadElement(grid[2 * i + 1]), y, wy);
         for (int k = 0; k < n * n; ++k) {
             int32_t const r = y[k / n], s = x[k % n];
             taps.at[k][i] = r == kOutside || s == kOutside ? kOutside : int32_t(r * w + s);
@@ -115,9 +98,9 @@ void take(T const* x, Taps const& taps, int count, int64_t points, T* y)
     for (int k = 0; k < count; ++k)
         for (int64_t i = 0; i < points; ++i)
             if (int32_t const at = taps.at[k][i]; at != kOutside)
-                sum[i] += taps.weight[k][i] * loadAs(x[at]);
+                sum[i] += taps.weight[k][i] * loadElement(x[at]);
     for (int64_t i = 0; i < points; ++i)
-        storeAs(y[i], sum[i]);
+        storeElement(y[i], sum[i]);
 }
 
 template <class T, class G>

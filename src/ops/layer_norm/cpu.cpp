@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/layer_norm_kernel.h"
@@ -9,7 +10,6 @@
 #include "ops/layer_norm/layout.h"
 #include "ops/layer_norm/op.h"
 #include "tactic/cpu_tactic.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::layer_norm {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/element.h"
 #include "ops/lrn/op.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::lrn {

@@ -13,13 +13,7 @@ namespace tw::ops::matrix_multiply {
 namespace {
 
 constexpr CudaTactic kNorm = gemmTactic<GemmAlgorithm::kNorm>("matrix_multiply_f16_wgmma_norm_sm90a", 1);
-constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
-                                1,
-                                product_norm::generate,
-                                product_norm::supports,
-                                product_norm::configs,
-                                nullptr,
-                                product_norm::estimate};
+constexpr CudaTactic kNormApart = product_norm::tactic("matrix_multiply_f16_wgmma_then_norm_sm90a");
 constexpr CudaTactic kHalf = gemmTactic<GemmAlgorithm::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
 constexpr CudaTactic kSparse = gemm_sparse::tactic<DataType::kHalf>("matrix_multiply_f16_sparse_wgmma_sm90a", 1);
 constexpr CudaTactic kSparseInt8 = gemm_sparse::tactic<DataType::kInt8>("matrix_multiply_i8_sparse_wgmma_sm90a", 1);

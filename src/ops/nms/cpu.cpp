@@ -3,8 +3,8 @@
 // their list; rows are put in order at the end.
 #include <algorithm>
 
+#include "base/element.h"
 #include "ops/nms/op.h"
-#include "tactic/element.h"
 
 namespace tw::ops::nms {
 

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/element.h"
 #include "ops/non_zero/op.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::non_zero {
 
 namespace {
 
-// f16 by its bits: the sign does not count.
-template <class T>
-bool isSet(T v)
+bool isSet(auto v)
 {
-    return v != 0;
-}
-bool isSet(uint16_t half)
-{
-    return (half & 0x7fffu) != 0;
+    if constexpr (requires { loadElement(v); })
+        return loadElement(v) != 0;
+    else
+        return v != 0;
 }
 
 template <class T>

@@ -41,12 +41,8 @@ Result<PointwiseSpec> specOf(Problem const&)
     return stepSpec({StepCode::kParametricRelu, 0, 1}, 2);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"parametric_relu_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"parametric_relu_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+constinit TacticList const cpuTactics = kPointwiseTactics<"parametric_relu", specOf, kPlain>;
 
 } // namespace tw::ops::parametric_relu

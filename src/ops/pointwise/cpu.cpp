@@ -15,11 +15,8 @@ Result<PointwiseSpec> specOfProblem(Problem const& p)
 }
 
 using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"pointwise_f32_jit_avx512", 1, Isa::kAvx512, specOfProblem};
-constexpr PointwiseTactic kAvx2{"pointwise_f32_jit_avx2", 1, Isa::kAvx2, specOfProblem};
-constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
-constexpr PointwiseTactic kInt8Avx512{"pointwise_i8_jit_avx512", 1, Isa::kAvx512, specOfProblem, kInt8};
-constexpr PointwiseTactic kInt8Avx2{"pointwise_i8_jit_avx2", 1, Isa::kAvx2, specOfProblem, kInt8};
+constexpr auto kInt8Avx512 = kPointwise<"pointwise", specOfProblem, DataType::kInt8, Isa::kAvx512>;
+constexpr auto kInt8Avx2 = kPointwise<"pointwise", specOfProblem, DataType::kInt8, Isa::kAvx2>;
 
 constexpr TableTactic kTableAvx512{"pointwise_i8_table_avx512", true};
 constexpr TableTactic kTable{"pointwise_i8_table_cpu", false};
@@ -87,6 +84,7 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kTableAvx512, kInt8Avx512, kInt8Avx2, kTable, kPlain>;
+constinit TacticList const cpuTactics =
+    kPointwiseTactics<"pointwise", specOfProblem, kTableAvx512, kInt8Avx512, kInt8Avx2, kTable, kPlain>;
 
 } // namespace tw::ops::pointwise

@@ -3,11 +3,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "kernels/cpu/int8_pixels.h"
 #include "kernels/cpu/rows.h"
 #include "ops/pooling/op.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::pooling {

@@ -32,8 +32,8 @@ std::string cellsOf(Problem const& p)
 {
     bool const averages = p.node->attrsAs<Attrs>().kind == Kind::kAverage;
     return cuda::type("T", cuda::storageOf(p.inputs[0].type)) + cuda::flag("AVERAGES", averages) +
-           cuda::include(p.inputs[0].type == DataType::kHalf && !averages ? "ops/pooling/pooling_cells_pairs.cuh"
-                                                                          : "ops/pooling/pooling_cells_singles.cuh");
+           cuda::include(isNarrowFloat(p.inputs[0].type) && !averages ? "ops/pooling/pooling_cells_pairs.cuh"
+                                                                      : "ops/pooling/pooling_cells_singles.cuh");
 }
 
 std::string windowOf(Attrs const& a)

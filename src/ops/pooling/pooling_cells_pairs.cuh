@@ -10,7 +10,7 @@ namespace tw::ops::pooling {
 using Cell = u32;
 constexpr int PER = 2; // columns of a cell
 // A word of elements that change no result.
-constexpr u32 NOTHING = 0xFC00FC00u;
+constexpr u32 NOTHING = lowestPair(Narrow{});
 TW_INLINE Cell none()
 {
     return NOTHING;
@@ -18,7 +18,7 @@ TW_INLINE Cell none()
 TW_INLINE Cell join(Cell a, Cell b) // of each half; NaN wins
 {
     u32 v;
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+    asm("max.NaN." TW_NARROW_PTX "x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
     return v;
 }
 // Column i * PER of words.

@@ -29,7 +29,7 @@ TW_INLINE Cell cellOf(u32 const (&words)[N], int i)
 {
     if constexpr (sizeof(T) == 4)
         return __uint_as_float(words[i]);
-    f16 h;
+    Narrow h;
     h.bits = u16(i % 2 ? words[i / 2] >> 16 : words[i / 2]);
     return halfToFloat(h);
 }
@@ -45,7 +45,7 @@ TW_INLINE u32 wordOf(Cell low, Cell high)
     if constexpr (sizeof(T) == 4)
         return __float_as_uint(low);
     u32 pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
 template <int N>

@@ -35,9 +35,8 @@ constexpr PlainTactic kPlain{"quantize_any_plain_cpu", 1, run};
 
 using kernels::jit::Isa;
 constexpr auto kSpec = scaledSpec<Attrs, StepCode::kDiv>;
-constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
-constexpr PointwiseTactic kAvx512{"quantize_f32_jit_avx512", 1, Isa::kAvx512, kSpec, kInt8};
-constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, kInt8};
+constexpr PointwiseTactic kAvx512{"quantize_f32_jit_avx512", 1, Isa::kAvx512, kSpec, DataType::kInt8};
+constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, DataType::kInt8};
 
 } // namespace
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/tactics.h"
-#include "tactic/element.h"
 
 namespace tw::ops::recurrence {
 

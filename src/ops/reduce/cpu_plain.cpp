@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/element.h"
 #include "ops/reduce/loops.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::reduce {
@@ -13,7 +13,7 @@ namespace tw::ops::reduce {
 namespace {
 
 template <class T>
-constexpr bool kReal = std::is_same_v<T, float> || std::is_same_v<T, uint16_t>;
+constexpr bool kReal = !std::is_same_v<T, int8_t> && !std::is_same_v<T, int32_t>;
 
 void storeWhole(int8_t& to, int64_t v)
 {

@@ -4,8 +4,8 @@
 
 #include <emmintrin.h>
 
+#include "base/element.h"
 #include "ops/resize/op.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::resize {
@@ -177,11 +177,7 @@ void fillTable(Attrs const& a, Axis const& axis, Table<Acc> t)
     }
 }
 
-void storeMixed(float& to, float v)
-{
-    to = v;
-}
-void storeMixed(uint16_t& to, float v)
+void storeMixed(auto& to, float v)
 {
     storeElement(to, v);
 }

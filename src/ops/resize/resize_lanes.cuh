@@ -57,7 +57,7 @@ TW_INLINE Taps tapsOf(u32 row)
 TW_INLINE u32 pairOf(float low, float high)
 {
     u32 pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
 // A row of y on its way out. MORE: columns that a part makes for its last word.
@@ -76,13 +76,13 @@ struct Out
 };
 // Elements leave in words: a row that begins within one puts its first element alone, another its last.
 template <>
-struct Out<f16>
+struct Out<Narrow>
 {
-    f16* row;
+    Narrow* row;
     u32* words;
     u32 shift, last;
     float low;
-    TW_INLINE Out(f16* at, int start)
+    TW_INLINE Out(Narrow* at, int start)
         : row(at + start), words(reinterpret_cast<u32*>(at + start + start % 2)), shift(start % 2 * 16), last(0), low(0)
     {}
     TW_INLINE void put(int o, int begin, int end, float v)

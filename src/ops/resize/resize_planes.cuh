@@ -60,7 +60,7 @@ TW_INLINE void putCells(To* to, Load const& l)
         Pack<To, 4> c[2];
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            f16 h;
+            Narrow h;
             h.bits = (unsigned short)(i % 2 ? l.v[i / 2] >> 16 : l.v[i / 2]);
             c[i / 4].v[i % 4] = halfToFloat(h);
         }
@@ -73,7 +73,7 @@ TW_INLINE void putPair(T* to, Of low, Of high)
 {
     if constexpr (sizeof(T) == 2 && !kIsNearest) {
         u32 pair;
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+        asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
         *reinterpret_cast<u32*>(to) = pair;
     } else {
         Pack<T, 2> p;

@@ -15,7 +15,7 @@ TW_INLINE float valueOf(Unit const& u, int i)
         return __uint_as_float(u.v[i]);
     if constexpr (V == 16)
         return i8(u.v[i / 4] >> (i % 4 * 8));
-    f16 one;
+    Narrow one;
     one.bits = (unsigned short)(i % 2 ? u.v[i / 2] >> 16 : u.v[i / 2]);
     return halfToFloat(one);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/element.h"
 #include "ops/rotary/kernels.h"
 #include "ops/rotary/op.h"
-#include "tactic/element.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::rotary {

@@ -93,12 +93,8 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return spec;
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"scale_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"scale_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+constinit TacticList const cpuTactics = kPointwiseTactics<"scale", specOf, kPlain>;
 
 } // namespace tw::ops::scale

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatters that reduce. What never meets in y goes to different workers: columns of the slices, lines along the axis.
-// Halves are reduced in float, in the workspace.
+// Narrow floats are reduced in FP32, in the workspace.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "base/element.h"
 #include "ops/scatter/cpu_slots.h"
 #include "ops/scatter/op.h"
 #include "tactic/vector_tactic.h"
@@ -13,13 +14,9 @@ namespace tw::ops::scatter {
 
 namespace {
 
-float numberOf(float v)
+auto numberOf(auto v)
 {
-    return v;
-}
-float numberOf(uint16_t half)
-{
-    return halfToFloat(half);
+    return loadElement(v);
 }
 int32_t numberOf(int32_t v)
 {
@@ -128,11 +125,14 @@ Result<void> runReduction(Attrs const& a, RunArgs& args)
         return {};
     if (isNarrowFloat(y.type)) {
         auto* const sums = static_cast<float*>(args.workspace);
-        for (int64_t i = 0; i < y.count(); ++i)
-            sums[i] = halfToFloat(x.as<uint16_t>()[i]);
-        reduceBy<uint16_t>(a, args, sums);
-        for (int64_t i = 0; i < y.count(); ++i)
-            y.as<uint16_t>()[i] = floatToHalf(sums[i]);
+        withNarrow(y.type, [&](auto element) {
+            using T = decltype(element);
+            for (int64_t i = 0; i < y.count(); ++i)
+                sums[i] = loadElement(x.as<T>()[i]);
+            reduceBy<T>(a, args, sums);
+            for (int64_t i = 0; i < y.count(); ++i)
+                storeElement(y.as<T>()[i], sums[i]);
+        });
         return {};
     }
     std::memcpy(y.data, x.data, size_t(y.count() * sizeOf(y.type)));

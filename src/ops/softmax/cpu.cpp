@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "base/tensor.h"
 #include "base/workers.h"
@@ -11,7 +12,6 @@
 #include "kernels/cpu/rows.h"
 #include "ops/softmax/op.h"
 #include "tactic/cpu_tactic.h"
-#include "tactic/element.h"
 #include "tactic/tactic.h"
 #include "tactic/vector_tactic.h"
 

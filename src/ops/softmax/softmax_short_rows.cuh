@@ -13,10 +13,10 @@ namespace tw::ops::softmax {
 constexpr int ROWS = THREADS / LANES, PER = 4 / int(sizeof(T)), V = 16 / int(sizeof(T));
 constexpr int WORDS = (N + PER - 1) / PER, EACH = (WORDS + LANES - 1) / LANES;
 constexpr bool HALVES = PER == 2, ODD = N % PER != 0;
-constexpr u32 LOWEST = HALVES ? 0xFC00FC00u : 0xFF800000u;
+constexpr u32 LOWEST = HALVES ? lowestPair(Narrow{}) : 0xFF800000u;
 TW_INLINE float halfOf(u32 v)
 {
-    f16 h;
+    Narrow h;
     h.bits = u16(v);
     return halfToFloat(h);
 }
@@ -24,7 +24,7 @@ TW_INLINE u32 larger(u32 a, u32 b) // of each half; NaN shows in the sums
 {
     u32 v;
     if (HALVES)
-        asm("max.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+        asm("max." TW_NARROW_PTX "x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
     else
         v = __float_as_uint(fmaxf(__uint_as_float(a), __uint_as_float(b)));
     return v;
@@ -98,7 +98,7 @@ TW_KERNEL __launch_bounds__(THREADS) softmax_short_rows(const __grid_constant__ 
             continue;
         u32 word;
         if (HALVES)
-            asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[i][PER - 1] * s), "f"(v[i][0] * s));
+            asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[i][PER - 1] * s), "f"(v[i][0] * s));
         else
             word = __float_as_uint(v[i][0] * s);
         if (ODD && i == 0 && k == 0 && startsLate)

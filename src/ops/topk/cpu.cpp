@@ -5,11 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "ops/topk/kernels.h"
 #include "ops/topk/op.h"
 #include "tactic/cpu_tactic.h"
-#include "tactic/element.h"
 
 namespace tw::ops::topk {
 
@@ -347,7 +347,14 @@ private:
     int threads_;
 };
 
-constexpr CpuFunctions kVectors{.supports = supportsPositions,
+Support supportsVectors(CpuTactic const& t, Problem const& p)
+{
+    if (Support const types = takesOnly(DataType::kHalf, p); isNarrowFloat(p.inputs[0].type) && !types.ok)
+        return types;
+    return supportsPositions(t, p);
+}
+
+constexpr CpuFunctions kVectors{.supports = supportsVectors,
                                 .load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) {
                                     return makeKernel<VectorTopk>(*p.node, t.isa(), std::max(p.threads, 1));
                                 }};

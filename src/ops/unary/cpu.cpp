@@ -106,10 +106,6 @@ Result<PointwiseSpec> specOf(Problem const& p)
     return stepSpec(stepOf(p.node->attrsAs<Attrs>().operation), 1);
 }
 
-using kernels::jit::Isa;
-constexpr PointwiseTactic kAvx512{"unary_f32_jit_avx512", 1, Isa::kAvx512, specOf};
-constexpr PointwiseTactic kAvx2{"unary_f32_jit_avx2", 1, Isa::kAvx2, specOf};
-
 // ---- Functions of angles and hyperbolic ones, in vectors.
 
 kernels::RowFunction functionOf(kernels::RowFunctions const& f, Operation operation)
@@ -165,6 +161,7 @@ Result<void> runFunction(ir::Node const& node, kernels::ChannelsLastKernels cons
     return {};
 }
 
+using kernels::jit::Isa;
 constexpr VectorTactic kRowsAvx512{"unary_f32_rows_avx512", 1,         Isa::kAvx512, runFunction<avx512::kFunctions>,
                                    supportsFunction,        onlyLinear};
 constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, runFunction<avx2::kFunctions>,
@@ -172,6 +169,6 @@ constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kPlain>;
+constinit TacticList const cpuTactics = kPointwiseTactics<"unary", specOf, kRowsAvx512, kRowsAvx2, kPlain>;
 
 } // namespace tw::ops::unary

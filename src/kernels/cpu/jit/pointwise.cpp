@@ -100,7 +100,7 @@ private:
         c_.L(tail);
         c_.add(rest(), c_.width());
         c_.jz(end, CodeGenerator::T_NEAR);
-        if (!c_.avx512() && p_.anyInt8()) { // no masks for bytes
+        if (!c_.avx512() && !p_.isFloat()) { // no masks for bytes
             Label one;
             c_.L(one);
             body(Part::kOne);
@@ -145,7 +145,7 @@ private:
             return place_[size_t(value)];
         int const r = take();
         place_[size_t(value)] = r;
-        if (p_.isInt8[value])
+        if (p_.x[value] == PointwiseElement::kInt8)
             loadBytes(r, value, part);
         else if (spread_[size_t(value)])
             c_.vbroadcastss(c_.vec(r), c_.ptr[x(value)]);
@@ -186,7 +186,7 @@ private:
         place_.assign(size_t(p_.inputs) + p_.steps.size(), -1);
         for (size_t s = 0; s < p_.steps.size(); ++s)
             step(s, part);
-        if (p_.makesInt8)
+        if (p_.y == PointwiseElement::kInt8)
             return storeBytes(place_.back(), part);
         auto const r = c_.vec(place_.back());
         auto const to = c_.ptr[y() + at() * 4];

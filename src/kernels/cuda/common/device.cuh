@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every piece of device code begins with.
+//   TW_NARROW   the type of types.h that `Narrow` is, a float of 16 bits: f16, unless the source's first line defines it. Its
+//               name is also PTX's.
 #pragma once
 
 #include "kernels/cuda/common/types.h"
@@ -7,9 +9,18 @@
 #define TW_INLINE __device__ __forceinline__
 #define TW_KERNEL extern "C" __global__ void
 
+#ifndef TW_NARROW
+#define TW_NARROW f16
+#endif
+#define TW_TEXT_OF(name) #name
+#define TW_TEXT(macro) TW_TEXT_OF(macro)
+#define TW_NARROW_PTX TW_TEXT(TW_NARROW)
+
 using namespace tw::cuda;
 
 namespace tw::cuda {
+
+using Narrow = TW_NARROW;
 
 TW_INLINE float halfToFloat(f16 h)
 {
@@ -22,6 +33,12 @@ TW_INLINE f16 floatToHalf(float f)
     f16 h;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
     return h;
+}
+
+// Of minus infinities.
+TW_INLINE constexpr u32 lowestPair(f16)
+{
+    return 0xFC00FC00u;
 }
 
 } // namespace tw::cuda

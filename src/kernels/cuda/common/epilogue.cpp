@@ -16,7 +16,7 @@ std::string epilogueFunction(Epilogue const& e)
 
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return epilogueFunction(e) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
+    return epilogueFunction(e) + type("Element", e.single ? "float" : "Narrow") + constant("CHUNK", chunk) +
            flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ALIGNED", e.aligned);
 }
 

@@ -31,7 +31,7 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
-                    f16 const* from = a.residual + base + i64(row) * a.ldResidual + h * 8;
+                    Narrow const* from = a.residual + base + i64(row) * a.ldResidual + h * 8;
                     u32 x = 0;
                     if (row < a.m && n < a.n) {
                         if constexpr (ALIGNED)
@@ -59,7 +59,7 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
                 u32 const out = transposed(packHalves(x0, x1));
                 int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
                 if (row < a.m && n < a.n) {
-                    f16* to = a.y + base + i64(row) * a.ldy + h * 8;
+                    Narrow* to = a.y + base + i64(row) * a.ldy + h * 8;
                     if constexpr (ALIGNED)
                         *reinterpret_cast<u32*>(to) = out;
                     else {

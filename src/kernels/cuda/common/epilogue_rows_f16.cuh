@@ -19,7 +19,7 @@ TW_INLINE void fetchResidual(Output const& a, Ahead& ahead, int row0, int column
         for (int i = 0; i < PER_LANE; ++i) {
             int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = column0 + u * 8;
             Unit x = {};
-            f16 const* from = a.residual + i64(batch) * a.batchY + i64(row) * a.ldResidual + column;
+            Narrow const* from = a.residual + i64(batch) * a.batchY + i64(row) * a.ldResidual + column;
             if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n) {
                 if constexpr (ALIGNED)
                     x = *reinterpret_cast<Unit const*>(from);

@@ -23,7 +23,8 @@ TW_INLINE void loadMatrix4Transposed(u32 (&r)[4], u32 at)
 // d [16, 8] += a [16, 16] b [16, 8]
 TW_INLINE void mma(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TW_NARROW_PTX "." TW_NARROW_PTX
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                  "{%0, %1, %2, %3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));

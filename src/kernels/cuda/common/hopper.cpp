@@ -14,7 +14,7 @@ char const* const kSwish = "v * sigmoidOf(v)";
 
 namespace {
 
-// `type`: "k16.f32.f16.f16"; `behind`: signs of the operands and what follows them; `sum`, `constraint`: of a sum.
+// `type`: "k8.f32.tf32.tf32"; `behind`: signs of the operands and what follows them; `sum`, `constraint`: of a sum.
 std::string wgmmaOf(int n, char const* type, std::string const& behind, char const* sum = "float",
                     char const* constraint = "f")
 {
@@ -36,7 +36,7 @@ std::string wgmmaOf(int n, char const* type, std::string const& behind, char con
 
 std::string wgmmaSource(int n, bool transposedP, bool transposedQ)
 {
-    return wgmmaOf(n, "k16.f32.f16.f16",
+    return wgmmaOf(n, "k16.f32.\" TW_NARROW_PTX \".\" TW_NARROW_PTX \"",
                    std::string(", 1, 1") + (transposedP ? ", 1" : ", 0") + (transposedQ ? ", 1" : ", 0"));
 }
 

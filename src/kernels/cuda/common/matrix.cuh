@@ -13,22 +13,22 @@ struct alignas(16) Unit
     u32 v[4];
 };
 
-// Two halves in a register, the first one low.
+// Two of Narrow in a register, the first one low.
 TW_INLINE u32 packHalves(float low, float high)
 {
     u32 v;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
     return v;
 }
 TW_INLINE float lowHalf(u32 v)
 {
-    f16 h;
+    Narrow h;
     h.bits = u16(v);
     return halfToFloat(h);
 }
 TW_INLINE float highHalf(u32 v)
 {
-    f16 h;
+    Narrow h;
     h.bits = u16(v >> 16);
     return halfToFloat(h);
 }

@@ -74,7 +74,7 @@ std::string source(Spec const& s)
     bool const isLarge = s.tileM * s.tileN * (s.tf32x3 ? 2 : 1) > 8192;
     return include("kernels/cuda/common/matrix.cuh") + (s.integers ? integerEndSource(s.end) : s.epilogue) +
            type("Element", s.integers ? "i8"
-                           : s.half   ? "f16"
+                           : s.half   ? "Narrow"
                                       : "float") +
            constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
            constant("VECTOR", s.vector) + constant("SLICES", 1) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) +

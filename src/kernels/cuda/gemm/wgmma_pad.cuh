@@ -17,8 +17,8 @@ TW_KERNEL __launch_bounds__(256) pad(const __grid_constant__ PadArgs p)
     i64 const part = isB ? warp - warpsA : warp, row = part / parts;
     if (row >= (isB ? p.b.rows : p.a.rows))
         return;
-    f16 const* const from = static_cast<f16 const*>(isB ? p.b.from : p.a.from) + row * columns;
-    f16* const to = static_cast<f16*>(isB ? p.b.to : p.a.to) + row * padded;
+    Narrow const* const from = static_cast<Narrow const*>(isB ? p.b.from : p.a.from) + row * columns;
+    Narrow* const to = static_cast<Narrow*>(isB ? p.b.to : p.a.to) + row * padded;
     int const column0 = int(part - row * parts) * COLUMNS, odd = int(u64(from) / 2 % 2),
               first = column0 - odd + lane * 2;
     waitForPrevious();

@@ -8,8 +8,8 @@
 
 namespace tw::cuda::product {
 
-using Args = gemm_mma::ArgsOf<f16>;
-using Factor = f16;
+using Args = gemm_mma::ArgsOf<Narrow>;
+using Factor = Narrow;
 
 // Stored rows of UNITS times 16 bytes, placed so that 8 rows that follow each other have the same unit in different
 // banks.
@@ -23,7 +23,7 @@ struct Place
     }
     static TW_INLINE constexpr int at(int row, int e) { return unit(row, e / 8) + e % 8 * 2; }
 };
-TW_INLINE u32 loadWord(f16 const* from, bool valid)
+TW_INLINE u32 loadWord(Narrow const* from, bool valid)
 {
     u32 v;
     asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\nmov.b32 %0, 0;\n@p ld.global.b32 %0, [%1];\n}"
@@ -31,7 +31,7 @@ TW_INLINE u32 loadWord(f16 const* from, bool valid)
                  : "l"(from), "r"(int(valid)));
     return v;
 }
-TW_INLINE u32 loadHalf(f16 const* from, bool valid)
+TW_INLINE u32 loadHalf(Narrow const* from, bool valid)
 {
     u32 v;
     asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\nmov.b32 %0, 0;\n@p ld.global.u16 %0, [%1];\n}"
@@ -45,7 +45,7 @@ TW_INLINE u32 loadHalf(f16 const* from, bool valid)
 template <bool ALONG_K, int TILE, int VECTOR>
 struct Loader
 {
-    using Tiles = Copies<f16, Place<ALONG_K, TILE>, ALONG_K, TILE, VECTOR == 1 ? 2 : VECTOR>;
+    using Tiles = Copies<Narrow, Place<ALONG_K, TILE>, ALONG_K, TILE, VECTOR == 1 ? 2 : VECTOR>;
     static constexpr int HELD = VECTOR == 1 ? Tiles::COUNT : 1;
     static_assert(VECTOR > 1 || Tiles::APART % 2 == 0);
     Tiles tiles;
@@ -56,7 +56,7 @@ struct Loader
         if constexpr (VECTOR == 1) {
             bool const odd = (u64(tiles.source) & 2) != 0;
             bytes = odd ? 0x5432 : tiles.other > 1 ? 0x3210 : 0x7654;
-            tiles.each([&](int i, int, f16 const* from, bool inside) {
+            tiles.each([&](int i, int, Narrow const* from, bool inside) {
                 words[i] = loadWord(from - (odd ? 1 : 0), inside && tiles.other > (odd ? 0 : 1));
                 halves[i] = loadHalf(from + (odd ? 1 : 0), inside && (odd ? tiles.other > 1 : tiles.other == 1));
             });
@@ -68,7 +68,7 @@ struct Loader
     TW_INLINE void put(u32 to) const
     {
         if constexpr (VECTOR == 1)
-            tiles.each([&](int i, int place, f16 const*, bool) {
+            tiles.each([&](int i, int place, Narrow const*, bool) {
                 storeShared(to + place, __byte_perm(words[i], halves[i], bytes));
             });
     }

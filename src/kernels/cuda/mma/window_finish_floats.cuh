@@ -8,7 +8,7 @@
 namespace tw::cuda::product {
 
 // Four columns of y, or as many as there are.
-TW_INLINE float valueOf(f16 v)
+TW_INLINE float valueOf(Narrow v)
 {
     return halfToFloat(v);
 }

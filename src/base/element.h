@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single elements in plain kernels: a half is its bits (uint16_t) and is computed as float. Not for ISA files.
+// Single elements in plain kernels: what is narrower than FP32 is its bits and is computed as float. Not for ISA files.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-namespace tw::ops {
+namespace tw {
 
 inline float loadElement(float v)
 {
@@ -45,11 +45,17 @@ inline void storeElement(int8_t& to, double v)
     to = v != v ? int8_t(0) : static_cast<int8_t>(std::clamp(std::nearbyint(v), -128.0, 127.0));
 }
 
-// Calls f(T()), T the C++ type of elements as above; of floating types.
+// Calls f(T()), T the C++ type of elements as above; of narrow floating types.
+template <class F>
+auto withNarrow(DataType, F const& f)
+{
+    return f(uint16_t());
+}
+// Of those and FP32.
 template <class F>
 auto withFloat(DataType t, F const& f)
 {
-    return isFullFloat(t) ? f(float()) : f(uint16_t());
+    return isFullFloat(t) ? f(float()) : withNarrow(t, f);
 }
 // Of those and quantized ones.
 template <class F>
@@ -64,4 +70,4 @@ auto withNumber(DataType t, F const& f)
     return isReal(t) ? withReal(t, f) : f(int32_t());
 }
 
-} // namespace tw::ops
+} // namespace tw

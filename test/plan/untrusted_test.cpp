@@ -96,11 +96,11 @@ TEST(PlanUntrusted, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.7 got 2.7, please rebuild");
+    expectError(b, "expecting format version 1.8 got 2.8, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.7 got 1.8, please rebuild");
+    expectError(b, "expecting format version 1.8 got 1.9, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

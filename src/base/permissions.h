@@ -34,6 +34,8 @@ public:
     {
         bits_ = permitted ? bits_ | bitOf(p) : bits_ & ~bitOf(p);
     }
+    constexpr void give(Permissions const& others) { bits_ |= others.bits_; }
+    constexpr void take(Permissions const& others) { bits_ &= ~others.bits_; }
     constexpr uint32_t bits() const { return bits_; } // for keys
 
 private:

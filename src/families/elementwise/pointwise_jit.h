@@ -61,6 +61,12 @@ public:
                               DataType beside = DataType::kFloat)
         : IsaTactic(name, version, isa), spec_(spec), beside_(beside)
     {}
+    Traits traits() const override
+    {
+        Traits t = IsaTactic::traits();
+        t.type = beside_;
+        return t;
+    }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;

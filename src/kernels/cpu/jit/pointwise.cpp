@@ -145,7 +145,7 @@ private:
             return place_[size_t(value)];
         int const r = take();
         place_[size_t(value)] = r;
-        if (p_.x[value] == PointwiseElement::kInt8)
+        if (isQuantized(p_.x[value]))
             loadBytes(r, value, part);
         else if (spread_[size_t(value)])
             c_.vbroadcastss(c_.vec(r), c_.ptr[x(value)]);
@@ -186,7 +186,7 @@ private:
         place_.assign(size_t(p_.inputs) + p_.steps.size(), -1);
         for (size_t s = 0; s < p_.steps.size(); ++s)
             step(s, part);
-        if (p_.y == PointwiseElement::kInt8)
+        if (isQuantized(p_.y))
             return storeBytes(place_.back(), part);
         auto const r = c_.vec(place_.back());
         auto const to = c_.ptr[y() + at() * 4];

@@ -84,6 +84,13 @@ TW_INLINE f16 doubleToHalf(double d)
     return h;
 }
 
+template <class T>
+constexpr bool kIsFloat = false;
+template <>
+constexpr bool kIsFloat<f32> = true;
+template <>
+constexpr bool kIsFloat<f16> = true;
+
 template <class C>
 struct To;
 template <>

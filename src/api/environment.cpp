@@ -32,6 +32,8 @@ constexpr Switch kSwitches[] = {
     {"TENSORWRIGHT_WINOGRAD", Permission::kWinograd, true},
     // Builders for a CPU consider products whose factors are rounded to BF16 (sums in FP32).
     {"TENSORWRIGHT_CPU_BF16", Permission::kBf16Factors, false},
+    // Builders may store FP32 tensors in BF16 and compute with them so, on any device.
+    {"TENSORWRIGHT_BF16_TENSORS", Permission::kBf16Tensors, false},
 };
 
 bool isCuda(std::string_view device)

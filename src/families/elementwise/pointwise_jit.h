@@ -101,7 +101,9 @@ std::span<Tactic const* const> pointwiseTactics()
 {
     using kernels::jit::Isa;
     static constexpr Tactic const* kList[] = {&kPointwise<op, spec, DataType::kFloat, Isa::kAvx512>,
-                                              &kPointwise<op, spec, DataType::kFloat, Isa::kAvx2>, &others...};
+                                              &kPointwise<op, spec, DataType::kFloat, Isa::kAvx2>,
+                                              &kPointwise<op, spec, DataType::kBf16, Isa::kAvx512>,
+                                              &kPointwise<op, spec, DataType::kBf16, Isa::kAvx2>, &others...};
     return kList;
 }
 

@@ -21,6 +21,21 @@ std::string_view variable(char const* name)
     return value ? value : "";
 }
 
+struct Switch
+{
+    char const* variable;
+    Permission permission;
+    bool isPermitted; // where the variable is not set
+};
+constexpr Switch kSwitches[] = {
+    // Builders consider Winograd's convolutions. Engines that have them run them.
+    {"TENSORWRIGHT_WINOGRAD", Permission::kWinograd, true},
+    // Builders for a CPU consider products whose factors are rounded to BF16 (sums in FP32).
+    {"TENSORWRIGHT_CPU_BF16", Permission::kBf16Factors, false},
+    // Builders may store FP32 tensors in BF16 and compute with them so, on any device.
+    {"TENSORWRIGHT_BF16_TENSORS", Permission::kBf16Tensors, false},
+};
+
 bool isCuda(std::string_view device)
 {
     if (device.substr(0, 4) != "cuda")
@@ -72,15 +87,14 @@ Result<Environment> readEnvironment()
     e.isaLimit = isa == "baseline" ? device::IsaLimit::kBaseline
                  : isa == "avx2"   ? device::IsaLimit::kAvx2
                                    : device::IsaLimit::kNone;
-    std::string_view const winograd = variable("TENSORWRIGHT_WINOGRAD");
-    if (!winograd.empty() && winograd != "0" && winograd != "1")
-        return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
-    e.winograd = winograd != "0";
-    std::string_view const bf16 = variable("TENSORWRIGHT_CPU_BF16");
-    if (!bf16.empty() && bf16 != "0" && bf16 != "1")
-        return invalidArgument("TENSORWRIGHT_CPU_BF16=" + std::string(bf16) + " must be 0 or 1");
-    e.cpuBf16 = bf16 == "1";
-    e.tf32 = variable("NVIDIA_TF32_OVERRIDE") != "0";
+    for (Switch const& s : kSwitches) {
+        std::string_view const value = variable(s.variable);
+        if (!value.empty() && value != "0" && value != "1")
+            return invalidArgument(std::string(s.variable) + "=" + std::string(value) + " must be 0 or 1");
+        e.permits.set(s.permission, value.empty() ? s.isPermitted : value == "1");
+    }
+    // 0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
+    e.permits.set(Permission::kTf32, variable("NVIDIA_TF32_OVERRIDE") != "0");
     e.recordFolder = variable("TENSORWRIGHT_RECORD_TENSORS");
     std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");
     auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);

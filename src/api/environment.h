@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/permissions.h"
 #include "base/result.h"
 #include "device/cpu.h"
 
@@ -40,12 +41,8 @@ struct Environment
     // TENSORWRIGHT_CPU_ISA=baseline|avx2|avx512: the widest instruction set that is used on the CPU, for plans as for
     // another machine and for tests. Counts where the process first makes a builder or a runtime.
     device::IsaLimit isaLimit = device::IsaLimit::kNone;
-    // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
-    bool winograd = true;
-    // TENSORWRIGHT_CPU_BF16=1: builders for a CPU consider products whose factors are rounded to BF16 (sums in FP32).
-    bool cpuBf16 = false;
-    // NVIDIA_TF32_OVERRIDE=0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
-    bool tf32 = true;
+    // What builders may do to numbers, as far as variables say so (environment.cpp lists them).
+    Permissions permits;
     // TENSORWRIGHT_RECORD_TENSORS=folder: every run of a context of this runtime's engines leaves there what its layers
     // have made (tensor_records.h).
     std::string recordFolder;

@@ -10,6 +10,11 @@
 
 namespace tw {
 
+struct Bfloat16
+{
+    uint16_t bits;
+};
+
 inline float loadElement(float v)
 {
     return v;
@@ -17,6 +22,10 @@ inline float loadElement(float v)
 inline float loadElement(uint16_t half)
 {
     return halfToFloat(half);
+}
+inline float loadElement(Bfloat16 v)
+{
+    return bf16ToFloat(v.bits);
 }
 inline float loadElement(int8_t v)
 {
@@ -39,6 +48,14 @@ inline void storeElement(uint16_t& half, double v)
 {
     half = floatToHalf(static_cast<float>(v));
 }
+inline void storeElement(Bfloat16& to, float v)
+{
+    to.bits = floatToBf16(v);
+}
+inline void storeElement(Bfloat16& to, double v)
+{
+    to.bits = floatToBf16(static_cast<float>(v));
+}
 // Half to even, then into [-128, 127]; NaN gives 0.
 inline void storeElement(int8_t& to, double v)
 {
@@ -47,9 +64,9 @@ inline void storeElement(int8_t& to, double v)
 
 // Calls f(T()), T the C++ type of elements as above; of narrow floating types.
 template <class F>
-auto withNarrow(DataType, F const& f)
+auto withNarrow(DataType t, F const& f)
 {
-    return f(uint16_t());
+    return t == DataType::kBf16 ? f(Bfloat16()) : f(uint16_t());
 }
 // Of those and FP32.
 template <class F>

@@ -17,6 +17,7 @@ enum class Permission : int
     kBf16Factors, // with 7 bits, on a CPU: TENSORWRIGHT_CPU_BF16
     kHalfWeights, // weights of FP32 products in FP16, on a CPU: BuilderFlag::kFP16
     kSparse,      // products with weights that follow 2:4: BuilderFlag::kSPARSE_WEIGHTS
+    kBf16Tensors, // BF16 tensors: TENSORWRIGHT_BF16_TENSORS
     kWinograd,    // sums of transformed elements, unless TENSORWRIGHT_WINOGRAD=0
 };
 
@@ -34,6 +35,8 @@ public:
     {
         bits_ = permitted ? bits_ | bitOf(p) : bits_ & ~bitOf(p);
     }
+    constexpr void give(Permissions const& others) { bits_ |= others.bits_; }
+    constexpr void take(Permissions const& others) { bits_ &= ~others.bits_; }
     constexpr uint32_t bits() const { return bits_; } // for keys
 
 private:
@@ -46,6 +49,7 @@ constexpr Permissions needsOf(DataType t)
 {
     Permissions p;
     p.set(Permission::kHalf, t == DataType::kHalf);
+    p.set(Permission::kBf16Tensors, t == DataType::kBf16);
     p.set(Permission::kInt8, isQuantized(t));
     return p;
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/element.h"
 #include "base/extents.h"
 #include "base/format.h"
 #include "base/types.h"
@@ -71,8 +72,6 @@ struct TensorRef
         switch (type) {
         case DataType::kFloat:
             return as<float>()[i];
-        case DataType::kHalf:
-            return halfToFloat(as<uint16_t>()[i]);
         case DataType::kInt8:
             return as<int8_t>()[i];
         case DataType::kInt32:
@@ -81,8 +80,9 @@ struct TensorRef
             return as<uint8_t>()[i] != 0;
         case DataType::kUInt8:
             return as<uint8_t>()[i];
+        default:
+            return withNarrow(type, [&](auto element) { return double(loadElement(as<decltype(element)>()[i])); });
         }
-        return 0;
     }
     int64_t getInt(int64_t i) const
     {
@@ -105,14 +105,14 @@ struct TensorRef
         case DataType::kFloat:
             as<float>()[i] = static_cast<float>(v);
             break;
-        case DataType::kHalf:
-            as<uint16_t>()[i] = floatToHalf(roundedToOdd(v));
-            break;
         case DataType::kBool:
             as<uint8_t>()[i] = v != 0;
             break;
         default:
-            setInt(i, toInt(v));
+            if (isNarrowFloat(type))
+                withNarrow(type, [&](auto element) { storeElement(as<decltype(element)>()[i], roundedToOdd(v)); });
+            else
+                setInt(i, toInt(v));
             break;
         }
     }

@@ -7,7 +7,7 @@
 
 namespace tw {
 
-// Same numbers as nvinfer1::DataType.
+// Same numbers as nvinfer1::DataType; behind those, types of our own, which no client can name.
 enum class DataType : int32_t
 {
     kFloat = 0,
@@ -16,8 +16,9 @@ enum class DataType : int32_t
     kInt32 = 3,
     kBool = 4,
     kUInt8 = 5,
+    kBf16 = 6, // the upper half of a float
 };
-inline constexpr int kDataTypeCount = 6;
+inline constexpr int kDataTypeCount = 7;
 
 // What the elements of a type are.
 enum class NumberKind : int
@@ -46,6 +47,7 @@ inline constexpr NumberType kNumberTypes[kDataTypeCount] = {
     {"i32", "Int32", "Int32", 32, NumberKind::kInteger, 0, -0x1p31, 0x1p31 - 1, 0},
     {"b", "Bool", "Bool", 8, NumberKind::kLogic, 0, 0, 1, 0},
     {"u8", "UInt8", "UInt8", 8, NumberKind::kInteger, 0, 0, 255, 0},
+    {"bf16", "", "BF16", 16, NumberKind::kFloating, 7, -0x1.fep127, 0x1.fep127, 0x1p-126},
 };
 // Of bytes, where there is no such type: a number from outside.
 constexpr NumberType numberType(DataType t)
@@ -59,7 +61,7 @@ constexpr int64_t sizeOf(DataType t)
 {
     return numberType(t).bits / 8;
 }
-// Short name: f32 f16 i8 i32 b u8.
+// Short name: f32 f16 i8 i32 b u8 bf16.
 constexpr char const* nameOf(DataType t)
 {
     return numberType(t).name;
@@ -136,6 +138,25 @@ inline uint16_t floatToHalf(float f)
     }
     uint32_t const rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23);
     return uint16_t(sign | (rounded >> 13));
+}
+
+// BF16 bits to float, exact.
+inline float bf16ToFloat(uint16_t h)
+{
+    uint32_t const bits = uint32_t(h) << 16;
+    float f;
+    std::memcpy(&f, &bits, 4);
+    return f;
+}
+
+// float to BF16 bits, round to nearest even; NaN stays NaN.
+inline uint16_t floatToBf16(float f)
+{
+    uint32_t bits;
+    std::memcpy(&bits, &f, 4);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return uint16_t(bits >> 16 | 0x40u);
+    return uint16_t((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
 } // namespace tw

@@ -66,7 +66,8 @@ public:
         CompileAhead ahead(options_);
         auto prepare = [&](Variants const& variants, Originals const& posed) {
             originals = posed;
-            ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
+            if (options_.cuda)
+                ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
         };
         auto settle = [&] { ahead.settle(); };
         if (choosesTypes(options_)) {

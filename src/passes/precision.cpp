@@ -89,6 +89,10 @@ bool isNarrow(ir::Value const* v)
 
 std::optional<DataType> narrowType(Permissions permits, TargetInfo const& target)
 {
+    // Instructions since 8.0; a CPU computes with them as with FP32, and the clock says where that pays.
+    bool const mayBf16 = !target.gpu() || target.gpu()->capability >= 80;
+    if (permits.has(Permission::kBf16Tensors) && !permits.has(Permission::kInt8) && mayBf16)
+        return DataType::kBf16;
     return permits.has(Permission::kHalf) && target.computesHalf() ? std::optional(DataType::kHalf) : std::nullopt;
 }
 

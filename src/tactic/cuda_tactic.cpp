@@ -121,9 +121,20 @@ struct EncodedMaps final : Kept
     std::vector<Entry> entries;
 };
 
-std::string fullText(CudaSource const& source)
+// The line that says what `Narrow` is, where it is not f16.
+std::string narrowLine(Problem const& problem)
 {
-    return cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
+    for (auto const* specs : {&problem.inputs, &problem.outputs})
+        for (TensorSpec const& t : *specs)
+            if (std::string const name = cuda::storageOf(t.type); isNarrowFloat(t.type) && name != "f16")
+                return "#define TW_NARROW " + name + "\n";
+    return {};
+}
+
+std::string fullText(CudaSource const& source, Problem const& problem)
+{
+    return narrowLine(problem) +
+           cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
 }
 
 class NoKernels final : public CudaKernels
@@ -239,7 +250,7 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
-    std::string const source = fullText(kernels->source());
+    std::string const source = fullText(kernels->source(), problem);
     TW_ASSIGN(auto compiled, (*compiler)->compile(name(), source, target.architecture));
     return packImage(target.architecture, source, compiled->cubin);
 }
@@ -257,7 +268,8 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
     if (!problem.cuda || !problem.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
     auto kernels = generate_(problem, config);
-    TW_ASSIGN(std::string const cubin, unpackImage(image, fullText(kernels->source()), problem.cuda->architecture));
+    TW_ASSIGN(std::string const cubin,
+              unpackImage(image, fullText(kernels->source(), problem), problem.cuda->architecture));
     TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;
     for (std::string const& kernel : kernels->source().names) {

@@ -54,6 +54,7 @@ struct Traits
     Rounding rounding = Rounding::kPlain;
     bool isSparse = false; // computes with weights that follow 2:4 (tactic/sparsity.h): BuilderFlag::kSPARSE_WEIGHTS
     char const* isa = "";  // the CPU instruction set that is the last part of its name
+    DataType type = DataType::kFloat; // of tensors: said by tactics that may be for a type of our own
 
     // What the user must have permitted.
     constexpr Permissions needs() const
@@ -64,6 +65,8 @@ struct Traits
         p.set(Permission::kHalfWeights, rounding == Rounding::kHalfWeights);
         p.set(Permission::kWinograd, rounding == Rounding::kWinograd);
         p.set(Permission::kSparse, isSparse);
+        if (!*numberType(type).published) // tensors of other types are there without permission, if the client has them
+            p.give(needsOf(type));
         return p;
     }
 };

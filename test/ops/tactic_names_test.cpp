@@ -62,9 +62,15 @@ constexpr char kAny[] = "any"; // of several types
 std::map<std::string, std::vector<DataType>> const& typeTokens()
 {
     static std::map<std::string, std::vector<DataType>> const tokens = {
-        {"f32", {DataType::kFloat}},  {"f32f16", {DataType::kFloat}}, {"tf32", {DataType::kFloat}},
-        {"bf16", {DataType::kFloat}}, {"f16", {DataType::kHalf}},     {"i8", {DataType::kInt8}},
-        {"i32", {DataType::kInt32}},  {"bool", {DataType::kBool}},    {kAny, {}},
+        {"f32", {DataType::kFloat}},
+        {"f32f16", {DataType::kFloat}},
+        {"tf32", {DataType::kFloat}},
+        {"bf16", {}},
+        {"f16", {DataType::kHalf}},
+        {"i8", {DataType::kInt8}},
+        {"i32", {DataType::kInt32}},
+        {"bool", {DataType::kBool}},
+        {kAny, {}},
     };
     return tokens;
 }
@@ -135,9 +141,11 @@ TEST(TacticNames, SayWhatTraitsSay)
         Name const n = partsOf(l);
         ops::Traits const traits = l.tactic->traits();
         auto const has = [&](char const* part) { return ("_" + n.algorithm + "_").find(part) != std::string::npos; };
-        ops::Rounding const rounding = n.types == "tf32"     ? ops::Rounding::kTf32
-                                       : n.types == "bf16"   ? ops::Rounding::kBf16
-                                       : n.types == "f32f16" ? ops::Rounding::kHalfWeights
+        // Of tensors, or of factors alone.
+        bool const hasTensors = l.tactic->backend() == ops::Backend::kCuda || has("_widened_") || has("_jit_");
+        ops::Rounding const rounding = n.types == "tf32"                  ? ops::Rounding::kTf32
+                                       : n.types == "bf16" && !hasTensors ? ops::Rounding::kBf16
+                                       : n.types == "f32f16"              ? ops::Rounding::kHalfWeights
                                        : has("_winograd_") && l.tactic->backend() == ops::Backend::kCpu
                                            ? ops::Rounding::kWinograd
                                            : ops::Rounding::kPlain;
@@ -162,8 +170,10 @@ TEST(TacticNames, TypesAreThoseThatAreSupported)
             of.insert(p.outputs[0].type);
         auto const token = typeTokens().find(partsOf(l).types);
         ASSERT_NE(token, typeTokens().end()) << l.tactic->name();
+        bool const moves = std::string_view(l.op->name) == "reformat"; // elements of as many bytes
         for (DataType t : token->second)
-            EXPECT_TRUE(of.contains(t)) << l.tactic->name() << " takes " << l.op->name << "." << name;
+            EXPECT_TRUE(of.contains(t) || (moves && sizeOf(*of.begin()) == sizeOf(t)))
+                << l.tactic->name() << " takes " << l.op->name << "." << name;
         types[l.tactic->name()].merge(of);
     });
     for (Listed const& l : everyTactic())

@@ -123,6 +123,7 @@ Accepted const kWithOnnx[] = {
     {"--cpuThreads=3", nullptr},
     {"--noWinograd", nullptr},
     {"--cpuBf16", nullptr},
+    {"--bf16Tensors", nullptr},
     {"--tuningSeconds=3", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},

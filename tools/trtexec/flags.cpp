@@ -147,6 +147,10 @@ constexpr Flag kFlags[] = {
      "CPU: products may round their FP32 factors to BF16 (8 bits of mantissa) where that is\nfaster; sums stay in "
      "FP32",
      "TENSORWRIGHT_CPU_BF16", "1"},
+    {kSystem, "--bf16Tensors", "",
+     "FP32 layers may store their tensors in BF16 (8 bits of mantissa, FP32's range) and compute\nwith them where that "
+     "is faster",
+     "TENSORWRIGHT_BF16_TENSORS", "1"},
     {kSystem, "--strictPlan", "", "refuse a plan of another version or machine in place of re-targeting it",
      "TENSORWRIGHT_STRICT_PLAN", "1"},
     {kSystem, "--useDLACore", "=<N>", "DLA core to run on (default: none)"},

@@ -255,14 +255,16 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     // A limit that nobody set is the device's memory, which arenas are held against.
     if (auto const limit = c.poolLimits[size_t(nvinfer1::MemoryPoolType::kWORKSPACE)])
         options.tune.workspaceBytes = int64_t(std::min(*limit, size_t(INT64_MAX)));
-    Permissions& permits = options.tune.permits;
+    Permissions& permits = options.tune.permits = b.environment.permits;
     permits.set(Permission::kHalf, c.has(BuilderFlag::kFP16));
     permits.set(Permission::kInt8, c.has(BuilderFlag::kINT8));
-    permits.set(Permission::kTf32, b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32);
-    permits.set(Permission::kBf16Factors, !b.gpu && b.environment.cpuBf16);
+    permits.set(Permission::kTf32, b.gpu && c.has(BuilderFlag::kTF32) && permits.has(Permission::kTf32));
+    permits.set(Permission::kBf16Factors, !b.gpu && permits.has(Permission::kBf16Factors));
     permits.set(Permission::kHalfWeights, !b.gpu && c.has(BuilderFlag::kFP16));
     permits.set(Permission::kSparse, c.has(BuilderFlag::kSPARSE_WEIGHTS));
-    permits.set(Permission::kWinograd, b.environment.winograd);
+    for (int t = 0; c.algorithmSelector && t < kDataTypeCount; ++t) // it is told of 8.5's types alone
+        if (!*kNumberTypes[t].published)
+            permits.take(needsOf(DataType(t)));
     options.tune.sources = sourcesOf(c);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();

@@ -74,7 +74,8 @@ constexpr CudaTactic tactic(char const* name)
         [](Problem const& p) { return formatsWith(p, algorithm.x); },
         [](Problem const& p, Config const& c) { return algorithm.estimate(p, c, arithmetic); },
         Traits{.rounding = arithmetic == Arithmetic::kTf32 ? Rounding::kTf32 : Rounding::kPlain,
-               .isSparse = &algorithm == &kSparse});
+               .isSparse = &algorithm == &kSparse,
+               .type = narrow});
 }
 
 // What the algorithms share.

@@ -36,7 +36,7 @@ constexpr CudaTactic tactic(char const* name)
         },
         [](Problem const& p) { return Tactics::configs(p, operand); }, Tactics::formats,
         [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, operand); },
-        Traits{.rounding = operand == Operand::kTf32 ? Rounding::kTf32 : Rounding::kPlain});
+        Traits{.rounding = operand == Operand::kTf32 ? Rounding::kTf32 : Rounding::kPlain, .type = narrow});
 }
 
 } // namespace tw::ops::conv_nd

@@ -11,23 +11,18 @@
 namespace tw::ops {
 
 // What elements are computed in.
-template <class T>
+template <class T, bool Float = kIsFloat<T>>
 struct ComputeOf
 {
     using Type = int;
 };
-template <>
-struct ComputeOf<f32>
+template <class T>
+struct ComputeOf<T, true>
 {
     using Type = float;
 };
 template <>
-struct ComputeOf<f16>
-{
-    using Type = float;
-};
-template <>
-struct ComputeOf<i8>
+struct ComputeOf<i8, false>
 {
     using Type = ByteNumber;
 };

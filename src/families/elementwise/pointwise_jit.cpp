@@ -244,11 +244,6 @@ private:
     PointwiseSpec spec_;
 };
 
-PointwiseElement elementOf(DataType t)
-{
-    return isQuantized(t) ? PointwiseElement::kInt8 : PointwiseElement::kFloat;
-}
-
 // f32 alone, or f32 and `beside` together.
 Support supportsTypes(Problem const& problem, DataType beside)
 {
@@ -339,8 +334,8 @@ Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Co
 {
     TW_ASSIGN(PointwiseSpec spec, spec_(problem));
     for (size_t i = 0; i < spec.inputs.size(); ++i)
-        spec.program.x[i] = elementOf(problem.inputs[size_t(spec.inputs[i].index)].type);
-    spec.program.y = elementOf(problem.outputs[0].type);
+        spec.program.x[i] = problem.inputs[size_t(spec.inputs[i].index)].type;
+    spec.program.y = problem.outputs[0].type;
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
 }
 

@@ -61,6 +61,12 @@ public:
                               DataType beside = DataType::kFloat)
         : IsaTactic(name, version, isa), spec_(spec), beside_(beside)
     {}
+    Traits traits() const override
+    {
+        Traits t = IsaTactic::traits();
+        t.type = beside_;
+        return t;
+    }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
@@ -93,6 +99,8 @@ inline constexpr PointwiseTactic kPointwise{kPointwiseName<op, type, isa>.data()
 template <Word op, PointwiseTactic::SpecOf spec, auto const&... others>
 inline constexpr Tactic const* kPointwiseTactics[] = {
     &kPointwise<op, spec, DataType::kFloat, kernels::jit::Isa::kAvx512>,
-    &kPointwise<op, spec, DataType::kFloat, kernels::jit::Isa::kAvx2>, &others...};
+    &kPointwise<op, spec, DataType::kFloat, kernels::jit::Isa::kAvx2>,
+    &kPointwise<op, spec, DataType::kBf16, kernels::jit::Isa::kAvx512>,
+    &kPointwise<op, spec, DataType::kBf16, kernels::jit::Isa::kAvx2>, &others...};
 
 } // namespace tw::ops

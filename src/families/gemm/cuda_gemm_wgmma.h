@@ -44,7 +44,7 @@ constexpr CudaTactic gemmTactic(char const* name, int version)
         },
         [](Problem const& p) { return gemm_f16::configs(p, algorithm); }, nullptr,
         [](Problem const& p, Config const& c) { return gemm_f16::estimate(p, c, algorithm); },
-        Traits{.rounding = algorithm == GemmAlgorithm::kTf32 ? Rounding::kTf32 : Rounding::kPlain});
+        Traits{.rounding = algorithm == GemmAlgorithm::kTf32 ? Rounding::kTf32 : Rounding::kPlain, .type = narrow});
 }
 
 } // namespace tw::ops

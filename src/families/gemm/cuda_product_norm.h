@@ -20,7 +20,8 @@ template <DataType narrow = DataType::kHalf>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
-        name, 1, generate, [](Problem const& p) { return supports(p, narrow); }, configs, nullptr, estimate);
+        name, 1, generate, [](Problem const& p) { return supports(p, narrow); }, configs, nullptr, estimate,
+        Traits{.type = narrow});
 }
 
 } // namespace tw::ops::product_norm

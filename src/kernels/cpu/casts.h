@@ -14,9 +14,9 @@ struct CastKernels
     void (*floatToHalf)(float const* x, uint16_t* y, int64_t n); // half to even
     void (*halfToFloat)(uint16_t const* x, float* y, int64_t n);
     void (*floatToBool)(float const* x, uint8_t* y, int64_t n);
-    void (*boolToFloat)(uint8_t const* x, float* y, int64_t n); // any byte but 0 is 1
-    // No op's: factors of products (bf16.h). Half to even; NaN stays NaN.
-    void (*floatToBfloat16)(float const* x, uint16_t* y, int64_t n);
+    void (*boolToFloat)(uint8_t const* x, float* y, int64_t n);      // any byte but 0 is 1
+    void (*floatToBfloat16)(float const* x, uint16_t* y, int64_t n); // half to even; NaN stays NaN
+    void (*bfloat16ToFloat)(uint16_t const* x, float* y, int64_t n);
 };
 
 } // namespace tw::kernels

@@ -63,6 +63,12 @@ inline void convert(V v, Bfloat16s& to)
     to.bits = __builtin_convertvector((v == v ? rounded : quiet) >> 16, H);
 }
 
+inline void convert(Bfloat16s v, V& to)
+{
+    using U [[gnu::vector_size(TW_FLOATS * 4)]] = uint32_t;
+    to = V(__builtin_convertvector(v.bits, U) << 16);
+}
+
 // X, Y: vectors of the elements From and To.
 template <class X, class Y, class From, class To>
 void row(From const* x, To* y, int64_t n)
@@ -85,8 +91,9 @@ void row(From const* x, To* y, int64_t n)
 
 } // namespace
 
-extern kernels::CastKernels const kCasts = {
-    row<V, I, float, int32_t>, row<I, V, int32_t, float>, row<V, H, float, uint16_t>,        row<H, V, uint16_t, float>,
-    row<V, B, float, uint8_t>, row<B, V, uint8_t, float>, row<V, Bfloat16s, float, uint16_t>};
+extern kernels::CastKernels const kCasts = {row<V, I, float, int32_t>,          row<I, V, int32_t, float>,
+                                            row<V, H, float, uint16_t>,         row<H, V, uint16_t, float>,
+                                            row<V, B, float, uint8_t>,          row<B, V, uint8_t, float>,
+                                            row<V, Bfloat16s, float, uint16_t>, row<Bfloat16s, V, uint16_t, float>};
 
 } // namespace tw::TW_ISA

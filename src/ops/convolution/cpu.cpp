@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/tactics.h"
 #include "ops/convolution/op.h"
+#include "tactic/widened_tactic.h"
 
 namespace tw::ops::convolution {
 
@@ -56,13 +57,23 @@ constexpr CpuTactic kInt8DirectAvx512{"convolution_i8_direct_avx512", 1, Isa::kA
 constexpr CpuTactic kInt8DirectAvx2{"convolution_i8_direct_avx2", 1, Isa::kAvx2, kInt8DirectConvolution};
 constexpr CpuTactic kInt8PaddedAvx512{"convolution_i8_padded_avx512", 1, Isa::kAvx512, kInt8PaddedConvolution};
 constexpr CpuTactic kInt8PaddedAvx2{"convolution_i8_padded_avx2", 1, Isa::kAvx2, kInt8PaddedConvolution};
+// Tensors of BF16, whose numbers are factors as they are.
+constexpr WidenedTactic kTensorsAmx{"convolution_bf16_widened_padded_amx", 1, kBf16Amx};
+constexpr WidenedTactic kTensorsAvx512{"convolution_bf16_widened_padded_avx512", 1, kBf16Avx512};
+constexpr WidenedTactic kTensorsAvx2{"convolution_bf16_widened_padded_avx2", 1, kBf16Avx2};
+constexpr WidenedTactic kTensorsDepthwiseAvx512{"convolution_bf16_widened_depthwise_avx512", 1, kDepthwiseAvx512};
+constexpr WidenedTactic kTensorsDepthwiseAvx2{"convolution_bf16_widened_depthwise_avx2", 1, kDepthwiseAvx2};
+constexpr WidenedTactic kTensorsDirectAvx512{"convolution_bf16_widened_direct_nhwc_avx512", 1, kDirectAvx512};
+constexpr WidenedTactic kTensorsDirectAvx2{"convolution_bf16_widened_direct_nhwc_avx2", 1, kDirectAvx2};
 constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
 constinit TacticList const cpuTactics =
     kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kNchwAvx512, kNchwAvx2, kDirectAvx512,
-             kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kInt8DepthwiseAvx512,
-             kInt8DepthwiseAvx2, kInt8DirectAvx512, kInt8DirectAvx2, kInt8PaddedAvx512, kInt8PaddedAvx2, kPlain>;
+             kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsAmx, kTensorsAvx512,
+             kTensorsAvx2, kTensorsDepthwiseAvx512, kTensorsDepthwiseAvx2, kTensorsDirectAvx512, kTensorsDirectAvx2,
+             kInt8DepthwiseAvx512, kInt8DepthwiseAvx2, kInt8DirectAvx512, kInt8DirectAvx2, kInt8PaddedAvx512,
+             kInt8PaddedAvx2, kPlain>;
 
 } // namespace tw::ops::convolution

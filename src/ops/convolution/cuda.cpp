@@ -48,6 +48,17 @@ constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convol
 constexpr CudaTactic kDepthwiseI8 = conv_i8::tactic<conv_i8::Depthwise>("convolution_i8_depthwise_sm80", 1);
 constexpr CudaTactic kStemI8 = conv_i8::tactic<conv_i8::Stem>("convolution_i8_stem_sm80", 2);
 constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
+constexpr auto kNarrow = DataType::kBf16;
+constexpr CudaTactic kBf16Wgmma = tactic<conv_f16::kWgmma, kHalf, kNarrow>("convolution_bf16_wgmma_sm90a");
+constexpr CudaTactic kBf16Strips =
+    tactic<conv_f16::kDepthwiseStrips, kHalf, kNarrow>("convolution_bf16_depthwise_strips_sm80");
+constexpr CudaTactic kBf16Tile =
+    tactic<conv_f16::kDepthwiseTile, kHalf, kNarrow>("convolution_bf16_depthwise_tile_sm80");
+constexpr CudaTactic kBf16Depthwise = tactic<conv_f16::kDepthwise, kHalf, kNarrow>("convolution_bf16_depthwise_cuda");
+constexpr CudaTactic kBf16Stem = tactic<conv_f16::kStem, kHalf, kNarrow>("convolution_bf16_stem_sm80");
+constexpr CudaTactic kBf16Nchw = tactic<conv_f16::kMmaNchw, kHalf, kNarrow>("convolution_bf16_nchw_mma_sm80");
+constexpr CudaTactic kBf16Mma = tactic<conv_f16::kMma, kHalf, kNarrow>("convolution_bf16_mma_sm80");
+constexpr CudaTactic kBf16Nd = conv_nd::tactic<conv_nd::Operand::kHalf, kNarrow>("convolution_bf16_nd_mma_sm80");
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 
@@ -58,7 +69,8 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 constinit TacticList const cudaTactics =
     kTactics<kWgmmaInt8, kSparse, kSparseInt8, kWgmma, kStrips, kStripsF32, kTile, kDepthwise, kStem, kNchw, kMma,
              kWgmmaTf32, kTileF32, kDepthwiseF32, kStemTf32, kNchwTf32, kProductsTf32, kNchwF32, kProductsF32,
-             kTransposed, kTransposedTf32, kTransposedF32, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8, kNdI8, kCudnn,
+             kTransposed, kTransposedTf32, kTransposedF32, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8, kNdI8,
+             kBf16Wgmma, kBf16Strips, kBf16Tile, kBf16Depthwise, kBf16Stem, kBf16Nchw, kBf16Mma, kBf16Nd, kCudnn,
              kCudnnTf32, kPlain>;
 
 } // namespace tw::ops::convolution

@@ -103,6 +103,8 @@ bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void con
             return with(k.floatToInt, floats, static_cast<int32_t*>(y));
         case DataType::kHalf:
             return with(k.floatToHalf, floats, static_cast<uint16_t*>(y));
+        case DataType::kBf16:
+            return with(k.floatToBfloat16, floats, static_cast<uint16_t*>(y));
         case DataType::kBool:
             return with(k.floatToBool, floats, static_cast<uint8_t*>(y));
         default:
@@ -114,6 +116,8 @@ bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void con
             return with(k.intToFloat, static_cast<int32_t const*>(x), results);
         case DataType::kHalf:
             return with(k.halfToFloat, static_cast<uint16_t const*>(x), results);
+        case DataType::kBf16:
+            return with(k.bfloat16ToFloat, static_cast<uint16_t const*>(x), results);
         case DataType::kBool:
             return with(k.boolToFloat, static_cast<uint8_t const*>(x), results);
         default:
@@ -128,7 +132,7 @@ Support supportsCast(Problem const& p)
         return Support::no("needs F16C");
     return castRun(avx2::kCasts, p.inputs[0].type, p.outputs[0].type, nullptr, nullptr, 0)
                ? Support::yes()
-               : Support::no("converts between f32 and f16, i32 or bool only");
+               : Support::no("converts between f32 and f16, bf16, i32 or bool only");
 }
 
 template <kernels::CastKernels const& k>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/tactics.h"
 #include "ops/matrix_multiply/op.h"
+#include "tactic/widened_tactic.h"
 
 namespace tw::ops::matrix_multiply {
 
@@ -32,13 +33,22 @@ constexpr CpuTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Is
 constexpr CpuTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kVnni};
 constexpr CpuTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, kInt8Gemm, Dots::kWords};
 constexpr CpuTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kWords};
+// Tensors of BF16, whose numbers are factors as they are.
+constexpr WidenedTactic kTensorsAmx{"matrix_multiply_bf16_widened_gemm_amx", 1, kBf16Amx};
+constexpr WidenedTactic kTensorsAvx512{"matrix_multiply_bf16_widened_gemm_avx512", 1, kBf16Avx512};
+constexpr WidenedTactic kTensorsAvx2{"matrix_multiply_bf16_widened_gemm_avx2", 1, kBf16Avx2};
+constexpr WidenedTactic kTensorsFewRowsAvx512{"matrix_multiply_bf16_widened_gemv_avx512", 1, kBf16FewRowsAvx512};
+constexpr WidenedTactic kTensorsFewRowsAvx2{"matrix_multiply_bf16_widened_gemv_avx2", 1, kBf16FewRowsAvx2};
+constexpr WidenedTactic kFloatTensorsAvx512{"matrix_multiply_bf16_widened_f32_gemm_avx512", 1, kAvx512};
+constexpr WidenedTactic kFloatTensorsAvx2{"matrix_multiply_bf16_widened_f32_gemm_avx2", 1, kAvx2};
 constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, multiplyPlainWorkspaceBytes};
 
 } // namespace
 
 constinit TacticList const cpuTactics =
     kTactics<kFewRowsAvx512, kFewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2,
-             kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kInt8Avx512Vnni, kInt8AvxVnni, kInt8Avx512, kInt8Avx2,
-             kPlain>;
+             kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsFewRowsAvx512, kTensorsFewRowsAvx2, kTensorsAmx,
+             kTensorsAvx512, kTensorsAvx2, kFloatTensorsAvx512, kFloatTensorsAvx2, kInt8Avx512Vnni, kInt8AvxVnni,
+             kInt8Avx512, kInt8Avx2, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

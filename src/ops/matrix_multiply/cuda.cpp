@@ -28,12 +28,17 @@ constexpr CudaTactic kI8Mma = gemm_i8::tactic("matrix_multiply_i8_mma_sm80", 1);
 constexpr CudaTactic kI8Vectors = gemv_i8::tactic("matrix_multiply_i8_gemv_sm80", 1);
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
+constexpr auto kNarrow = DataType::kBf16;
+constexpr CudaTactic kBf16Norm = gemmTactic<GemmAlgorithm::kNorm, kNarrow>("matrix_multiply_bf16_wgmma_norm_sm90a", 1);
+constexpr CudaTactic kBf16NormApart = product_norm::tactic<kNarrow>("matrix_multiply_bf16_wgmma_then_norm_sm90a");
+constexpr CudaTactic kBf16 = gemmTactic<GemmAlgorithm::kHalf, kNarrow>("matrix_multiply_bf16_wgmma_sm90a", 1);
+constexpr CudaTactic kBf16Mma = gemmTactic<GemmAlgorithm::kHalfMma, kNarrow>("matrix_multiply_bf16_mma_sm80", 1);
 constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::generatePlain};
 
 } // namespace
 
 constinit TacticList const cudaTactics =
     kTactics<kNorm, kNormApart, kSparse, kSparseInt8, kInt8, kHalf, kHalfMma, kTf32, kTf32x3, kTf32Mma, kF32Mma, kF32,
-             kI8Mma, kI8Vectors, kCublasLt, kCublasLtTf32, kPlain>;
+             kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kCublasLt, kCublasLtTf32, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

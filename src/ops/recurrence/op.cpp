@@ -186,7 +186,8 @@ void domain(ir::Node const& node, int input, Domain& d)
 // An error of one step goes into all that follow; where halves are stored, so does its rounding.
 Tolerance tolerance(ir::Node const&, DataType t)
 {
-    return isNarrowFloat(t) ? Tolerance{4e-3, 4e-3} : Tolerance{2e-5, 2e-5};
+    double const stored = 4 * Tolerance::forType(t).relative; // states are rounded in each step
+    return isNarrowFloat(t) ? Tolerance{stored, stored} : Tolerance{2e-5, 2e-5};
 }
 
 double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)

@@ -145,8 +145,10 @@ private:
             return place_[size_t(value)];
         int const r = take();
         place_[size_t(value)] = r;
-        if (p_.x[value] == PointwiseElement::kInt8)
+        if (isQuantized(p_.x[value]))
             loadBytes(r, value, part);
+        else if (p_.x[value] == DataType::kBf16)
+            loadBf16(r, value, part);
         else if (spread_[size_t(value)])
             c_.vbroadcastss(c_.vec(r), c_.ptr[x(value)]);
         else if (auto const from = c_.ptr[x(value) + at() * 4]; part == Part::kVector)
@@ -181,13 +183,37 @@ private:
         c_.vcvtdq2ps(c_.vec(r), c_.vec(r));
     }
 
+    // The upper halves of floats.
+    void loadBf16(int r, int value, Part part)
+    {
+        if (spread_[size_t(value)] || part == Part::kOne) {
+            if (spread_[size_t(value)])
+                c_.movzx(c_.r14d, c_.word[x(value)]);
+            else
+                c_.movzx(c_.r14d, c_.word[x(value) + at() * 2]);
+            c_.shl(c_.r14d, 16);
+            c_.vmovd(Xbyak::Xmm(r), c_.r14d);
+            if (spread_[size_t(value)])
+                c_.vbroadcastss(c_.vec(r), Xbyak::Xmm(r));
+            return;
+        }
+        auto const from = c_.ptr[x(value) + at() * 2];
+        if (part == Part::kTail)
+            c_.vpmovzxwd(c_.vec(r) | c_.k1 | Xbyak::util::T_z, from);
+        else
+            c_.vpmovzxwd(c_.vec(r), from);
+        c_.vpslld(c_.vec(r), c_.vec(r), 16);
+    }
+
     void body(Part part)
     {
         place_.assign(size_t(p_.inputs) + p_.steps.size(), -1);
         for (size_t s = 0; s < p_.steps.size(); ++s)
             step(s, part);
-        if (p_.y == PointwiseElement::kInt8)
+        if (isQuantized(p_.y))
             return storeBytes(place_.back(), part);
+        if (p_.y == DataType::kBf16)
+            return storeBf16(place_.back(), part);
         auto const r = c_.vec(place_.back());
         auto const to = c_.ptr[y() + at() * 4];
         if (part == Part::kVector && stream_)
@@ -229,6 +255,44 @@ private:
             c_.vpackssdw(low, low, high);
             c_.vpacksswb(low, low, low);
             c_.vmovq(to, low);
+        }
+    }
+
+    // Adding half a step, less a bit where the last bit that stays is even, rounds half to even; of a NaN, whose bits
+    // could wrap, the bit is set that keeps it one.
+    void storeBf16(int value, Part part)
+    {
+        auto const r = c_.vec(value), t = c_.vec(temp_), quiet = c_.vec(temp_ + 1);
+        auto const to = c_.ptr[y() + at() * 2];
+        c_.vpsrld(t, r, 16);
+        if (c_.avx512()) {
+            c_.vcmpps(c_.k7, r, r, 3); // true for NaN
+            c_.vpord(quiet, r, c_.constantBits(0x400000u));
+            c_.vpandd(t, t, c_.constantBits(1));
+        } else {
+            c_.vcmpps(c_.vec(temp_ + 2), r, r, 3);
+            c_.vorps(quiet, r, c_.constantBits(0x400000u));
+            c_.vpand(t, t, c_.constantBits(1));
+        }
+        c_.vpaddd(t, t, c_.constantBits(0x7fffu));
+        c_.vpaddd(r, r, t);
+        if (c_.avx512())
+            c_.vmovaps(r | c_.k7, quiet);
+        else
+            c_.vblendvps(Xbyak::Ymm(value), Xbyak::Ymm(value), Xbyak::Ymm(temp_ + 1), Xbyak::Ymm(temp_ + 2));
+        c_.vpsrld(r, r, 16);
+        if (part == Part::kOne) {
+            c_.vmovd(c_.r14d, Xbyak::Xmm(value));
+            c_.mov(c_.word[y() + at() * 2], c_.r14w);
+        } else if (c_.avx512() && part == Part::kTail) {
+            c_.vpmovdw(to | c_.k1, Xbyak::Zmm(value));
+        } else if (c_.avx512()) {
+            c_.vpmovdw(to, Xbyak::Zmm(value));
+        } else {
+            Xbyak::Xmm const low(value), high(temp_);
+            c_.vextracti128(high, Xbyak::Ymm(value), 1);
+            c_.vpackusdw(low, low, high);
+            c_.vmovdqu(to, low);
         }
     }
 

@@ -20,6 +20,10 @@ using namespace tw::cuda;
 
 namespace tw::cuda {
 
+struct bf16
+{
+    u16 bits;
+};
 using Narrow = TW_NARROW;
 
 TW_INLINE float halfToFloat(f16 h)
@@ -35,10 +39,24 @@ TW_INLINE f16 floatToHalf(float f)
     return h;
 }
 
+TW_INLINE float halfToFloat(bf16 h)
+{
+    return __uint_as_float(u32(h.bits) << 16);
+}
+TW_INLINE bf16 floatToBf16(float f)
+{
+    bf16 h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+    return h;
+}
 // Of minus infinities.
 TW_INLINE constexpr u32 lowestPair(f16)
 {
     return 0xFC00FC00u;
+}
+TW_INLINE constexpr u32 lowestPair(bf16)
+{
+    return 0xFF80FF80u;
 }
 
 } // namespace tw::cuda

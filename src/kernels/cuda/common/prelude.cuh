@@ -84,6 +84,15 @@ TW_INLINE f16 doubleToHalf(double d)
     return h;
 }
 
+template <class T>
+constexpr bool kIsFloat = false;
+template <>
+constexpr bool kIsFloat<f32> = true;
+template <>
+constexpr bool kIsFloat<f16> = true;
+template <>
+constexpr bool kIsFloat<bf16> = true;
+
 template <class C>
 struct To;
 template <>
@@ -91,6 +100,7 @@ struct To<float>
 {
     static TW_INLINE float from(f32 v) { return v; }
     static TW_INLINE float from(f16 v) { return halfToFloat(v); }
+    static TW_INLINE float from(bf16 v) { return halfToFloat(v); }
     static TW_INLINE float from(i8 v) { return v; }
     static TW_INLINE float from(i32 v) { return float(v); }
     static TW_INLINE float from(b8 v) { return v.v != 0; }
@@ -101,6 +111,7 @@ struct To<double>
 {
     static TW_INLINE double from(f32 v) { return v; }
     static TW_INLINE double from(f16 v) { return halfToFloat(v); }
+    static TW_INLINE double from(bf16 v) { return halfToFloat(v); }
     static TW_INLINE double from(i8 v) { return v; }
     static TW_INLINE double from(i32 v) { return v; }
     static TW_INLINE double from(b8 v) { return v.v != 0; }
@@ -135,6 +146,13 @@ struct From<f16>
     static TW_INLINE f16 value(float v) { return floatToHalf(v); }
     static TW_INLINE f16 value(double v) { return doubleToHalf(v); }
     static TW_INLINE f16 value(int v) { return doubleToHalf(double(v)); }
+};
+template <>
+struct From<bf16>
+{
+    static TW_INLINE bf16 value(float v) { return floatToBf16(v); }
+    static TW_INLINE bf16 value(double v) { return floatToBf16(float(v)); }
+    static TW_INLINE bf16 value(int v) { return floatToBf16(float(v)); }
 };
 template <>
 struct From<i8>

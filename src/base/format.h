@@ -137,9 +137,8 @@ inline int64_t storageCount(Format format, DataType type, Extents const& dims)
     return dims.volume(0, axis) * dims.volume(axis + 1, dims.rank) * pixelStrideOf(format, type, dims[axis]);
 }
 
-// Formats by pixels whose channels are whole vectors of one size (base/format.h): those in which kernels of GPUs take
+// Formats by pixels whose channels are whole vectors of one size: those in which kernels of GPUs take
 // images.
-
 constexpr bool isPixelVectors(Format f)
 {
     return f == Format::kHWC8 || f == Format::kHWC16;

@@ -102,7 +102,6 @@ Result<FormatSummary> assignFormats(
     std::function<void()> const& settle = [] {});
 
 // What a node may be: its variants, each in the combinations of formats that its tactics offer.
-
 struct Label
 {
     size_t variant = 0;

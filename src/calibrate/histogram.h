@@ -62,7 +62,6 @@ private:
 //
 // how many tensors there are, so that a text that was cut is known, and for each tensor its name, the first range (bits as hexadecimal digits), the doublings since, the largest magnitude
 // (bits), the number of zeros, 1 (0: it was not finite), and each bin that is not empty with its count.
-
 using NamedHistograms = std::vector<std::pair<std::string, Histogram>>;
 
 std::string writeHistograms(NamedHistograms const& list, int version);

@@ -15,7 +15,6 @@
 namespace tw::ir::text {
 
 // Tokens of the graph's text form.
-
 enum class TokenKind : uint8_t
 {
     kEnd,

@@ -16,7 +16,6 @@ namespace tw::onnx {
 bool fold(ImportContext& ctx);
 
 // What the rules of fold.cpp and fold_arithmetic.cpp share: constants read through an index map.
-
 using Coordinates = std::vector<int64_t>;
 
 // Rearranging copies the data; above this size the network does it at run time instead.

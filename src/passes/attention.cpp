@@ -273,10 +273,6 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
     return std::nullopt;
 }
 
-} // namespace
-
-namespace {
-
 // [B, heads, perKey, S, size] that a shuffle joins to [B, heads * perKey, S, size], without its third dimension.
 StridedView sharedHeadsOf(ir::Value* v, int depth, int64_t& perKey)
 {

@@ -16,7 +16,6 @@ namespace tw::passes {
 
 // The sets of a norm, and the dimensions that gamma and beta have numbers for, as masks of dimensions; and the same seen
 // through a reshape: PyTorch joins channels of a group and pixels to normalize them, Keras cuts channels into two dimensions.
-
 struct NormSets
 {
     int64_t normalized = 0; // bit i: dimension i

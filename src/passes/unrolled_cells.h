@@ -19,7 +19,6 @@ namespace tw::passes {
 
 // Steps of an unrolled recurrence: which values of a graph are states that the same weights are multiplied with, one
 // after the other, and what is computed of one of them, as sums of a cell's terms (passes/cell_algebra.h).
-
 using ValueSet = std::unordered_set<ir::Value const*>;
 
 // What one asks of a graph that does not change meanwhile.

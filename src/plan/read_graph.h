@@ -87,7 +87,6 @@ Result<ReadGraph> readGraph(fb::Graph const& in, fb::Graph const* recipes, Secti
                             std::shared_ptr<void const> owner, bool keepPanels, Copier& copy);
 
 // Passes on which pages have been read, but for those that kernels will use where they lie.
-
 class AllButPanels final : public PageKeeper
 {
 public:

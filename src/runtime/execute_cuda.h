@@ -46,7 +46,6 @@ bool isWorthCapture(Instance const& instance, bool hasNodes = false);
 
 // Runs that come again with the same addresses are replayed as a CUDA graph: a launch for the whole network instead of
 // one for each kernel. The second run with a set of addresses is captured, the first one only noted.
-
 class CudaReplay
 {
 public:

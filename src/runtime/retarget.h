@@ -31,7 +31,6 @@ std::optional<Retargeted> bestByEstimate(std::span<ops::Tactic const* const> own
 
 // Makes a kernel that knows only linear tensors run on others: an engine that was tuned elsewhere runs on plain
 // kernels, whatever formats its values have.
-
 std::unique_ptr<ops::Kernel> linearAdapter(std::unique_ptr<ops::Kernel> kernel);
 
 // Reformats in a graph, and a graph whose formats were chosen for another device.

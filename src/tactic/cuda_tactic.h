@@ -185,7 +185,6 @@ inline int64_t blocksFor(int64_t items, int threads)
 }
 
 // Kernels of kernels/cuda that are one text, which a Spec describes: source(spec), and sharedBytes() of a block.
-
 template <class Spec>
 CudaSource wholeSource(char const* name, Spec const& spec)
 {

@@ -112,6 +112,12 @@ struct Support
     static Support yes() { return {}; }
     static Support no(std::string why) { return Support{false, std::move(why)}; }
 };
+// Returns the answer of a Support expression that is no, else goes on.
+#define TW_SUPPORTS(...)                                                                                               \
+    do {                                                                                                               \
+        if (::tw::ops::Support support_ = (__VA_ARGS__); !support_.ok)                                                 \
+            return support_;                                                                                           \
+    } while (0)
 // Of a tactic whose first `inputs` inputs have this type, those that are given.
 Support takesOnly(DataType type, Problem const& problem, size_t inputs = 1);
 // `given`, if it is a narrow floating type, else `type`: what a kernel takes whose text is that of all such types.
@@ -251,7 +257,6 @@ public:
 
 // Tactics of the user's own code. What it computes is the user's matter and running it may have effects: the tuner takes
 // the first of them that works in the formats, without a run.
-
 class UntunedTactic
 {
 protected:

@@ -36,8 +36,7 @@ private:
 
 Support VectorTactic::supports(Problem const& problem) const
 {
-    if (Support isa = supportsIsa(isa_); !isa.ok)
-        return isa;
+    TW_SUPPORTS(supportsIsa(isa_));
     bool fits = !type_ || (!problem.inputs.empty() && problem.inputs[0].type == type_);
     for (TensorSpec const& t : problem.outputs)
         fits = fits && (!type_ || t.type == type_);

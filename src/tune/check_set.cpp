@@ -20,7 +20,6 @@
 namespace tw::tune {
 
 // Which elements of large outputs a check compares.
-
 constexpr int64_t kCompareAll = 4096; // outputs up to this size are compared everywhere
 
 // The first, second, middle, last but one and last index along every dimension, in all combinations, and `random`

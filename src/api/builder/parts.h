@@ -45,7 +45,6 @@ bool isExplicit(NetworkObject const& n);
 Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& g, BuilderConfigObject const& c);
 
 // Reduced precision as a build is asked for it: permissions that have no effect yet are warnings, demands are errors.
-
 passes::PrecisionConstraints constraintsOf(BuilderConfigObject const& c);
 // What the device has no kernels for yet. A GPU has them for FP16: the pass lower_precision answers for each layer.
 Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log);

@@ -13,7 +13,6 @@ Result<void> emit(NetworkObject& network, Nesting const& nesting, ir::Graph& gra
                   std::map<TensorObject const*, ir::Value*>& values);
 
 // A region's graph while it is filled, and how values of the graph around become its inputs.
-
 using Values = std::map<TensorObject const*, ir::Value*>;
 
 struct Region

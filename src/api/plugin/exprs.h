@@ -2,6 +2,7 @@
 // Dimension expressions of plugins: ir::Dim behind the public classes.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 
 #include "NvInferRuntime.h"
@@ -27,10 +28,7 @@ public:
     // Whether an expression is one of its own: others may be of a builder that is gone.
     bool owns(nvinfer1::IDimensionExpr const* e) const
     {
-        for (DimensionExpr const& known : made_)
-            if (&known == e)
-                return true;
-        return false;
+        return std::ranges::any_of(made_, [&](DimensionExpr const& known) { return &known == e; });
     }
 
 private:

@@ -104,7 +104,6 @@ struct CudnnAddresses
 Result<CudnnDescriptor> makePack(Cudnn const& cudnn, CudnnAddresses const& at);
 
 // Scaled dot-product attention, y = softmax(scale q k' + mask) v, as an operation graph of cuDNN.
-
 struct CudnnAttention
 {
     // Names of tensors; those from kInner on stay within the kernel.
@@ -133,7 +132,6 @@ struct CudnnAttention
 };
 
 // A 2-D convolution with what follows it, y = f(conv(x, w) + bias + residual), as an operation graph of cuDNN.
-
 struct CudnnConvolution
 {
     // Names of tensors; those from kInner on stay within the kernel.

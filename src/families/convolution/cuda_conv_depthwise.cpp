@@ -27,8 +27,7 @@ std::string epilogueSource(Problem const& p, bool isHalf)
 
 Support supportsAlone(Problem const& p, DataType type)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p, type));
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);

@@ -17,8 +17,7 @@ constexpr int64_t kNarrow = 32; // outputs of a row, up to which threads with on
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, typeOf(p, a)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, a)));
     Geometry const g = geometryOf(p, true);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel");

@@ -98,8 +98,7 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
 
 Support supportsStrips(Problem const& p, DataType type)
 {
-    if (Support const s = supportsAlone(p, type); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsAlone(p, type));
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps || g.stride[1] > g.window[1] ||
         std::max({g.stride[1], g.stride[2], g.dilation[2]}) > kMostStep || (g.dilation[1] > 1 && g.window[1] > 1))

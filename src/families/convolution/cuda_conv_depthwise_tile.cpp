@@ -128,8 +128,7 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
 
 Support supportsTile(Problem const& p, DataType type)
 {
-    if (Support const s = supportsAlone(p, type); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsAlone(p, type));
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps ||
         std::max({g.stride[1], g.stride[2], g.dilation[1], g.dilation[2]}) > kMostStep)

@@ -202,7 +202,6 @@ void setImages(Params& a, CudaLaunch const& launch, RunArgs const& args, Geometr
 
 // Convolutions as the products of kernels/cuda/gemm/wgmma.h and wgmma_sparse.h: of images that TMA reads through an im2col
 // map, or, of 1x1 convolutions, of plain rows.
-
 inline bool isEmpty(Geometry const& g)
 {
     return g.batch * g.out[1] * g.out[2] == 0;

@@ -5,8 +5,7 @@ namespace tw::ops::conv_i8 {
 
 Support supportsCommon(Problem const& p)
 {
-    if (Support const s = takesOnly(DataType::kInt8, p, 2); !s.ok)
-        return s;
+    TW_SUPPORTS(takesOnly(DataType::kInt8, p, 2));
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (isWide(p))

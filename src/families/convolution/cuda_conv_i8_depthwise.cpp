@@ -116,8 +116,7 @@ Result<void> DepthwiseKernels::run(CudaLaunch const& launch, RunArgs& args) cons
 
 Support Depthwise::supports(Problem const& p)
 {
-    if (Support const s = supportsCommon(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p));
     Geometry const g = geometryOf(p, true);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel");

@@ -98,8 +98,7 @@ Result<void> StemKernels::run(CudaLaunch const& launch, RunArgs& args) const
 
 Support Stem::supports(Problem const& p)
 {
-    if (Support const s = supportsCommon(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p));
     stem::Spec s;
     if (char const* const why = specOf(p, {1, 1, 32}, s))
         return Support::no(why);

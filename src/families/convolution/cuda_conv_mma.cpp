@@ -114,8 +114,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
 
 Support supports(Problem const& p, Kind kind)
 {
-    if (Support const s = supportsCommon(p, typeOf(p, kind.arithmetic)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, kind.arithmetic)));
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);

@@ -97,8 +97,7 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsWgmma(p, typeOf(p, a)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsWgmma(p, typeOf(p, a)));
     TensorSpec const& w = p.inputs[1];
     int64_t const step = baseOf(p).stepK();
     if (w.dims[1] < step / 2)

@@ -89,8 +89,7 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, typeOf(p, a)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, a)));
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (!p.node->inputs[0]->shape.back().isConst())

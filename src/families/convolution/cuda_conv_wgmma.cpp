@@ -5,8 +5,7 @@ namespace tw::ops::conv_f16 {
 
 Support supportsWgmma(Problem const& p, DataType type)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsCommon(p, type));
     if (p.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)

@@ -139,8 +139,7 @@ std::vector<Config> configs(Problem const& p)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsWgmma(p, typeOf(p, a)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsWgmma(p, typeOf(p, a)));
     if (p.inputs[1].dims[1] < kLeastChannels)
         return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
                            std::to_string(baseOf(p).stepK()) + " that a step has");

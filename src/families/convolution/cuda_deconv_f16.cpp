@@ -134,11 +134,9 @@ Support supports(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
-    if (Support const s = supportsTransposed(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsTransposed(p));
     TensorSpec const& w = p.inputs[1];
-    if (Support const s = takesOnly(DataType::kHalf, p); !s.ok)
-        return s;
+    TW_SUPPORTS(takesOnly(DataType::kHalf, p));
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
     if (w.dims.rank != 4 || !w.constant || (hasBias && !p.inputs[2].constant))
         return Support::no("takes 2-D windows, constant filters and biases only");

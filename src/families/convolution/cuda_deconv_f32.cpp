@@ -109,11 +109,9 @@ Support Beside<tf32>::supports(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
-    if (Support const s = deconv_f16::supportsTransposed(p); !s.ok)
-        return s;
+    TW_SUPPORTS(deconv_f16::supportsTransposed(p));
     TensorSpec const& w = p.inputs[1];
-    if (Support const s = takesOnly(DataType::kFloat, p, 2); !s.ok)
-        return s;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p, 2));
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
     if (w.dims.rank != 4 || !w.constant || (hasBias && !p.inputs[2].constant))
         return Support::no("takes 2-D windows, constant filters and biases only");

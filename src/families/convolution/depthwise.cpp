@@ -171,8 +171,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 {
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
-    if (Support s = supportsConvolution(p, 2); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsConvolution(p, 2));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c || g.c == 0)
         return Support::no("takes one filter for each channel only");

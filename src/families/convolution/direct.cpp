@@ -231,8 +231,7 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsConvolution(p, 3); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsConvolution(p, 3));
     bool const transposed = isTransposed(*p.node), isNchw = t.variant<Input>() == Input::kNchw;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (isNchw && transposed)

@@ -196,8 +196,7 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant));
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
     for (int i : {Epilogue::kBias, Epilogue::kScale})

@@ -187,11 +187,9 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (Support s = supportsDirectWindow(g, isTransposed(*p.node)); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsDirectWindow(g, isTransposed(*p.node)));
     int64_t const groupC = g.c / g.groups;
     if (g.c - groupC + roundUp(groupC, 4) > pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c))
         return Support::no("the last of " + std::to_string(g.c) + " channels in groups of " + std::to_string(groupC) +

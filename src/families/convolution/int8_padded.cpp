@@ -308,8 +308,7 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (Support s = supportsInt8Convolution(p, t.isa(), 3, Weights::kAny); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 3, Weights::kAny));
     Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
     if (Int8Sum(g).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");

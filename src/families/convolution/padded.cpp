@@ -298,10 +298,8 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
     Weights const weights = isPairs(factors) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
-    if (Support s = supportsConvolution(p, 3, weights); !s.ok)
-        return s;
-    if (Support s = supportsFactors(t.isa(), factors); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsConvolution(p, 3, weights));
+    TW_SUPPORTS(supportsFactors(t.isa(), factors));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (isPairs(factors) && jumps(jitEnd(*p.node)))
         return Support::no(kJumps);

@@ -44,8 +44,7 @@ Support supportsInt8Convolution(Problem const& p, kernels::jit::Isa isa, int mos
 {
     if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("computes sums of i8, the input is ") + nameOf(p.inputs[0].type));
-    if (Support s = supportsShapes(p, mostAxes, weights); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsShapes(p, mostAxes, weights));
     std::string const why = int8Ends(p, isa).epilogue(false).refusal();
     return why.empty() ? Support::yes() : Support::no(why);
 }

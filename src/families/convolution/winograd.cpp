@@ -35,8 +35,7 @@ Support supports(CpuTactic const&, Problem const& p)
         return Support::no("takes no transposed convolutions");
     auto const& a = p.node->attrsAs<KernelWindowAttrs>();
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
-    if (Support const s = takesOnly(DataType::kFloat, p, p.inputs.size()); !s.ok)
-        return s;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p, p.inputs.size()));
     int const rank = w.dims.rank;
     if ((rank != 4 && rank != 5) || x.dims.rank != rank || w.dims[rank - 2] != 3 || w.dims[rank - 1] != 3)
         return Support::no("takes 3x3 windows on tensors of rank 4, dx3x3 windows on tensors of rank 5 only");

@@ -54,7 +54,6 @@ Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, Blo
                                                    BlobPtr const& panels, PackedConstants* packed);
 
 // How the Winograd kernel cuts up tiles, columns and input channels, and where the parts lie in its scratch memory.
-
 constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
 
 // Floats from row to row: whole lines, and not a multiple of 1 KiB, since those compete for few sets of the cache.

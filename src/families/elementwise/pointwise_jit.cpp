@@ -289,10 +289,8 @@ Result<PointwiseSpec> stepSpec(std::optional<StepCode> code, int inputs)
 
 Support PointwiseTactic::supports(Problem const& problem) const
 {
-    if (Support isa = supportsIsa(isa_); !isa.ok)
-        return isa;
-    if (Support types = supportsTypes(problem, beside_); !types.ok)
-        return types;
+    TW_SUPPORTS(supportsIsa(isa_));
+    TW_SUPPORTS(supportsTypes(problem, beside_));
     auto spec = spec_(problem);
     if (!spec.ok())
         return Support::no(spec.error().message);

@@ -140,8 +140,7 @@ bool hidesAll(TensorSpec const& mask)
 Support supportsProblem(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (Support const s = supportsFused(p, DataType::kHalf); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsFused(p, DataType::kHalf));
     if (a.integers)
         return Support::no("makes no integers");
     if (a.roundsScores() || a.weightStep > 0)
@@ -180,10 +179,8 @@ Support supportsProblem(Problem const& p)
 
 Support CudnnTactic::supports(Problem const& p) const
 {
-    if (Support const s = supportsProblem(p); !s.ok)
-        return s;
-    if (Support const s = supportsLibrary(Source::kCudnn, p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProblem(p));
+    TW_SUPPORTS(supportsLibrary(Source::kCudnn, p));
     if (p.cuda->capability != 90)
         return Support::no("needs compute capability 9.0, where it was checked");
     int const version = (*p.cuda->libraries->cudnn())->version();

@@ -28,8 +28,7 @@ Support supportsWgmma(Problem const& problem)
         return Support::no("takes heads of 64 or 128 elements, these have " + std::to_string(size));
     if (auto const& a = problem.node->attrsAs<Attrs>(); a.valueSize != a.size)
         return Support::no("takes values of the size of keys, these have " + std::to_string(a.valueSize));
-    if (Support const fused = supportsFused(problem, DataType::kHalf); !fused.ok)
-        return fused;
+    TW_SUPPORTS(supportsFused(problem, DataType::kHalf));
     return copyUnit(problem) == 8 ? Support::yes() : Support::no("takes heads that begin at multiples of 8 elements");
 }
 

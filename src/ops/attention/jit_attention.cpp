@@ -412,8 +412,7 @@ Result<void> JitKernel::run(RunArgs& args) const
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
-        return types;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p));
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)

@@ -17,7 +17,6 @@ extern CudaTactic const kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma;
 
 // FP16 attention by cuDNN's fused engines. The config is one number, the engine's place in the list of the library's
 // heuristic; the image is the plan as the library writes it.
-
 class CudnnTactic final : public Tactic
 {
 public:

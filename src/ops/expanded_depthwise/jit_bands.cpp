@@ -269,8 +269,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (mode == PaddingMode::kSameUpper || mode == PaddingMode::kSameLower)
         return Support::no("takes explicit padding only");
     Halves const h = halvesOf(p);
-    if (Support s = kExpand[int(t.isa())].supports(h.expand); !s.ok)
-        return s;
+    TW_SUPPORTS(kExpand[int(t.isa())].supports(h.expand));
     return kDepthwise[int(t.isa())].supports(h.depthwise);
 }
 

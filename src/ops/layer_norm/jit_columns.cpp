@@ -227,8 +227,7 @@ private:
 
 Support supports(CpuTactic const&, Problem const& p)
 {
-    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
-        return types;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p));
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     Layout const layout = layoutOf(p).byChannels();

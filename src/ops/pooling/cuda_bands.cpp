@@ -149,8 +149,7 @@ Support supports(Problem const& p)
 {
     if (!isFloating(p.inputs[0].type))
         return Support::no("takes f16 and f32 only");
-    if (Support const s = supportsWindows(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsWindows(p));
     auto const& a = p.node->attrsAs<Attrs>();
     if (std::max(a.window[0], a.window[1]) > kMostWindow)
         return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " rows and columns");

@@ -113,8 +113,7 @@ Support supports(Problem const& p)
 {
     if (!isFloating(p.inputs[0].type))
         return Support::no("takes f16 and f32 only");
-    if (Support const s = supportsWindows(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsWindows(p));
     if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())
         return Support::no("needs to know the padding");
     return configs(p).empty() ? Support::no("the window is too large") : Support::yes();

@@ -35,8 +35,7 @@ Support supports(Problem const& p)
 {
     if (p.inputs[0].type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
-    if (Support const s = supportsWindows(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsWindows(p));
     if (p.inputs[0].dims.rank < 3)
         return Support::no("takes windows behind channels only");
     if (p.node->attrsAs<Attrs>().window[1] > kMostColumns)

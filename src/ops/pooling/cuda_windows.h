@@ -21,7 +21,6 @@ std::string cellsOf(Problem const& problem);
 std::string windowOf(Attrs const& attrs);
 
 // CUDA tactics that stand in files of their own.
-
 extern CudaTactic const kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands;
 
 } // namespace tw::ops::pooling

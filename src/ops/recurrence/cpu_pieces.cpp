@@ -145,8 +145,7 @@ int Layer::splits() const
 Support supportsKnownFloats(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
-        return types;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p));
     if (p.inputs[kX].dims.rank < 2)
         return Support::no("needs an input whose sizes are known before the run");
     if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias) || !isKnown(p, kPeepholes))

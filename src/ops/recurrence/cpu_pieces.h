@@ -112,7 +112,6 @@ struct Pieces final : Prepared
 Result<std::shared_ptr<Pieces>> piecesOf(Layer const& layer, Extents const& x, bool withProducts);
 
 // Work in phases that workers share, each phase when all of the one before is done.
-
 inline constexpr int kMostParts = 64;
 
 // Calls body(phase, part) once for each phase in order and each part of it. A part has a worker whose own it is,

@@ -180,8 +180,7 @@ private:
 Support supports(CpuTactic const&, Problem const& p)
 {
     Extents const& x = p.inputs[kX].dims;
-    if (Support const known = supportsKnownFloats(p); !known.ok)
-        return known;
+    TW_SUPPORTS(supportsKnownFloats(p));
     if (sizesOf(p.node->attrsAs<Attrs>(), x).batch < kLeastBatch)
         return Support::no("takes a batch of at least " + std::to_string(kLeastBatch) + " sequences");
     return Support::yes();

@@ -11,9 +11,6 @@
 
 namespace tw::ops::reduce {
 
-// y = m + log(sum of exp(x - m)), m the largest element of each sum; there are elements.
-void logSumExp(kernels::RowKernels const& k, Loops loops, TensorRef const& x, float* y, Workers& workers);
-
 namespace {
 
 constexpr PlainTactic kPlain{"reduce_any_plain_cpu", 1, runPlain};
@@ -272,36 +269,6 @@ Support supportsLogSumExp(Problem const& p)
     return p.node->attrsAs<Attrs>().isLogSumExp() ? Support::yes() : Support::no("takes sums of exponentials only");
 }
 
-template <RowKernels const& k>
-Result<void> runLogSumExp(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
-{
-    Loops const loops(node.attrsAs<Attrs>(), args.inputs[0].dims);
-    if (loops.count == 0)
-        return runPlain(node, args);
-    logSumExp(k, loops, args.inputs[0], args.outputs[0].as<float>(), *args.workers);
-    return {};
-}
-
-using kernels::jit::Isa;
-constexpr VectorTactic kLogSumExpAvx512{
-    "reduce_f32_log_sum_exp_avx512", 1, Isa::kAvx512, runLogSumExp<avx512::kRows>, supportsLogSumExp, onlyLinear};
-constexpr VectorTactic kLogSumExpAvx2{
-    "reduce_f32_log_sum_exp_avx2", 1, Isa::kAvx2, runLogSumExp<avx2::kRows>, supportsLogSumExp, onlyLinear};
-constexpr VectorTactic kAxesAvx512{
-    "reduce_f32_axes_avx512", 1, Isa::kAvx512, runAxes<avx512::kRows>, supportsAxes, onlyLinear};
-constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
-constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
-constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
-constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, pixelFormats};
-constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, pixelFormats};
-
-} // namespace
-
-constinit TacticList const cpuTactics =
-    kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2, kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
-
-namespace {
-
 using kernels::Join;
 using kernels::RowKernels;
 
@@ -384,8 +351,7 @@ void ofColumns(RowKernels const& k, Loops loops, TensorRef const& x, float* y, W
     });
 }
 
-} // namespace
-
+// y = m + log(sum of exp(x - m)), m the largest element of each sum; there are elements.
 void logSumExp(RowKernels const& k, Loops loops, TensorRef const& x, float* y, Workers& workers)
 {
     if (loops.innerReduced)
@@ -393,5 +359,33 @@ void logSumExp(RowKernels const& k, Loops loops, TensorRef const& x, float* y, W
     else
         ofColumns(k, loops, x, y, workers);
 }
+
+template <RowKernels const& k>
+Result<void> runLogSumExp(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    Loops const loops(node.attrsAs<Attrs>(), args.inputs[0].dims);
+    if (loops.count == 0)
+        return runPlain(node, args);
+    logSumExp(k, loops, args.inputs[0], args.outputs[0].as<float>(), *args.workers);
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kLogSumExpAvx512{
+    "reduce_f32_log_sum_exp_avx512", 1, Isa::kAvx512, runLogSumExp<avx512::kRows>, supportsLogSumExp, onlyLinear};
+constexpr VectorTactic kLogSumExpAvx2{
+    "reduce_f32_log_sum_exp_avx2", 1, Isa::kAvx2, runLogSumExp<avx2::kRows>, supportsLogSumExp, onlyLinear};
+constexpr VectorTactic kAxesAvx512{
+    "reduce_f32_axes_avx512", 1, Isa::kAvx512, runAxes<avx512::kRows>, supportsAxes, onlyLinear};
+constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
+constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
+constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
+constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, pixelFormats};
+constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, pixelFormats};
+
+} // namespace
+
+constinit TacticList const cpuTactics =
+    kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2, kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -66,9 +66,7 @@ Config const kShapes[] = {{64, 3, 64}, {64, 2, 64}, {64, 8, 32}, {32, 4, 4}}; //
 
 Support supports(Problem const& p)
 {
-    Support const known = supportsKnown(p);
-    if (!known.ok)
-        return known;
+    TW_SUPPORTS(supportsKnown(p));
     auto const& a = p.node->attrsAs<Attrs>();
     Extents const &x = p.inputs[0].dims, &y = p.outputs[0].dims;
     int64_t const wide = y[y.rank - 1];

@@ -88,9 +88,7 @@ CudaSource sourceOf(Problem const& problem, Plan const& plan)
 
 Support supports(Problem const& p)
 {
-    Support const known = supportsKnown(p);
-    if (!known.ok)
-        return known;
+    TW_SUPPORTS(supportsKnown(p));
     int const rank = p.inputs[0].dims.rank;
     // Three rows of x and one of y.
     if (3 * (p.inputs[0].dims[rank - 1] + 8) * 4 + (p.outputs[0].dims[rank - 1] + 8) * 4 > kMostShared)

@@ -131,8 +131,7 @@ Support supportsKnown(Problem const& p)
         for (int d = rank - 2; d < rank; ++d)
             if (!v->shape[size_t(d)].isConst())
                 return Support::no("wants to know the planes' size when it is built");
-    if (Support const planes = supportsLastAxes(p); !planes.ok)
-        return planes;
+    TW_SUPPORTS(supportsLastAxes(p));
     Scale const tall = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 2)),
                 wide = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 1));
     if (isLong(tall) || isLong(wide))

@@ -42,7 +42,6 @@ Support supportsLastAxes(Problem const& p);
 Support supportsKnown(Problem const& p);
 
 // CUDA tactics that stand in files of their own.
-
 extern CudaTactic const kLanes, kNhwc, kNhwcF32, kNhwcI8, kPlanes, kRows, kStrips;
 
 } // namespace tw::ops::resize

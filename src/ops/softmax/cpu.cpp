@@ -17,12 +17,9 @@
 
 namespace tw::ops::softmax {
 
-inline constexpr float kLowest = -std::numeric_limits<float>::infinity(); // the maximum of nothing
-
-// y = x - m - log(s) along `axis`.
-void logSoftmax(kernels::RowKernels const& k, int axis, TensorRef const& x, float* y, Workers& workers);
-
 namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity(); // the maximum of nothing
 
 // Slices that are contiguous rows of n.
 template <class T>
@@ -145,8 +142,7 @@ Support supportsSlices(Problem const& p, bool areRows)
 {
     Extents const& e = areRows ? p.inputs[0].maxDims : p.inputs[0].dims;
     auto const& a = p.node->attrsAs<Attrs>();
-    if (Support const types = takesOnly(DataType::kFloat, p); !types.ok)
-        return types;
+    TW_SUPPORTS(takesOnly(DataType::kFloat, p));
     if (a.log)
         return Support::no("gives no logarithms");
     if ((e.volume(int(a.axis) + 1, e.rank) == 1) != areRows)
@@ -245,28 +241,6 @@ constexpr CpuTactic kColumnsAvx2{"softmax_f32_columns_avx2", 1, kernels::jit::Is
 
 // ---- The logarithm, f32 along any axis.
 
-Support supportsLog(Problem const& p)
-{
-    return p.node->attrsAs<Attrs>().log ? Support::yes() : Support::no("gives logarithms only");
-}
-template <kernels::RowKernels const& k>
-Result<void> runLog(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
-{
-    logSoftmax(k, int(node.attrsAs<Attrs>().axis), args.inputs[0], args.outputs[0].as<float>(), *args.workers);
-    return {};
-}
-using kernels::jit::Isa;
-constexpr VectorTactic kLogAvx512{"softmax_f32_log_avx512", 1,           Isa::kAvx512,
-                                  runLog<avx512::kRows>,    supportsLog, onlyLinear};
-constexpr VectorTactic kLogAvx2{"softmax_f32_log_avx2", 1, Isa::kAvx2, runLog<avx2::kRows>, supportsLog, onlyLinear};
-
-} // namespace
-
-constinit TacticList const cpuTactics =
-    kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kLogAvx512, kLogAvx2, kPlain>;
-
-namespace {
-
 using kernels::Join;
 using kernels::RowKernels;
 
@@ -315,8 +289,7 @@ void ofColumns(RowKernels const& k, int64_t outer, int64_t n, int64_t inner, Ten
     });
 }
 
-} // namespace
-
+// y = x - m - log(s) along `axis`.
 void logSoftmax(RowKernels const& k, int axis, TensorRef const& x, float* y, Workers& workers)
 {
     int64_t const outer = x.dims.volume(0, axis), n = x.dims[axis], inner = x.dims.volume(axis + 1, x.dims.rank);
@@ -327,5 +300,25 @@ void logSoftmax(RowKernels const& k, int axis, TensorRef const& x, float* y, Wor
     else
         ofColumns(k, outer, n, inner, x, y, workers);
 }
+
+Support supportsLog(Problem const& p)
+{
+    return p.node->attrsAs<Attrs>().log ? Support::yes() : Support::no("gives logarithms only");
+}
+template <kernels::RowKernels const& k>
+Result<void> runLog(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    logSoftmax(k, int(node.attrsAs<Attrs>().axis), args.inputs[0], args.outputs[0].as<float>(), *args.workers);
+    return {};
+}
+using kernels::jit::Isa;
+constexpr VectorTactic kLogAvx512{"softmax_f32_log_avx512", 1,           Isa::kAvx512,
+                                  runLog<avx512::kRows>,    supportsLog, onlyLinear};
+constexpr VectorTactic kLogAvx2{"softmax_f32_log_avx2", 1, Isa::kAvx2, runLog<avx2::kRows>, supportsLog, onlyLinear};
+
+} // namespace
+
+constinit TacticList const cpuTactics =
+    kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kLogAvx512, kLogAvx2, kPlain>;
 
 } // namespace tw::ops::softmax

@@ -231,7 +231,7 @@ TEST(Region, LayersInALoopAreFusedAndTuned)
         EXPECT_NE(step.tactic, nullptr);
         names += step.node->op->convertsFormat ? "" : step.node->name + ";";
     }
-    EXPECT_EQ(names, "conv + relu;add;");
+    EXPECT_EQ(names, "conv + relu + add;");
 }
 
 } // namespace tw::test

@@ -29,7 +29,7 @@ TW_INLINE Unit unitOf(float const (&v)[V])
         for (int i = 0; i < 4; ++i) {
             u32 pair;
             float const low = v[2 * i], high = v[2 * i + 1];
-            asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+            asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
             u.v[i] = pair;
         }
     }

@@ -2,11 +2,12 @@
 // Makes an expression of elements a part of the convolution or matrix product whose result it reads.
 //   before: conv(x, w, b; swish) -> + r                 after: conv(x, w, b, r; swish(·) + r)
 //   before: matmul(a, b) -> pointwise(·, r)             after: matmul(a, b, bias, r; the expression)
-// Takes pointwise nodes, and single sums, products, extremes, activations and unary functions, that read the result and at most
-// one other tensor of its shape and type, of floats. Expects Form::kFused. Stands after fuse_pointwise, which has made one node
-// of what belongs together, and after all that looks for integers. The fused node's body holds the nodes it stands for.
-// Leaves alone: results that others read, nodes with a residual, a norm, a gate or scales, expressions whose results leave the
-// range of FP16 (choose_precisions), nodes whose wishes of the user differ.
+// Takes pointwise nodes, and single sums, products, extremes, activations and unary functions, that read the result
+// and at most one other tensor of its shape and type, of floats. Expects Form::kFused. Stands after fuse_pointwise,
+// which has made one node of what belongs together, and after all that looks for integers. The fused node's body
+// holds the nodes it stands for. Leaves alone: results that others read, nodes with a residual, a norm, a gate or
+// scales, expressions whose results leave the range of FP16 (choose_precisions), nodes whose wishes of the user
+// differ.
 #include <algorithm>
 
 #include "ops/activation/op.h"

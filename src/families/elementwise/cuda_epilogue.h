@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of sums on a GPU take from a node's epilogue: what follows the sum and its bias as text, the bias as floats.
+// What kernels of sums on a GPU take from a node's epilogue: what follows the sum and its bias as text, the bias as
+// floats.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace tw::ops {
 // 1e-6 |v|) or f32. Empty: none.
 std::string epilogueActivation(FusedActivation const& activation, DataType type = DataType::kHalf);
 
-// Source of `float name(float v, float r)`, exact to FP32: what becomes of v, the sum with its bias, and of r, an element of the
-// residual, 0 where there is none.
+// Source of `float name(float v, float r)`, exact to FP32: what becomes of v, the sum with its bias, and of r, an
+// element of the residual, 0 where there is none.
 std::string exactEpilogue(Epilogue const& epilogue, bool hasResidual, char const* name = "epilogue");
 // Residual, activation and end of a kernel whose results are of that type.
 void setEpilogue(cuda::Epilogue& e, Epilogue const& epilogue, bool hasResidual, DataType type = DataType::kHalf);

@@ -252,8 +252,8 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
 
 namespace {
 
-// By how much errors of sums, relative to the largest sum, are larger relative to the largest result: over sums up to `most` and
-// a few residuals.
+// By how much errors of sums, relative to the largest sum, are larger relative to the largest result: over sums up to
+// `most` and a few residuals.
 double amplification(std::vector<ExpressionStep> const& steps, bool residual, double most)
 {
     constexpr int kParts = 256;

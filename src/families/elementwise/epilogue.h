@@ -51,8 +51,8 @@ struct Epilogue
     FusedActivation activation;
     double epsilon = 1e-5;           // of the norm, which is there where gamma and beta are
     int32_t outputType = kAsFactors; // or a DataType
-    // Of floats, as in families/elementwise/steps.h: what follows the bias, in place of residual sum and activation. Value 0
-    // is the sum with its bias, 1 the residual's element where there is one. Empty: there are none.
+    // Of floats, as in families/elementwise/steps.h: what follows the bias, in place of residual sum and activation.
+    // Value 0 is the sum with its bias, 1 the residual's element where there is one. Empty: there are none.
     std::vector<int64_t> steps;
     std::vector<double> parameters;
 
@@ -85,11 +85,11 @@ bool sumsIntegers(ir::Node const& node);
 Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k);
 // The bias' type: that of the factors, f32 beside i8.
 DataType biasType(ir::InferContext const& ctx);
-// Activation or steps, and what there is of residual and scales, against output 0, whose type and shape are known, and its
-// `channels` (columns; 1 where it has none).
+// Activation or steps, and what there is of residual and scales, against output 0, whose type and shape are known,
+// and its `channels` (columns; 1 where it has none).
 Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& channels);
-// Of plain kernels: what the steps make of y, which holds sums with their bias, and of the residual (one without data: there is
-// none).
+// Of plain kernels: what the steps make of y, which holds sums with their bias, and of the residual (one without
+// data: there is none).
 Result<void> finishSteps(Epilogue const& epilogue, TensorRef const& y, TensorRef const& residual);
 // What inputs hold where the factors are i8, so that outputs use the range of their type; `k`: how many factors each
 // sum has.

@@ -19,7 +19,8 @@ void addExpression(LayerFacts& facts, size_t inputs, std::vector<std::string> co
 // One function of all inputs.
 void addFunction(LayerFacts& facts, std::string const& name);
 
-// Activation as published: NONE, RELU, CLIPPED_RELU; else GENERIC, with the function as an expression, or with the steps.
+// Activation as published: NONE, RELU, CLIPPED_RELU; else GENERIC, with the function as an expression, or with the
+// steps.
 void addActivation(LayerFacts& facts, Epilogue const& epilogue);
 
 } // namespace tw::ops

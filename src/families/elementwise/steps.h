@@ -15,8 +15,8 @@
 
 namespace tw::ops {
 
-// In attributes, four numbers a step: StepCode, first and second operand (0 where there is none), activation kind (0 elsewhere); and
-// two parameters, alpha and beta.
+// In attributes, four numbers a step: StepCode, first and second operand (0 where there is none), activation kind (0
+// elsewhere); and two parameters, alpha and beta.
 inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2;
 
 // Empty when the two lists fit each other and hold nothing that could wrap into something known; else what is wrong.
@@ -29,8 +29,8 @@ void appendStep(ExpressionStep const& step, std::vector<int64_t>& numbers, std::
 std::optional<StepCode> stepOf(elementwise::Operation operation);
 std::optional<StepCode> stepOf(unary::Operation operation);
 
-// y[i] = what `steps` make of x[0][i], x[1][i], ...: the results of steps before the last lie in `values`, n a step. In float for
-// kernels, in double for references. `rounds`: each step is rounded to f32 by itself.
+// y[i] = what `steps` make of x[0][i], x[1][i], ...: the results of steps before the last lie in `values`, n a step.
+// In float for kernels, in double for references. `rounds`: each step is rounded to f32 by itself.
 Result<void> computeSteps(std::span<ExpressionStep const> steps, std::span<float const* const> x, float* y,
                           float* values, int64_t n, bool rounds = false);
 Result<void> computeSteps(std::span<ExpressionStep const> steps, std::span<double const* const> x, double* y,

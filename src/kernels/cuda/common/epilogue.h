@@ -14,8 +14,8 @@ struct Epilogue
     bool single = false;   // y and residual are FP32, else FP16
     bool bias = true;      // float [n]
     bool residual = false; // laid out as y
-    // y of v, the sum with its bias, and r, the residual's element or 0: `activation`, an expression of v (empty: v itself), of
-    // v or of v + r; or what `end`, source of `float epilogue(float v, float r)`, makes of them.
+    // y of v, the sum with its bias, and r, the residual's element or 0: `activation`, an expression of v (empty: v
+    // itself), of v or of v + r; or what `end`, source of `float epilogue(float v, float r)`, makes of them.
     std::string activation, end;
     // y and residual are aligned to 16 bytes, and n, ldy and strides are multiples of alignment().
     bool aligned = true;

@@ -27,7 +27,8 @@ enum class Kind : int
     kTf32,  // filters come rounded (roundAllToTf32()), x is rounded on its way
 };
 
-// Of FP32 bias and residual are there where their addresses are, and `aligned` says that filters of a group come in steps of 4.
+// Of FP32 bias and residual are there where their addresses are, and `aligned` says that filters of a group come in
+// steps of 4.
 struct Spec : Epilogue
 {
     Kind kind = Kind::kHalf;

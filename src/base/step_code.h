@@ -132,6 +132,13 @@ constexpr bool isExact(StepCode code, ActivationKind kind)
            kind == ActivationKind::kThresholdedRelu;
 }
 
+// Whether a rounding error of an operand may become a step of the result: for kernels that round factors.
+constexpr bool jumps(StepCode code, ActivationKind kind)
+{
+    return code == StepCode::kCeil || code == StepCode::kFloor || code == StepCode::kRound || code == StepCode::kSign ||
+           (code == StepCode::kActivation && kind == ActivationKind::kThresholdedRelu);
+}
+
 // One step of an expression. Operands are numbers of values: the inputs first, then the results of the steps
 // before; the last step makes the result.
 struct ExpressionStep

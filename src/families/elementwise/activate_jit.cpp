@@ -31,12 +31,9 @@ kernels::jit::SumEnd jitEnd(Epilogue const& epilogue)
 
 bool jumps(kernels::jit::SumEnd const& end)
 {
-    auto isThreshold = [](ActivationKind kind) { return kind == ActivationKind::kThresholdedRelu; };
-    return (end.activation && isThreshold(end.activation->kind)) ||
-           std::any_of(end.steps.begin(), end.steps.end(), [&](ExpressionStep const& s) {
-               return s.code == StepCode::kCeil || s.code == StepCode::kFloor || s.code == StepCode::kRound ||
-                      (s.code == StepCode::kActivation && isThreshold(s.kind));
-           });
+    return (end.activation && tw::jumps(StepCode::kActivation, end.activation->kind)) ||
+           std::any_of(end.steps.begin(), end.steps.end(),
+                       [](ExpressionStep const& s) { return tw::jumps(s.code, s.kind); });
 }
 
 } // namespace tw::ops

@@ -20,13 +20,6 @@ bool isDefaultDomain(std::string const& domain)
     return domain.empty() || domain == "ai.onnx";
 }
 
-// The API keeps names of up to 4096 bytes with the terminator, and a model's names may hold a zero byte.
-std::string cleanName(std::string const& name)
-{
-    std::string clean = name.substr(0, std::min<size_t>(name.find('\0'), 4000));
-    return clean;
-}
-
 } // namespace
 
 ParserError::ParserError(ErrorCode code, std::string desc, SourceLocation where, int node)
@@ -40,23 +33,9 @@ ParserError::ParserError(ErrorCode code, std::string desc, SourceLocation where,
 
 ModelImporter::ModelImporter(nvinfer1::INetworkDefinition& network, ILogger& logger, ImporterMap const& importers,
                              Memory& memory)
-    : network_(network), logger_(logger), importers_(importers), memory_(memory),
+    : ImportedNetwork(network, logger, memory, "ONNX parser"), importers_(importers),
       weights_(memory, [this](std::string const& m) { log(ILogger::Severity::kWARNING, m); })
 {}
-
-void ModelImporter::log(ILogger::Severity severity, std::string const& message) const
-{
-    logger_.log(severity, ("ONNX parser: " + message).c_str());
-}
-
-std::string ModelImporter::uniqueLayerName(std::string const& wanted)
-{
-    std::string const base = cleanName(wanted);
-    std::string name = base;
-    while (!layerNames_.insert(name).second)
-        name = base + "_" + std::to_string(++nextSuffix_[base]);
-    return name;
-}
 
 // ---- the graph as a whole
 
@@ -64,7 +43,7 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
 {
     if (!model.has_graph())
         fail(ErrorCode::kINVALID_GRAPH, "the model has no graph");
-    if (network_.hasImplicitBatchDimension())
+    if (network().hasImplicitBatchDimension())
         fail(ErrorCode::kINVALID_VALUE, "ONNX models need a network with explicit batch; create it with "
                                         "NetworkDefinitionCreationFlag::kEXPLICIT_BATCH");
     if (model.functions_size() > 0)
@@ -129,7 +108,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
                 fail(ErrorCode::kINVALID_VALUE, what + ": dimension " + std::to_string(i) + " is " + std::to_string(v));
             dims.d[i] = int32_t(v);
         }
-        ITensor* tensor = network_.addInput(name.c_str(), dataType, dims);
+        ITensor* tensor = network().addInput(name.c_str(), dataType, dims);
         if (!tensor)
             fail(ErrorCode::kINVALID_GRAPH,
                  "the network refused " + what + " of shape " + describe(dims) + ": " + reason());
@@ -153,17 +132,17 @@ void ModelImporter::nameTensor(ITensor& tensor, std::string const& wanted)
     named_.insert(&tensor);
 }
 
-void ModelImporter::tryPlugin(ImportContext& ctx)
+void ModelImporter::tryPlugin(OnnxNode& ctx)
 {
-    for (tw_onnx::AttributeProto const& a : ctx.node_.attribute())
+    for (tw_onnx::AttributeProto const& a : ctx.node().attribute())
         if (a.has_g() || a.graphs_size() > 0)
             ctx.fail("operator '" + ctx.opType() + "' runs subgraphs (attribute '" + cleanName(a.name()) +
                      "'); of such operators If, Loop and Scan can be imported");
-    if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node_))
-        return importPlugin(ctx, ctx.node_, *creator);
+    if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node()))
+        return importPlugin(ctx, ctx.node(), *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
     ctx.fail("no importer for operator '" + ctx.opType() + "'" +
-             (isDefaultDomain(ctx.node_.domain()) ? "" : " of domain '" + ctx.node_.domain() + "'") + " in opset " +
+             (isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'") + " in opset " +
              std::to_string(opset_) + "; getPluginCreator() could not find Plugin " + ctx.opType() + " version " +
              version);
 }
@@ -174,10 +153,11 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     std::vector<Value> inputs;
     for (std::string const& name : node.input())
         inputs.push_back(name.empty() ? Value() : find(name));
-    ImportContext ctx(*this, node, index, std::move(inputs), opset_);
+    OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
     bool const known = isDefaultDomain(node.domain());
     if (!known || !fold(ctx)) {
-        Importer const run = known ? importers_.find(node.op_type(), opset_) : nullptr;
+        Importer const run =
+            known ? importers_.find(node.op_type(), opset_) : importers_.find(node.op_type(), 1, node.domain());
         if (!run)
             tryPlugin(ctx);
         else if (!importOptionalSqueeze(ctx))
@@ -196,41 +176,21 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     }
 }
 
-void ModelImporter::nameWeights(nvinfer1::Weights const& weights, std::string const& name, std::string const& suffix)
-{
-    if (!name.empty() && name.find('\0') == std::string::npos)
-        weightsNames_.push_back({weights, name, suffix});
-}
-
-// When all nodes have said which initializers they stand on.
-void ModelImporter::setWeightsNames()
-{
-    std::unordered_set<std::string> known;
-    for (NamedWeights const& w : weightsNames_) {
-        if (decided_.count(w.name))
-            continue;
-        std::string const name = w.name + w.suffix;
-        if (known.insert(name).second) // one initializer may feed several layers
-            network_.setWeightsName(w.weights, name.c_str());
-    }
-}
-
-ITensor* ModelImporter::layersOf(Computed& c)
+ITensor* ModelImporter::layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made)
 {
     bool const isOutside = scopes_.size() == 1;
-    if (c.tensor && isOutside)
-        return c.tensor;
-    Importer const run = importers_.find(c.node->op_type(), opset_);
+    if (made && isOutside)
+        return made;
+    Importer const run = importers_.find(node.op_type(), opset_);
     if (!run)
         return nullptr;
     try {
-        ImportContext ctx(*this, *c.node, c.nodeIndex, c.inputs, opset_);
-        ctx.asLayers_ = true;
+        OnnxNode ctx(*this, node, inputs, opset_, true);
         run(ctx);
         Value const& v = ctx.outputs().at(0);
         ITensor* const t = v.isNull() ? nullptr : &ctx.asTensor(v);
         if (isOutside)
-            c.tensor = t;
+            made = t;
         return t;
     } catch (ImportError const&) {
         return nullptr; // the constant itself stands for it
@@ -255,8 +215,8 @@ void ModelImporter::renameInput(ITensor& input)
 void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
 {
     std::unordered_set<ITensor*> used;
-    for (int i = 0; i < network_.getNbInputs(); ++i)
-        used.insert(network_.getInput(i));
+    for (int i = 0; i < network().getNbInputs(); ++i)
+        used.insert(network().getInput(i));
     std::unordered_set<std::string> listed;
     for (auto const& output : graph.output()) {
         if (!listed.insert(output.name()).second) {
@@ -269,7 +229,7 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         tw_onnx::NodeProto helper;
         helper.set_name(output.name());
         helper.set_op_type("output");
-        ImportContext ctx(*this, helper, -1, {}, opset_);
+        OnnxNode ctx(*this, helper, {}, opset_);
         ITensor* tensor = &ctx.asTensor(it->second);
         if (tensor->isNetworkInput() && tensor->getName() == cleanName(output.name()))
             renameInput(*tensor);
@@ -292,7 +252,7 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
             tensorNames_.insert(cleanName(output.name()));
             named_.insert(tensor);
         }
-        network_.markOutput(*tensor);
+        network().markOutput(*tensor);
     }
 }
 

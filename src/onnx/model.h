@@ -13,6 +13,7 @@
 
 #include "NvInfer.h"
 #include "onnx/importer.h"
+#include "onnx/node.h"
 #include "onnx/weights.h"
 
 namespace tw_onnx {
@@ -22,68 +23,6 @@ class ValueInfoProto;
 } // namespace tw_onnx
 
 namespace tw::onnx {
-
-// What the network says of a layer that it refuses, for IParser::getError(): it goes to loggers and error recorders only.
-
-// Listens to the network's errors as long as it lives, and hands them on to the recorder that was there.
-class Reasons final : public nvinfer1::IErrorRecorder
-{
-public:
-    explicit Reasons(nvinfer1::INetworkDefinition& network) : network_(network), next_(network.getErrorRecorder())
-    {
-        if (next_)
-            next_->incRefCount(); // the network's own reference goes meanwhile
-        network_.setErrorRecorder(this);
-    }
-    Reasons(Reasons const&) = delete;
-    Reasons& operator=(Reasons const&) = delete;
-    ~Reasons() override
-    {
-        network_.setErrorRecorder(next_);
-        if (next_)
-            next_->decRefCount();
-    }
-    // Of the last error, as far as recorders are told; empty: there was none.
-    std::string const& last() const { return last_; }
-
-    int32_t getNbErrors() const noexcept override { return next_ ? next_->getNbErrors() : 0; }
-    nvinfer1::ErrorCode getErrorCode(int32_t index) const noexcept override
-    {
-        return next_ ? next_->getErrorCode(index) : nvinfer1::ErrorCode::kSUCCESS;
-    }
-    ErrorDesc getErrorDesc(int32_t index) const noexcept override { return next_ ? next_->getErrorDesc(index) : ""; }
-    bool hasOverflowed() const noexcept override { return next_ && next_->hasOverflowed(); }
-    void clear() noexcept override
-    {
-        if (next_)
-            next_->clear();
-    }
-    bool reportError(nvinfer1::ErrorCode code, ErrorDesc description) noexcept override
-    {
-        try {
-            last_ = description ? description : "";
-            if (last_.size() + kMostBytesOfACharacter > kMAX_DESC_LENGTH)
-                last_ += "... (the logger has all of it)";
-        } catch (...) { // no memory for it: the loggers have it
-            last_.clear();
-        }
-        return next_ ? next_->reportError(code, description) : true;
-    }
-    RefCount incRefCount() noexcept override { return ++references_; }
-    RefCount decRefCount() noexcept override { return --references_; }
-
-private:
-    static constexpr size_t kMostBytesOfACharacter = 4; // none is cut in two
-
-    nvinfer1::INetworkDefinition& network_;
-    nvinfer1::IErrorRecorder* const next_;
-    std::atomic<RefCount> references_{0};
-    std::string last_;
-};
-
-// Weights of a layer that are a part of an initializer have its name, this mark, where the part begins and how many elements
-// there are in all: "W\x1f" "128/512". A refitter takes the parts together (api/engine/refitter.cpp).
-inline constexpr char const kPartMark[] = "\x1f";
 
 struct ParserError final : nvonnxparser::IParserError
 {
@@ -100,7 +39,7 @@ struct ParserError final : nvonnxparser::IParserError
     int node() const override { return node_; }
 };
 
-class ModelImporter
+class ModelImporter : public ImportedNetwork
 {
 public:
     ModelImporter(nvinfer1::INetworkDefinition& network, nvinfer1::ILogger& logger, ImporterMap const& importers,
@@ -127,27 +66,10 @@ public:
     // How many nodes of topologicalOrder() were imported before the error.
     int nbImported() const { return nbImported_; }
 
-    nvinfer1::INetworkDefinition& network() const { return network_; }
     WeightReader& weights() { return weights_; }
-    Memory& memory() const { return memory_; }
-    // What the network has said last of something that it refused; empty: nothing.
-    std::string const& reason() const { return reasons_.last(); }
-    void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
-    std::string uniqueLayerName(std::string const& wanted);
-    // False when the computed constants of this model would need more than `limit` bytes.
-    bool takeComputed(int64_t sizeBytes, int64_t limit)
-    {
-        if (sizeBytes > limit - computedBytes_)
-            return false;
-        computedBytes_ += sizeBytes;
-        return true;
-    }
-    // Weights of layers that are to have an initializer's name, with `suffix`; a name stands for the first weights that have it.
-    void nameWeights(nvinfer1::Weights const& weights, std::string const& name, std::string const& suffix);
-    // The import stands on elements of this initializer: no weights have its name.
-    void decideBy(std::string const& name) { decided_.insert(name); }
-    // The output of layers that compute a constant, in its place; null where there are none.
-    ITensor* layersOf(Computed& c);
+    // The output of layers that do a folded node's work; null where there are none. made: what it gave before, outside of loops and
+    // conditionals.
+    ITensor* layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made);
 
 private:
     // The names of a graph; those of the graphs around it stand before it.
@@ -165,31 +87,18 @@ private:
     void checkModel(tw_onnx::ModelProto const& model);
     void importInputs(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
-    void tryPlugin(ImportContext& ctx);
-    bool importOptionalSqueeze(ImportContext& ctx);
+    void tryPlugin(OnnxNode& ctx);
+    bool importOptionalSqueeze(OnnxNode& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
-    void setWeightsNames();
     void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
-    nvinfer1::INetworkDefinition& network_;
-    Reasons reasons_{network_};
-    nvinfer1::ILogger& logger_;
     ImporterMap const& importers_;
-    Memory& memory_;
     WeightReader weights_;
     int opset_ = 0;
     int nbImported_ = 0;
-    int64_t computedBytes_ = 0;
     std::vector<Scope> scopes_{1};
-    std::unordered_set<std::string> layerNames_, tensorNames_, decided_;
-    struct NamedWeights
-    {
-        nvinfer1::Weights weights;
-        std::string name, suffix;
-    };
-    std::vector<NamedWeights> weightsNames_;
-    std::unordered_map<std::string, int> nextSuffix_;
+    std::unordered_set<std::string> tensorNames_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name
 };
 

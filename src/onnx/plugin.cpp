@@ -29,34 +29,26 @@ class Fields
 public:
     explicit Fields(ImportContext& ctx) : ctx_(ctx) {}
 
-    void add(AttributeProto const& a)
+    void add(char const* name)
     {
-        char const* const name = a.name().c_str();
-        switch (kindOf(a)) {
-        case AttributeProto::FLOAT:
-            return put(name, PluginFieldType::kFLOAT32, std::vector<float>{a.f()});
-        case AttributeProto::FLOATS:
-            return put(name, PluginFieldType::kFLOAT32, ctx_.attrFloats(name));
-        case AttributeProto::INT:
-            return put(name, PluginFieldType::kINT32, std::vector<int32_t>{clamped(a.i())});
-        case AttributeProto::INTS: {
-            std::vector<int32_t> values;
-            for (int64_t v : ctx_.attrInts(name))
-                values.push_back(clamped(v));
-            return put(name, PluginFieldType::kINT32, std::move(values));
-        }
-        case AttributeProto::STRING:
-            // A terminator stands behind, which the length leaves out.
-            return put(name, PluginFieldType::kCHAR, std::vector<char>(a.s().c_str(), a.s().c_str() + a.s().size() + 1),
+        Attribute const value = ctx_.attribute(name).value_or(Attribute());
+        if (auto const* const f = std::get_if<float>(&value))
+            return put(name, PluginFieldType::kFLOAT32, std::vector<float>{*f});
+        if (auto const* const list = std::get_if<std::vector<float>>(&value))
+            return put(name, PluginFieldType::kFLOAT32, *list);
+        if (auto const* const i = std::get_if<int64_t>(&value))
+            return put(name, PluginFieldType::kINT32, clamped({*i}));
+        if (auto const* const list = std::get_if<std::vector<int64_t>>(&value))
+            return put(name, PluginFieldType::kINT32, clamped(*list));
+        if (auto const* const text =
+                std::get_if<std::string>(&value)) // a terminator stands behind, which the length leaves out
+            return put(name, PluginFieldType::kCHAR, std::vector<char>(text->c_str(), text->c_str() + text->size() + 1),
                        1);
-        case AttributeProto::TENSOR: {
-            Constant const c = ctx_.attrTensor(name);
-            fields_.emplace_back(name, c.values, typeOf(c.type), int32_t(c.count));
+        if (auto const* const c = std::get_if<Constant>(&value)) {
+            fields_.emplace_back(name, c->values, typeOf(c->type), int32_t(c->count));
             return;
         }
-        default:
-            ctx_.fail("attribute '" + a.name() + "' is of a kind that plugins have no field for");
-        }
+        ctx_.fail("attribute '" + std::string(name) + "' is of a kind that plugins have no field for");
     }
     nvinfer1::PluginFieldCollection collection() const { return {int32_t(fields_.size()), fields_.data()}; }
 
@@ -68,7 +60,13 @@ private:
         fields_.emplace_back(name, kept->data(), type, int32_t(kept->size() - hidden));
         kept_.push_back(kept);
     }
-    static int32_t clamped(int64_t v) { return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)); }
+    static std::vector<int32_t> clamped(std::vector<int64_t> const& values)
+    {
+        std::vector<int32_t> result;
+        for (int64_t v : values)
+            result.push_back(int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)));
+        return result;
+    }
     static PluginFieldType typeOf(DataType t)
     {
         switch (t) {
@@ -83,18 +81,6 @@ private:
         default:
             return PluginFieldType::kUNKNOWN;
         }
-    }
-    // The type field is missing in files of the first IR versions.
-    static AttributeProto::AttributeType kindOf(AttributeProto const& a)
-    {
-        if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
-            return a.type();
-        return a.has_f()             ? AttributeProto::FLOAT
-               : a.has_i()           ? AttributeProto::INT
-               : a.has_s()           ? AttributeProto::STRING
-               : a.has_t()           ? AttributeProto::TENSOR
-               : a.floats_size() > 0 ? AttributeProto::FLOATS
-                                     : AttributeProto::INTS;
     }
 
     ImportContext& ctx_;
@@ -137,7 +123,7 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
     auto const* asked = creator.getFieldNames();
     for (AttributeProto const& a : node.attribute())
         if (isField(asked, a.name()))
-            fields.add(a);
+            fields.add(a.name().c_str());
     auto const collection = fields.collection();
     auto* const made = creator.createPlugin(ctx.name().c_str(), &collection);
     std::unique_ptr<std::remove_pointer_t<decltype(made)>, Destroy> const plugin(made);

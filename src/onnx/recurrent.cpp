@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "onnx/loops.h"
+#include "importers/common/loops.h"
 
 namespace tw::onnx {
 

@@ -204,7 +204,7 @@ tw_onnx::NodeProto const* onlyNode(tw_onnx::GraphProto const& graph)
 
 // PyTorch writes a squeeze of a dimension that it does not know as If(it is 1, Squeeze(x), Identity(x)): a result of two
 // ranks. Networks have one; what follows is written for the smaller.
-bool ModelImporter::importOptionalSqueeze(ImportContext& ctx)
+bool ModelImporter::importOptionalSqueeze(OnnxNode& ctx)
 {
     if (ctx.opType() != "If" || ctx.nbOutputs() != 1 || ctx.isConstant(0) || !ctx.findAttr("then_branch") ||
         !ctx.findAttr("else_branch"))
@@ -217,38 +217,6 @@ bool ModelImporter::importOptionalSqueeze(ImportContext& ctx)
     ctx.warn("the dimension that this node removes if it is 1 is taken to be 1");
     ctx.setOutput(0, ctx.importGraph("then_branch", {})[0]);
     return true;
-}
-
-tw_onnx::GraphProto const& ImportContext::attrGraph(char const* attr, Where where) const
-{
-    auto const* a = findAttr(attr);
-    if (!a || !a->has_g())
-        invalid("attribute '" + std::string(attr) + "' must be a graph", where);
-    return a->g();
-}
-
-int ImportContext::nbGraphInputs(char const* attr, Where where) const
-{
-    return attrGraph(attr, where).input_size();
-}
-
-int ImportContext::nbGraphOutputs(char const* attr, Where where) const
-{
-    return attrGraph(attr, where).output_size();
-}
-
-std::vector<Value> ImportContext::importGraph(char const* attr, std::vector<Value> const& inputs,
-                                              std::function<ITensor&(ITensor&)> enter, Where where)
-{
-    return model_.importSubgraph(attrGraph(attr, where), "graph '" + std::string(attr) + "'", inputs, std::move(enter));
-}
-
-ITensor& ImportContext::asScalar(ITensor& x)
-{
-    Dims const d = x.getDimensions();
-    if (isStatic(d) && volume(d) != 1)
-        invalid("a tensor of shape " + describe(d) + " stands where one number is needed");
-    return d.nbDims == 0 ? x : reshape(x, Dims{0, {}});
 }
 
 } // namespace tw::onnx

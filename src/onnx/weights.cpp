@@ -81,19 +81,6 @@ T load(char const* at)
 
 } // namespace
 
-void Memory::Free::operator()(void* p) const
-{
-    std::free(p);
-}
-
-void* Memory::allocate(int64_t sizeBytes)
-{
-    void* p = std::calloc(size_t(std::max<int64_t>(sizeBytes, 1)), 1);
-    if (p)
-        buffers_.emplace_back(p);
-    return p;
-}
-
 bool dataTypeOf(int onnxType, DataType& type)
 {
     switch (onnxType) {
@@ -131,47 +118,6 @@ std::string onnxTypeName(int onnxType)
     if (onnxType >= 0 && onnxType < int(std::size(kNames)))
         return kNames[onnxType];
     return "type " + std::to_string(onnxType);
-}
-
-int64_t sizeOf(DataType type)
-{
-    switch (type) {
-    case DataType::kFLOAT:
-    case DataType::kINT32:
-        return 4;
-    case DataType::kHALF:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
-float halfToFloat(uint16_t h)
-{
-    uint32_t const sign = uint32_t(h & 0x8000u) << 16;
-    uint32_t const exponent = (h >> 10) & 31, fraction = h & 1023;
-    if (exponent == 31)
-        return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
-    if (exponent == 0) {
-        float const v = std::ldexp(float(fraction), -24);
-        return sign ? -v : v;
-    }
-    return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-uint16_t floatToHalf(float f)
-{
-    uint32_t const bits = std::bit_cast<uint32_t>(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return uint16_t(sign | 0x7e00u);
-    if (magnitude >= 0x477ff000u) // 65520 and above round to infinity
-        return uint16_t(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) { // below 2^-14: subnormal steps of 2^-24, ties to even
-        float const steps = std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), 24));
-        return uint16_t(sign | uint32_t(steps));
-    }
-    uint32_t const rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
-    return uint16_t(sign | ((rounded - 0x38000000u) >> 13));
 }
 
 std::string_view WeightReader::readExternal(TensorProto const& tensor, std::string const& what)

@@ -16,19 +16,6 @@ class TensorProto;
 
 namespace tw::onnx {
 
-// Buffers that live as long as the parser: layers keep pointers to them until the build ends.
-class Memory
-{
-public:
-    void* allocate(int64_t sizeBytes); // zeroed; nullptr when there is none
-private:
-    struct Free
-    {
-        void operator()(void* p) const;
-    };
-    std::vector<std::unique_ptr<void, Free>> buffers_;
-};
-
 class WeightReader
 {
 public:
@@ -52,9 +39,5 @@ private:
 // False for types that 8.5 cannot import. INT64 -> kINT32, DOUBLE -> kFLOAT.
 bool dataTypeOf(int onnxType, DataType& type);
 std::string onnxTypeName(int onnxType);
-int64_t sizeOf(DataType type);
-
-float halfToFloat(uint16_t h);
-uint16_t floatToHalf(float f);
 
 } // namespace tw::onnx

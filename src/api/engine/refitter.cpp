@@ -50,7 +50,7 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, 
     return {};
 }
 
-// "W<mark>128/512": a part of array W (onnx/model.h). False: the whole name is that of the weights.
+// "W<mark>128/512": a part of array W (importers/common/network.h). False: the whole name is that of the weights.
 bool readPart(char const* name, RefitterObject::Source& s)
 {
     char const* const mark = std::strchr(name, recipe::kPartMark);

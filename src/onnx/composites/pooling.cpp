@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LpPool and GlobalLpPool: (sum over the window of |x|^p)^(1/p) = (window size * average of |x|^p)^(1/p).
+#include "importers/common/window.h"
 #include "onnx/importer.h"
-#include "onnx/window.h"
 
 namespace tw::onnx {
 

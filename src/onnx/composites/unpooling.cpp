@@ -2,8 +2,8 @@
 // MaxUnpool, Col2Im, CenterCropPad: elements that go to places of a larger tensor.
 #include <algorithm>
 
+#include "importers/common/window.h"
 #include "onnx/importer.h"
-#include "onnx/window.h"
 
 namespace tw::onnx {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv. One spatial dimension runs as a 2-D convolution of height 1.
+#include "importers/common/window.h"
 #include "onnx/importer.h"
-#include "onnx/window.h"
 
 namespace tw::onnx {
 

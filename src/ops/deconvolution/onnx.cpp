@@ -2,8 +2,8 @@
 // ConvTranspose. One spatial dimension runs as a 2-D deconvolution of height 1.
 #include <algorithm>
 
+#include "importers/common/window.h"
 #include "onnx/importer.h"
-#include "onnx/window.h"
 
 namespace tw::onnx {
 

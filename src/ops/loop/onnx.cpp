@@ -2,7 +2,7 @@
 // Loop, Scan.
 #include <algorithm>
 
-#include "onnx/loops.h"
+#include "importers/common/loops.h"
 
 namespace tw::onnx {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "importers/common/window.h"
 #include "onnx/importer.h"
-#include "onnx/window.h"
 
 namespace tw::onnx {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "onnx/importer.h"
+#include "importers/common/node.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 nvinfer1::ILoop& addLoop(ImportContext& ctx, std::string const& name);
 
@@ -29,4 +29,4 @@ private:
 
 ITensor& stacked(ImportContext& ctx, nvinfer1::ILoop& loop, ITensor& x, int axis, bool reverse, ITensor* length);
 
-} // namespace tw::onnx
+} // namespace tw::importers

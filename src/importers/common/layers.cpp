@@ -5,17 +5,17 @@
 #include <cstring>
 #include <limits>
 
-#include "onnx/importer.h"
-#include "onnx/model.h"
+#include "base/types.h"
+#include "importers/common/node.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 using nvinfer1::ElementWiseOperation;
 using nvonnxparser::ErrorCode;
 
 std::string ImportContext::layerName()
 {
-    return model_.uniqueLayerName(name_);
+    return to_.uniqueLayerName(name_);
 }
 
 void ImportContext::nameLayer(nvinfer1::ILayer& layer)
@@ -49,7 +49,7 @@ ITensor& ImportContext::out(nvinfer1::ILayer& layer, int i, Where where) const
 
 void* ImportContext::allocate(int64_t sizeBytes, Where where) const
 {
-    void* p = model_.memory().allocate(sizeBytes);
+    void* p = to_.memory().allocate(sizeBytes);
     if (!p)
         throw ImportError{ErrorCode::kMEM_ALLOC_FAILED,
                           "no memory for " + std::to_string(sizeBytes) + " bytes of weights", where};
@@ -66,7 +66,7 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
         fail("a constant of shape " + describe(dims) + " is too large for the API (2^31 - 1 elements)", where);
     // A few bytes of an untrusted model can ask for any amount of memory.
     constexpr int64_t kMaxComputedBytes = int64_t(1) << 30;
-    if (!model_.takeComputed(c.count * sizeOf(type), kMaxComputedBytes))
+    if (!to_.takeComputed(c.count * sizeOf(type), kMaxComputedBytes))
         fail("the constants that the importers of this model compute need more than " +
                  std::to_string(kMaxComputedBytes >> 20) + " MiB",
              where);
@@ -157,7 +157,7 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
         invalid("an input is missing", where);
     Constant const& c = value.constant();
     if (c.computed) {
-        if (ITensor* const t = model_.layersOf(*c.computed); t && volume(t->getDimensions()) == c.count)
+        if (ITensor* const t = c.computed->layers(); t && volume(t->getDimensions()) == c.count)
             return toVector(t->getDimensions()) == toVector(c.dims) ? *t : reshape(*t, c.dims);
         decideBy(value);
     }
@@ -175,13 +175,13 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
 void ImportContext::nameWeights(Value const& value) const
 {
     if (value.isConstant() && value.constant().count > 0)
-        model_.nameWeights(value.constant().weights(), value.constant().name, "");
+        to_.nameWeights(value.constant().weights(), value.constant().name, "");
 }
 
 void ImportContext::nameWeights(Constant const& whole, int64_t at, nvinfer1::Weights const& part) const
 {
     if (part.count > 0)
-        model_.nameWeights(part, whole.name, kPartMark + std::to_string(at) + "/" + std::to_string(whole.count));
+        to_.nameWeights(part, whole.name, kPartMark + std::to_string(at) + "/" + std::to_string(whole.count));
 }
 
 Value ImportContext::asWeights(Value const& value)
@@ -194,7 +194,7 @@ void ImportContext::decideBy(Value const& value) const
     if (!value.isConstant())
         return;
     if (!value.constant().name.empty())
-        model_.decideBy(value.constant().name);
+        to_.decideBy(value.constant().name);
     if (value.constant().computed)
         for (Value const& input : value.constant().computed->inputs)
             decideBy(input);
@@ -220,7 +220,7 @@ Constant ImportContext::computed(Constant c)
         return c;
     }
     c.name.clear();
-    c.computed = std::make_shared<Computed>(Computed{&node_, nodeIndex_, inputs_});
+    c.computed = std::make_shared<Computed>(Computed{inputs_, again()});
     return c;
 }
 
@@ -338,6 +338,14 @@ ITensor& ImportContext::reshape(ITensor& x, Sizes const& sizes)
     return out(layer);
 }
 
+ITensor& ImportContext::asScalar(ITensor& x)
+{
+    Dims const d = x.getDimensions();
+    if (isStatic(d) && volume(d) != 1)
+        invalid("a tensor of shape " + describe(d) + " stands where one number is needed");
+    return d.nbDims == 0 ? x : reshape(x, Dims{0, {}});
+}
+
 ITensor& ImportContext::unsqueeze(ITensor& x, std::vector<int> const& axes)
 {
     if (axes.empty())
@@ -435,4 +443,4 @@ void ImportContext::broadcast(ITensor*& a, ITensor*& b)
     b = t[1];
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

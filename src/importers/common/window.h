@@ -2,9 +2,9 @@
 // The window attributes that Conv, ConvTranspose and the pools share.
 #pragma once
 
-#include "onnx/importer.h"
+#include "importers/common/node.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 struct WindowAttrs
 {
@@ -29,4 +29,4 @@ bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const
 // y without windows that begin after x and its front padding; both have the window's axes innermost.
 ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowAttrs const& window);
 
-} // namespace tw::onnx
+} // namespace tw::importers

@@ -2,10 +2,9 @@
 // ImportContext: arithmetic on the numbers of shapes, folded where both sides are known.
 #include <algorithm>
 
-#include "onnx/importer.h"
-#include "onnx/model.h"
+#include "importers/common/node.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 using nvinfer1::ElementWiseOperation;
 
@@ -166,4 +165,4 @@ Size ImportContext::product(Sizes const& sizes)
     return p;
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

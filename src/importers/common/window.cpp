@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/window.h"
+#include "importers/common/window.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 void WindowAttrs::prependUnit()
 {
@@ -86,4 +86,4 @@ ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowA
     return isWhole ? y : ctx.slice(y, start, size, stride);
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/loops.h"
+#include "importers/common/loops.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 using nvinfer1::ILoop;
 using nvinfer1::LoopOutput;
@@ -48,4 +48,4 @@ ITensor& stacked(ImportContext& ctx, ILoop& loop, ITensor& x, int axis, bool rev
     return ctx.out(layer);
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

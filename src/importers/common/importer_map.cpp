@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which importer an operator of an opset has.
+#include "importers/common/importer_map.h"
+
 #include <algorithm>
 #include <stdexcept>
 
-#include "onnx/importer.h"
+namespace tw::importers {
 
-namespace tw::onnx {
-
-void ImporterMap::add(char const* opType, Importer run, int firstOpset, int lastOpset)
+void ImporterMap::add(char const* opType, Importer run, int firstOpset, int lastOpset, char const* domain)
 {
-    std::vector<Entry>& entries = entries_[opType];
+    std::vector<Entry>& entries = entries_[{domain, opType}];
     for (Entry const& e : entries)
         if (firstOpset <= e.lastOpset && e.firstOpset <= lastOpset)
             throw std::logic_error(std::string(opType) + " has two importers for opset " +
@@ -17,9 +16,9 @@ void ImporterMap::add(char const* opType, Importer run, int firstOpset, int last
     entries.push_back({run, firstOpset, lastOpset});
 }
 
-Importer ImporterMap::find(std::string const& opType, int opset) const
+Importer ImporterMap::find(std::string const& opType, int opset, std::string const& domain) const
 {
-    auto it = entries_.find(opType);
+    auto it = entries_.find({domain, opType});
     if (it == entries_.end())
         return nullptr;
     for (Entry const& e : it->second)
@@ -28,9 +27,9 @@ Importer ImporterMap::find(std::string const& opType, int opset) const
     return nullptr;
 }
 
-bool ImporterMap::contains(std::string const& opType) const
+bool ImporterMap::contains(std::string const& opType, std::string const& domain) const
 {
-    return entries_.count(opType) != 0;
+    return entries_.contains({domain, opType});
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

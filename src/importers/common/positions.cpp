@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/importer.h"
+#include "importers/common/node.h"
 
-namespace tw::onnx {
+namespace tw::importers {
 
 ITensor& positions(ImportContext& ctx, Size const& count)
 {
@@ -15,4 +15,4 @@ ITensor& positions(ImportContext& ctx, Size const& count)
     return ctx.out(fill);
 }
 
-} // namespace tw::onnx
+} // namespace tw::importers

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What importers of models share: the values that nodes exchange, numbers of shapes, and errors. Types are those of nvinfer1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+
+namespace tw::importers {
+
+using nvinfer1::DataType;
+using nvinfer1::Dims;
+using nvinfer1::ITensor;
+
+// std::source_location, which clang 14 does not have.
+struct SourceLocation
+{
+    char const* file = "";
+    char const* function = "";
+    int line = 0;
+    static constexpr SourceLocation current(char const* file = __builtin_FILE(),
+                                            char const* function = __builtin_FUNCTION(), int line = __builtin_LINE())
+    {
+        return {file, function, line};
+    }
+};
+
+struct ImportError
+{
+    nvonnxparser::ErrorCode code;
+    std::string message;
+    SourceLocation where;
+};
+[[noreturn]] inline void fail(nvonnxparser::ErrorCode code, std::string message,
+                              SourceLocation where = SourceLocation::current())
+{
+    throw ImportError{code, std::move(message), where};
+}
+
+struct Computed;
+
+// A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
+// parser.
+struct Constant
+{
+    DataType type = DataType::kFLOAT; // never kUINT8
+    Dims dims{0, {}};
+    void const* values = nullptr;
+    int64_t count = 1;
+    std::string name;     // of the initializer; empty for computed ones
+    bool isUint8 = false; // in the model: kINT32 here
+    // How it is computed of initializers that a refit may replace: asTensor() gives layers that compute it. Null: it is as it
+    // stands.
+    std::shared_ptr<Computed> computed;
+
+    nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
+    int64_t intAt(int64_t i) const;  // any type; an import error where there is no element i
+    double floatAt(int64_t i) const; // likewise
+    std::vector<int64_t> ints() const;
+    std::vector<float> floats() const;
+};
+
+// An input or output of a node: nothing (an optional input left out), a tensor of the network, or a constant.
+class Value
+{
+public:
+    Value() = default;
+    Value(ITensor& tensor) : tensor_(&tensor) {}
+    Value(ITensor* tensor) : tensor_(tensor) {}
+    Value(Constant constant) : constant_(std::move(constant)), isConstant_(true) {}
+
+    bool isNull() const { return !tensor_ && !isConstant_; }
+    bool isTensor() const { return tensor_ != nullptr; }
+    bool isConstant() const { return isConstant_; }
+    ITensor& tensor() const { return *tensor_; }
+    Constant const& constant() const { return constant_; }
+
+    Dims dims() const { return tensor_ ? tensor_->getDimensions() : constant_.dims; }
+    int rank() const { return dims().nbDims; }
+    DataType type() const { return tensor_ ? tensor_->getType() : constant_.type; }
+
+private:
+    ITensor* tensor_ = nullptr;
+    Constant constant_;
+    bool isConstant_ = false;
+};
+
+// How a constant was computed of others, which a refit may replace.
+struct Computed
+{
+    std::vector<Value> inputs;
+    std::function<ITensor*()>
+        layers; // adds layers that compute it, once outside of loops and conditionals; null: it stands as it is
+};
+
+// One number of a shape: known now, or a network tensor of type kINT32 and shape [1]. Sums, products and so on of them
+// are computed at once when both sides are known and become layers otherwise (ImportContext::add, mul, ...).
+struct Size
+{
+    Size(int64_t v = 0) : value(v) {}
+    explicit Size(ITensor& t) : value(-1), tensor(&t) {}
+    bool known() const { return tensor == nullptr; }
+    int64_t value;
+    ITensor* tensor = nullptr;
+};
+using Sizes = std::vector<Size>;
+
+// ---- shapes
+Dims makeDims(std::vector<int64_t> const& values); // at most 8 entries, each within int32: checked by the caller
+std::vector<int64_t> toVector(Dims const& dims);
+int64_t volume(Dims const& dims); // -1 when a dimension is unknown
+bool isStatic(Dims const& dims);
+std::string describe(Dims const& dims);
+char const* typeName(DataType type);
+bool isFloating(DataType type); // kFLOAT or kHALF
+int64_t sizeOf(DataType type);  // bytes of an element
+
+// axis list 0..rank-1
+std::vector<int> allAxes(int rank);
+
+} // namespace tw::importers

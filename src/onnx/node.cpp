@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/node.h"
+
+#include "onnx/model.h"
+#include "tw_onnx.pb.h"
+
+namespace tw::onnx {
+
+using tw_onnx::AttributeProto;
+
+namespace {
+
+std::string nameOf(tw_onnx::NodeProto const& node, int index)
+{
+    return !node.name().empty()     ? node.name()
+           : node.output_size() > 0 ? "node_of_" + node.output(0)
+                                    : node.op_type() + "_" + std::to_string(index);
+}
+
+// The type field is missing in files of the first IR versions; then the content decides.
+AttributeProto::AttributeType kindOf(AttributeProto const& a)
+{
+    if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
+        return a.type();
+    return a.has_f()              ? AttributeProto::FLOAT
+           : a.has_i()            ? AttributeProto::INT
+           : a.has_s()            ? AttributeProto::STRING
+           : a.has_t()            ? AttributeProto::TENSOR
+           : a.has_g()            ? AttributeProto::GRAPH
+           : a.floats_size() > 0  ? AttributeProto::FLOATS
+           : a.strings_size() > 0 ? AttributeProto::STRINGS
+                                  : AttributeProto::INTS;
+}
+
+} // namespace
+
+OnnxNode::OnnxNode(ModelImporter& model, tw_onnx::NodeProto const& node, std::vector<Value> inputs, int opset,
+                   bool asLayers, int index)
+    : ImportContext(model, nameOf(node, index), node.op_type(), opset, std::move(inputs),
+                    {node.output().begin(), node.output().end()}),
+      model_(model), node_(node)
+{
+    asLayers_ = asLayers;
+}
+
+AttributeProto const* OnnxNode::findAttr(char const* attr) const
+{
+    for (AttributeProto const& a : node_.attribute())
+        if (a.name() == attr)
+            return &a;
+    return nullptr;
+}
+
+std::optional<Attribute> OnnxNode::attribute(char const* attr) const
+{
+    AttributeProto const* const a = findAttr(attr);
+    if (!a)
+        return {};
+    switch (kindOf(*a)) {
+    case AttributeProto::INT:
+        return a->i();
+    case AttributeProto::FLOAT:
+        return a->f();
+    case AttributeProto::STRING:
+        return a->s();
+    case AttributeProto::INTS:
+        return std::vector<int64_t>(a->ints().begin(), a->ints().end());
+    case AttributeProto::FLOATS:
+        return std::vector<float>(a->floats().begin(), a->floats().end());
+    case AttributeProto::STRINGS:
+        return std::vector<std::string>(a->strings().begin(), a->strings().end());
+    case AttributeProto::TENSOR:
+        return a->has_t() ? Attribute(model_.weights().read(a->t(), "attribute '" + std::string(attr) + "'"))
+                          : Attribute();
+    default:
+        return Attribute();
+    }
+}
+
+tw_onnx::GraphProto const& OnnxNode::attrGraph(char const* attr, Where where) const
+{
+    auto const* a = findAttr(attr);
+    if (!a || !a->has_g())
+        noGraph(attr, where);
+    return a->g();
+}
+
+int OnnxNode::nbGraphInputs(char const* attr, Where where) const
+{
+    return attrGraph(attr, where).input_size();
+}
+
+int OnnxNode::nbGraphOutputs(char const* attr, Where where) const
+{
+    return attrGraph(attr, where).output_size();
+}
+
+std::vector<Value> OnnxNode::importGraph(char const* attr, std::vector<Value> const& inputs,
+                                         std::function<ITensor&(ITensor&)> enter, Where where)
+{
+    return model_.importSubgraph(attrGraph(attr, where), "graph '" + std::string(attr) + "'", inputs, std::move(enter));
+}
+
+std::function<ITensor*()> OnnxNode::again() const
+{
+    return [&model = model_, &node = node_, inputs = inputs_, made = static_cast<ITensor*>(nullptr)]() mutable {
+        return model.layersOf(node, inputs, made);
+    };
+}
+
+} // namespace tw::onnx

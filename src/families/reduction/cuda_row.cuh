@@ -15,14 +15,20 @@ struct Row
     static constexpr bool EDGES = WITH_EDGES;
     idx number, lane, packs, head = 0, tail = 0;
     i64 own; // of the thread's first pack from the row's begin
-    bool stores;
+    bool stores = true;
 
+    // Of every block.
+    TW_INLINE explicit Row(idx n) : number(blockIdx.x) { set(n); }
+    // Threads after the last row do as the last one does, for all of a warp exchange, and store nothing.
     TW_INLINE Row(idx rows, idx n)
     {
-        // Threads after the last row do as the last one does, for all of a warp exchange, and store nothing.
         idx const wanted = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
         number = min(wanted, rows - 1);
         stores = wanted == number;
+        set(n);
+    }
+    TW_INLINE void set(idx n)
+    {
         lane = threadIdx.x % LANES;
         if (EDGES)
             head = min(n, idx(-(i64(number) * i64(n)) & (V - 1)));
@@ -46,9 +52,14 @@ struct Row
             for (int d = LANES / 2; d > 0; d /= 2)
                 v[0] = f(v[0], __shfl_xor_sync(~0u, v[0], d));
         } else {
-            __shared__ float scratch[32];
-            v[0] = blockReduce(v[0], identity, scratch, f);
+            v[0] = ofBlock(v[0], identity, f);
         }
+    }
+    template <class F>
+    static TW_INLINE float ofBlock(float v, float identity, F f)
+    {
+        __shared__ float scratch[32]; // one for all: a block waits before it writes there
+        return blockReduce(v, identity, scratch, f);
     }
 };
 

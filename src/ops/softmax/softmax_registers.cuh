@@ -33,150 +33,115 @@ TW_INLINE float power(float x, float base)
     return powerOf(kIsF16<T> ? fmaf(x, 1.44269504f, -base) : x - base);
 }
 
-// V numbers of a thread.
-template <int V, bool IN_PAIRS>
-struct Numbers
+// V numbers as they are stored; narrow ones two in a register.
+template <int V, bool ARE_PAIRS = sizeof(T) == 2 && V % 2 == 0>
+struct alignas(sizeof(T) * V) Numbers
 {
-    using Stored = Pack<T, V>;
-    float v[V];
+    u32 v[V / 2];
 
-    TW_INLINE void clear()
-    {
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = lowest();
-    }
-    TW_INLINE void load(Stored const& from)
-    {
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = cuda::load<float>(from.v[j]);
-    }
     TW_INLINE void raise(Numbers const& to)
     {
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = larger(v[j], to.v[j]);
+        for (int j = 0; j < V / 2; ++j)
+            asm("max." TW_NARROW_PTX "x2 %0, %1, %2;" : "=r"(v[j]) : "r"(v[j]), "r"(to.v[j]));
     }
     TW_INLINE void get(float (&to)[V]) const
     {
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            to[j] = v[j];
+        for (int j = 0; j < V; ++j) {
+            Narrow number;
+            number.bits = u16(j % 2 ? v[j / 2] >> 16 : v[j / 2]);
+            to[j] = load<float>(number);
+        }
     }
     TW_INLINE void set(float const (&from)[V])
     {
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = from[j];
-    }
-    TW_INLINE Stored stored() const
-    {
-        Stored to;
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            to.v[j] = store<T>(v[j]);
-        return to;
+        for (int j = 0; j < V; j += 2)
+            asm("cvt.rn." TW_NARROW_PTX "x2.f32 %0, %1, %2;" : "=r"(v[j / 2]) : "f"(from[j + 1]), "f"(from[j]));
     }
 };
-// FP16, two in a register.
 template <int V>
-struct Numbers<V, true>
+struct alignas(sizeof(T) * V) Numbers<V, false>
 {
-    using Stored = Pack<u32, V / 2>;
-    Stored pairs;
+    T v[V];
 
-    TW_INLINE void clear()
-    {
-#pragma unroll
-        for (int j = 0; j < V / 2; ++j)
-            pairs.v[j] = lowestPair(f16());
-    }
-    TW_INLINE void load(Stored const& from)
-    {
-        pairs = from;
-    }
     TW_INLINE void raise(Numbers const& to)
     {
 #pragma unroll
-        for (int j = 0; j < V / 2; ++j)
-            asm("max.f16x2 %0, %1, %2;" : "=r"(pairs.v[j]) : "r"(pairs.v[j]), "r"(to.pairs.v[j]));
+        for (int j = 0; j < V; ++j)
+            if constexpr (sizeof(T) == 2)
+                asm("max." TW_NARROW_PTX " %0, %1, %2;" : "=h"(v[j].bits) : "h"(v[j].bits), "h"(to.v[j].bits));
+            else
+                v[j] = larger(v[j], to.v[j]);
     }
     TW_INLINE void get(float (&to)[V]) const
     {
 #pragma unroll
-        for (int j = 0; j < V; j += 2)
-            asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}"
-                : "=f"(to[j]), "=f"(to[j + 1])
-                : "r"(pairs.v[j / 2]));
+        for (int j = 0; j < V; ++j)
+            to[j] = load<float>(v[j]);
     }
     TW_INLINE void set(float const (&from)[V])
     {
 #pragma unroll
-        for (int j = 0; j < V; j += 2)
-            asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pairs.v[j / 2]) : "f"(from[j + 1]), "f"(from[j]));
-    }
-    TW_INLINE Stored stored() const
-    {
-        return pairs;
+        for (int j = 0; j < V; ++j)
+            v[j] = store<T>(from[j]);
     }
 };
-// Of the set that begins at x. IN_PAIRS: registers keep FP16 numbers, x and then powers of each thread's own largest
-// number, not FP32: half the registers are worth that powers are rounded.
-template <bool IN_PAIRS, class Set>
+// Of the set that begins at x. IS_NARROW: registers keep numbers as they are stored, x and then powers above each thread's
+// own largest number, not FP32: half the registers are worth that powers are rounded.
+template <bool IS_NARROW, class Set>
 TW_INLINE void softmax(Set const& set, T const* x, T* y)
 {
     constexpr int V = Set::V, P = Set::P, S = Set::SETS;
-    using Held = Numbers<V, IN_PAIRS>;
-    using Stored = typename Held::Stored;
-    Held v[P], most;
-    float e[V], m[S], s[S], edge[2] = {lowest(), lowest()};
-    {
-        Stored u[P];
-        if constexpr (Set::EDGES)
+    Numbers<V> u[P], most;
+    float v[P][V], e[V], m[S], s[S], edge[2] = {lowest(), lowest()};
+    if constexpr (Set::EDGES)
 #pragma unroll
-            for (int i = 0; i < 2; ++i)
-                if (set.hasEdge(i))
-                    edge[i] = load<float>(x[set.edge(i)]);
+        for (int i = 0; i < 2; ++i)
+            if (set.hasEdge(i))
+                edge[i] = load<float>(x[set.edge(i)]);
 #pragma unroll
-        for (int i = 0; i < P; ++i)
-            if (set.has(i))
-                u[i] = *reinterpret_cast<Stored const*>(x + set.at(i));
-        most.clear();
+    for (int i = 0; i < P; ++i)
+        if (set.has(i))
+            u[i] = *reinterpret_cast<Numbers<V> const*>(x + set.at(i));
 #pragma unroll
-        for (int i = 0; i < P; ++i)
-            if (set.has(i)) {
-                v[i].load(u[i]);
-                most.raise(v[i]);
-            }
-    }
+    for (int j = 0; j < V; ++j)
+        e[j] = lowest();
+    most.set(e);
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (set.has(i))
+            most.raise(u[i]);
     most.get(e);
 #pragma unroll
     for (int j = 0; j < V; ++j)
         m[j % S] = j < S ? e[j] : larger(m[j % S], e[j]);
     if (Set::EDGES)
         m[0] = larger(m[0], larger(edge[0], edge[1]));
-    if constexpr (!IN_PAIRS)
+    if constexpr (!IS_NARROW)
         set.template join<0>(m, lowest(), larger);
     float base[S];
 #pragma unroll
     for (int k = 0; k < S; ++k) {
         m[k] = baseOf(m[k]);
         base[k] =
-            IN_PAIRS && m[k] == lowest() ? 0.0f : m[k]; // a thread of nothing but -inf adds nothing to others' sum
+            IS_NARROW && m[k] == lowest() ? 0.0f : m[k]; // a thread of nothing but -inf adds nothing to others' sum
         s[k] = 0;
     }
 #pragma unroll
     for (int i = 0; i < P; ++i)
         if (set.has(i)) {
-            v[i].get(e);
+            u[i].get(v[i]);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                e[j] = power(e[j], base[j % S]);
-                s[j % S] += e[j];
+                float const own = power(v[i][j], base[j % S]);
+                s[j % S] += own;
+                if (!LOG)
+                    v[i][j] = own;
             }
-            if (!LOG)
-                v[i].set(e);
+            if (IS_NARROW)
+                u[i].set(v[i]);
         }
     if (Set::EDGES) // 0 where a thread has none
 #pragma unroll
@@ -186,7 +151,7 @@ TW_INLINE void softmax(Set const& set, T const* x, T* y)
             if (!LOG)
                 edge[i] = own;
         }
-    if constexpr (IN_PAIRS) {
+    if constexpr (IS_NARROW) {
         reduction::LogSum all[S];
 #pragma unroll
         for (int k = 0; k < S; ++k)
@@ -205,7 +170,7 @@ TW_INLINE void softmax(Set const& set, T const* x, T* y)
         return;
 #pragma unroll
     for (int k = 0; k < S; ++k)
-        s[k] = LOG ? logf(s[k]) : (IN_PAIRS ? powerOf(fminf(base[k] - m[k], 0.0f)) : 1.0f) / s[k];
+        s[k] = LOG ? logf(s[k]) : (IS_NARROW ? powerOf(fminf(base[k] - m[k], 0.0f)) : 1.0f) / s[k];
     auto finished = [&](float v, int k) { return LOG ? v - numberOf(m[k]) - s[k] : v * s[k]; };
     if constexpr (Set::EDGES)
 #pragma unroll
@@ -215,12 +180,13 @@ TW_INLINE void softmax(Set const& set, T const* x, T* y)
 #pragma unroll
     for (int i = 0; i < P; ++i)
         if (set.has(i)) {
-            v[i].get(e);
+            if (IS_NARROW)
+                u[i].get(v[i]);
 #pragma unroll
             for (int j = 0; j < V; ++j)
-                e[j] = finished(e[j], j % S);
-            v[i].set(e);
-            *reinterpret_cast<Stored*>(y + set.at(i)) = v[i].stored();
+                v[i][j] = finished(v[i][j], j % S);
+            u[i].set(v[i]);
+            *reinterpret_cast<Numbers<V>*>(y + set.at(i)) = u[i];
         }
 }
 

@@ -16,16 +16,6 @@ namespace tw::ops::reduce {
 using Args = ColumnsParams<T, A>;
 // Blocks of a multiprocessor: else the compiler saves registers and waits for every fourth load.
 constexpr int RESIDENT = sizeof(A) > 4 ? 1 : BLOCKS;
-template <class In>
-struct Read
-{
-    static TW_INLINE A from(In v) { return A(load<Number>(v)); }
-};
-template <>
-struct Read<i64>
-{
-    static TW_INLINE A from(i64 v) { return A(v); }
-};
 template <class In, int V, int X, bool WHOLE, int FOLD>
 TW_INLINE void columns(Args const& p)
 {

@@ -100,14 +100,11 @@ std::unique_ptr<CudaKernels> columnKernels(Problem const& problem, int threads, 
                          ColumnParams p;
                          setTensors(attrs, args, p);
                          int64_t const by = s.inner % width == 0 && isAligned(p) ? width : 1;
-                         p.n = uint64_t(s.n);
-                         p.inner = uint64_t(s.inner);
-                         p.columns = uint64_t(s.sets() / by);
-                         p.columnsOfRow = cuda::divBy(std::max<int64_t>(s.inner / by, 1));
+                         p.set(s.outer, s.n, s.inner, by);
                          p.tail = cuda::divBy(std::max<int64_t>(s.tail, 1));
                          p.count = cuda::divBy(std::max<int64_t>(s.count, 1));
-                         return launch(by == width ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes),
-                                       threads, p);
+                         return launch(by == width ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.packs), lanes), threads,
+                                       p);
                      });
 }
 

@@ -11,102 +11,62 @@ namespace tw::ops::layer_norm {
 
 constexpr idx kChunk = kThreads * kPacks * kWidth;
 
-// A block's chunk: V elements in each of P packs a thread.
+// Where a block's chunk lies.
 struct Chunk
 {
-    idx row, number, begin, count;
+    idx set, begin, count;
     TW_INLINE Chunk(RowParams const& p)
     {
-        row = divide(idx(blockIdx.x), p.chunks);
-        number = blockIdx.x - row * idx(p.chunks.d);
-        begin = number * kChunk;
+        set = divide(idx(blockIdx.x), p.chunks);
+        begin = (blockIdx.x - set * idx(p.chunks.d)) * kChunk;
         count = min(kChunk, idx(p.n) - begin);
     }
 };
 template <int V, int P>
-TW_INLINE void fetch(RowParams const& p, Chunk const& c, Pack<T, V> (&to)[P])
-{
-    T const* const from = static_cast<T const*>(p.x) + i64(c.row) * p.xPitch + c.begin;
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (i * kThreads + threadIdx.x < c.count / V)
-            to[i] = reinterpret_cast<Pack<T, V> const*>(from)[i * kThreads + threadIdx.x];
-}
-template <int V, int P>
 TW_INLINE void measure(RowParams const& p)
 {
-    __shared__ float scratch[32];
     Chunk const c(p);
-    idx const packs = c.count / V;
+    reduction::Row<V, P, kThreads, kThreads> const row(c.count);
     Pack<T, V> x[P];
+    Pack<float, V> v[P];
     releaseDependents();
     waitForPrevious();
-    fetch(p, c, x);
-    float v[P][V], mean = 0, squares = 0;
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (i * kThreads + threadIdx.x < packs)
-#pragma unroll
-            for (int j = 0; j < V; ++j) {
-                v[i][j] = load<float>(x[i].v[j]);
-                mean += v[i][j];
-            }
-    mean = kRms ? 0 : blockReduce(mean, 0.0f, scratch, sum) / float(c.count);
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (i * kThreads + threadIdx.x < packs)
-#pragma unroll
-            for (int j = 0; j < V; ++j)
-                squares += (v[i][j] - mean) * (v[i][j] - mean);
-    squares = blockReduce(squares, 0.0f, scratch, sum);
+    fetch(row, static_cast<T const*>(p.x) + i64(c.set) * p.xPitch + c.begin, x);
+    convert(row, x, v);
+    float mean[1], squares[1];
+    measure(row, v, float(c.count), mean, squares);
     if (threadIdx.x == 0)
-        static_cast<float2*>(p.parts)[blockIdx.x] = make_float2(mean, squares);
+        static_cast<float2*>(p.parts)[blockIdx.x] = make_float2(mean[0], squares[0]);
 }
 template <int V, int P>
 TW_INLINE void normalize(RowParams const& p)
 {
-    __shared__ float scratch[32];
+    using Row = reduction::Row<V, P, kThreads, kThreads>;
     Chunk const c(p);
-    idx const packs = c.count / V, chunks = idx(p.chunks.d);
+    Row const row(c.count);
+    idx const chunks = idx(p.chunks.d);
     Pack<T, V> x[P];
-    Weights<V> gamma[P], beta[P];
+    RowWeights<Row> weights;
     releaseDependents();
     waitForPrevious();
-    fetch(p, c, x);
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (i * kThreads + threadIdx.x < packs) {
-            idx const at = c.begin + (i * kThreads + threadIdx.x) * V;
-            if constexpr (kGamma)
-                gamma[i].fetch(p, p.gamma, c.row, at);
-            if constexpr (kBeta)
-                beta[i].fetch(p, p.beta, c.row, at);
-        }
-    float2 const* const parts = static_cast<float2 const*>(p.parts) + c.row * chunks;
+    fetch(row, static_cast<T const*>(p.x) + i64(c.set) * p.xPitch + c.begin, x);
+    weights.fetch(p, row, c.set, c.begin);
+    float2 const* const parts = static_cast<float2 const*>(p.parts) + c.set * chunks;
     auto countOf = [&](idx i) { return float(min(kChunk, idx(p.n) - i * kChunk)); };
-    float mean = 0, squares = 0;
+    float mean[1] = {}, scale[1] = {};
     if constexpr (!kRms) {
         for (idx i = threadIdx.x; i < chunks; i += kThreads)
-            mean += parts[i].x * countOf(i);
-        mean = blockReduce(mean, 0.0f, scratch, sum) / float(p.n);
+            mean[0] += parts[i].x * countOf(i);
+        row.template join<0>(mean, 0.0f, sum);
+        mean[0] /= float(p.n);
     }
     for (idx i = threadIdx.x; i < chunks; i += kThreads) {
-        float const away = parts[i].x - mean;
-        squares += parts[i].y + away * away * countOf(i);
+        float const away = parts[i].x - mean[0];
+        scale[0] += parts[i].y + away * away * countOf(i);
     }
-    float const scale = scaleOf(blockReduce(squares, 0.0f, scratch, sum), float(p.n));
-    T* const y = static_cast<T*>(p.y) + i64(c.row) * p.yPitch + c.begin;
-#pragma unroll
-    for (int i = 0; i < P; ++i) {
-        idx const at = i * kThreads + threadIdx.x;
-        if (at >= packs)
-            continue;
-        Pack<T, V> pack;
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            pack.v[j] = finished((load<float>(x[i].v[j]) - mean) * scale, gamma[i].at(j), beta[i].at(j));
-        reinterpret_cast<Pack<T, V>*>(y)[at] = pack;
-    }
+    row.template join<1>(scale, 0.0f, sum);
+    scale[0] = scaleOf(scale[0], float(p.n));
+    normalize(row, x, mean, scale, weights, p, i64(c.set) * p.yPitch + c.begin);
 }
 TW_KERNEL measure_packs(const __grid_constant__ RowParams p)
 {

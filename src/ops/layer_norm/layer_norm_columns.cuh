@@ -1,125 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets whose elements lie below each other: a block has kLanes times V neighbouring sets, P elements of each in the
-// registers of every thread.
+// Sets that are columns.
 //   int kThreads, kLanes, kWidth, kPacks; bool kByRow: element i of every set has the number i
 #pragma once
 
-#include "ops/layer_norm/layer_norm.cuh"
+#include "families/reduction/cuda_column.cuh"
+#include "ops/layer_norm/layer_norm_registers.cuh"
 
 namespace tw::ops::layer_norm {
 
-constexpr int kRows = kThreads / kLanes; // of the block at a time
-
-// Of the same column in all threads.
-template <int V>
-TW_INLINE void total(float (&v)[V])
+// Gamma and beta of a thread's elements, or of its sets.
+template <class Column>
+struct ColumnWeights
 {
-    constexpr int GROUP = kLanes < 32 ? 32 : kLanes, GROUPS = kThreads / GROUP, ALL = kLanes * V;
-    __shared__ float part[GROUPS][ALL], all[ALL];
-    int const lane = threadIdx.x % kLanes;
+    static constexpr int N = kByRow ? Column::P : Column::V;
+    float gammas[N], betas[N];
+
+    TW_INLINE ColumnWeights(ColumnParams const& p, Column const& column)
+    {
 #pragma unroll
-    for (int d = kLanes; d < 32; d *= 2)
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] += __shfl_xor_sync(0xffffffffu, v[j], d);
-    __syncthreads();
-    if (threadIdx.x % GROUP < kLanes)
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            part[threadIdx.x / GROUP][lane * V + j] = v[j];
-    __syncthreads();
-    for (int c = threadIdx.x; c < ALL; c += kThreads) {
-        float s = part[0][c];
-#pragma unroll
-        for (int g = 1; g < GROUPS; ++g)
-            s += part[g][c];
-        all[c] = s;
+        for (int k = 0; k < N; ++k) {
+            idx at = column.row + k * (kThreads / kLanes);
+            if constexpr (kByRow) {
+                if (!column.has(k))
+                    continue;
+            } else {
+                idx const place = divide(idx(column.begin) + k, p.tail);
+                at = place - divide(place, p.count) * idx(p.count.d);
+            }
+            if constexpr (kGamma)
+                gammas[k] = load<float>(static_cast<T const*>(p.gamma)[at]);
+            if constexpr (kBeta)
+                betas[k] = load<float>(static_cast<T const*>(p.beta)[at]);
+        }
     }
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < V; ++j)
-        v[j] = all[lane * V + j];
-}
-template <int V, int P>
+    TW_INLINE float gamma(int i, int j) const
+    {
+        return gammas[kByRow ? i : j];
+    }
+    TW_INLINE float beta(int i, int j) const
+    {
+        return betas[kByRow ? i : j];
+    }
+};
+template <int V>
 TW_INLINE void columns(ColumnParams const& p)
 {
-    idx const column = idx(blockIdx.x) * kLanes + threadIdx.x % kLanes, first = threadIdx.x / kLanes, n = idx(p.n);
-    bool const any = column < p.columns;
-    idx const o = divide(column, p.columnsOfRow);
-    i64 const begin = i64(o) * p.n * p.inner + i64(column - o * idx(p.columnsOfRow.d)) * V;
-    float gammas[P], betas[P]; // of rows
-    if constexpr (kByRow)
-#pragma unroll
-        for (int i = 0; i < P; ++i)
-            if (first + i * kRows < n) {
-                if constexpr (kGamma)
-                    gammas[i] = load<float>(static_cast<T const*>(p.gamma)[first + i * kRows]);
-                if constexpr (kBeta)
-                    betas[i] = load<float>(static_cast<T const*>(p.beta)[first + i * kRows]);
-            }
-    float gamma[V], beta[V];
-    if constexpr (!kByRow)
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-            idx const place = divide(idx(begin) + j, p.tail), weight = place - divide(place, p.count) * idx(p.count.d);
-            if constexpr (kGamma)
-                gamma[j] = any ? load<float>(static_cast<T const*>(p.gamma)[weight]) : 0;
-            if constexpr (kBeta)
-                beta[j] = any ? load<float>(static_cast<T const*>(p.beta)[weight]) : 0;
-        }
-    Pack<T, V> x[P];
+    using Column = reduction::Column<V, kPacks, kLanes, kThreads / kLanes>;
+    Column const column(p, int(p.n));
+    ColumnWeights<Column> const weights(p, column);
+    Pack<T, V> x[kPacks];
     waitForPrevious();
     releaseDependents();
-    auto has = [&](int i) { return any && first + i * kRows < n; };
-    T const* const from = static_cast<T const*>(p.x) + begin;
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (has(i))
-            x[i] = *reinterpret_cast<Pack<T, V> const*>(from + i64(first + i * kRows) * p.inner);
-    float mean[V], squares[V];
+    fetch(column, static_cast<T const*>(p.x), x);
+    float mean[V], scale[V];
+    measure(column, x, float(p.n), mean, scale);
 #pragma unroll
     for (int j = 0; j < V; ++j)
-        mean[j] = squares[j] = 0;
-    if constexpr (!kRms) {
-#pragma unroll
-        for (int i = 0; i < P; ++i)
-            if (has(i))
-#pragma unroll
-                for (int j = 0; j < V; ++j)
-                    mean[j] += load<float>(x[i].v[j]);
-        total(mean);
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            mean[j] /= float(p.n);
-    }
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (has(i))
-#pragma unroll
-            for (int j = 0; j < V; ++j) {
-                float const d = load<float>(x[i].v[j]) - mean[j];
-                squares[j] += d * d;
-            }
-    total(squares);
-    T* const to = static_cast<T*>(p.y) + begin;
-#pragma unroll
-    for (int i = 0; i < P; ++i)
-        if (has(i)) {
-            Pack<T, V> y;
-#pragma unroll
-            for (int j = 0; j < V; ++j)
-                y.v[j] = finished((load<float>(x[i].v[j]) - mean[j]) * scaleOf(squares[j], float(p.n)),
-                                  kByRow ? gammas[i] : gamma[j], kByRow ? betas[i] : beta[j]);
-            *reinterpret_cast<Pack<T, V>*>(to + i64(first + i * kRows) * p.inner) = y;
-        }
+        scale[j] = scaleOf(scale[j], float(p.n));
+    normalize(column, x, mean, scale, weights, p, 0);
 }
 TW_KERNEL __launch_bounds__(kThreads) layer_norm_column_packs(const __grid_constant__ ColumnParams p)
 {
-    columns<kWidth, kPacks>(p);
+    columns<kWidth>(p);
 }
 TW_KERNEL __launch_bounds__(kThreads) layer_norm_columns(const __grid_constant__ ColumnParams p)
 {
-    columns<1, kPacks>(p);
+    columns<1>(p);
 }
 
 } // namespace tw::ops::layer_norm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/cuda/common/params.h"
+#include "families/reduction/reduction_params.h"
 
 namespace tw::ops::layer_norm {
 
@@ -23,10 +23,9 @@ struct RowParams : Tensors
 };
 
 // [outer, n, inner], sets along n.
-struct ColumnParams : Tensors
+struct ColumnParams : Tensors, reduction::Columns
 {
-    cuda::u64 n = 0, inner = 0, columns = 0; // columns: of all outer matrices, V of them count as one
-    cuda::Div columnsOfRow, tail, count;
+    cuda::Div tail, count;
 };
 
 // [images, n, channels] in pixels of xPitch and yPitch elements.

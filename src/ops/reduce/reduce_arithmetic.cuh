@@ -3,7 +3,7 @@
 //   type T: of x and y; int KIND: a Kind
 #pragma once
 
-#include "kernels/cuda/common/device.cuh"
+#include "kernels/cuda/common/prelude.cuh"
 #include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {
@@ -31,6 +31,18 @@ using A = NumbersOf<T>::Joined;
 constexpr bool IS_REAL = sizeof(A) == 4, IS_BYTE = sizeof(T) == 1;
 constexpr bool IS_PRODUCT = Kind(KIND) == Kind::kProd, IS_MAXIMUM = Kind(KIND) == Kind::kMax,
                IS_MINIMUM = Kind(KIND) == Kind::kMin, IS_AVERAGE = Kind(KIND) == Kind::kAvg;
+
+// Elements, and what was joined of some.
+template <class In>
+struct Read
+{
+    static TW_INLINE A from(In v) { return A(load<Number>(v)); }
+};
+template <>
+struct Read<i64>
+{
+    static TW_INLINE A from(i64 v) { return A(v); }
+};
 
 // What joins with v to v.
 TW_INLINE A identity()

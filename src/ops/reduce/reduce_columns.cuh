@@ -2,8 +2,9 @@
 // Columns of a matrix, or of many. A block has X packs of V neighbouring columns and Y of the rows at a time, AHEAD times
 // as many on their way. `shares` blocks share the rows of a pack; the same kernel adds up what each of them left. Whole: a
 // block has all columns of a matrix, FOLD rows of it side by side. The order of all sums is fixed.
-//   int WIDTH: columns of a pack; int LANES: packs of a block; int FOLDED: rows side by side; bool IS_WHOLE; int AHEAD; int
-//   BLOCKS: of a multiprocessor, for accumulators of 32 bits; what reduce_arithmetic.cuh wants
+//   int THREADS: of a block; int WIDTH: columns of a pack; bool IS_PADDED: the last pack of a row need not be full; int
+//   LANES: packs of a block; int FOLDED: rows side by side; bool IS_WHOLE; int AHEAD; int BLOCKS: of a multiprocessor, for
+//   accumulators of 32 bits; what reduce_arithmetic.cuh wants
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -13,19 +14,8 @@
 namespace tw::ops::reduce {
 
 using Args = ColumnsParams<T, A>;
-constexpr int THREADS = 256;
 // Blocks of a multiprocessor: else the compiler saves registers and waits for every fourth load.
 constexpr int RESIDENT = sizeof(A) > 4 ? 1 : BLOCKS;
-template <class In>
-struct Read
-{
-    static TW_INLINE A from(In v) { return A(load<Number>(v)); }
-};
-template <>
-struct Read<i64>
-{
-    static TW_INLINE A from(i64 v) { return A(v); }
-};
 template <class In, int V, int X, bool WHOLE, int FOLD>
 TW_INLINE void columns(Args const& p)
 {
@@ -43,9 +33,9 @@ TW_INLINE void columns(Args const& p)
     if (pack < p.packs && takesPart) {
         idx const o = divide(pack, p.packsOfRow);
         int const first = int(p.n * share / p.shares.d), last = int(p.n * (share + 1) / p.shares.d);
-        i64 const step = Y * p.inner;
-        In const* x = static_cast<In const*>(p.x) + i64(o) * p.n * p.inner + i64(pack - o * idx(p.packsOfRow.d)) * V +
-                      i64(first + cy) * p.inner;
+        i64 const step = Y * p.pitch;
+        In const* x = static_cast<In const*>(p.x) + i64(o) * p.n * p.pitch + i64(pack - o * idx(p.packsOfRow.d)) * V +
+                      i64(first + cy) * p.pitch;
         int k = first + cy;
         for (; k + (AHEAD - 1) * Y < last; k += AHEAD * Y, x += AHEAD * step) {
             Pack<In, V> u[AHEAD];
@@ -116,8 +106,16 @@ TW_INLINE void columns(Args const& p)
 #pragma unroll
             for (int g = 1; g < GROUPS; ++g)
                 sum = join(sum, part[g][c]);
-            if (i64(tile) * ALL + c < p.columns)
-                give(i64(tile) * ALL + c, sum);
+            i64 column = i64(tile) * ALL + c;
+            bool exists = column < p.columns;
+            if constexpr (IS_PADDED && V > 1) {
+                idx const pack = tile * X + c / V, o = divide(pack, p.packsOfRow);
+                i64 const at = i64(pack - o * idx(p.packsOfRow.d)) * V + c % V;
+                column = o * p.inner + at;
+                exists = pack < p.packs && at < p.inner;
+            }
+            if (exists)
+                give(column, sum);
         }
     }
 }

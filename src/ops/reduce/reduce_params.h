@@ -20,21 +20,10 @@ struct ColumnsParams
 {
     void const* x = nullptr;
     Number* y = nullptr;
-    Joined* parts = nullptr; // [shares, columns]; null: there is one share
-    cuda::i64 count = 0, n = 0, inner = 0;
-    cuda::u64 packs = 0, columns = 0; // of all outer matrices in a row
+    Joined* parts = nullptr;                          // [shares, columns]; null: there is one share
+    cuda::i64 count = 0, n = 0, inner = 0, pitch = 0; // columns of a row, elements from one to the next
+    cuda::u64 packs = 0, columns = 0;                 // of all outer matrices in a row
     cuda::Div packsOfRow, shares;
-};
-
-// The kernels know what x and y are of; to the host it is void.
-template <class Number>
-struct PixelsParams
-{
-    Number const* x = nullptr;
-    Number* y = nullptr;
-    float* parts = nullptr; // [image, split, channels] where blocks share an image
-    cuda::i64 pixel = 0;    // elements from pixel to pixel
-    cuda::i32 pixels = 0, channels = 0, chunks = 0, split = 0;
 };
 
 struct RowsParams

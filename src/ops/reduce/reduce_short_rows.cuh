@@ -3,14 +3,13 @@
 //   int N: elements of a row, the most where they are not EXACT; int ROWS; bool EXACT; what reduce_arithmetic.cuh wants
 #pragma once
 
-#include "kernels/cuda/common/async_copies.cuh"
-#include "kernels/cuda/common/prelude.cuh"
+#include "families/reduction/cuda_staged.cuh"
 #include "ops/reduce/reduce_arithmetic.cuh"
 #include "ops/reduce/reduce_params.h"
 
 namespace tw::ops::reduce {
 
-constexpr int THREADS = 256, LANES = ROWS < THREADS ? THREADS / ROWS : 1, V = 16 / sizeof(T);
+constexpr int THREADS = 256, LANES = ROWS < THREADS ? THREADS / ROWS : 1;
 template <bool PACKS>
 TW_INLINE void reduce(ShortRowsParams const& p)
 {
@@ -18,23 +17,15 @@ TW_INLINE void reduce(ShortRowsParams const& p)
     waitForPrevious();
     releaseDependents();
     i64 const row0 = i64(blockIdx.x) * ROWS;
-    int const n = EXACT ? N : int(p.count), rows = int(min(i64(ROWS), i64(p.results) - row0)), elements = rows * n;
-    T const* const x = static_cast<T const*>(p.x) + row0 * n;
-    int const packed = PACKS ? elements / V * V : 0;
-    for (int k = threadIdx.x * V; k < packed; k += THREADS * V)
-        copyAsync16(sharedAddress(data + k), x + k, true);
-    copyCommit();
-    for (int k = packed + threadIdx.x; k < elements; k += THREADS)
-        data[k] = x[k];
-    copyWait<0>();
-    __syncthreads();
+    int const n = EXACT ? N : int(p.count), rows = int(min(i64(ROWS), i64(p.results) - row0));
+    reduction::stageIn<THREADS, PACKS>(data, static_cast<T const*>(p.x) + row0 * n, rows * n);
     int const lane = threadIdx.x % LANES;
     for (int r = threadIdx.x / LANES; r < ROWS; r += THREADS / LANES) {
         A v = identity();
         if (r < rows)
 #pragma unroll 32
             for (int k = lane; k < n; k += LANES)
-                v = join(v, A(load<Number>(data[r * n + k])));
+                v = join(v, Read<T>::from(data[r * n + k]));
 #pragma unroll
         for (int d = LANES / 2; d > 0; d /= 2)
             v = join(v, __shfl_xor_sync(0xffffffffu, v, d));

@@ -13,7 +13,13 @@ CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    return {.text = coordinateConstants(a) + cuda::number("kCubic", a.cubicCoeff) +
+    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
+    return {.text = cuda::flag("kIsAlignCorners", isCorner) +
+                    cuda::flag("kIsAsymmetric", a.coordinates == Coordinates::kAsymmetric) +
+                    cuda::flag("kIsZeroWhenOne", a.selector == Selector::kUpper || isCorner) +
+                    cuda::flag("kRoundsHalfUp", a.rounding == Rounding::kHalfUp) +
+                    cuda::flag("kRoundsHalfDown", a.rounding == Rounding::kHalfDown) +
+                    cuda::flag("kRoundsDown", a.rounding == Rounding::kFloor) + cuda::number("kCubic", a.cubicCoeff) +
                     cuda::flag("kIsNearest", a.mode == Mode::kNearest) +
                     cuda::flag("kIsCubic", a.mode == Mode::kCubic) + cuda::flag("kExcludesOutside", a.excludeOutside) +
                     cuda::flag("kIsRounded", isQuantized(t)) + cuda::type("T", cuda::storageOf(t)) +

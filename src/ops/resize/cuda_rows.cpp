@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images resized along their two axes, in planes or by pixels: a thread walks down the rows of y and keeps what it has
-// read of x.
+// read of x. By pixels it has 16 bytes of channels; the tactics of single types have one row and all three formats of
+// pixels (pixelVectorsOf()).
 #include <algorithm>
 
+#include "base/format.h"
+#include "base/round.h"
 #include "ops/resize/cuda_scale.h"
 #include "ops/resize/resize_params.h"
 
@@ -94,9 +97,8 @@ std::vector<Config> configs(Problem const& p)
     return list;
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> kernelsOfShape(Problem const& problem, Shape const& shape)
 {
-    Shape const shape = shapeOf(problem, config);
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(
         sourceOf(problem, shape), [&attrs, shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -108,10 +110,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
             for (int i = 0; i < 2; ++i)
                 p.scale[i] = scaleOf(attrs, axisOf(attrs, x.dims, y.dims, axis + i));
             Scale const &rows = p.scale[0], &columns = p.scale[1];
-            int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape.wide - 1) / shape.wide;
+            int64_t images = y.dims.volume(0, axis), inner = divideUp(columns.out, shape.wide);
             p.xPixel = p.yPixel = 1;
             if (shape.pixels) {
-                int64_t const channels = y.dims[axis - 1], vectors = (channels + shape.wide - 1) / shape.wide;
+                int64_t const channels = y.dims[axis - 1], vectors = divideUp(channels, shape.wide);
                 images = y.dims.volume(0, axis - 1);
                 inner = columns.out * vectors;
                 p.vectors = cuda::divBy(vectors);
@@ -122,8 +124,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
             p.yRow = columns.out * p.yPixel;
             p.xImage = p.xRow * rows.in;
             p.yImage = p.yRow * rows.out;
-            int64_t const groups =
-                shape.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape.rows - 1) / shape.rows;
+            int64_t const groups = shape.rows == 0 ? divideUp(rows.in + 1, kSpans) : divideUp(rows.out, shape.rows);
             p.inner = cuda::divBy(inner);
             p.groups = cuda::divBy(groups);
             p.count = uint64_t(images * groups * inner);
@@ -131,10 +132,52 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
         });
 }
 
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+{
+    return kernelsOfShape(problem, shapeOf(problem, config));
+}
+
+namespace nhwc {
+
+template <DataType type>
+Support supports(Problem const& p)
+{
+    if (p.inputs[0].type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
+    TW_SUPPORTS(rows::supports(p));
+    TensorSpec const& y = p.outputs[0];
+    return storageCount(pixelVectorsOf(type), y.type, y.maxDims) >= INT32_MAX ? Support::no("counts in 32 bits")
+                                                                              : Support::yes();
+}
+
+std::vector<Formats> formats(Problem const& p)
+{
+    if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
+        return {};
+    Formats f = linearFormats(p);
+    f.inputs[0] = f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
+    return {f};
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
+{
+    return kernelsOfShape(problem, {1, int(16 / sizeOf(problem.outputs[0].type)), true});
+}
+
+} // namespace nhwc
 } // namespace
 } // namespace rows
 
 constinit CudaTactic const kRows{"resize_any_rows_cuda", 1, rows::generate, rows::supports, rows::configs,
                                  rows::formats};
+constinit CudaTactic const kNhwc{
+    "resize_f16_nhwc_cuda", 1, rows::nhwc::generate, rows::nhwc::supports<DataType::kHalf>, nullptr,
+    rows::nhwc::formats};
+constinit CudaTactic const kNhwcF32{
+    "resize_f32_nhwc_cuda", 1, rows::nhwc::generate, rows::nhwc::supports<DataType::kFloat>, nullptr,
+    rows::nhwc::formats};
+constinit CudaTactic const kNhwcI8{
+    "resize_i8_nhwc_cuda", 1, rows::nhwc::generate, rows::nhwc::supports<DataType::kInt8>, nullptr,
+    rows::nhwc::formats};
 
 } // namespace tw::ops::resize

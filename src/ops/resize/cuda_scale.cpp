@@ -69,17 +69,6 @@ Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest)
     return b;
 }
 
-std::string coordinateConstants(Attrs const& a)
-{
-    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
-    return cuda::flag("kIsAlignCorners", isCorner) +
-           cuda::flag("kIsAsymmetric", a.coordinates == Coordinates::kAsymmetric) +
-           cuda::flag("kIsZeroWhenOne", a.selector == Selector::kUpper || isCorner) +
-           cuda::flag("kRoundsHalfUp", a.rounding == Rounding::kHalfUp) +
-           cuda::flag("kRoundsHalfDown", a.rounding == Rounding::kHalfDown) +
-           cuda::flag("kRoundsDown", a.rounding == Rounding::kFloor);
-}
-
 ImagePlan::ImagePlan(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();

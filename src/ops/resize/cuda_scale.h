@@ -16,9 +16,6 @@ namespace tw::ops::resize {
 Scale scaleOf(Attrs const& a, Axis const& axis);
 bool isLong(Scale const& s); // coordinates take 64 bits
 
-// What resize_coordinates.cuh reads.
-std::string coordinateConstants(Attrs const& a);
-
 // Rows of y that a thread or block walks down, and the rows of x that it sees.
 struct Bands
 {

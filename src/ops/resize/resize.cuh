@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinates are exact fractions, weights doubles: plain. Only the last three axes mix elements.
 //   type T; float kCubic; bool kIsNearest, kIsCubic, kExcludesOutside
+//   bool kIsAlignCorners, kIsAsymmetric: neither, half pixels; bool kIsZeroWhenOne: an axis of one element takes the first
+//   bool kRoundsHalfUp, kRoundsHalfDown, kRoundsDown: of these none, up
 //   bool kIsRounded: to 2^-20 first, so that the order of the sum does not decide at a half
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/resize/resize_coordinates.cuh"
 #include "ops/resize/resize_params.h"
 
 namespace tw::ops::resize {
 
+TW_INLINE i64 floorDiv(i64 a, i64 b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+TW_INLINE i64 ceilDiv(i64 a, i64 b)
+{
+    return -floorDiv(-a, b);
+}
+// Element o of `out`, made from `in` elements, stands at over / under.
+TW_INLINE void setCoordinate(Params const& p, int axis, i64 o, i64 in, i64 out, i64& over, i64& under)
+{
+    if (out == 1 && kIsZeroWhenOne) {
+        over = 0;
+        under = 1;
+    } else if constexpr (kIsAlignCorners) {
+        over = o * (in - 1);
+        under = out - 1;
+    } else if constexpr (kIsAsymmetric) {
+        over = o * p.under[axis];
+        under = p.over[axis];
+    } else {
+        over = (2 * o + 1) * p.under[axis] - p.over[axis];
+        under = 2 * p.over[axis];
+    }
+}
+TW_INLINE i64 rounded(i64 over, i64 under)
+{
+    if constexpr (kRoundsHalfUp)
+        return floorDiv(2 * over + under, 2 * under);
+    else if constexpr (kRoundsHalfDown)
+        return ceilDiv(2 * over - under, 2 * under);
+    else if constexpr (kRoundsDown)
+        return floorDiv(over, under);
+    else
+        return ceilDiv(over, under);
+}
 struct Taps
 {
     int count;
@@ -31,7 +68,7 @@ TW_INLINE Taps tapsOf(Params const& p, int axis, i64 o)
 {
     i64 const in = p.in[axis], out = i64(p.dim[axis].d);
     i64 over, under;
-    setCoordinate<i64>(p, axis, o, in, out, over, under);
+    setCoordinate(p, axis, o, in, out, over, under);
     Taps taps;
     taps.count = 0;
     if constexpr (kIsNearest) {

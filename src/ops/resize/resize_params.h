@@ -24,16 +24,6 @@ struct LaneParams
     cuda::i64 rows = 0;     // of y, in all planes
 };
 
-struct PixelParams
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    cuda::u64 count = 0;           // threads with work
-    cuda::Div vectors, wide, tall; // 16 bytes of channels, columns and rows of y
-    cuda::i64 pixelX = 0, pixelY = 0;
-    cuda::i64 in[2] = {}, over[2] = {}, under[2] = {}; // rows, columns: size of x, the scale as a fraction
-};
-
 struct PlaneParams
 {
     void const* x = nullptr;

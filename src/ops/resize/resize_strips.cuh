@@ -8,10 +8,19 @@
 #include "kernels/cuda/common/prelude.cuh"
 #include "ops/resize/resize_params.h"
 #include "ops/resize/resize_sizes.cuh"
-#include "ops/resize/resize_vectors.cuh"
 
 namespace tw::ops::resize {
 
+typedef Pack<u32, 4> Unit;
+constexpr int V = 16 / sizeof(T);
+TW_INLINE float valueOf(Unit const& u, int i)
+{
+    if constexpr (V == 4)
+        return __uint_as_float(u.v[i]);
+    Narrow one;
+    one.bits = (unsigned short)(i % 2 ? u.v[i / 2] >> 16 : u.v[i / 2]);
+    return halfToFloat(one);
+}
 // A constant that the compiler knows after its first passes only: sooner, it gives other machine code.
 TW_INLINE float late(float v)
 {

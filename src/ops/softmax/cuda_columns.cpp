@@ -147,17 +147,14 @@ std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config cons
         sourceOf(problem, shares),
         [axis = axisOf(problem), shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-            int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), columns = x.dims.volume(0, axis) * inner;
+            int64_t const inner = x.dims.volume(axis + 1, x.dims.rank);
             bool const isPacked =
                 inner % shares.width == 0 &&
                 (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares.width * sizeOf(x.type)) == 0;
-            int64_t const width = isPacked ? shares.width : 1;
             ColumnsParams p;
             p.x = x.data;
             p.y = y.data;
-            p.packs = uint64_t(columns / width);
-            p.n = uint64_t(x.dims[axis]);
-            p.packsOfRow = cuda::divBy(inner / width);
+            p.set(x.dims.volume(0, axis), x.dims[axis], inner, isPacked ? shares.width : 1);
             return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(shares.lanes)), int(shares.threads()), p);
         });
 }

@@ -36,7 +36,7 @@ bool fits(Problem const& p, int64_t lanes, int64_t threads)
 
 std::unique_ptr<CudaKernels> shortRowKernels(Problem const& problem, int64_t lanes, int64_t threads)
 {
-    CudaSource source = {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+    CudaSource source = {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("LOG", false) +
                                  cuda::constant("N", rowLengthOf(problem)) + cuda::constant("LANES", lanes) +
                                  cuda::constant("THREADS", threads) +
                                  cuda::include("ops/softmax/softmax_short_rows.cuh"),

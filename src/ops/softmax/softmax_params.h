@@ -2,7 +2,7 @@
 // What hosts hand to the kernels of this folder.
 #pragma once
 
-#include "kernels/cuda/common/params.h"
+#include "families/reduction/reduction_params.h"
 
 namespace tw::ops::softmax {
 
@@ -14,12 +14,10 @@ struct Params
     cuda::Div inner;
 };
 
-struct ColumnsParams
+struct ColumnsParams : reduction::Columns
 {
     void const* x = nullptr;
     void* y = nullptr;
-    cuda::u64 packs = 0, n = 0; // of columns, those of all outer matrices in a row; of the axis
-    cuda::Div packsOfRow;
 };
 
 struct ShortRowsParams

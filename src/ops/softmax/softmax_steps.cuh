@@ -12,7 +12,7 @@ TW_INLINE float lowest()
 }
 TW_INLINE float larger(float a, float b)
 {
-    return b > a ? b : a;
+    return fmaxf(a, b); // NaN shows in the sums
 }
 TW_INLINE float sum(float a, float b)
 {

@@ -26,7 +26,7 @@ using bench::median;
 using bench::seconds;
 using kernels::Int8Gemm;
 using kernels::Int8GemmOptions;
-using kernels::jit::Dots;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 
 constexpr int kRounds = 40;
@@ -37,7 +37,7 @@ struct PeakLoop
     static constexpr int kSums = 12;
     kernels::jit::Code code;
     double perTurn = 0; // multiplications and additions
-    PeakLoop(Isa isa, Dots dots) : perTurn(2. * 2 * kSums * 4 * kernels::jit::vectorWidth(isa))
+    PeakLoop(Isa isa, Factors factors) : perTurn(2. * 2 * kSums * 4 * kernels::jit::vectorWidth(isa))
     {
         auto made = kernels::jit::emit(isa, [&](kernels::jit::VectorCode& c) {
             Xbyak::Label again;
@@ -46,7 +46,7 @@ struct PeakLoop
             c.L(again);
             for (int r = 0; r < 2; ++r)
                 for (int v = 1; v <= kSums; ++v)
-                    if (dots == Dots::kVnni)
+                    if (factors == Factors::kByteDots)
                         c.vpdpbusd(c.vec(v), c.vec(0), c.vec(0), c.avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding);
                     else // two words in a lane, and their sum: half of what a dot product of bytes does
                         c.vpmaddwd(c.vec(v), c.vec(0), c.vec(0));
@@ -57,7 +57,7 @@ struct PeakLoop
         });
         if (made.ok())
             code = std::move(*made);
-        if (dots == Dots::kWords)
+        if (factors == Factors::kByteWords)
             perTurn /= 2;
     }
     // Operations of all workers together, in a second.
@@ -84,11 +84,11 @@ struct Shape
     bool variable = false;
 };
 
-void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInfo const& cpu)
+void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::CpuInfo const& cpu)
 {
     auto const [products, m, n, k, variable] = shape;
     Workers& workers = device::processThreadPool().workers(threads);
-    PeakLoop const peak(isa, dots);
+    PeakLoop const peak(isa, factors);
     Tensor a(DataType::kInt8, Extents{products * m, k}), b(DataType::kInt8, Extents{products * k, n}),
         c(DataType::kInt8, Extents{products * m, n}), columns(DataType::kFloat, Extents{n});
     for (int64_t i = 0; i < a.count(); ++i)
@@ -102,14 +102,14 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
         for (bool const copies : {false, true}) {
             Candidate x;
             x.options.isa = isa;
-            x.options.dots = dots;
+            x.options.factors = factors;
             x.options.vectors = vectors;
             x.options.packedBefore = !variable;
             x.options.packA = copies;
             x.options.l2Bytes = cpu.l2Bytes;
             x.options.threads = threads;
-            x.options.epilogue.bias = x.options.epilogue.bounded = true;
-            x.options.epilogue.store = kernels::jit::Int8Type::kInt8;
+            x.options.end.bias = x.options.end.bounded = true;
+            x.options.end.store = DataType::kInt8;
             int64_t const each = Int8Gemm::packedBytes(x.options, n, k);
             std::vector<kernels::Int8Offsets> offsets;
             for (int64_t i = 0; i < products; ++i)
@@ -124,7 +124,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
             x.workspace = Tensor(DataType::kInt8, Extents{Int8Gemm::workspaceBytes(x.options, m, n, k)});
             list.push_back(std::move(x));
         }
-    kernels::jit::Int8Output out;
+    kernels::jit::GemmArgs out;
     out.c = c.data();
     out.scale = out.bias = columns.ref().as<float>();
     double const operations = 2. * double(products) * double(m) * double(n) * double(k);
@@ -150,7 +150,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
         }
     }
     std::printf("%3ld of %4ld x %4ld x %4ld%s %s%s %dT  peak %6.1f GOP/s |", long(products), long(m), long(n), long(k),
-                variable ? " variable" : "", isaName(isa), dots == Dots::kVnni ? " vnni" : "", threads,
+                variable ? " variable" : "", isaName(isa), factors == Factors::kByteDots ? " vnni" : "", threads,
                 median(peaks) * 1e-9);
     int const width = kernels::jit::vectorWidth(isa);
     for (Candidate const& x : list) {
@@ -180,12 +180,12 @@ int main(int argc, char** argv)
     for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
         if (kernels::jit::isaOf(cpu, isa) != isa)
             continue;
-        for (Dots dots : {Dots::kVnni, Dots::kWords})
+        for (Factors factors : {Factors::kByteDots, Factors::kByteWords})
             for (Shape const& shape : shapes)
                 for (int threads : {1, 2})
-                    if ((dots == Dots::kWords || kernels::jit::dotsOf(cpu, isa) == Dots::kVnni) &&
+                    if ((factors == Factors::kByteWords || kernels::jit::byteFactors(cpu, isa) == Factors::kByteDots) &&
                         threads <= device::availableCpus())
-                        compare(shape, threads, isa, dots, cpu);
+                        compare(shape, threads, isa, factors, cpu);
     }
     return 0;
 }

@@ -20,8 +20,7 @@ using kernels::BackwardWorkers;
 using kernels::GemmShape;
 using kernels::Int8Gemm;
 using kernels::Int8GemmOptions;
-using kernels::jit::Dots;
-using kernels::jit::Int8Type;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 using kernels::jit::Way;
 using kernels::jit::ways;
@@ -53,7 +52,7 @@ struct GuardedBytes
 void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
                 std::mt19937& rng)
 {
-    SCOPED_TRACE(std::string(isaName(o.isa)) + " dots " + std::to_string(int(o.dots)) + ", " +
+    SCOPED_TRACE(std::string(isaName(o.isa)) + " dots " + std::to_string(int(o.factors)) + ", " +
                  std::to_string(o.vectors) + " vectors, packed before " + std::to_string(o.packedBefore) + ", packA " +
                  std::to_string(o.packA) + ", L2 " + std::to_string(o.l2Bytes) + ", threads " +
                  std::to_string(o.threads) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
@@ -84,14 +83,14 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
     }
     auto gemm = Int8Gemm::make(o, s, offsets);
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
-    int64_t const cBytes = bytesOf(o.epilogue.store);
+    int64_t const cBytes = sizeOf(o.end.store);
     GuardedBytes c(kProducts * m * n * cBytes, 1), scratch(Int8Gemm::workspaceBytes(o, m, n, k), 0);
-    kernels::jit::Int8Output out;
+    kernels::jit::GemmArgs out;
     out.c = c.data;
     out.scale = scale.data();
-    out.bias = o.epilogue.bias ? bias.data() : nullptr;
-    out.residual = o.epilogue.residual ? residual.data() : nullptr;
-    out.residualScale = 0.3F;
+    out.bias = o.end.bias ? bias.data() : nullptr;
+    out.residual = o.end.residual ? residual.data() : nullptr;
+    out.numbers.residualScale = 0.3F;
     BackwardWorkers workers(o.threads);
     gemm->run(a.data(), o.packedBefore ? packed.data : b.data(), out, scratch.data, workers);
     ASSERT_TRUE(c.intact());
@@ -105,14 +104,14 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
                     sum += a[size_t(p * m * k + i * s.aRow + q * s.aColumn)] *
                            b[size_t(p * k * n + q * s.bRow + j * s.bColumn)];
                 int64_t const at = (p * m + i) * n + j;
-                float t = float(sum) * scale[o.epilogue.oneScale ? 0 : size_t(j)];
-                if (o.epilogue.bias)
+                float t = float(sum) * scale[o.end.oneScale ? 0 : size_t(j)];
+                if (o.end.bias)
                     t += bias[size_t(j)];
-                if (o.epilogue.residual)
-                    t += float(residual[size_t(at)]) * out.residualScale;
-                if (o.epilogue.activation)
+                if (o.end.residual)
+                    t += float(residual[size_t(at)]) * out.numbers.residualScale;
+                if (o.end.activation)
                     t = std::fmax(t, 0.F);
-                if (o.epilogue.store == Int8Type::kInt8) {
+                if (o.end.store == DataType::kInt8) {
                     ASSERT_EQ(int(c.data[at]), int(std::nearbyint(std::fmin(127.F, std::fmax(-128.F, t)))))
                         << "product " << p << " row " << i << " column " << j;
                 } else {
@@ -131,20 +130,20 @@ TEST(Int8Gemm, shapesAndStrides)
         for (int trial = 0; trial < 240; ++trial) {
             Int8GemmOptions o;
             o.isa = way.isa;
-            o.dots = way.dots;
+            o.factors = way.factors;
             o.vectors = int(pick(1, 4));
             o.packedBefore = pick(0, 1);
             bool const transposeA = pick(0, 2) == 0;
             o.packA = transposeA || pick(0, 2) == 0;
             o.l2Bytes = pick(0, 1) ? 1 << 20 : 4 << 10;
             o.threads = int(pick(1, 3));
-            o.epilogue.oneScale = pick(0, 1);
-            o.epilogue.bias = pick(0, 1);
+            o.end.oneScale = pick(0, 1);
+            o.end.bias = pick(0, 1);
             if (pick(0, 1))
-                o.epilogue.residual = Int8Type::kInt8;
+                o.end.residual = DataType::kInt8;
             if (pick(0, 1))
-                o.epilogue.activation = kernels::jit::Activation{};
-            o.epilogue.store = pick(0, 1) ? Int8Type::kInt8 : Int8Type::kFloat;
+                o.end.activation = kernels::jit::Activation{};
+            o.end.store = pick(0, 1) ? DataType::kInt8 : DataType::kFloat;
             int64_t const m = trial % 8 == 0 ? 1 : pick(1, 70), n = trial % 9 == 0 ? 1 : pick(1, 200);
             int64_t const k = trial % 10 == 0 ? pick(0, 4) : trial % 10 == 1 ? 16 * pick(1, 12) : pick(1, 300);
             runProduct(o, m, n, k, transposeA, pick(0, 1), rng);
@@ -159,7 +158,7 @@ TEST(Int8Gemm, workspaceGrowsWithSizes)
     for (Way const& way : ways()) {
         Int8GemmOptions o;
         o.isa = way.isa;
-        o.dots = way.dots;
+        o.factors = way.factors;
         o.packA = true;
         o.threads = 2;
         o.l2Bytes = 64 << 10;

@@ -13,9 +13,9 @@ namespace int8_direct {
 namespace {
 
 using convolution::Geometry;
-using kernels::jit::Int8Args;
-using kernels::jit::Int8Kernel;
-using kernels::jit::Int8KernelSpec;
+using kernels::jit::GemmArgs;
+using kernels::jit::GemmKernel;
+using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
 
 struct Int8RowPhase
@@ -26,7 +26,7 @@ struct Int8RowPhase
     std::vector<std::vector<std::vector<int32_t>>> starts; // [range][column phase][channel]
 };
 
-struct Int8DirectPrepared final : DirectShapes<Int8Kernel>
+struct Int8DirectPrepared final : DirectShapes<GemmKernel>
 {
     using DirectShapes::DirectShapes;
     std::vector<Int8RowPhase> rows;
@@ -60,9 +60,9 @@ public:
         TW_TRY(checkRow(node_, g, p->xPixel, "256 MiB"));
         TW_TRY(cutColumns(
             *p, transposed_, filters.columnClasses, filters.blocks,
-            [&](int vectors) { return kernels::jit::int8MaxRows(isa_, filters.dots, vectors); },
+            [&](int vectors) { return kernels::jit::gemmMaxRows(isa_, vectors, filters.factors); },
             [&](Phase const& axis, int vectors, TileKind const& kind) {
-                return Int8Kernel::emit(isa_, filters.dots, specOf(*p, axis, vectors, kind));
+                return GemmKernel::emit(isa_, specOf(*p, axis, vectors, kind));
             }));
         for (Phase& axis : phasesOf(g, 1, transposed_, filters.rowClasses))
             p->rows.push_back(rowPhase(*p, std::move(axis)));
@@ -104,10 +104,10 @@ private:
         return r;
     }
 
-    Int8KernelSpec specOf(Int8DirectPrepared const& p, Phase const& axis, int vectors, TileKind const& kind) const
+    GemmKernelSpec specOf(Int8DirectPrepared const& p, Phase const& axis, int vectors, TileKind const& kind) const
     {
-        int64_t const taps = int64_t(axis.offsets.size()), rowBytes = kernels::jit::int8Row(isa_, vectors);
-        Int8KernelSpec s;
+        int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * filters.width * 4;
+        GemmKernelSpec s;
         s.rows = kind[0];
         s.vectors = vectors;
         auto loop = [&](int64_t quads) { return tapSteps(axis, kind, quads, p.xPixel, 4, rowBytes); };
@@ -118,7 +118,9 @@ private:
         if (p.fetchNext)
             s.nextLines = p.linesAhead(s.rows, axis, p.xPixel, runs);
         s.nextFromA = !p.pixelsAlone;
-        s.epilogue = ends_.epilogue(filters.groupK % filters.width != 0);
+        s.factors = filters.factors;
+        s.masked = filters.groupK % filters.width != 0;
+        addEnd(s, ends_.end());
         return s;
     }
 
@@ -126,26 +128,26 @@ private:
                   int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
-        ColumnPhase<Int8Kernel> const& columns = p.columns[columnPhase];
+        ColumnPhase<GemmKernel> const& columns = p.columns[columnPhase];
         int64_t const first = filters.blocks.begin(block) * filters.width,
                       blockLanes = filters.blocks.size(block) * filters.width;
-        RowTiling<Int8Kernel> const& t = columns.tiling(filters.blocks.size(block));
+        RowTiling<GemmKernel> const& t = columns.tiling(filters.blocks.size(block));
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x = reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(group * filters.groupC);
         int64_t const rowBytes = g.in[2] * p.xPixel, imageBytes = g.in[1] * rowBytes;
         void const* pointers[kMaxRows];
-        Int8Args a;
+        GemmArgs a;
         a.a = pointers;
         a.ldaBytes = columns.axis.stride * p.xPixel;
         int64_t const atOnce = filters.quadsAtOnce(int64_t(columns.axis.offsets.size()));
         a.bodyCount = filters.quads / atOnce;
         a.tailCount = filters.quads % atOnce;
-        a.output = ends_.output(args, group * filters.groupK + first);
-        a.output.ldcBytes = columns.axis.step * p.yPixel;
-        a.output.ldrBytes = columns.axis.step * p.residualPixel;
-        a.output.lastColumns = std::min(filters.groupK - first, blockLanes) - (blockLanes - filters.width);
-        auto* const y = static_cast<char*>(a.output.c);
-        auto const* const residual = static_cast<char const*>(a.output.residual);
+        ends_.set(a, args, group * filters.groupK + first);
+        a.ldcBytes = columns.axis.step * p.yPixel;
+        a.ldrBytes = columns.axis.step * p.residualPixel;
+        a.lastColumns = std::min(filters.groupK - first, blockLanes) - (blockLanes - filters.width);
+        auto* const y = static_cast<char*>(a.c);
+        auto const* const residual = static_cast<char const*>(a.residual);
         int64_t const total = g.batch * rows.axis.count * t.tiles;
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
@@ -170,8 +172,8 @@ private:
                 if (p.pixelsAlone)
                     a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * a.ldaBytes));
                 int64_t const at = pixel + column * columns.axis.step;
-                a.output.c = y + at * p.yPixel;
-                a.output.residual = residual ? residual + at * p.residualPixel : nullptr;
+                a.c = y + at * p.yPixel;
+                a.residual = residual ? residual + at * p.residualPixel : nullptr;
                 t.kernels[size_t(t.kernelOf[size_t(tile)])](a);
             }
         }
@@ -185,9 +187,9 @@ private:
     int threads_;
 };
 
-Support supports(CpuTactic const& t, Problem const& p)
+Support supports(CpuTactic const&, Problem const& p)
 {
-    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant));
+    TW_SUPPORTS(supportsInt8Convolution(p, 2, Weights::kConstant));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     TW_SUPPORTS(supportsDirectWindow(g, isTransposed(*p.node)));
     int64_t const groupC = g.c / g.groups;
@@ -212,8 +214,8 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     int64_t const quads = divideUp(p.inputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, 4);
-    return estimateDirect(p, t.isa(), config,
-                          kernels::jit::int8MaxRows(t.isa(), dotsOfThisCpu(t.isa()), int(config[0])), quads, 1, 6);
+    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(t.isa())),
+                          quads, 1, 6);
 }
 
 CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)

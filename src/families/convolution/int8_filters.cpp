@@ -4,7 +4,7 @@
 namespace tw::ops {
 
 Int8Filters::Int8Filters(Problem const& problem, kernels::jit::Isa isa, int64_t mostVectors)
-    : dots(dotsOfThisCpu(isa)), width(kernels::jit::vectorWidth(isa)),
+    : factors(byteFactors(isa)), width(kernels::jit::vectorWidth(isa)),
       groups(problem.node->attrsAs<KernelWindowAttrs>().groups), groupK(problem.outputs[0].dims[1] / groups),
       groupC(problem.inputs[0].dims[1] / groups), quads(divideUp(groupC, 4)),
       blocks(divideUp(groupK, width), mostVectors), node_(*problem.node), transposed_(isTransposed(node_))
@@ -90,10 +90,10 @@ std::vector<int32_t> Int8Filters::starts(size_t rowClass, size_t columnClass, Ta
     std::vector<int32_t> list(size_t(groups * lanes()));
     for (int64_t group = 0; group < groups; ++group)
         for (int64_t block = 0; block < blocks.count; ++block)
-            kernels::jit::int8Start(dots, data(group, block, rowClass, columnClass, range.first),
-                                    range.count * int64_t(columnClasses[columnClass].size()) * quads,
-                                    blocks.size(block) * width,
-                                    list.data() + group * lanes() + blocks.begin(block) * width);
+            kernels::jit::integerStart(factors, data(group, block, rowClass, columnClass, range.first),
+                                       range.count * int64_t(columnClasses[columnClass].size()) * quads,
+                                       blocks.size(block) * width,
+                                       list.data() + group * lanes() + blocks.begin(block) * width);
     return list;
 }
 

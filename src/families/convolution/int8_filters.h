@@ -24,7 +24,7 @@ public:
     int64_t quadsAtOnce(int64_t taps) const;
     int64_t lanes() const { return blocks.vectors * width; } // of a group
 
-    kernels::jit::Dots const dots;
+    kernels::jit::Factors const factors;
     int64_t const width, groups, groupK, groupC, quads; // lanes of a vector; filters and channels of a group
     ChannelBlocks const blocks;
     Classes rowClasses, columnClasses;

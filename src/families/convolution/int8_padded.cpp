@@ -16,10 +16,10 @@ namespace int8_padded {
 namespace {
 
 using convolution::Geometry;
-using kernels::jit::Dots;
-using kernels::jit::Int8Args;
-using kernels::jit::Int8Kernel;
-using kernels::jit::Int8KernelSpec;
+using kernels::jit::Factors;
+using kernels::jit::GemmArgs;
+using kernels::jit::GemmKernel;
+using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
 
 constexpr int64_t kQuadsAtOnce = 8;  // of emitted code
@@ -64,7 +64,7 @@ int64_t extentRead(Geometry const& g, int axis)
     return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
 }
 
-struct Int8PaddedPrepared final : PaddedShapes<Int8Kernel>
+struct Int8PaddedPrepared final : PaddedShapes<GemmKernel>
 {
     Spread spread;
     Int8Sum sum;
@@ -75,7 +75,7 @@ class Int8PaddedConvolution final : public Kernel
 {
 public:
     Int8PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
-        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
+        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), factors_(byteFactors(isa)),
           threads_(std::max(problem.threads, 1)), blocks_(problem, isa, config)
     {}
 
@@ -88,7 +88,7 @@ public:
         Extents const& dims = p.inputs[1].dims;
         Recipe recipe{
             "filters of padded images of i8",
-            {blocks_.width, blocks_.most, blocks_.groups, Int8Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
+            {blocks_.width, blocks_.most, blocks_.groups, Int8Sum(g).joined, isTransposed(node_), int64_t(factors_)}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const bytes = packedBytes(g);
@@ -131,7 +131,7 @@ public:
         p->xPixel = p->copies ? g.c : x.pixelStride();
         p->layOut(
             p->sum.joined, [&](int i) { return extentRead(g, i); }, [&](int i) { return g.stride[i]; });
-        TW_TRY(p->cut(kernels::jit::int8MaxRows(isa_, dots_, int(blocks_.most)),
+        TW_TRY(p->cut(kernels::jit::gemmMaxRows(isa_, int(blocks_.most), factors_),
                       [&](int rows, bool last) { return emit(*p, rows, last); }));
         return std::shared_ptr<Prepared const>(std::move(p));
     }
@@ -196,18 +196,20 @@ private:
             }
         int32_t* const start = starts(g, packed) + at;
         std::fill(start, start + lanes, 0);
-        kernels::jit::int8Start(dots_, begin, sum.pointers * sum.quads, lanes, start);
+        kernels::jit::integerStart(factors_, begin, sum.pointers * sum.quads, lanes, start);
     }
 
-    Result<Int8Kernel> emit(Int8PaddedPrepared const& p, int rows, bool last) const
+    Result<GemmKernel> emit(Int8PaddedPrepared const& p, int rows, bool last) const
     {
-        Int8KernelSpec s;
+        GemmKernelSpec s;
         s.rows = rows;
         s.vectors = int(blocks_.lanes(last ? blocks_.count - 1 : 0) / blocks_.width);
-        s.body = kernels::jit::contiguousInt8Loop(isa_, s.vectors, int(stepsAtOnce(p.sum)));
-        s.tail = kernels::jit::contiguousInt8Loop(isa_, s.vectors, 1);
-        s.epilogue = ends_.epilogue(blocks_.isMasked(last));
-        return Int8Kernel::emit(isa_, dots_, s);
+        s.body = kernels::jit::contiguousLoop(isa_, s.vectors, int(stepsAtOnce(p.sum)));
+        s.tail = kernels::jit::contiguousLoop(isa_, s.vectors, 1);
+        s.factors = factors_;
+        s.masked = blocks_.isMasked(last);
+        addEnd(s, ends_.end());
+        return GemmKernel::emit(isa_, s);
     }
     static int64_t stepsAtOnce(Int8Sum const& sum) { return std::min(kQuadsAtOnce, sum.quads); }
 
@@ -274,7 +276,7 @@ private:
         int64_t const lane = blocks_.lane(group, block);
         bool const last = block == blocks_.count - 1;
         void const* pointers[kMaxPointers];
-        Int8Args a;
+        GemmArgs a;
         a.a = pointers;
         a.pointers = p.sum.pointers;
         a.ldaBytes = g.stride[2] * p.pitch[2];
@@ -282,17 +284,17 @@ private:
         a.start = starts(g, const_cast<int8_t*>(w)) + lane;
         a.bodyCount = p.sum.quads / stepsAtOnce(p.sum);
         a.tailCount = p.sum.quads % stepsAtOnce(p.sum);
-        a.output = ends_.output(args, group * blocks_.groupK + blocks_.first(block));
-        a.output.ldcBytes = p.yPixel;
-        a.output.ldrBytes = p.residualPixel;
-        a.output.lastColumns = blocks_.lastColumns(block);
-        auto* const y = static_cast<char*>(a.output.c);
-        auto const* const residual = static_cast<char const*>(a.output.residual);
+        ends_.set(a, args, group * blocks_.groupK + blocks_.first(block));
+        a.ldcBytes = p.yPixel;
+        a.ldrBytes = p.residualPixel;
+        a.lastColumns = blocks_.lastColumns(block);
+        auto* const y = static_cast<char*>(a.c);
+        auto const* const residual = static_cast<char const*>(a.residual);
         p.forTiles(tile, end, [&](int64_t from, int64_t pixel, bool more) {
             for (int64_t f = 0; f < p.sum.pointers; ++f)
                 pointers[f] = x + from + group * (g.c / blocks_.groups) + p.offsets[size_t(f)];
-            a.output.c = y + pixel * p.yPixel;
-            a.output.residual = residual ? residual + pixel * p.residualPixel : nullptr;
+            a.c = y + pixel * p.yPixel;
+            a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
             p.kernels[more][last](a);
         });
     }
@@ -300,15 +302,15 @@ private:
     ir::Node const& node_;
     Int8Ends ends_;
     Isa isa_;
-    Dots dots_;
+    Factors factors_;
     int threads_;
     PaddedBlocks blocks_;
     std::shared_ptr<device::PackedFloats const> packed_;
 };
 
-Support supports(CpuTactic const& t, Problem const& p)
+Support supports(CpuTactic const&, Problem const& p)
 {
-    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 3, Weights::kAny));
+    TW_SUPPORTS(supportsInt8Convolution(p, 3, Weights::kAny));
     Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
     if (Int8Sum(g).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
@@ -348,7 +350,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     Geometry const g = Spread(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
     double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
-    double const most = kernels::jit::int8MaxRows(t.isa(), dotsOfThisCpu(t.isa()), int(config[0]));
+    double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(t.isa()));
     double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);
     double const tiles = double(g.batch * g.out[0] * g.out[1] * g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);

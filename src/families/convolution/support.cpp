@@ -40,13 +40,11 @@ Support supportsConvolution(Problem const& p, int mostAxes, Weights weights)
     return supportsShapes(p, mostAxes, weights);
 }
 
-Support supportsInt8Convolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
+Support supportsInt8Convolution(Problem const& p, int mostAxes, Weights weights)
 {
     if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("computes sums of i8, the input is ") + nameOf(p.inputs[0].type));
-    TW_SUPPORTS(supportsShapes(p, mostAxes, weights));
-    std::string const why = int8Ends(p, isa).epilogue(false).refusal();
-    return why.empty() ? Support::yes() : Support::no(why);
+    return supportsShapes(p, mostAxes, weights);
 }
 
 bool isTransposed(ir::Node const& node)
@@ -84,14 +82,14 @@ std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGro
         return {1};
     std::vector<int64_t> list;
     for (int64_t v : {2, 4, 3})
-        if (v <= vectorsOfGroup && kernels::jit::int8MaxRows(isa, dotsOfThisCpu(isa), int(v)) >= kLeastRows)
+        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(isa)) >= kLeastRows)
             list.push_back(v);
     return list;
 }
 
-kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa)
+kernels::jit::Factors byteFactors(kernels::jit::Isa isa)
 {
-    return kernels::jit::dotsOf(thisCpu(), isa);
+    return kernels::jit::byteFactors(thisCpu(), isa);
 }
 
 } // namespace tw::ops

@@ -7,58 +7,35 @@
 
 namespace tw::ops {
 
-namespace {
-
-using kernels::jit::Int8Type;
-
-Int8Type int8TypeOf(DataType t)
-{
-    return isQuantized(t) ? Int8Type::kInt8 : t == DataType::kHalf ? Int8Type::kHalf : Int8Type::kFloat;
-}
-
-} // namespace
-
 Int8Ends::Int8Ends(Problem const& p, Epilogue const& epilogue, double factors, kernels::jit::Isa isa)
 {
     auto const has = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
-    epilogue_.oneScale = p.inputs[Epilogue::kScale].dims.volume() == 1;
-    epilogue_.bias = has(Epilogue::kBias);
+    end_.oneScale = p.inputs[Epilogue::kScale].dims.volume() == 1;
+    end_.bias = has(Epilogue::kBias);
     if (has(Epilogue::kResidual))
-        epilogue_.residual = int8TypeOf(p.inputs[Epilogue::kResidual].type);
-    epilogue_.activation = jitActivation(epilogue.activation);
-    epilogue_.outputScale = has(Epilogue::kOutputScale);
-    epilogue_.store = int8TypeOf(p.outputs[0].type);
-    epilogue_.bounded = staysBounded(p, epilogue, factors);
-    epilogue_.innerScale = has(Epilogue::kInnerScale);
+        end_.residual = p.inputs[Epilogue::kResidual].type;
+    end_.activation = jitActivation(epilogue.activation);
+    end_.outputScale = has(Epilogue::kOutputScale);
+    end_.store = p.outputs[0].type;
+    end_.bounded = staysBounded(p, epilogue, factors);
+    end_.innerScale = has(Epilogue::kInnerScale);
     if (has(Epilogue::kTable))
-        epilogue_.table = kernels::jit::byteTableOf(thisCpu(), isa);
+        end_.table = kernels::jit::byteTableOf(thisCpu(), isa);
 }
 
-kernels::jit::Int8Epilogue Int8Ends::epilogue(bool masked) const
-{
-    kernels::jit::Int8Epilogue e = epilogue_;
-    e.masked = masked;
-    return e;
-}
-
-kernels::jit::Int8Output Int8Ends::output(RunArgs const& args, int64_t first) const
+void Int8Ends::set(kernels::jit::GemmArgs& tile, RunArgs const& args, int64_t first) const
 {
     auto number = [&](size_t i) {
         return i < args.inputs.size() && args.inputs[i].data ? *args.inputs[i].as<float>() : 1.0F;
     };
-    kernels::jit::Int8Output out;
-    out.c = args.outputs[0].as<char>() + first * yBytes();
-    out.scale = args.inputs[Epilogue::kScale].as<float>() + (epilogue_.oneScale ? 0 : first);
-    if (epilogue_.bias)
-        out.bias = args.inputs[Epilogue::kBias].as<float>() + first;
+    tile.c = args.outputs[0].as<char>() + first * yBytes();
+    tile.scale = args.inputs[Epilogue::kScale].as<float>() + (end_.oneScale ? 0 : first);
+    if (end_.bias)
+        tile.bias = args.inputs[Epilogue::kBias].as<float>() + first;
     if (hasResidual())
-        out.residual = args.inputs[Epilogue::kResidual].as<char>() + first * residualBytes();
-    out.residualScale = number(Epilogue::kResidualScale);
-    out.outputScale = number(Epilogue::kOutputScale);
-    out.innerScale = number(Epilogue::kInnerScale);
-    if (epilogue_.table)
-        out.table = args.inputs[Epilogue::kTable].as<int8_t>();
-    return out;
+        tile.residual = args.inputs[Epilogue::kResidual].as<char>() + first * residualBytes();
+    tile.numbers = {number(Epilogue::kResidualScale), number(Epilogue::kOutputScale), number(Epilogue::kInnerScale),
+                    end_.table ? args.inputs[Epilogue::kTable].as<int8_t>() : nullptr};
 }
 
 } // namespace tw::ops

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "families/elementwise/epilogue.h"
-#include "kernels/cpu/jit/int8_epilogue.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
@@ -13,16 +13,15 @@ class Int8Ends
 public:
     // `factors`: how many products each sum has at most.
     Int8Ends(Problem const& problem, Epilogue const& epilogue, double factors, kernels::jit::Isa isa);
-    // `masked`: not all columns of the last vector exist.
-    kernels::jit::Int8Epilogue epilogue(bool masked) const;
-    // Of channels from `first` on; c and residual at the first pixel.
-    kernels::jit::Int8Output output(RunArgs const& args, int64_t first) const;
-    bool hasResidual() const { return epilogue_.residual.has_value(); }
-    int64_t yBytes() const { return kernels::jit::bytesOf(epilogue_.store); }
-    int64_t residualBytes() const { return hasResidual() ? kernels::jit::bytesOf(*epilogue_.residual) : 0; }
+    kernels::jit::IntegerEnd const& end() const { return end_; }
+    // Of a tile of channels from `first` on: scale, bias and numbers; c and residual at the first pixel.
+    void set(kernels::jit::GemmArgs& tile, RunArgs const& args, int64_t first) const;
+    bool hasResidual() const { return end_.residual.has_value(); }
+    int64_t yBytes() const { return sizeOf(end_.store); }
+    int64_t residualBytes() const { return hasResidual() ? sizeOf(*end_.residual) : 0; }
 
 private:
-    kernels::jit::Int8Epilogue epilogue_; // not masked
+    kernels::jit::IntegerEnd end_;
 };
 
 } // namespace tw::ops

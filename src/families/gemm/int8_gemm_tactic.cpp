@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Int8Gemm;
 using kernels::Int8GemmOptions;
-using kernels::jit::Dots;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 using matrix_multiply::Geometry;
 
@@ -33,7 +33,7 @@ using PackedInt8Ptr = std::shared_ptr<PackedInt8 const>;
 Result<PackedInt8Ptr> packInt8(Int8GemmOptions const& o, Geometry const& g, Blob const& b, PackedConstants& packed)
 {
     Recipe const recipe{"panels of i8 matrices",
-                        {int64_t(o.isa), o.dots != Dots::kWords, o.vectors, g.n, g.k, g.bRow, g.bColumn}};
+                        {int64_t(o.isa), offsetsBytes(o.factors), o.vectors, g.n, g.k, g.bRow, g.bColumn}};
     return packed.get<PackedInt8>(b, recipe, [&]() -> Result<PackedInt8> {
         PackedInt8 made;
         made.each = Int8Gemm::packedBytes(o, g.n, g.k);
@@ -73,7 +73,7 @@ public:
     {
         Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
         Int8GemmOptions o = options_;
-        o.epilogue.oneScale = in[Epilogue::kScale].dims.volume() == 1;
+        o.end.oneScale = in[Epilogue::kScale].dims.volume() == 1;
         std::vector<kernels::Int8Offsets> offsets;
         for (kernels::GemmOffsets const& each : offsetsOf(g, packed_ ? packed_->each : 0))
             offsets.push_back({each.a, each.b});
@@ -86,8 +86,10 @@ public:
     {
         auto const* const b =
             packed_ ? reinterpret_cast<int8_t const*>(packed_->memory.data()) : args.inputs[1].as<int8_t>();
+        kernels::jit::GemmArgs first;
+        ends_.set(first, args, 0);
         static_cast<Int8GemmPrepared const*>(args.prepared)
-            ->gemm.run(args.inputs[0].as<int8_t>(), b, ends_.output(args, 0), args.workspace, *args.workers);
+            ->gemm.run(args.inputs[0].as<int8_t>(), b, first, args.workspace, *args.workers);
         return {};
     }
 
@@ -103,7 +105,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("multiplies i8, the inputs are ") + nameOf(p.inputs[0].type));
     device::CpuInfo const& cpu = thisCpu();
-    if (t.variant<Dots>() == Dots::kVnni && kernels::jit::dotsOf(cpu, t.isa()) != Dots::kVnni)
+    if (t.variant<Factors>() == Factors::kByteDots && kernels::jit::byteFactors(cpu, t.isa()) != Factors::kByteDots)
         return Support::no(t.isa() == Isa::kAvx512 ? "needs a CPU with AVX512-VNNI" : "needs a CPU with AVX-VNNI");
     if (!cpu.f16c)
         return Support::no("needs a CPU with F16C");
@@ -112,7 +114,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
-    auto const dots = t.variant<Dots>();
+    auto const factors = t.variant<Factors>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(t.isa());
     std::vector<Config> list;
@@ -122,9 +124,9 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
         if (vectors == 1 && g.n > width && g.n > 2 * width * p.threads) // only where there are few panels
             continue;
         // A copy costs about as much as four columns of products.
-        bool const thrashes =
-            kernels::thrashesL1(g.aRow, kernels::jit::int8MaxRows(t.isa(), dots, int(vectors)), thisCpu().l1DataBytes);
-        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (dots != Dots::kWords || thrashes);
+        bool const thrashes = kernels::thrashesL1(g.aRow, kernels::jit::gemmMaxRows(t.isa(), int(vectors), factors),
+                                                  thisCpu().l1DataBytes);
+        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (offsetsBytes(factors) || thrashes);
         if (hasContiguousRows(g))
             list.push_back({vectors, 0});
         if (!hasContiguousRows(g) || mayCopy)
@@ -135,9 +137,9 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 
 double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
-    auto const dots = t.variant<Dots>();
+    auto const factors = t.variant<Factors>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const most = kernels::jit::int8MaxRows(t.isa(), dots, int(config[0]));
+    double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(t.isa())),
                  panels = std::ceil(columns / double(config[0]));
@@ -145,7 +147,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
     // instructions for one), two loads each, and what the latency of four cycles leaves; a tenth of the loads shows.
     // 20 ns a call, 3 GHz.
     double const products = rows * columns / panels, loads = rows + columns / panels;
-    double const rate = (t.isa() == Isa::kAvx512 ? 1.5 : 2.) / (dots == Dots::kWords ? 3. : 1.);
+    double const rate = (t.isa() == Isa::kAvx512 ? 1.5 : 2.) / (factors == Factors::kByteWords ? 3. : 1.);
     double const step = std::max(products / rate, std::max(loads / 2, 4.)) + loads / 20;
     double const copied = config[1] != 0 ? double(g.m) * double(g.k) / 16 / 3000 : 0;
     double const product = tiles * panels * (step * std::ceil(double(g.k) / 4) / 3000. + 0.02) + copied;
@@ -158,7 +160,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
         return t.wrongConfig("{1..4, 0..1}");
     Int8GemmOptions o;
     o.isa = t.isa();
-    o.dots = t.variant<Dots>();
+    o.factors = t.variant<Factors>();
     o.vectors = int(config[0]);
     Geometry const whole = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     o.packA = config[1] != 0 || !hasContiguousRows(whole);
@@ -166,7 +168,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);
     Int8Ends const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), t.isa());
-    o.epilogue = ends.epilogue(false);
+    o.end = ends.end();
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {
         Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);

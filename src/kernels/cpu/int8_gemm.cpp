@@ -48,8 +48,7 @@ void Int8Gemm::packB(Int8GemmOptions const& o, GemmShape const& s, int8_t const*
     int64_t const width = widthOf(o), panel = o.vectors * width;
     for (int64_t j = 0; j < s.n; j += panel) {
         int64_t const columns = std::min(panel, s.n - j), padded = roundUp(columns, width);
-        avx2::packInt8Panel(o.dots != jit::Dots::kWords, b + j * s.bColumn, s.k, columns, padded, s.bRow, s.bColumn,
-                            to);
+        avx2::packInt8Panel(offsetsBytes(o.factors), b + j * s.bColumn, s.k, columns, padded, s.bRow, s.bColumn, to);
         to += panelBytes(s.k, padded);
     }
 }
@@ -57,7 +56,7 @@ void Int8Gemm::packB(Int8GemmOptions const& o, GemmShape const& s, int8_t const*
 int64_t Int8Gemm::workspaceBytes(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k)
 {
     int64_t bytes = 0;
-    int64_t const tile = jit::int8MaxRows(o.isa, o.dots, 1); // no tile is taller
+    int64_t const tile = jit::gemmMaxRows(o.isa, 1, o.factors); // no tile is taller
     if (o.packA)
         bytes += std::min(m * packedStrideBytes(k),
                           std::max(aBytes(o) / kLineBytes * kLineBytes, tile * packedStrideBytes(k)));
@@ -79,7 +78,7 @@ Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const&
     int64_t const width = widthOf(options);
     int64_t const vectors = std::min<int64_t>(options.vectors, divideUp(s.n, width));
     g.parts_.products = int64_t(g.products_.size());
-    g.parts_.cut(s.m, jit::int8MaxRows(options.isa, options.dots, int(vectors)), s.n, options.vectors * width);
+    g.parts_.cut(s.m, jit::gemmMaxRows(options.isa, int(vectors), options.factors), s.n, options.vectors * width);
     int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * packedStrideBytes(s.k);
     double const operations = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
     g.parts_.share(aBytes(options), tileBytes, operations, 2e6, options.threads);
@@ -94,24 +93,25 @@ Result<Int8Gemm> Int8Gemm::make(Int8GemmOptions const& options, GemmShape const&
 Result<void> Int8Gemm::emit(int tall, int tail)
 {
     int64_t const width = widthOf(options_), columns = tail ? shape_.n % parts_.panel : parts_.panel, k = shape_.k;
-    jit::Int8KernelSpec spec;
+    jit::GemmKernelSpec spec;
     spec.rows = int(parts_.height) + tall;
     spec.vectors = int(divideUp(columns, width));
-    spec.offsetA = options_.packA && options_.dots != jit::Dots::kWords;
-    spec.epilogue = options_.epilogue;
-    spec.epilogue.masked = columns % width != 0;
+    spec.offsetA = options_.packA && offsetsBytes(options_.factors);
+    spec.factors = options_.factors;
+    spec.masked = columns % width != 0;
+    addEnd(spec, options_.end);
     spec.nextLines = int(nextLines_);
     spec.prefetchC = k >= 64;
-    spec.body = jit::contiguousInt8Loop(options_.isa, spec.vectors, kUnroll);
+    spec.body = jit::contiguousLoop(options_.isa, spec.vectors, kUnroll);
     int64_t const done = k / (4 * kUnroll) * 4 * kUnroll;
-    spec.tail = jit::contiguousInt8Loop(options_.isa, spec.vectors, int(divideUp(k - done, 4)));
+    spec.tail = jit::contiguousLoop(options_.isa, spec.vectors, int(divideUp(k - done, 4)));
     if (k % 4 != 0 && !options_.packA)
         spec.tail.steps.back().bytes = int(k % 4);
-    TW_ASSIGN(kernels_[tall][tail], jit::Int8Kernel::emit(options_.isa, options_.dots, spec));
+    TW_ASSIGN(kernels_[tall][tail], jit::GemmKernel::emit(options_.isa, spec));
     return {};
 }
 
-void Int8Gemm::run(int8_t const* a, int8_t const* b, jit::Int8Output const& output, void* workspace,
+void Int8Gemm::run(int8_t const* a, int8_t const* b, jit::GemmArgs const& first, void* workspace,
                    Workers& workers) const
 {
     if (products_.empty())
@@ -119,21 +119,20 @@ void Int8Gemm::run(int8_t const* a, int8_t const* b, jit::Int8Output const& outp
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
     int64_t const each = workspaceBytes(options_, shape_.m, shape_.n, shape_.k) / options_.threads;
     sharing.run(parts_.count(), [&](int64_t part, int worker) {
-        runPart(part, a, b, output, static_cast<std::byte*>(workspace) + each * worker);
+        runPart(part, a, b, first, static_cast<std::byte*>(workspace) + each * worker);
     });
 }
 
-void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int8Output const& output,
+void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::GemmArgs const& first,
                        std::byte* scratch) const
 {
     GemmParts::Part const part = parts_.part(index);
     int64_t const m = shape_.m, n = shape_.n, k = shape_.k, width = widthOf(options_);
-    bool const offset = options_.dots != jit::Dots::kWords;
+    bool const offset = offsetsBytes(options_.factors);
     a += products_[size_t(part.product)].a + part.firstRow * shape_.aRow;
     b += products_[size_t(part.product)].b;
 
-    jit::Int8Args args;
-    args.output = output;
+    jit::GemmArgs args = first;
     args.ldaBytes = shape_.aRow;
     auto* const packedA = reinterpret_cast<int8_t*>(scratch);
     auto* packedB = packedA;
@@ -143,10 +142,10 @@ void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int
         a = packedA;
         packedB += part.rows * args.ldaBytes;
     }
-    int64_t const cBytes = bytesOf(options_.epilogue.store);
-    int64_t const residualBytes = options_.epilogue.residual ? bytesOf(*options_.epilogue.residual) : 0;
-    args.output.ldcBytes = n * cBytes;
-    args.output.ldrBytes = n * residualBytes;
+    int64_t const cBytes = sizeOf(options_.end.store);
+    int64_t const residualBytes = options_.end.residual ? sizeOf(*options_.end.residual) : 0;
+    args.ldcBytes = n * cBytes;
+    args.ldrBytes = n * residualBytes;
     args.bodyCount = k / (4 * kUnroll);
     args.tailCount = 1;
     auto panelAt = [&](int64_t panel) { return b + panel * panelBytes(k, parts_.panel); };
@@ -161,9 +160,9 @@ void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int
         }
         args.start = reinterpret_cast<int32_t const*>(packed);
         args.b = packed + 4 * padded;
-        args.output.lastColumns = columns - (padded - width);
-        args.output.scale = output.scale + (options_.epilogue.oneScale ? 0 : j);
-        args.output.bias = output.bias ? output.bias + j : nullptr;
+        args.lastColumns = columns - (padded - width);
+        args.scale = first.scale + (options_.end.oneScale ? 0 : j);
+        args.bias = first.bias ? first.bias + j : nullptr;
         // The tiles of this panel bring the next one into L2, a share each.
         int8_t const* next = panelAt(panel + 1 < part.lastPanel ? panel + 1 : part.firstPanel);
         for (int64_t tile = part.firstTile; tile < part.lastTile;
@@ -172,8 +171,8 @@ void Int8Gemm::runPart(int64_t index, int8_t const* a, int8_t const* b, jit::Int
             void const* const pointer = a + (row - part.firstRow) * args.ldaBytes;
             args.a = &pointer;
             args.next = next;
-            args.output.c = static_cast<std::byte*>(output.c) + at * cBytes;
-            args.output.residual = static_cast<std::byte const*>(output.residual) + at * residualBytes;
+            args.c = static_cast<std::byte*>(first.c) + at * cBytes;
+            args.residual = static_cast<std::byte const*>(first.residual) + at * residualBytes;
             kernels_[tile < parts_.tallTiles][columns < parts_.panel](args);
         }
     }

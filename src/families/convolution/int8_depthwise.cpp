@@ -19,7 +19,7 @@ using kernels::jit::Int8DepthwiseKernel;
 using kernels::jit::Int8DepthwiseSpec;
 using kernels::jit::Isa;
 
-Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes, int64_t channels)
+Int8DepthwiseSpec specOf(Geometry const& g, JitEnd const& end, int64_t lanes, int64_t channels)
 {
     Int8DepthwiseSpec s;
     s.lanes = int(lanes);
@@ -31,7 +31,7 @@ Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes,
     s.stride = g.stride[2];
     s.dilation = g.dilation[2];
     s.before = g.before[2];
-    s.end = ends.end();
+    s.end = end.ofIntegers();
     return s;
 }
 
@@ -55,8 +55,8 @@ class Int8DepthwiseConvolution final : public Kernel
 {
 public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), factors_(byteFactors(isa)),
-          prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
+        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(isa)), prefetch_(prefetch),
+          threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}
 
@@ -100,8 +100,8 @@ public:
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         p->xPixel = x.pixelStride();
-        p->yPixel = y.pixelStride() * ends_.yBytes();
-        p->residualPixel = ends_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
+        p->yPixel = y.pixelStride() * end_.yBytes();
+        p->residualPixel = end_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
         p->zeros.assign(size_t(p->g.in[2] * p->xPixel), 0);
         int64_t const last = channels_ - (blocks_ - 1) * lanes_;
         TW_ASSIGN(p->lastKernel, emit(*p, lanesOf(blocks_ - 1), last));
@@ -143,7 +143,7 @@ private:
     int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
     Result<Int8DepthwiseKernel> emit(Int8DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
-        Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
+        Int8DepthwiseSpec s = specOf(p.g, end_, lanes, channels);
         s.prefetch = prefetch_;
         s.xPixelBytes = p.xPixel;
         s.yPixelBytes = p.yPixel;
@@ -157,7 +157,7 @@ private:
         Geometry const& g = p.g;
         int64_t const channel = block * lanes_, xRow = g.in[2] * p.xPixel;
         kernels::jit::GemmArgs out;
-        ends_.set(out, args, channel);
+        end_.set(out, args, channel);
         void const* rows[kMostRows];
         Int8DepthwiseArgs a;
         a.x = rows;
@@ -181,7 +181,7 @@ private:
     }
 
     ir::Node const& node_;
-    Int8Ends ends_;
+    JitEnd end_;
     Isa isa_;
     Factors factors_;
     bool prefetch_;
@@ -202,7 +202,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, int8Ends(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
+    Int8DepthwiseSpec spec = specOf(g, jitEnd(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
     spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
     spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
     if (char const* why = kernels::jit::int8DepthwiseMisfit(t.isa(), spec))

@@ -67,12 +67,12 @@ int64_t vectorsOfGroup(Problem const& p, kernels::jit::Isa isa)
     return divideUp(p.outputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, kernels::jit::vectorWidth(isa));
 }
 
-Int8Ends int8Ends(Problem const& p, kernels::jit::Isa isa)
+JitEnd jitEnd(Problem const& p, kernels::jit::Isa isa)
 {
     Extents const& w = p.inputs[1].dims;
     auto const& a = p.node->attrsAs<convolution::Attrs>();
     int64_t const factors = a.transposed ? w[0] / a.groups * w.volume(2, w.rank) : w.volume(1, w.rank);
-    return Int8Ends(p, a.epilogue, double(factors), isa);
+    return JitEnd(p, a.epilogue, double(factors), isa);
 }
 
 std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup)

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "families/elementwise/activate_jit.h"
-#include "families/elementwise/int8_ends.h"
+#include "families/elementwise/jit_end.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "ops/convolution/op.h"
 #include "tactic/cpu_tactic.h"
@@ -75,9 +75,9 @@ bool isTransposed(ir::Node const& node);
 convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
 // Vectors of the output channels of a group.
 int64_t vectorsOfGroup(Problem const& problem, kernels::jit::Isa isa);
-// What stands after the sums.
+// What stands after the sums: of floats, and of any.
 kernels::jit::SumEnd jitEnd(ir::Node const& node);
-Int8Ends int8Ends(Problem const& problem, kernels::jit::Isa isa);
+JitEnd jitEnd(Problem const& problem, kernels::jit::Isa isa);
 
 // Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait
 // for each other's sums.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families/elementwise/int8_ends.h"
+#include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
 #include "kernels/cpu/int8_gemm.h"
 
@@ -57,7 +57,7 @@ struct Int8GemmPrepared final : Prepared
 class Int8GemmKernel final : public Kernel
 {
 public:
-    Int8GemmKernel(ir::Node const& node, Int8GemmOptions const& options, Int8Ends const& ends, PackedInt8Ptr packed)
+    Int8GemmKernel(ir::Node const& node, Int8GemmOptions const& options, JitEnd const& ends, PackedInt8Ptr packed)
         : node_(node), options_(options), ends_(ends), packed_(std::move(packed))
     {}
     bool readsConstant(size_t i) const override { return i != 1 || !packed_; }
@@ -96,7 +96,7 @@ public:
 private:
     ir::Node const& node_;
     Int8GemmOptions options_;
-    Int8Ends ends_;
+    JitEnd ends_;
     PackedInt8Ptr packed_; // null: b is not known
 };
 
@@ -167,8 +167,8 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     o.packedBefore = p.inputs[1].constant != nullptr;
     o.l2Bytes = thisCpu().l2Bytes;
     o.threads = std::max(p.threads, 1);
-    Int8Ends const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), t.isa());
-    o.end = ends.end();
+    JitEnd const ends(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), t.isa());
+    o.end = ends.ofIntegers();
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {
         Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);

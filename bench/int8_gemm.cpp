@@ -4,8 +4,6 @@
 // tile width, `c` where rows of a are copied first. Outputs are i8 with a scale and a bias for each column.
 // usage: bench_int8_gemm [products m n k [variable]]   (b is packed before, as constant weights are, or variable: [n, k],
 // packed in the timing)
-#include "kernels/cpu/int8_gemm.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -16,6 +14,7 @@
 #include "base/tensor.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
+#include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "timing.h"
 
@@ -24,8 +23,8 @@ namespace {
 using namespace tw;
 using bench::median;
 using bench::seconds;
-using kernels::Int8Gemm;
-using kernels::Int8GemmOptions;
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
 using kernels::jit::Factors;
 using kernels::jit::Isa;
 
@@ -72,8 +71,8 @@ struct PeakLoop
 
 struct Candidate
 {
-    Int8GemmOptions options;
-    Int8Gemm gemm;
+    GemmJitOptions options;
+    GemmJit gemm;
     Tensor packed, workspace;
     std::vector<double> shares, rates;
 };
@@ -104,24 +103,24 @@ void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::
             x.options.isa = isa;
             x.options.factors = factors;
             x.options.vectors = vectors;
-            x.options.packedBefore = !variable;
+            x.options.b = variable ? GemmJitOptions::kPacked : GemmJitOptions::kPackedBefore;
             x.options.packA = copies;
             x.options.l2Bytes = cpu.l2Bytes;
             x.options.threads = threads;
-            x.options.end.bias = x.options.end.bounded = true;
-            x.options.end.store = DataType::kInt8;
-            int64_t const each = Int8Gemm::packedBytes(x.options, n, k);
-            std::vector<kernels::Int8Offsets> offsets;
+            x.options.integers.bias = x.options.integers.bounded = true;
+            x.options.integers.store = DataType::kInt8;
+            int64_t const each = GemmJit::packedFloats(x.options, n, k);
+            std::vector<kernels::GemmOffsets> offsets;
             for (int64_t i = 0; i < products; ++i)
                 offsets.push_back({i * m * k, variable ? i * k * n : i * each});
-            auto gemm = Int8Gemm::make(x.options, s, offsets);
+            auto gemm = GemmJit::make(x.options, s, offsets);
             if (!gemm.ok())
                 std::abort();
             x.gemm = std::move(*gemm);
-            x.packed = Tensor(DataType::kInt8, Extents{products * each});
+            x.packed = Tensor(DataType::kFloat, Extents{products * each});
             for (int64_t i = 0; i < products && !variable; ++i)
-                Int8Gemm::packB(x.options, s, b.ref().as<int8_t>() + i * k * n, x.packed.ref().as<int8_t>() + i * each);
-            x.workspace = Tensor(DataType::kInt8, Extents{Int8Gemm::workspaceBytes(x.options, m, n, k)});
+                GemmJit::packB(x.options, s, b.ref().as<int8_t>() + i * k * n, x.packed.ref().as<float>() + i * each);
+            x.workspace = Tensor(DataType::kInt8, Extents{GemmJit::workspaceBytes(x.options, m, n, k)});
             list.push_back(std::move(x));
         }
     kernels::jit::GemmArgs out;
@@ -140,8 +139,7 @@ void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::
             Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs after the same one
             double const begin = seconds(threads);
             for (int r = 0; r < repeats; ++r)
-                x.gemm.run(a.ref().as<int8_t>(), (variable ? b : x.packed).ref().as<int8_t>(), out, x.workspace.data(),
-                           workers);
+                x.gemm.run(a.data(), (variable ? b : x.packed).data(), out, x.workspace.data(), workers);
             double const rate = operations * repeats / (seconds(threads) - begin);
             if (round > 0) { // round 0 warms up
                 x.shares.push_back(rate / top);

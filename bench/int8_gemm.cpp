@@ -4,8 +4,6 @@
 // tile width, `c` where rows of a are copied first. Outputs are i8 with a scale and a bias for each column.
 // usage: bench_int8_gemm [products m n k [variable]]   (b is packed before, as constant weights are, or variable: [n, k],
 // packed in the timing)
-#include "kernels/cpu/int8_gemm.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -16,6 +14,7 @@
 #include "base/tensor.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
+#include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "timing.h"
 
@@ -24,9 +23,9 @@ namespace {
 using namespace tw;
 using bench::median;
 using bench::seconds;
-using kernels::Int8Gemm;
-using kernels::Int8GemmOptions;
-using kernels::jit::Dots;
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 
 constexpr int kRounds = 40;
@@ -37,7 +36,7 @@ struct PeakLoop
     static constexpr int kSums = 12;
     kernels::jit::Code code;
     double perTurn = 0; // multiplications and additions
-    PeakLoop(Isa isa, Dots dots) : perTurn(2. * 2 * kSums * 4 * kernels::jit::vectorWidth(isa))
+    PeakLoop(Isa isa, Factors factors) : perTurn(2. * 2 * kSums * 4 * kernels::jit::vectorWidth(isa))
     {
         auto made = kernels::jit::emit(isa, [&](kernels::jit::VectorCode& c) {
             Xbyak::Label again;
@@ -46,7 +45,7 @@ struct PeakLoop
             c.L(again);
             for (int r = 0; r < 2; ++r)
                 for (int v = 1; v <= kSums; ++v)
-                    if (dots == Dots::kVnni)
+                    if (factors == Factors::kByteDots)
                         c.vpdpbusd(c.vec(v), c.vec(0), c.vec(0), c.avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding);
                     else // two words in a lane, and their sum: half of what a dot product of bytes does
                         c.vpmaddwd(c.vec(v), c.vec(0), c.vec(0));
@@ -57,7 +56,7 @@ struct PeakLoop
         });
         if (made.ok())
             code = std::move(*made);
-        if (dots == Dots::kWords)
+        if (factors == Factors::kByteWords)
             perTurn /= 2;
     }
     // Operations of all workers together, in a second.
@@ -72,8 +71,8 @@ struct PeakLoop
 
 struct Candidate
 {
-    Int8GemmOptions options;
-    Int8Gemm gemm;
+    GemmJitOptions options;
+    GemmJit gemm;
     Tensor packed, workspace;
     std::vector<double> shares, rates;
 };
@@ -84,11 +83,11 @@ struct Shape
     bool variable = false;
 };
 
-void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInfo const& cpu)
+void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::CpuInfo const& cpu)
 {
     auto const [products, m, n, k, variable] = shape;
     Workers& workers = device::processThreadPool().workers(threads);
-    PeakLoop const peak(isa, dots);
+    PeakLoop const peak(isa, factors);
     Tensor a(DataType::kInt8, Extents{products * m, k}), b(DataType::kInt8, Extents{products * k, n}),
         c(DataType::kInt8, Extents{products * m, n}), columns(DataType::kFloat, Extents{n});
     for (int64_t i = 0; i < a.count(); ++i)
@@ -102,29 +101,29 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
         for (bool const copies : {false, true}) {
             Candidate x;
             x.options.isa = isa;
-            x.options.dots = dots;
+            x.options.factors = factors;
             x.options.vectors = vectors;
-            x.options.packedBefore = !variable;
+            x.options.b = variable ? GemmJitOptions::kPacked : GemmJitOptions::kPackedBefore;
             x.options.packA = copies;
             x.options.l2Bytes = cpu.l2Bytes;
             x.options.threads = threads;
-            x.options.epilogue.bias = x.options.epilogue.bounded = true;
-            x.options.epilogue.store = kernels::jit::Int8Type::kInt8;
-            int64_t const each = Int8Gemm::packedBytes(x.options, n, k);
-            std::vector<kernels::Int8Offsets> offsets;
+            x.options.integers.bias = x.options.integers.bounded = true;
+            x.options.integers.store = DataType::kInt8;
+            int64_t const each = GemmJit::packedFloats(x.options, n, k);
+            std::vector<kernels::GemmOffsets> offsets;
             for (int64_t i = 0; i < products; ++i)
                 offsets.push_back({i * m * k, variable ? i * k * n : i * each});
-            auto gemm = Int8Gemm::make(x.options, s, offsets);
+            auto gemm = GemmJit::make(x.options, s, offsets);
             if (!gemm.ok())
                 std::abort();
             x.gemm = std::move(*gemm);
-            x.packed = Tensor(DataType::kInt8, Extents{products * each});
+            x.packed = Tensor(DataType::kFloat, Extents{products * each});
             for (int64_t i = 0; i < products && !variable; ++i)
-                Int8Gemm::packB(x.options, s, b.ref().as<int8_t>() + i * k * n, x.packed.ref().as<int8_t>() + i * each);
-            x.workspace = Tensor(DataType::kInt8, Extents{Int8Gemm::workspaceBytes(x.options, m, n, k)});
+                GemmJit::packB(x.options, s, b.ref().as<int8_t>() + i * k * n, x.packed.ref().as<float>() + i * each);
+            x.workspace = Tensor(DataType::kInt8, Extents{GemmJit::workspaceBytes(x.options, m, n, k)});
             list.push_back(std::move(x));
         }
-    kernels::jit::Int8Output out;
+    kernels::jit::GemmArgs out;
     out.c = c.data();
     out.scale = out.bias = columns.ref().as<float>();
     double const operations = 2. * double(products) * double(m) * double(n) * double(k);
@@ -140,8 +139,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
             Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs after the same one
             double const begin = seconds(threads);
             for (int r = 0; r < repeats; ++r)
-                x.gemm.run(a.ref().as<int8_t>(), (variable ? b : x.packed).ref().as<int8_t>(), out, x.workspace.data(),
-                           workers);
+                x.gemm.run(a.data(), (variable ? b : x.packed).data(), out, x.workspace.data(), workers);
             double const rate = operations * repeats / (seconds(threads) - begin);
             if (round > 0) { // round 0 warms up
                 x.shares.push_back(rate / top);
@@ -150,7 +148,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
         }
     }
     std::printf("%3ld of %4ld x %4ld x %4ld%s %s%s %dT  peak %6.1f GOP/s |", long(products), long(m), long(n), long(k),
-                variable ? " variable" : "", isaName(isa), dots == Dots::kVnni ? " vnni" : "", threads,
+                variable ? " variable" : "", isaName(isa), factors == Factors::kByteDots ? " vnni" : "", threads,
                 median(peaks) * 1e-9);
     int const width = kernels::jit::vectorWidth(isa);
     for (Candidate const& x : list) {
@@ -180,12 +178,12 @@ int main(int argc, char** argv)
     for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
         if (kernels::jit::isaOf(cpu, isa) != isa)
             continue;
-        for (Dots dots : {Dots::kVnni, Dots::kWords})
+        for (Factors factors : {Factors::kByteDots, Factors::kByteWords})
             for (Shape const& shape : shapes)
                 for (int threads : {1, 2})
-                    if ((dots == Dots::kWords || kernels::jit::dotsOf(cpu, isa) == Dots::kVnni) &&
+                    if ((factors == Factors::kByteWords || kernels::jit::byteFactors(cpu, isa) == Factors::kByteDots) &&
                         threads <= device::availableCpus())
-                        compare(shape, threads, isa, dots, cpu);
+                        compare(shape, threads, isa, factors, cpu);
     }
     return 0;
 }

@@ -150,6 +150,8 @@ void runTrial(GemmTrial const& t, std::mt19937& rng)
                 case EpilogueOp::kActivation:
                     y = activationOf(op.activation, y);
                     break;
+                default: // of sums of integers
+                    FAIL();
                 }
             }
 

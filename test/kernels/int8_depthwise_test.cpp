@@ -45,11 +45,12 @@ void runTrial(Way const& way, std::mt19937& rng)
     if (s.outWidth < 1)
         return;
     s.prefetch = pick(0, 1);
-    Int8Epilogue& e = s.epilogue;
+    IntegerEnd& e = s.end;
     e.bias = pick(0, 1);
-    e.store = Int8Type(pick(0, 2));
+    constexpr tw::DataType kTypes[] = {tw::DataType::kFloat, tw::DataType::kHalf, tw::DataType::kInt8};
+    e.store = kTypes[pick(0, 2)];
     if (pick(0, 1))
-        e.residual = Int8Type::kInt8;
+        e.residual = tw::DataType::kInt8;
     Activation const kinds[] = {
         {ActivationKind::kRelu, 0, 0}, {ActivationKind::kClip, -20, 70.5F}, {ActivationKind::kLeakyRelu, 0.25F, 0}};
     if (pick(0, 1))
@@ -58,7 +59,7 @@ void runTrial(Way const& way, std::mt19937& rng)
     float const size = pick(0, 2) ? 40 / 5461.F / std::sqrt(float(s.rows * s.taps)) : 1e6F; // the last: beyond 2^31
     e.bounded = size < 1 && pick(0, 1);
     s.xPixelBytes = s.residualPixelBytes = kLine * pick(1, 2);
-    s.yPixelBytes = kLine * bytesOf(e.store) * pick(1, 2);
+    s.yPixelBytes = kLine * int(tw::sizeOf(e.store)) * pick(1, 2);
 
     std::vector<int8_t> xs, rs, ws(size_t(s.lanes * s.rows * s.taps));
     std::vector<char> ys;
@@ -69,14 +70,15 @@ void runTrial(Way const& way, std::mt19937& rng)
         std::generate(list->begin(), list->end(), byte);
     std::fill(ys.begin(), ys.end(), char(0x5a));
     std::vector<char> packed;
-    char* const w = aligned(packed, size_t(int8DepthwiseWeightBytes(s.lanes, way.dots, s.rows, s.taps)));
+    char* const w = aligned(packed, size_t(int8DepthwiseWeightBytes(s.lanes, way.factors, s.rows, s.taps)));
     std::vector<int32_t> start(size_t(s.lanes), 0);
     std::vector<float> scale(size_t(s.lanes)), bias(scale), scaleIn(scale), biasIn(scale);
     for (int c = 0; c < s.lanes; ++c) {
         scale[size_t(c)] = size * float(pick(5, 15)) / 10;
         bias[size_t(c)] = float(pick(-200, 200)) / 8;
         if (c < s.channels)
-            int8DepthwisePack(s.lanes, way.dots, s.rows, s.taps, c, ws.data() + c * s.rows * s.taps, w, start.data());
+            int8DepthwisePack(s.lanes, way.factors, s.rows, s.taps, c, ws.data() + c * s.rows * s.taps, w,
+                              start.data());
     }
     for (int i = 0, width = s.lanes / 4; i < s.lanes; ++i) {
         scaleIn[size_t(i)] = scale[size_t(int8DepthwiseChannel(i / width, i % width))];
@@ -85,7 +87,7 @@ void runTrial(Way const& way, std::mt19937& rng)
     std::vector<void const*> rows;
     for (int i = 0; i < s.rows; ++i)
         rows.push_back(x + i * s.inWidth * s.xPixelBytes);
-    auto const kernel = Int8DepthwiseKernel::emit(way.isa, way.dots, s);
+    auto const kernel = Int8DepthwiseKernel::emit(way.isa, way.factors, s);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     Int8DepthwiseArgs a;
     a.x = rows.data();
@@ -95,8 +97,8 @@ void runTrial(Way const& way, std::mt19937& rng)
     a.bias = biasIn.data();
     a.y = y;
     a.residual = r;
-    a.residualScale = 0.375F;
-    a.outputScale = 1.5F;
+    a.numbers.residualScale = 0.375F;
+    a.numbers.outputScale = 1.5F;
     a.next = rows.back();
     (*kernel)(a);
 
@@ -114,7 +116,7 @@ void runTrial(Way const& way, std::mt19937& rng)
             if (e.bias)
                 t = t + bias[size_t(c)];
             if (e.residual) {
-                float const add = float(r[o * s.residualPixelBytes + c]) * a.residualScale;
+                float const add = float(r[o * s.residualPixelBytes + c]) * a.numbers.residualScale;
                 t = t + add;
             }
             if (e.activation && e.activation->kind == ActivationKind::kRelu)
@@ -124,12 +126,12 @@ void runTrial(Way const& way, std::mt19937& rng)
             else if (e.activation)
                 t = t >= 0 ? t : e.activation->alpha * t;
             if (e.outputScale)
-                t = t * a.outputScale;
-            char const* const at = y + o * s.yPixelBytes + c * bytesOf(e.store);
+                t = t * a.numbers.outputScale;
+            char const* const at = y + o * s.yPixelBytes + c * int(tw::sizeOf(e.store));
             std::string const where = "output " + std::to_string(o) + ", channel " + std::to_string(c);
-            if (e.store == Int8Type::kInt8) {
+            if (e.store == tw::DataType::kInt8) {
                 ASSERT_EQ(int(int8_t(*at)), int(std::clamp(std::nearbyint(t), -128.F, 127.F))) << where;
-            } else if (e.store == Int8Type::kFloat) {
+            } else if (e.store == tw::DataType::kFloat) {
                 float got = 0;
                 std::memcpy(&got, at, sizeof(got));
                 ASSERT_EQ(got, t) << where;
@@ -139,7 +141,8 @@ void runTrial(Way const& way, std::mt19937& rng)
                 ASSERT_EQ(got, tw::floatToHalf(t)) << where;
             }
         }
-    int64_t const written = e.store == Int8Type::kInt8 ? s.lanes : (s.channels + 3) / 4 * 4 * bytesOf(e.store);
+    int64_t const written =
+        e.store == tw::DataType::kInt8 ? s.lanes : (s.channels + 3) / 4 * 4 * int(tw::sizeOf(e.store));
     for (int64_t o = 0; o < s.outWidth; ++o)
         for (int64_t i = written; i < s.yPixelBytes; ++i)
             ASSERT_EQ(y[o * s.yPixelBytes + i], 0x5a) << "behind the channels of output " << o;
@@ -152,7 +155,7 @@ TEST(Int8Depthwise, agreesWithPlainLoops)
     std::mt19937 rng(20261123);
     for (Way const& way : ways())
         for (int trial = 0; trial < 400; ++trial) {
-            SCOPED_TRACE(std::string(isaName(way.isa)) + ", dots " + std::to_string(int(way.dots)) + ", trial " +
+            SCOPED_TRACE(std::string(isaName(way.isa)) + ", dots " + std::to_string(int(way.factors)) + ", trial " +
                          std::to_string(trial));
             runTrial(way, rng);
             if (testing::Test::HasFatalFailure())
@@ -168,12 +171,12 @@ TEST(Int8Depthwise, refusesWhatItCannotEmit)
         auto refused = [&](auto const& change) {
             Int8DepthwiseSpec s = fine;
             change(s);
-            return !Int8DepthwiseKernel::emit(way.isa, way.dots, s).ok();
+            return !Int8DepthwiseKernel::emit(way.isa, way.factors, s).ok();
         };
         EXPECT_TRUE(refused([](auto& s) { s.rows = 65; }));
         EXPECT_TRUE(refused([](auto& s) { s.taps = 0; }));
         EXPECT_TRUE(refused([](auto& s) { s.lanes = 48; }));
-        EXPECT_TRUE(refused([](auto& s) { s.epilogue.residual = Int8Type::kFloat; }));
+        EXPECT_TRUE(refused([](auto& s) { s.end.residual = tw::DataType::kFloat; }));
         EXPECT_TRUE(refused([](auto& s) { s.outWidth = int64_t(1) << 40; }));
     }
 }

@@ -2,8 +2,6 @@
 // Whole products of i8 by emitted kernels, bit for bit: shapes below, at and above tiles and panels, strides, several
 // products, blocks of rows (a small L2 makes them short), parts in any order on several workers; guards round c, the
 // packed matrices and the scratch memory.
-#include "kernels/cpu/int8_gemm.h"
-
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -11,17 +9,17 @@
 #include <gtest/gtest.h>
 
 #include "backward_workers.h"
+#include "kernels/cpu/gemm_jit.h"
 #include "ways.h"
 
 namespace {
 
 using namespace tw;
 using kernels::BackwardWorkers;
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
 using kernels::GemmShape;
-using kernels::Int8Gemm;
-using kernels::Int8GemmOptions;
-using kernels::jit::Dots;
-using kernels::jit::Int8Type;
+using kernels::jit::Factors;
 using kernels::jit::Isa;
 using kernels::jit::Way;
 using kernels::jit::ways;
@@ -50,11 +48,11 @@ struct GuardedBytes
     }
 };
 
-void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
-                std::mt19937& rng)
+void runIntegers(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
+                 std::mt19937& rng)
 {
-    SCOPED_TRACE(std::string(isaName(o.isa)) + " dots " + std::to_string(int(o.dots)) + ", " +
-                 std::to_string(o.vectors) + " vectors, packed before " + std::to_string(o.packedBefore) + ", packA " +
+    SCOPED_TRACE(std::string(isaName(o.isa)) + " dots " + std::to_string(int(o.factors)) + ", " +
+                 std::to_string(o.vectors) + " vectors, packed before " + std::to_string(int(o.b)) + ", packA " +
                  std::to_string(o.packA) + ", L2 " + std::to_string(o.l2Bytes) + ", threads " +
                  std::to_string(o.threads) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
                  std::to_string(k) + (transposeA ? " t" : " n") + (transposeB ? "t" : "n"));
@@ -73,27 +71,28 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
     for (float& e : bias)
         e = float(rng() % 1000) / 10 - 50;
     GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
-    std::vector<kernels::Int8Offsets> offsets{{0, 0}, {m * k, k * n}};
-    int64_t const each = Int8Gemm::packedBytes(o, n, k);
-    GuardedBytes packed(kProducts * each, 0);
-    if (o.packedBefore) {
+    std::vector<kernels::GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
+    bool const packedBefore = o.b == GemmJitOptions::kPackedBefore;
+    int64_t const each = GemmJit::packedFloats(o, n, k);
+    GuardedBytes packed(kProducts * each * 4, 0);
+    if (packedBefore) {
         for (int64_t i = 0; i < kProducts; ++i)
-            Int8Gemm::packB(o, s, b.data() + i * k * n, packed.data + i * each);
+            GemmJit::packB(o, s, b.data() + i * k * n, reinterpret_cast<float*>(packed.data) + i * each);
         offsets[1].b = each;
         ASSERT_TRUE(packed.intact());
     }
-    auto gemm = Int8Gemm::make(o, s, offsets);
+    auto gemm = GemmJit::make(o, s, offsets);
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
-    int64_t const cBytes = bytesOf(o.epilogue.store);
-    GuardedBytes c(kProducts * m * n * cBytes, 1), scratch(Int8Gemm::workspaceBytes(o, m, n, k), 0);
-    kernels::jit::Int8Output out;
+    int64_t const cBytes = sizeOf(o.integers.store);
+    GuardedBytes c(kProducts * m * n * cBytes, 1), scratch(GemmJit::workspaceBytes(o, m, n, k), 0);
+    kernels::jit::GemmArgs out;
     out.c = c.data;
     out.scale = scale.data();
-    out.bias = o.epilogue.bias ? bias.data() : nullptr;
-    out.residual = o.epilogue.residual ? residual.data() : nullptr;
-    out.residualScale = 0.3F;
+    out.bias = o.integers.bias ? bias.data() : nullptr;
+    out.residual = o.integers.residual ? residual.data() : nullptr;
+    out.numbers.residualScale = 0.3F;
     BackwardWorkers workers(o.threads);
-    gemm->run(a.data(), o.packedBefore ? packed.data : b.data(), out, scratch.data, workers);
+    gemm->run(a.data(), packedBefore ? packed.data : b.data(), out, scratch.data, workers);
     ASSERT_TRUE(c.intact());
     ASSERT_TRUE(packed.intact());
     ASSERT_TRUE(scratch.intact());
@@ -105,14 +104,14 @@ void runProduct(Int8GemmOptions const& o, int64_t m, int64_t n, int64_t k, bool 
                     sum += a[size_t(p * m * k + i * s.aRow + q * s.aColumn)] *
                            b[size_t(p * k * n + q * s.bRow + j * s.bColumn)];
                 int64_t const at = (p * m + i) * n + j;
-                float t = float(sum) * scale[o.epilogue.oneScale ? 0 : size_t(j)];
-                if (o.epilogue.bias)
+                float t = float(sum) * scale[o.integers.oneScale ? 0 : size_t(j)];
+                if (o.integers.bias)
                     t += bias[size_t(j)];
-                if (o.epilogue.residual)
-                    t += float(residual[size_t(at)]) * out.residualScale;
-                if (o.epilogue.activation)
+                if (o.integers.residual)
+                    t += float(residual[size_t(at)]) * out.numbers.residualScale;
+                if (o.integers.activation)
                     t = std::fmax(t, 0.F);
-                if (o.epilogue.store == Int8Type::kInt8) {
+                if (o.integers.store == DataType::kInt8) {
                     ASSERT_EQ(int(c.data[at]), int(std::nearbyint(std::fmin(127.F, std::fmax(-128.F, t)))))
                         << "product " << p << " row " << i << " column " << j;
                 } else {
@@ -129,25 +128,25 @@ TEST(Int8Gemm, shapesAndStrides)
     auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
     for (Way const& way : ways())
         for (int trial = 0; trial < 240; ++trial) {
-            Int8GemmOptions o;
+            GemmJitOptions o;
             o.isa = way.isa;
-            o.dots = way.dots;
+            o.factors = way.factors;
             o.vectors = int(pick(1, 4));
-            o.packedBefore = pick(0, 1);
+            o.b = pick(0, 1) ? GemmJitOptions::kPackedBefore : GemmJitOptions::kPacked;
             bool const transposeA = pick(0, 2) == 0;
             o.packA = transposeA || pick(0, 2) == 0;
             o.l2Bytes = pick(0, 1) ? 1 << 20 : 4 << 10;
             o.threads = int(pick(1, 3));
-            o.epilogue.oneScale = pick(0, 1);
-            o.epilogue.bias = pick(0, 1);
+            o.integers.oneScale = pick(0, 1);
+            o.integers.bias = pick(0, 1);
             if (pick(0, 1))
-                o.epilogue.residual = Int8Type::kInt8;
+                o.integers.residual = DataType::kInt8;
             if (pick(0, 1))
-                o.epilogue.activation = kernels::jit::Activation{};
-            o.epilogue.store = pick(0, 1) ? Int8Type::kInt8 : Int8Type::kFloat;
+                o.integers.activation = kernels::jit::Activation{};
+            o.integers.store = pick(0, 1) ? DataType::kInt8 : DataType::kFloat;
             int64_t const m = trial % 8 == 0 ? 1 : pick(1, 70), n = trial % 9 == 0 ? 1 : pick(1, 200);
             int64_t const k = trial % 10 == 0 ? pick(0, 4) : trial % 10 == 1 ? 16 * pick(1, 12) : pick(1, 300);
-            runProduct(o, m, n, k, transposeA, pick(0, 1), rng);
+            runIntegers(o, m, n, k, transposeA, pick(0, 1), rng);
             if (testing::Test::HasFatalFailure())
                 return;
         }
@@ -157,19 +156,19 @@ TEST(Int8Gemm, shapesAndStrides)
 TEST(Int8Gemm, workspaceGrowsWithSizes)
 {
     for (Way const& way : ways()) {
-        Int8GemmOptions o;
+        GemmJitOptions o;
         o.isa = way.isa;
-        o.dots = way.dots;
+        o.factors = way.factors;
         o.packA = true;
         o.threads = 2;
         o.l2Bytes = 64 << 10;
         int64_t last = 0;
         for (int64_t size = 1; size < 3000; size = size * 5 / 4 + 1) {
-            int64_t const bytes = Int8Gemm::workspaceBytes(o, size, size, size);
+            int64_t const bytes = GemmJit::workspaceBytes(o, size, size, size);
             EXPECT_GE(bytes, last) << size;
-            EXPECT_GE(Int8Gemm::workspaceBytes(o, size + 1, size, size), bytes) << size;
-            EXPECT_GE(Int8Gemm::workspaceBytes(o, size, size + 1, size), bytes) << size;
-            EXPECT_GE(Int8Gemm::workspaceBytes(o, size, size, size + 1), bytes) << size;
+            EXPECT_GE(GemmJit::workspaceBytes(o, size + 1, size, size), bytes) << size;
+            EXPECT_GE(GemmJit::workspaceBytes(o, size, size + 1, size), bytes) << size;
+            EXPECT_GE(GemmJit::workspaceBytes(o, size, size, size + 1), bytes) << size;
             last = bytes;
         }
     }

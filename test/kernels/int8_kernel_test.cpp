@@ -2,8 +2,6 @@
 // The emitted micro-kernel of sums of integers: every tile size of every way of multiplying that this CPU has, with
 // random steps, row ranges, strides, types and epilogues, against plain loops, bit for bit. Operands end where a page
 // begins that nobody may touch; what may not be written is looked at afterwards.
-#include "kernels/cpu/jit/int8_kernel.h"
-
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -15,16 +13,19 @@
 #include <unistd.h>
 
 #include "base/types.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
 #include "ways.h"
 
 namespace {
 
 using namespace tw::kernels::jit;
+using tw::DataType;
+using tw::sizeOf;
 
 std::string nameOf(Way const& w)
 {
     char const* const kDots[] = {"words", "vnni", "vnni_wide"};
-    return std::string(isaName(w.isa)) + "_" + kDots[int(w.dots)];
+    return std::string(isaName(w.isa)) + "_" + kDots[int(w.factors) - int(Factors::kByteWords)];
 }
 
 // Bytes that end where a page without access begins, and begin 64-byte aligned where the size allows.
@@ -66,11 +67,11 @@ private:
     size_t bytes_ = 0, mapped_ = 0;
 };
 
-float readAs(Int8Type t, void const* p)
+float readAs(DataType t, void const* p)
 {
-    if (t == Int8Type::kInt8)
+    if (t == DataType::kInt8)
         return *static_cast<int8_t const*>(p);
-    if (t == Int8Type::kHalf) {
+    if (t == DataType::kHalf) {
         uint16_t h;
         std::memcpy(&h, p, 2);
         return tw::halfToFloat(h);
@@ -80,11 +81,11 @@ float readAs(Int8Type t, void const* p)
     return f;
 }
 
-void writeAs(Int8Type t, float x, void* p)
+void writeAs(DataType t, float x, void* p)
 {
-    if (t == Int8Type::kFloat) {
+    if (t == DataType::kFloat) {
         std::memcpy(p, &x, 4);
-    } else if (t == Int8Type::kHalf) {
+    } else if (t == DataType::kHalf) {
         uint16_t const h = tw::floatToHalf(x);
         std::memcpy(p, &h, 2);
     } else {
@@ -107,7 +108,8 @@ float activate(Activation const& a, float x)
 struct Int8Trial
 {
     Way way;
-    Int8KernelSpec spec;
+    GemmKernelSpec spec; // without its end
+    IntegerEnd end;
     int pointers = 1, bodyCount = 0, tailCount = 0, columns = 0; // columns: of C, counted from the tile's first
     int lda = 0, moreC = 0, moreR = 0;                           // bytes; elements behind a row of C, of the residual
     bool extreme = false;                                        // all integers are -128
@@ -119,8 +121,10 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
     auto integer = [&] { return int8_t(t.extreme ? -128 : pick(-128, 127)); };
     auto real = [&] { return std::uniform_real_distribution<float>(-1, 1)(rng); };
-    Int8KernelSpec const& s = t.spec;
-    Int8Epilogue const& e = s.epilogue;
+    IntegerEnd const& e = t.end;
+    GemmKernelSpec s = t.spec;
+    s.factors = t.way.factors;
+    addEnd(s, e);
     int const width = vectorWidth(t.way.isa), panel = s.vectors * width, m = s.rows;
 
     // What steps read of A decides its size: its last byte is the last one before the guard.
@@ -172,7 +176,7 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
                 b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i] = integer();
     Guarded start(size_t(4 * panel));
     std::memset(start.as<int32_t>(), 0, start.sizeBytes());
-    int8Start(t.way.dots, b.as<int8_t>(), bBytes / (4 * panel), panel, start.as<int32_t>());
+    integerStart(t.way.factors, b.as<int8_t>(), bBytes / (4 * panel), panel, start.as<int32_t>());
 
     std::vector<uint32_t> sums(size_t(m) * panel, 0);
     for (Used const& u : used)
@@ -184,27 +188,27 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
                     sums[size_t(r.row * panel + j)] += uint32_t(int32_t(x) * y);
                 }
 
-    int const stored = e.masked ? t.columns : panel; // columns of a row that are read and written
+    int const stored = s.masked ? t.columns : panel; // columns of a row that are read and written
     Guarded scale(e.oneScale ? 4 : size_t(4 * stored)), bias(size_t(4 * stored));
     for (size_t j = 0; j < scale.sizeBytes() / 4; ++j)
         scale.as<float>()[j] = t.scale * real();
     for (int j = 0; j < stored; ++j)
         bias.as<float>()[j] = 40 * real();
-    int const cBytes = bytesOf(e.store), ldc = stored + t.moreC, ldr = stored + t.moreR;
-    Int8Type const residualType = e.residual.value_or(Int8Type::kFloat);
+    int const cBytes = int(sizeOf(e.store)), ldc = stored + t.moreC, ldr = stored + t.moreR;
+    DataType const residualType = e.residual.value_or(DataType::kFloat);
     Guarded c(size_t((m - 1) * ldc + stored) * cBytes),
-        residual(size_t((m - 1) * ldr + stored) * bytesOf(residualType));
+        residual(size_t((m - 1) * ldr + stored) * int(sizeOf(residualType)));
     std::memset(c.as<uint8_t>(), 0xa5, c.sizeBytes());
-    for (size_t i = 0; i < residual.sizeBytes() / bytesOf(residualType); ++i)
+    for (size_t i = 0; i < residual.sizeBytes() / int(sizeOf(residualType)); ++i)
         writeAs(residualType, pick(0, 30) == 0 ? std::numeric_limits<float>::quiet_NaN() : 100 * real(),
-                residual.as<uint8_t>() + i * bytesOf(residualType));
+                residual.as<uint8_t>() + i * int(sizeOf(residualType)));
 
     Guarded table(256);
     for (int i = 0; i < 256; ++i)
         table.as<int8_t>()[i] = int8_t(rng());
-    auto kernel = Int8Kernel::emit(t.way.isa, t.way.dots, s);
+    auto kernel = GemmKernel::emit(t.way.isa, s);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    Int8Args args;
+    GemmArgs args;
     args.a = pointers.data();
     args.pointers = t.pointers;
     args.ldaBytes = t.lda;
@@ -212,17 +216,17 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     args.start = start.as<int32_t>();
     args.bodyCount = t.bodyCount;
     args.tailCount = t.tailCount;
-    args.output.c = c.as<void>();
-    args.output.ldcBytes = int64_t(ldc) * cBytes;
-    args.output.scale = scale.as<float>();
-    args.output.bias = bias.as<float>();
-    args.output.residual = residual.as<void>();
-    args.output.ldrBytes = int64_t(ldr) * bytesOf(residualType);
-    args.output.residualScale = 0.37f;
-    args.output.outputScale = 1.7f;
-    args.output.innerScale = 0.9f;
-    args.output.table = table.as<int8_t>();
-    args.output.lastColumns = t.columns - (s.vectors - 1) * width;
+    args.c = c.as<void>();
+    args.ldcBytes = int64_t(ldc) * cBytes;
+    args.scale = scale.as<float>();
+    args.bias = bias.as<float>();
+    args.residual = residual.as<void>();
+    args.ldrBytes = int64_t(ldr) * int(sizeOf(residualType));
+    args.numbers.residualScale = 0.37f;
+    args.numbers.outputScale = 1.7f;
+    args.numbers.innerScale = 0.9f;
+    args.numbers.table = table.as<int8_t>();
+    args.lastColumns = t.columns - (s.vectors - 1) * width;
     (*kernel)(args);
 
     for (int r = 0; r < m; ++r)
@@ -238,21 +242,21 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
                 if (e.bias)
                     y += bias.as<float>()[j];
                 if (e.innerScale) {
-                    writeAs(Int8Type::kInt8, y, want);
-                    y = float(int8_t(want[0])) * args.output.innerScale;
+                    writeAs(DataType::kInt8, y, want);
+                    y = float(int8_t(want[0])) * args.numbers.innerScale;
                     want[0] = 0xa5;
                 }
                 if (e.residual) {
                     float x =
-                        readAs(residualType, residual.as<uint8_t>() + size_t(r * ldr + j) * bytesOf(residualType));
-                    if (residualType == Int8Type::kInt8)
-                        x *= args.output.residualScale;
+                        readAs(residualType, residual.as<uint8_t>() + size_t(r * ldr + j) * int(sizeOf(residualType)));
+                    if (residualType == DataType::kInt8)
+                        x *= args.numbers.residualScale;
                     y += x;
                 }
                 if (e.activation)
                     y = activate(*e.activation, y);
                 if (e.outputScale)
-                    y *= args.output.outputScale;
+                    y *= args.numbers.outputScale;
                 writeAs(e.store, y, want);
                 if (e.table)
                     want[0] = uint8_t(table.as<int8_t>()[int8_t(want[0]) + 128]);
@@ -262,8 +266,8 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
                 if (std::isnan(w))
                     ASSERT_TRUE(std::isnan(g)) << "row " << r << " column " << j;
                 else
-                    ASSERT_NEAR(g, w, e.store == Int8Type::kInt8 ? 1 : 2e-3) << "row " << r << " column " << j;
-            } else if (e.store != Int8Type::kInt8 && (std::isnan(w) || w == 0) && j < stored) { // payloads, zero's sign
+                    ASSERT_NEAR(g, w, e.store == DataType::kInt8 ? 1 : 2e-3) << "row " << r << " column " << j;
+            } else if (e.store != DataType::kInt8 && (std::isnan(w) || w == 0) && j < stored) { // payloads, zero's sign
                 ASSERT_TRUE(std::isnan(w) ? std::isnan(g) : g == 0) << "row " << r << " column " << j << ": " << g;
             } else {
                 ASSERT_EQ(std::memcmp(got, want, size_t(cBytes)), 0)
@@ -284,7 +288,7 @@ TEST_P(Int8KernelTest, everyTile)
     std::mt19937 rng(seed);
     auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
     for (int vectors = 1; vectors <= 4; ++vectors)
-        for (int rows = 1; rows <= int8MaxRows(way.isa, way.dots, vectors); ++rows)
+        for (int rows = 1; rows <= gemmMaxRows(way.isa, vectors, way.factors); ++rows)
             for (int trial = 0; trial < 16; ++trial) {
                 SCOPED_TRACE("seed " + std::to_string(seed) + ", " + nameOf(way) + ", tile " + std::to_string(rows) +
                              "x" + std::to_string(vectors * width) + ", trial " + std::to_string(trial));
@@ -292,13 +296,13 @@ TEST_P(Int8KernelTest, everyTile)
                 t.way = way;
                 t.spec.rows = rows;
                 t.spec.vectors = vectors;
-                t.spec.epilogue.masked = trial % 2;
+                t.spec.masked = trial % 2;
                 t.columns = (vectors - 1) * width + pick(1, width);
-                int const rowBytes = int8Row(way.isa, vectors);
+                int const rowBytes = 4 * vectors * width;
                 if (trial % 4 < 2) { // a matrix product: k / 16, k / 4, the rest in one step
                     t.pointers = 1;
-                    t.spec.body = contiguousInt8Loop(way.isa, vectors, 4);
-                    t.spec.tail = contiguousInt8Loop(way.isa, vectors, 1);
+                    t.spec.body = contiguousLoop(way.isa, vectors, 4);
+                    t.spec.tail = contiguousLoop(way.isa, vectors, 1);
                     t.bodyCount = pick(0, 5);
                     t.tailCount = pick(0, 3);
                     if (pick(0, 1)) {
@@ -323,28 +327,27 @@ TEST_P(Int8KernelTest, everyTile)
                 t.moreR = pick(0, 1) * pick(1, 40);
                 t.extreme = trial % 8 == 7;
                 t.scale = trial % 3 == 0 ? 3e-3f : trial % 3 == 1 ? 1e-4f : 1e6f; // the last: beyond 2^31
-                t.spec.offsetA = way.dots != Dots::kWords && pick(0, 2) == 0;
-                t.spec.epilogue.oneScale = pick(0, 1);
-                t.spec.epilogue.bias = pick(0, 1);
-                t.spec.epilogue.store = Int8Type(pick(0, 2));
+                t.spec.offsetA = way.factors != Factors::kByteWords && pick(0, 2) == 0;
+                constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8};
+                t.end.oneScale = pick(0, 1);
+                t.end.bias = pick(0, 1);
+                t.end.store = kTypes[pick(0, 2)];
                 if (pick(0, 1))
-                    t.spec.epilogue.residual = Int8Type(pick(0, 2));
+                    t.end.residual = kTypes[pick(0, 2)];
                 Activation const kinds[] = {{ActivationKind::kRelu, 0, 0},
                                             {ActivationKind::kClip, -20, 70.5f},
                                             {ActivationKind::kLeakyRelu, 0.25f, 0},
                                             {ActivationKind::kTanh, 0, 0}};
                 if (pick(0, 1))
-                    t.spec.epilogue.activation = kinds[pick(0, 3)];
-                t.spec.epilogue.outputScale = pick(0, 1);
-                t.spec.epilogue.innerScale = pick(0, 2) == 0;
+                    t.end.activation = kinds[pick(0, 3)];
+                t.end.outputScale = pick(0, 1);
+                t.end.innerScale = pick(0, 2) == 0;
                 // Of tanh's results, some are rounded to the other side.
-                bool const isExact =
-                    !t.spec.epilogue.activation || t.spec.epilogue.activation->kind != ActivationKind::kTanh;
-                if (t.spec.epilogue.store == Int8Type::kInt8 && isExact && pick(0, 2) == 0)
-                    t.spec.epilogue.table =
-                        pick(0, 1) ? ByteTable::kBytes : byteTableOf(tw::device::probeCpu(), way.isa);
-                bool const floatResidual = t.spec.epilogue.residual.value_or(Int8Type::kInt8) != Int8Type::kInt8;
-                t.spec.epilogue.bounded = t.scale < 1 && !floatResidual && pick(0, 1);
+                bool const isExact = !t.end.activation || t.end.activation->kind != ActivationKind::kTanh;
+                if (t.end.store == DataType::kInt8 && isExact && pick(0, 2) == 0)
+                    t.end.table = pick(0, 1) ? ByteTable::kBytes : byteTableOf(tw::device::probeCpu(), way.isa);
+                bool const floatResidual = t.end.residual.value_or(DataType::kInt8) != DataType::kInt8;
+                t.end.bounded = t.scale < 1 && !floatResidual && pick(0, 1);
                 t.spec.nextLines = pick(0, 3) == 0 ? 5 : 0;
                 t.spec.nextFromA = pick(0, 1);
                 t.spec.prefetchC = pick(0, 1);
@@ -357,17 +360,18 @@ TEST_P(Int8KernelTest, everyTile)
 TEST(Int8Kernel, refusesWhatItCannotEmit)
 {
     for (Way const& way : ways()) {
-        Int8KernelSpec const fine;
-        EXPECT_TRUE(Int8Kernel::emit(way.isa, way.dots, fine).ok());
+        GemmKernelSpec fine;
+        fine.factors = way.factors;
+        EXPECT_TRUE(GemmKernel::emit(way.isa, fine).ok());
         auto refused = [&](auto const& change) {
-            Int8KernelSpec spec = fine;
+            GemmKernelSpec spec = fine;
             change(spec);
-            return !Int8Kernel::emit(way.isa, way.dots, spec).ok();
+            return !GemmKernel::emit(way.isa, spec).ok();
         };
-        EXPECT_TRUE(refused([&](auto& s) { s.rows = int8MaxRows(way.isa, way.dots, 1) + 1; }));
+        EXPECT_TRUE(refused([&](auto& s) { s.rows = gemmMaxRows(way.isa, 1, way.factors) + 1; }));
         EXPECT_TRUE(refused([](auto& s) { s.rows = 0; }));
         EXPECT_TRUE(refused([](auto& s) { s.vectors = 5; }));
-        EXPECT_TRUE(refused([](auto& s) { s.epilogue.activation = Activation{ActivationKind(99), 0, 0}; }));
+        EXPECT_TRUE(refused([](auto& s) { s.epilogue.push_back(Activation{ActivationKind(99), 0, 0}); }));
         EXPECT_TRUE(refused([](auto& s) { s.body.steps.push_back({0, 0, 0, 1, 5}); }));
     }
 }
@@ -376,11 +380,12 @@ TEST(Int8Kernel, refusesWhatItCannotEmit)
 // 66) for EVEX (62).
 TEST(Int8Kernel, encodesAvxVnni)
 {
-    Int8KernelSpec spec;
+    GemmKernelSpec spec;
     spec.rows = 4;
     spec.vectors = 3;
-    spec.body = contiguousInt8Loop(Isa::kAvx2, 3, 2);
-    auto const vex = Int8Kernel::emit(Isa::kAvx2, Dots::kVnni, spec);
+    spec.factors = Factors::kByteDots;
+    spec.body = contiguousLoop(Isa::kAvx2, 3, 2);
+    auto const vex = GemmKernel::emit(Isa::kAvx2, spec);
     ASSERT_TRUE(vex.ok());
     std::span<uint8_t const> const code = vex->code();
     int count = 0;

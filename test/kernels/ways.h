@@ -6,7 +6,7 @@
 
 #include "device/cpu.h"
 #include "kernels/cpu/jit/emitter.h"
-#include "kernels/cpu/jit/int8_kernel.h"
+#include "kernels/cpu/jit/factors.h"
 
 namespace tw::kernels::jit {
 
@@ -24,7 +24,7 @@ inline std::vector<Isa> isas()
 struct Way
 {
     Isa isa;
-    Dots dots;
+    Factors factors;
 };
 
 inline std::vector<Way> ways()
@@ -32,12 +32,12 @@ inline std::vector<Way> ways()
     std::vector<Way> list;
     device::CpuInfo const cpu = device::probeCpu();
     for (Isa isa : isas()) {
-        list.push_back({isa, Dots::kWords});
-        if (dotsOf(cpu, isa) == Dots::kVnni)
-            list.push_back({isa, Dots::kVnni});
+        list.push_back({isa, Factors::kByteWords});
+        if (byteFactors(cpu, isa) == Factors::kByteDots)
+            list.push_back({isa, Factors::kByteDots});
     }
     if (isaOf(cpu) == Isa::kAvx512 && cpu.avx512vnni)
-        list.push_back({Isa::kAvx2, Dots::kVnniWide});
+        list.push_back({Isa::kAvx2, Factors::kByteDotsWide});
     return list;
 }
 

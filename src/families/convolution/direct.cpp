@@ -5,9 +5,10 @@
 // row of zeros, so that the rows of all planes of the filter follow each other. A transposed convolution is one of
 // these for each phase of its outputs: output o = phase + q stride takes those filter elements f for which phase +
 // padding - f dilation is a multiple of the stride, and they read inputs at fixed distances from q.
+//
+// Of i8, over two axes, four channels are one element: those that make no whole four are read with what follows them,
+// and multiplied by zeros. Sums begin with what the filter rows in use say, which is worked out for each set of them.
 #include "families/convolution/direct_tiling.h"
-#include "families/elementwise/activate_jit.h"
-#include "kernels/cpu/jit/gemm_kernel.h"
 
 namespace tw::ops {
 
@@ -15,7 +16,7 @@ namespace direct {
 namespace {
 
 using convolution::Geometry;
-using kernels::jit::EpilogueOp;
+using kernels::jit::Factors;
 using kernels::jit::GemmArgs;
 using kernels::jit::GemmKernel;
 using kernels::jit::GemmKernelSpec;
@@ -31,8 +32,11 @@ struct RowPhase
 {
     Phase axis;
     std::vector<TapRange> inside; // [axis.count]
+    // Of i8: where sums begin, for each set of filter rows in use.
+    std::vector<size_t> startOf;                           // [axis.count]
+    std::vector<std::vector<std::vector<int32_t>>> starts; // [set][column phase][channel]
 };
-struct DirectPrepared final : DirectShapes<GemmKernel>
+struct DirectPrepared final : DirectShapes
 {
     using DirectShapes::DirectShapes;
     std::vector<RowPhase> planes, rows;
@@ -44,15 +48,16 @@ struct DirectPrepared final : DirectShapes<GemmKernel>
 class DirectConvolution final : public Kernel
 {
 public:
-    DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config, kernels::jit::SumEnd end)
-        : filters(problem, isa, input, config[0]), node_(*problem.node), isa_(isa), input_(input),
-          transposed_(isTransposed(node_)), smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1)),
-          end_(std::move(end))
+    DirectConvolution(Problem const& problem, Isa isa, Factors factors, Input input, Config const& config)
+        : filters(problem, isa, factors, input, config[0]), node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa),
+          input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)), smallBlocks_(config[1] != 0),
+          threads_(std::max(problem.threads, 1))
     {}
 
     DirectFilters filters;
 
-    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+    // Filters, and of floats the bias, are packed.
+    bool readsConstant(size_t i) const override { return bytes_ ? i != 1 : i > 2; }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
@@ -62,26 +67,29 @@ public:
         Geometry& g = p->g;
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
-        bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
-        p->xPixel = input_ == Input::kNchw ? 1 : x.pixelStride();
-        p->yPixel = y.pixelStride();
-        p->residualPixel = residual ? in[3].pixelStride() : 0;
+        int64_t const each = sizeOf(x.type);
+        p->xPixel = (input_ == Input::kNchw ? 1 : x.pixelStride()) * each;
+        p->yPixel = y.pixelStride() * end_.yBytes();
+        p->residualPixel = end_.hasResidual() ? in[Epilogue::kResidual].pixelStride() * end_.residualBytes() : 0;
         p->pixelsAlone = input_ != Input::kNchw && joinPixels(g);
         p->fetchNext = input_ != Input::kNchw && x.sizeBytes() > thisCpu().l2Bytes / 2;
-        TW_TRY(checkRow(node_, g, p->xPixel, "1 GiB"));
+        TW_TRY(checkRow(node_, g, p->xPixel / each, bytes_ ? "256 MiB" : "1 GiB"));
         p->planes = phasesAlong(g, 0, transposed_, filters.planeClasses);
         p->rows = phasesAlong(g, 1, transposed_, filters.rowClasses);
         if (g.window[0] > 1) // planar kernels step from channel to channel there, too
             p->zeros.assign(size_t(input_ == Input::kNchw ? (filters.groupC - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
-                                                          : g.in[2] * p->xPixel),
+                                                          : g.in[2] * p->xPixel / each),
                             0.0F);
         TW_TRY(cutColumns(
             *p, transposed_, filters.columnClasses, filters.blocks,
-            [&](int vectors) { return kernels::jit::gemmMaxRows(isa_, vectors); },
+            [&](int vectors) { return kernels::jit::gemmMaxRows(isa_, vectors, filters.factors); },
             [&](Phase const& axis, int vectors, TileKind const& kind) {
                 return GemmKernel::emit(isa_, specOf(*p, axis, vectors, kind));
             }));
-        p->divide(filters.groupC * 4, smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes, filters.groups,
+        for (RowPhase& r : p->rows)
+            if (bytes_)
+                addStarts(*p, r);
+        p->divide(filters.groupC * each, smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes, filters.groups,
                   int64_t(p->planes.size() * p->rows.size() * p->columns.size()),
                   p->planes[0].axis.count * p->rows[0].axis.count, filters.blocks.count, threads_);
         return std::shared_ptr<Prepared const>(std::move(p));
@@ -94,8 +102,8 @@ public:
         p.forEachBlock(*args.workers, filters.groups, columns * rows * int64_t(p.planes.size()), filters.blocks,
                        [&](int64_t phase, int64_t group, int64_t block, int64_t pixelBlock) {
                            runBlock(p, args, p.planes[size_t(phase / columns / rows)],
-                                    p.rows[size_t(phase / columns % rows)], p.columns[size_t(phase % columns)], group,
-                                    block, pixelBlock);
+                                    p.rows[size_t(phase / columns % rows)], size_t(phase % columns), group, block,
+                                    pixelBlock);
                        });
         return {};
     }
@@ -114,82 +122,96 @@ private:
         return list;
     }
 
+    void addStarts(DirectPrepared const& p, RowPhase& r) const
+    {
+        std::vector<TapRange> known;
+        for (TapRange const& range : r.inside) {
+            size_t i = 0;
+            while (i < known.size() && !(known[i].first == range.first && known[i].count == range.count))
+                ++i;
+            r.startOf.push_back(i);
+            if (i < known.size())
+                continue;
+            known.push_back(range);
+            r.starts.emplace_back();
+            for (ColumnPhase const& c : p.columns)
+                r.starts.back().push_back(filters.starts(r.axis.tapClass, c.axis.tapClass, range));
+        }
+    }
+
     GemmKernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, TileKind const& kind) const
     {
         int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * filters.width * 4;
         GemmKernelSpec s;
         s.rows = kind[0];
         s.vectors = vectors;
-        auto loop = [&](int64_t channels, int64_t apart) { // that follow each other at distance `apart`
-            return tapSteps(axis, kind, channels, p.xPixel * 4, apart * 4, rowBytes);
+        s.factors = filters.factors;
+        auto loop = [&](int64_t steps, int64_t apart) { // that follow each other at distance `apart`
+            return tapSteps(axis, kind, steps, p.xPixel, apart, rowBytes);
         };
-        int64_t const atOnce = channelsAtOnce(taps);
+        int64_t const atOnce = filters.stepsAtOnce(taps);
         if (input_ == Input::kNchw) {
-            s.body = loop(filters.groupC, p.g.in[0] * p.g.in[1] * p.g.in[2]);
+            s.body = loop(filters.depth, p.g.in[0] * p.g.in[1] * p.g.in[2] * 4);
         } else {
-            s.body = loop(atOnce, 1);
-            if (atOnce > 1)
-                s.tail = loop(1, 1);
+            s.body = loop(atOnce, 4);
+            if (bytes_ ? filters.depth % atOnce != 0 : atOnce > 1)
+                s.tail = loop(1, 4);
         }
-        int64_t const runs = input_ == Input::kNchw ? 1 : filters.groupC / atOnce; // of the loop, for a filter row
+        int64_t const runs = input_ == Input::kNchw ? 1 : filters.depth / atOnce; // of the loop, for a filter row
         if (p.fetchNext && runs > 0)
-            s.nextLines = p.linesAhead(s.rows, axis, p.xPixel * 4, runs);
+            s.nextLines = p.linesAhead(s.rows, axis, p.xPixel, runs);
         s.nextFromA = !p.pixelsAlone;
         s.prefetchC = runs == 0;
-        if (runs > 0) {
+        if (runs > 0 && !bytes_) {
             int64_t const all =
                 runs * std::max<int64_t>(p.g.window[0] * p.g.window[1] / 2, 1); // as many as border rows have
             s.rowsPerRun = int(divideUp(s.rows, all));
         }
-        s.masked = filters.groups > 1 && filters.groupK % filters.width != 0;
-        if (filters.hasBias())
-            s.epilogue.push_back(EpilogueOp::kBias);
-        addEnd(s, end_, p.residualPixel > 0);
+        s.masked = (bytes_ || filters.groups > 1) && filters.groupK % filters.width != 0;
+        end_.add(s);
         return s;
     }
 
     void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& planes, RowPhase const& rows,
-                  ColumnPhase<GemmKernel> const& columns, int64_t group, int64_t block, int64_t pixelBlock) const
+                  size_t columnPhase, int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
         bool const isNchw = input_ == Input::kNchw;
-        int64_t const lanes = filters.blocks.vectors * filters.width,
-                      first = filters.blocks.begin(block) * filters.width;
+        ColumnPhase const& columns = p.columns[columnPhase];
+        int64_t const first = filters.blocks.begin(block) * filters.width, lane = group * filters.lanes() + first;
         int64_t const blockLanes = filters.blocks.size(block) * filters.width,
                       taps = int64_t(columns.axis.offsets.size());
-        RowTiling<GemmKernel> const& t = columns.tiling(filters.blocks.size(block));
-        float const* w = filters.data() + (group * lanes + first) * filters.groupC * filters.window +
-                         filters.classBegin(planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass) *
-                             filters.groupC * blockLanes;
-        float const* residual =
-            p.residualPixel > 0 ? args.inputs[3].as<float>() + group * filters.groupK + first : nullptr;
-        float* y = args.outputs[0].as<float>() + group * filters.groupK + first;
+        RowTiling const& t = columns.tiling(filters.blocks.size(block));
+        float const* w = filters.data(group, block, planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass);
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
-        uintptr_t const x =
-            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isNchw ? 0 : group * filters.groupC * 4);
-        int64_t const rowFloats = g.in[2] * p.xPixel, planeFloats = g.in[1] * rowFloats,
-                      imageFloats = g.in[0] * planeFloats * (isNchw ? filters.groupC : 1);
+        uintptr_t const x = reinterpret_cast<uintptr_t>(args.inputs[0].data) +
+                            uintptr_t(isNchw ? 0 : group * filters.groupC * sizeOf(args.inputs[0].type));
+        int64_t const rowBytes = g.in[2] * p.xPixel, planeBytes = g.in[1] * rowBytes,
+                      imageBytes = g.in[0] * planeBytes * (isNchw ? filters.groupC : 1);
         void const* pointers[kMaxRows];
         GemmArgs a;
         a.a = pointers;
-        a.ldaBytes = columns.axis.stride * p.xPixel * 4;
-        a.ldcBytes = columns.axis.step * p.yPixel * 4;
-        a.ldrBytes = columns.axis.step * p.residualPixel * 4;
-        a.bias = filters.bias() + group * lanes + first;
+        a.ldaBytes = columns.axis.stride * p.xPixel;
+        end_.set(a, args, group * filters.groupK + first);
+        if (!bytes_)
+            a.bias = filters.bias() + lane;
+        a.ldcBytes = columns.axis.step * p.yPixel;
+        a.ldrBytes = columns.axis.step * p.residualPixel;
         a.lastColumns = std::min(filters.groupK - first, blockLanes) - (blockLanes - filters.width);
-        int64_t const u = channelsAtOnce(taps);
-        a.bodyCount = isNchw ? 1 : filters.groupC / u;
-        a.tailCount = isNchw || u == 1 ? 0 : filters.groupC % u;
+        auto* const y = static_cast<char*>(a.c);
+        auto const* const residual = static_cast<char const*>(a.residual);
+        int64_t const u = filters.stepsAtOnce(taps);
+        a.bodyCount = isNchw ? 1 : filters.depth / u;
+        a.tailCount = isNchw ? 0 : filters.depth % u;
         int64_t const total = g.batch * planes.axis.count * rows.axis.count * t.tiles;
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
-        int64_t const columnBytes = columns.axis.stride * p.xPixel * 4;
         if (!p.pixelsAlone)
-            a.next = reinterpret_cast<void const*>(uintptr_t(rows.axis.stride * rowFloats * 4));
+            a.next = reinterpret_cast<void const*>(uintptr_t(rows.axis.stride * rowBytes));
         for (int64_t row = begin / t.tiles; left > 0; ++row, tile = 0) {
             int64_t const q = row % rows.axis.count, plane = row / rows.axis.count;
             int64_t const n = plane / planes.axis.count, qd = plane % planes.axis.count;
-            uintptr_t const image = x + uintptr_t(n * imageFloats * 4);
+            uintptr_t const image = x + uintptr_t(n * imageBytes);
             int64_t const rowY = rows.axis.first + q * rows.axis.step,
                           planeY = planes.axis.first + qd * planes.axis.step;
             int64_t const pixel = ((n * g.out[0] + planeY) * g.out[1] + rowY) * g.out[2] + columns.axis.first;
@@ -198,20 +220,23 @@ private:
             int64_t const tapRows = int64_t(rows.axis.offsets.size());
             TapRange const r = p.zeros.empty() ? inside : TapRange{0, tapRows};
             a.pointers = inside.count > 0 ? d.count * r.count : 0;
-            a.b = w + (d.first * tapRows + r.first) * filters.groupC * taps * blockLanes;
+            a.b = w + (d.first * tapRows + r.first) * filters.depth * taps * blockLanes;
+            if (bytes_)
+                a.start = rows.starts[rows.startOf[size_t(q)]][columnPhase].data() + lane;
             for (; tile < t.tiles && left > 0; ++tile, --left) {
                 int64_t const column = t.begins[size_t(tile)];
-                for (int64_t f = 0; f < a.pointers; ++f) {
-                    int64_t const tap = r.first + f % r.count;
-                    int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(d.first + f / r.count)];
-                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
-                    bool const isZero = tap < inside.first || tap >= inside.first + inside.count;
-                    uintptr_t const at = isZero ? reinterpret_cast<uintptr_t>(p.zeros.data())
-                                                : image + uintptr_t((z * planeFloats + h * rowFloats) * 4);
-                    pointers[f] = reinterpret_cast<void const*>(at + uintptr_t(column * columnBytes));
-                }
+                void const** to = pointers;
+                for (int64_t i = d.first; i < d.first + d.count; ++i)
+                    for (int64_t tap = r.first; tap < r.first + r.count; ++tap) {
+                        int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(i)];
+                        int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
+                        bool const isZero = tap < inside.first || tap >= inside.first + inside.count;
+                        uintptr_t const at = isZero ? reinterpret_cast<uintptr_t>(p.zeros.data())
+                                                    : image + uintptr_t(z * planeBytes + h * rowBytes);
+                        *to++ = reinterpret_cast<void const*>(at + uintptr_t(column * a.ldaBytes));
+                    }
                 if (p.pixelsAlone)
-                    a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * columnBytes));
+                    a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * a.ldaBytes));
                 int64_t const at = pixel + column * columns.axis.step;
                 a.c = y + at * p.yPixel;
                 a.residual = residual ? residual + at * p.residualPixel : nullptr;
@@ -221,12 +246,12 @@ private:
     }
 
     ir::Node const& node_;
+    JitEnd end_;
     Isa isa_;
     Input input_;
-    bool transposed_;
+    bool transposed_, bytes_;
     bool smallBlocks_;
     int threads_;
-    kernels::jit::SumEnd end_;
 };
 
 Support supports(CpuTactic const& t, Problem const& p)
@@ -293,8 +318,10 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
 {
     if (!isDirectConfig(config))
         return t.wrongConfig("{1..4, 0..1}");
-    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), t.variant<Input>(), config, jitEnd(*p.node));
-    Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
+    bool const bytes = isQuantized(p.inputs[0].type);
+    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), bytes ? byteFactors(t.isa()) : Factors::kFloat,
+                                                      t.variant<Input>(), config);
+    Blob const* bias = !bytes && p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)
         TW_TRY(kernel->filters.takePanels(panels, biases));
@@ -318,6 +345,39 @@ CpuFunctions::Loaded loadPanels(CpuTactic const& t, Problem const& p, Config con
     return make(t, p, config, panels, nullptr);
 }
 
+// --- of i8 ---
+
+Support supportsBytes(CpuTactic const&, Problem const& p)
+{
+    TW_SUPPORTS(supportsInt8Convolution(p, 2, Weights::kConstant));
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    TW_SUPPORTS(supportsDirectWindow(g, isTransposed(*p.node)));
+    int64_t const groupC = g.c / g.groups;
+    if (g.c - groupC + roundUp(groupC, 4) > pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c))
+        return Support::no("the last of " + std::to_string(g.c) + " channels in groups of " + std::to_string(groupC) +
+                           " are read four at a time, beyond the pixel");
+    return Support::yes();
+}
+
+std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
+{
+    int64_t const vectors = vectorsOfGroup(p, t.isa());
+    int64_t const inputBytes = p.inputs[0].dims.volume() / p.node->attrsAs<KernelWindowAttrs>().groups;
+    std::vector<Config> list;
+    for (int64_t v : int8TileVectors(t.isa(), vectors))
+        for (int64_t small : {0, 1})
+            if (small == 0 || inputBytes > thisCpu().l1DataBytes / 2)
+                list.push_back({v, small});
+    return list;
+}
+
+double estimateBytes(CpuTactic const& t, Problem const& p, Config const& config)
+{
+    int64_t const quads = divideUp(p.inputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, 4);
+    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(t.isa())),
+                          quads, 1, 6);
+}
+
 } // namespace
 } // namespace direct
 
@@ -328,5 +388,10 @@ constexpr CpuFunctions kDirectConvolution{.supports = direct::supports,
                                           .load = direct::load,
                                           .panelOrder = direct::panelOrder,
                                           .loadPanels = direct::loadPanels};
+constexpr CpuFunctions kInt8DirectConvolution{.supports = direct::supportsBytes,
+                                              .formats = allChannelsLast,
+                                              .configs = direct::configsOfBytes,
+                                              .estimate = direct::estimateBytes,
+                                              .load = direct::load};
 
 } // namespace tw::ops

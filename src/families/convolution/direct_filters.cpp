@@ -14,11 +14,12 @@ Error noMemory(int64_t floats)
 
 } // namespace
 
-DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectInput input, int64_t mostVectors)
-    : width(kernels::jit::vectorWidth(isa)), groups(problem.node->attrsAs<KernelWindowAttrs>().groups),
+DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, kernels::jit::Factors ofSums,
+                             DirectInput input, int64_t mostVectors)
+    : factors(ofSums), width(kernels::jit::vectorWidth(isa)), groups(problem.node->attrsAs<KernelWindowAttrs>().groups),
       groupK(problem.outputs[0].dims[1] / groups), groupC(problem.inputs[0].dims[1] / groups),
-      blocks(divideUp(groupK, width), mostVectors), node_(*problem.node), input_(input),
-      transposed_(isTransposed(node_))
+      depth(isBytes(factors) ? divideUp(groupC, 4) : groupC), blocks(divideUp(groupK, width), mostVectors),
+      node_(*problem.node), input_(input), transposed_(isTransposed(node_))
 {
     auto const& a = node_.attrsAs<KernelWindowAttrs>();
     Extents const& w = problem.inputs[1].dims;
@@ -42,64 +43,105 @@ DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, Dire
 
 Result<void> DirectFilters::pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
 {
-    int64_t const lanes = blocks.vectors * width;
     auto const& a = node_.attrsAs<KernelWindowAttrs>();
-    Recipe recipe{"filters of products", {width, int64_t(input_), transposed_, blocks.count, groups}};
+    Recipe recipe{"filters of products", {width, int64_t(input_), isBytes(factors), transposed_, blocks.count, groups}};
     for (auto const* list : {&a.strides, &a.dilations})
         recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
     recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
-    TW_ASSIGN(weights_,
-              packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w.as<float>()); }));
-    hasBias_ = bias != nullptr;
-    bias_ = device::PackedFloats(groups * lanes);
-    if (!bias_.data())
-        return noMemory(groups * lanes);
-    for (int64_t group = 0; bias && group < groups; ++group)
-        std::copy_n(bias + group * groupK, groupK, bias_.data() + group * lanes);
+    TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w); }));
     filters_ = weights_->data();
+    if (isBytes(factors))
+        return {};
+    bias_ = device::PackedFloats(groups * lanes());
+    if (!bias_.data())
+        return noMemory(groups * lanes());
+    for (int64_t group = 0; bias && group < groups; ++group)
+        std::copy_n(bias + group * groupK, groupK, bias_.data() + group * lanes());
     return {};
 }
 
-Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, float const* w) const
+Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, Blob const& w) const
 {
-    int64_t const lanes = blocks.vectors * width, depth = groupC * window;
-    int64_t const perK = transposed_ ? window : depth, perC = transposed_ ? groupK * window : window;
-    device::PackedFloats weights(groups * lanes * depth);
+    bool const bytes = isBytes(factors);
+    int64_t const perK = transposed_ ? window : groupC * window, perC = transposed_ ? groupK * window : window;
+    device::PackedFloats weights(groups * lanes() * depth * window);
     if (!weights.data())
-        return noMemory(groups * lanes * depth);
-    std::vector<int64_t> from, to; // elements of a filter, rows of lanes
-    int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1];
+        return noMemory(groups * lanes() * depth * window);
+    std::vector<int64_t> from, to, channels; // numbers of a filter, rows of lanes, channels of an element
+    int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1], each = bytes ? 4 : 1;
     for (size_t pc = 0; pc < planeClasses.size(); ++pc)
         for (size_t rc = 0; rc < rowClasses.size(); ++rc)
             for (size_t cc = 0; cc < columnClasses.size(); ++cc) {
                 auto const &planes = planeClasses[pc], &rows = rowClasses[rc], &columns = columnClasses[cc];
-                int64_t const begin = classBegin(pc, rc, cc) * groupC;
-                for (int64_t c = 0; c < groupC; ++c)
+                int64_t const begin = classBegin(pc, rc, cc) * depth;
+                for (int64_t c = 0; c < depth; ++c)
                     for (size_t d = 0; d < planes.size(); ++d)
                         for (size_t i = 0; i < rows.size(); ++i)
                             for (size_t j = 0; j < columns.size(); ++j) {
-                                from.push_back(c * perC + (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow +
-                                               columns[j]);
+                                from.push_back(c * each * perC +
+                                               (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow + columns[j]);
                                 to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
                                                            int64_t(columns.size())));
+                                channels.push_back(std::min(each, groupC - c * each));
                             }
             }
-    bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
+    bool const inOrder =
+        !bytes && (from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from)));
     constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
     for (int64_t group = 0; group < groups; ++group)
         for (int64_t block = 0; block < blocks.count; ++block) {
             int64_t const first = blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
             int64_t const exist = std::min(blockLanes, groupK - first);
-            float* packed = weights.data() + (group * lanes + first) * depth;
-            float const* x = w + (transposed_ ? group * groupC * perC : group * groupK * perK) + first * perK;
+            float* const packed = weights.data() + (group * lanes() + first) * depth * window;
+            int64_t const at = (transposed_ ? group * groupC * perC : group * groupK * perK) + first * perK;
+            for (size_t i = 0; bytes && i < to.size(); ++i)
+                for (int64_t u = 0; u < channels[i]; ++u) {
+                    int8_t const* const x = w.as<int8_t>() + at + from[i] + u * perC;
+                    auto* const row = reinterpret_cast<int8_t*>(packed + to[i] * blockLanes) + u;
+                    for (int64_t k = 0; k < exist; ++k)
+                        row[4 * k] = x[k * perK];
+                }
+            float const* const x = bytes ? nullptr : w.as<float>() + at;
             if (inOrder)
                 kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
-            for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
+            for (size_t m = 0; m < to.size() && !inOrder && !bytes; m += kAtOnce)
                 for (int64_t k = 0; k < exist; ++k)
                     for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
                         packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
         }
     return weights;
+}
+
+float const* DirectFilters::data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns) const
+{
+    int64_t const first = group * lanes() + blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
+    return filters_ + (first * window + classBegin(planes, rows, columns) * blockLanes) * depth;
+}
+
+std::vector<int32_t> DirectFilters::starts(size_t rows, size_t columns, TapRange const& range) const
+{
+    std::vector<int32_t> list(size_t(groups * lanes()));
+    int64_t const elements = int64_t(columnClasses[columns].size()) * depth; // of a filter row
+    for (int64_t group = 0; group < groups; ++group)
+        for (int64_t block = 0; block < blocks.count; ++block) {
+            int64_t const blockLanes = blocks.size(block) * width;
+            float const* const w = data(group, block, 0, rows, columns) + range.first * elements * blockLanes;
+            kernels::jit::integerStart(factors, reinterpret_cast<int8_t const*>(w), range.count * elements, blockLanes,
+                                       list.data() + group * lanes() + blocks.begin(block) * width);
+        }
+    return list;
+}
+
+int64_t DirectFilters::stepsAtOnce(int64_t taps) const
+{
+    if (!isBytes(factors))
+        return channelsAtOnce(taps);
+    // About 16 steps of code; no run without a whole number of them, where that costs no more than half of each.
+    int64_t const most = std::min(depth, taps <= 1 ? int64_t(8) : std::clamp<int64_t>(16 / taps, 1, 8));
+    for (int64_t n = most; 2 * n >= most; --n)
+        if (n > 0 && depth % n == 0)
+            return n;
+    return most;
 }
 
 std::optional<PanelOrder> DirectFilters::panelOrder(Problem const& p, kernels::jit::Isa isa, DirectInput input,
@@ -120,7 +162,6 @@ Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
 {
     panels_ = panels;
     filters_ = panels->as<float>();
-    hasBias_ = bias != nullptr;
     bias_ = device::PackedFloats(groupK);
     if (!bias_.data())
         return noMemory(groupK);
@@ -129,12 +170,12 @@ Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
     return {};
 }
 
-// Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
+// Row of lanes, within its classes, of element c and tap j of filter row i with s taps.
 int64_t DirectFilters::place(int64_t c, int64_t i, int64_t j, int64_t s) const
 {
     if (input_ == DirectInput::kNchw)
-        return (i * s + j) * groupC + c;
-    int64_t const u = channelsAtOnce(s), whole = groupC / u * u, row = i * groupC * s;
+        return (i * s + j) * depth + c;
+    int64_t const u = stepsAtOnce(s), whole = depth / u * u, row = i * depth * s;
     return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters and bias of a direct convolution in the order in which its kernels (direct.cpp) read them.
+// Filters and bias of a direct convolution in the order in which its kernels (direct.cpp) read them. An element of 32 bits
+// is the number of a channel, or of i8 those of four: what comes after the last channel of a group is zero.
 #pragma once
 
 #include <algorithm>
@@ -46,10 +47,11 @@ struct ChannelBlocks
 class DirectFilters
 {
 public:
-    DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectInput input, int64_t mostVectors);
+    DirectFilters(Problem const& problem, kernels::jit::Isa isa, kernels::jit::Factors factors, DirectInput input,
+                  int64_t mostVectors);
 
     // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
-    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero after the last
+    // columns][d][r][elements by the loop's number][s][element of the loop][lanes of the block], zero after the last
     // channel of the group.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed);
     // The order of pack() where nothing is added to the filters.
@@ -58,29 +60,35 @@ public:
     // The filters lie in that order; the bias is copied.
     Result<void> takePanels(BlobPtr const& panels, float const* bias);
 
-    float const* data() const { return filters_; }
+    // Of a block and its classes.
+    float const* data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns) const;
+    // Of i8: where the sums over the filter rows of `range` begin, [groups][lanes of a group].
+    std::vector<int32_t> starts(size_t rows, size_t columns, TapRange const& range) const;
+    // Elements per run of the kernel's loop, for filter rows of so many taps.
+    int64_t stepsAtOnce(int64_t taps) const;
+    int64_t lanes() const { return blocks.vectors * width; } // of a group
     float const* bias() const { return bias_.data(); }
-    bool hasBias() const { return hasBias_; }
-    // Elements of the window before those of these classes.
-    int64_t classBegin(size_t planes, size_t rows, size_t columns) const
-    {
-        return classBegin_[(planes * rowClasses.size() + rows) * columnClasses.size() + columns];
-    }
 
+    kernels::jit::Factors const factors;
     int64_t const width, groups, groupK, groupC; // lanes of a vector; filters and channels of a group
+    int64_t const depth;                         // elements of a group's channels
     ChannelBlocks const blocks;
     Classes planeClasses, rowClasses, columnClasses;
     int64_t window = 0; // elements of it
 
 private:
-    Result<device::PackedFloats> packedFilters(Extents const& dims, float const* w) const;
+    Result<device::PackedFloats> packedFilters(Extents const& dims, Blob const& w) const;
+    // Elements of the window before those of these classes.
+    int64_t classBegin(size_t planes, size_t rows, size_t columns) const
+    {
+        return classBegin_[(planes * rowClasses.size() + rows) * columnClasses.size() + columns];
+    }
     int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const;
 
     ir::Node const& node_;
     DirectInput input_;
     bool transposed_;
     std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]
-    bool hasBias_ = false;
     std::shared_ptr<device::PackedFloats const> weights_;
     device::PackedFloats bias_;
     BlobPtr panels_;                 // filters that another keeps

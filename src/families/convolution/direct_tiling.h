@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What direct convolutions of every type make for a set of shapes: rows of outputs cut into tiles, each with a kernel for
+// What direct convolutions make for a set of shapes: rows of outputs cut into tiles, each with a kernel for
 // its kind, and parts of the work.
 #pragma once
 
@@ -9,34 +9,31 @@
 #include "base/round.h"
 #include "base/workers.h"
 #include "families/convolution/direct_filters.h"
-#include "kernels/cpu/jit/step_loop.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
 
 namespace tw::ops {
 
 // A row of outputs cut into tiles, for blocks of one number of vectors.
-template <class Kernel>
 struct RowTiling
 {
     int vectors = 0; // 0: no such blocks
     int64_t tiles = 0;
     std::vector<int64_t> begins; // [tiles + 1] columns
     std::vector<int> kernelOf;   // [tiles]
-    std::vector<Kernel> kernels;
+    std::vector<kernels::jit::GemmKernel> kernels;
 };
-template <class Kernel>
 struct ColumnPhase
 {
     Phase axis;
-    RowTiling<Kernel> tilings[2]; // of blocks with most vectors, and with one less
-    RowTiling<Kernel> const& tiling(int64_t vectors) const { return tilings[vectors == tilings[0].vectors ? 0 : 1]; }
+    RowTiling tilings[2]; // of blocks with most vectors, and with one less
+    RowTiling const& tiling(int64_t vectors) const { return tilings[vectors == tilings[0].vectors ? 0 : 1]; }
 };
 
-template <class Kernel>
 struct DirectShapes : Prepared
 {
     convolution::Geometry g; // of the loops: a window of one element makes one row of all pixels
-    std::vector<ColumnPhase<Kernel>> columns;
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // floats, or bytes where sums are of i8
+    std::vector<ColumnPhase> columns;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
     int64_t pixelBlocks = 1, blockParts = 1;           // parts of the work
     bool pixelsAlone = false;                          // tiles read one piece after the other
     bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
@@ -88,10 +85,10 @@ kernels::jit::StepLoop tapSteps(Phase const& axis, TileKind const& kind, int64_t
                                 int64_t apart, int64_t rowBytes);
 
 // most(vectors): rows of the tallest tile; emit(axis, vectors, kind): its kernel.
-template <class Kernel, class Most, class Emit>
-Result<RowTiling<Kernel>> cutRow(Phase const& axis, int vectors, Most const& most, Emit const& emit)
+template <class Most, class Emit>
+Result<RowTiling> cutRow(Phase const& axis, int vectors, Most const& most, Emit const& emit)
 {
-    RowTiling<Kernel> t;
+    RowTiling t;
     t.vectors = vectors;
     t.tiles = divideUp(axis.count, most(vectors));
     std::vector<TileKind> known;
@@ -100,7 +97,7 @@ Result<RowTiling<Kernel>> cutRow(Phase const& axis, int vectors, Most const& mos
         TileKind kind = tileKind(axis, at, evenBegin(axis.count, t.tiles, i + 1) - at);
         size_t const k = size_t(std::find(known.begin(), known.end(), kind) - known.begin());
         if (k == known.size()) {
-            TW_ASSIGN(Kernel kernel, emit(axis, vectors, kind));
+            TW_ASSIGN(kernels::jit::GemmKernel kernel, emit(axis, vectors, kind));
             t.kernels.push_back(std::move(kernel));
             known.push_back(std::move(kind));
         }
@@ -110,17 +107,17 @@ Result<RowTiling<Kernel>> cutRow(Phase const& axis, int vectors, Most const& mos
     t.begins.push_back(axis.count);
     return t;
 }
-template <class Kernel, class Most, class Emit>
-Result<void> cutColumns(DirectShapes<Kernel>& p, bool transposed, Classes const& classes, ChannelBlocks const& blocks,
+template <class Most, class Emit>
+Result<void> cutColumns(DirectShapes& p, bool transposed, Classes const& classes, ChannelBlocks const& blocks,
                         Most const& mostRows, Emit const& emit)
 {
     int const most = int(blocks.size(0)), least = int(blocks.size(blocks.count - 1));
     for (Phase& axis : phasesOf(p.g, 2, transposed, classes)) {
-        ColumnPhase<Kernel> c;
+        ColumnPhase c;
         c.axis = std::move(axis);
-        TW_ASSIGN(c.tilings[0], cutRow<Kernel>(c.axis, most, mostRows, emit));
+        TW_ASSIGN(c.tilings[0], cutRow(c.axis, most, mostRows, emit));
         if (least != most) {
-            TW_ASSIGN(c.tilings[1], cutRow<Kernel>(c.axis, least, mostRows, emit));
+            TW_ASSIGN(c.tilings[1], cutRow(c.axis, least, mostRows, emit));
         }
         p.columns.push_back(std::move(c));
     }

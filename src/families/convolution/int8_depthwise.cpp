@@ -13,14 +13,13 @@ namespace int8_depthwise {
 namespace {
 
 using convolution::Geometry;
-using kernels::jit::Dots;
+using kernels::jit::Factors;
 using kernels::jit::Int8DepthwiseArgs;
 using kernels::jit::Int8DepthwiseKernel;
 using kernels::jit::Int8DepthwiseSpec;
-using kernels::jit::Int8Type;
 using kernels::jit::Isa;
 
-Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes, int64_t channels)
+Int8DepthwiseSpec specOf(Geometry const& g, JitEnd const& end, int64_t lanes, int64_t channels)
 {
     Int8DepthwiseSpec s;
     s.lanes = int(lanes);
@@ -32,7 +31,7 @@ Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes,
     s.stride = g.stride[2];
     s.dilation = g.dilation[2];
     s.before = g.before[2];
-    s.epilogue = ends.epilogue(false);
+    s.end = end.ofIntegers();
     return s;
 }
 
@@ -56,8 +55,8 @@ class Int8DepthwiseConvolution final : public Kernel
 {
 public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), ends_(int8Ends(problem, isa)), isa_(isa), dots_(dotsOfThisCpu(isa)),
-          prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
+        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(isa)), prefetch_(prefetch),
+          threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}
 
@@ -66,8 +65,8 @@ public:
         Extents const& dims = p.inputs[1].dims;
         Blob const& w = *p.inputs[1].constant;
         int const rows = int(dims[2]), taps = int(dims[3]);
-        filterBytes_ = kernels::jit::int8DepthwiseWeightBytes(int(lanes_), dots_, rows, taps);
-        Recipe const recipe{"depthwise filters of i8", {int64_t(isa_), int64_t(dots_), dims[0], rows, taps}};
+        filterBytes_ = kernels::jit::int8DepthwiseWeightBytes(int(lanes_), factors_, rows, taps);
+        Recipe const recipe{"depthwise filters of i8", {int64_t(isa_), int64_t(factors_), dims[0], rows, taps}};
         TW_ASSIGN(packed_, packed.get<Packed>(w, recipe, [&]() -> Result<Packed> {
             Packed to{device::PackedFloats(blocks_ * filterBytes_ / 4), std::vector<int32_t>(size_t(blocks_ * lanes_))};
             if (!to.filters.data())
@@ -75,7 +74,7 @@ public:
                              "no memory for " + std::to_string(blocks_ * filterBytes_) + " bytes of packed weights"};
             for (int64_t c = 0; c < dims[0]; ++c)
                 kernels::jit::int8DepthwisePack(
-                    int(lanesOf(c / lanes_)), dots_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,
+                    int(lanesOf(c / lanes_)), factors_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,
                     to.filters.data() + c / lanes_ * filterBytes_ / 4, to.starts.data() + c / lanes_ * lanes_);
             return to;
         }));
@@ -101,8 +100,8 @@ public:
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         p->xPixel = x.pixelStride();
-        p->yPixel = y.pixelStride() * ends_.yBytes();
-        p->residualPixel = ends_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
+        p->yPixel = y.pixelStride() * end_.yBytes();
+        p->residualPixel = end_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
         p->zeros.assign(size_t(p->g.in[2] * p->xPixel), 0);
         int64_t const last = channels_ - (blocks_ - 1) * lanes_;
         TW_ASSIGN(p->lastKernel, emit(*p, lanesOf(blocks_ - 1), last));
@@ -144,12 +143,12 @@ private:
     int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
     Result<Int8DepthwiseKernel> emit(Int8DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
-        Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
+        Int8DepthwiseSpec s = specOf(p.g, end_, lanes, channels);
         s.prefetch = prefetch_;
         s.xPixelBytes = p.xPixel;
         s.yPixelBytes = p.yPixel;
         s.residualPixelBytes = p.residualPixel;
-        return Int8DepthwiseKernel::emit(isa_, dots_, s);
+        return Int8DepthwiseKernel::emit(isa_, factors_, s);
     }
 
     void runRow(Int8DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
@@ -157,7 +156,8 @@ private:
         constexpr int64_t kMostRows = 64; // as int8DepthwiseMisfit() has it
         Geometry const& g = p.g;
         int64_t const channel = block * lanes_, xRow = g.in[2] * p.xPixel;
-        kernels::jit::Int8Output const out = ends_.output(args, channel);
+        kernels::jit::GemmArgs out;
+        end_.set(out, args, channel);
         void const* rows[kMostRows];
         Int8DepthwiseArgs a;
         a.x = rows;
@@ -165,10 +165,7 @@ private:
         a.start = packed_->starts.data() + channel;
         a.scale = scale_.data() + channel;
         a.bias = bias_.empty() ? nullptr : bias_.data() + channel;
-        a.residualScale = out.residualScale;
-        a.outputScale = out.outputScale;
-        a.innerScale = out.innerScale;
-        a.table = out.table;
+        a.numbers = out.numbers;
         int8_t const* const x = args.inputs[0].as<int8_t>() + n * g.in[1] * xRow + channel;
         for (int64_t r = 0; r < g.window[1]; ++r) {
             int64_t const h = o * g.stride[1] - g.before[1] + r * g.dilation[1];
@@ -184,9 +181,9 @@ private:
     }
 
     ir::Node const& node_;
-    Int8Ends ends_;
+    JitEnd end_;
     Isa isa_;
-    Dots dots_;
+    Factors factors_;
     bool prefetch_;
     int threads_;
     int64_t channels_, lanes_, blocks_, filterBytes_ = 0;
@@ -196,7 +193,7 @@ private:
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    TW_SUPPORTS(supportsInt8Convolution(p, t.isa(), 2, Weights::kConstant));
+    TW_SUPPORTS(supportsInt8Convolution(p, 2, Weights::kConstant));
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
     for (int i : {Epilogue::kBias, Epilogue::kScale})
@@ -205,7 +202,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, int8Ends(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
+    Int8DepthwiseSpec spec = specOf(g, jitEnd(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
     spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
     spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
     if (char const* why = kernels::jit::int8DepthwiseMisfit(t.isa(), spec))

@@ -6,78 +6,43 @@
 // outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
 // With factors in BF16 (kernels/cpu/bf16.h) the copy is what rounds the image: there is always one, of those pixels
 // alone that are read, and a window of one element makes one row of all of them.
+// Of i8, sums run over four bytes at a time: what is read beyond the last channel of a run is multiplied by zeros. A
+// transposed convolution with stride S is one with stride 1, its window turned round, over an image with S - 1 zeros
+// between elements.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "device/large_pages.h"
 #include "families/convolution/padded_parts.h"
 #include "kernels/cpu/bf16.h"
-#include "kernels/cpu/jit/gemm_kernel.h"
 
 namespace tw::ops {
 
 namespace padded {
 namespace {
 
-using convolution::Geometry;
-using kernels::jit::EpilogueOp;
-using kernels::jit::Factors;
 using kernels::jit::GemmArgs;
 using kernels::jit::GemmKernel;
 using kernels::jit::GemmKernelSpec;
 using kernels::jit::Isa;
 
-constexpr int64_t kStepsAtOnce = 8; // of emitted code
 constexpr int64_t kLeastTileChannels = 16;
+constexpr int64_t kFewChannels = 16; // that linear images of i8 have
 
-// How the sum for one output runs through the image, in elements: pairs, where factors are, in whole tiles.
-struct Sum
+struct PaddedPrepared final : PaddedShapes
 {
-    bool joined = false;  // the elements of a filter row are one run
-    int64_t channels = 0; // of a group
-    int64_t pointers = 0, run = 0;
-    Sum(Geometry const& g, Factors factors)
-        : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
-          channels(isPairs(factors) ? roundUp((g.c / g.groups + 1) / 2, elementsOfStep(factors)) : g.c / g.groups),
-          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])), run(channels * (joined ? g.window[2] : 1))
-    {}
-    int64_t depth() const { return pointers * run; }
-};
-
-int64_t windowOf(Geometry const& g)
-{
-    return g.window[0] * g.window[1] * g.window[2];
-}
-
-// From one element of an axis that is copied to the next: rounded copies leave out what no window reads.
-int64_t copyStep(Geometry const& g, int axis, Factors factors)
-{
-    return isPairs(factors) && g.window[axis] == 1 ? g.stride[axis] : 1;
-}
-int64_t strideRead(Geometry const& g, int axis, Factors factors)
-{
-    return g.stride[axis] / copyStep(g, axis, factors);
-}
-
-// Elements along an axis of what the outputs read, those of the padding included.
-int64_t extentRead(Geometry const& g, int axis, Factors factors)
-{
-    return (g.out[axis] - 1) * strideRead(g, axis, factors) + (g.window[axis] - 1) * g.dilation[axis] + 1;
-}
-
-struct PaddedPrepared final : PaddedShapes<GemmKernel>
-{
+    Spread spread;
     Sum sum;
-    PaddedPrepared(Geometry const& geometry, Factors factors) : PaddedShapes(geometry), sum(geometry, factors) {}
+    PaddedPrepared(Spread const& s, Factors factors) : PaddedShapes(s.g), spread(s), sum(s.g, factors) {}
 };
 
 class PaddedConvolution final : public Kernel
 {
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Factors factors, Config const& config)
-        : node_(*problem.node), isa_(isa), factors_(factors), threads_(std::max(problem.threads, 1)),
-          end_(jitEnd(*problem.node)), blocks_(problem, isa, config),
-          hasBias_(problem.inputs.size() > 2 && problem.inputs[2].present)
+        : node_(*problem.node), isa_(isa), factors_(factors), each_(isBytes(factors) ? 1 : 4),
+          threads_(std::max(problem.threads, 1)), end_(jitEnd(problem, isa)), blocks_(problem, isa, config)
     {}
 
     Result<void> pack(Problem const& p, PackedConstants& packed)
@@ -85,21 +50,21 @@ public:
         Blob const* const w = p.inputs[1].constant;
         if (!w)
             return {};
-        Geometry const g = convolutionGeometry(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
-        bool const joined = Sum(g, factors_).joined;
+        Geometry const g = Spread(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
         Extents const& dims = p.inputs[1].dims;
-        Recipe recipe{
-            "filters of padded images",
-            {blocks_.width, blocks_.most, blocks_.groups, joined, isPairs(factors_) ? elementsOfStep(factors_) : 0}};
+        Recipe recipe{"filters of padded images",
+                      {blocks_.width, blocks_.most, blocks_.groups, Sum(g, factors_).joined,
+                       isPairs(factors_) ? elementsOfStep(factors_) : 0, isTransposed(node_),
+                       isBytes(factors_) ? int64_t(factors_) : 0}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
-            int64_t const floats = packedFloats(g);
+            int64_t const floats = packedBytes(g) / 4;
             device::PackedFloats weights(floats);
             if (!weights.data())
                 return Error{ErrorCode::kFailedAllocation,
                              "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
             for (int64_t i = 0; i < blocks_.groups * blocks_.count; ++i)
-                packBlock(g, w->as<float>(), i / blocks_.count, i % blocks_.count, weights.data());
+                packBlock(g, w->data(), i / blocks_.count, i % blocks_.count, weights.data());
             return weights;
         }));
         return {};
@@ -109,25 +74,30 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
-        Geometry const g = convolutionGeometry(node_, in[0].dims, in[1].dims, out[0].dims);
-        return (copiedFloats(g) + (packed_ ? 0 : packedFloats(g))) * 4;
+        Geometry const g = Spread(node_, in[0].dims, in[1].dims, out[0].dims).g;
+        return copiedBytes(g) + (packed_ ? 0 : packedBytes(g));
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {
         TensorRef const &x = in[0], &y = out[0];
-        auto p = std::make_shared<PaddedPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims), factors_);
+        auto p = std::make_shared<PaddedPrepared>(Spread(node_, x.dims, in[1].dims, y.dims), factors_);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         Geometry const& g = p->g;
-        bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
-        p->yPixel = y.pixelStride();
-        p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->copies = isPairs(factors_) || (p->sum.joined && g.window[2] > 1 && x.pixelStride() != g.c);
+        bool const isLinear = x.format == Format::kLinear;
+        p->yPixel = y.pixelStride() * end_.yBytes();
+        p->residualPixel = end_.hasResidual() ? in[Epilogue::kResidual].pixelStride() * end_.residualBytes() : 0;
+        p->copies =
+            isPairs(factors_) || (p->sum.joined && g.window[2] > 1 && (isBytes(factors_) || x.pixelStride() != g.c));
+        // What is read beyond the channels lies in the pixel's gap.
+        if (isBytes(factors_))
+            p->copies = p->copies || isLinear || (g.groups - 1) * p->sum.channels + 4 * p->sum.steps > x.pixelStride();
         for (int i = 0; i < 3; ++i)
-            p->copies = p->copies || g.before[i] != 0 || extentRead(g, i, factors_) > g.in[i];
-        p->xPixel = p->copies ? p->sum.channels * blocks_.groups : x.pixelStride();
+            p->copies =
+                p->copies || p->spread.spread[i] > 1 || g.before[i] != 0 || extentRead(g, i, factors_) > g.in[i];
+        p->xPixel = (p->copies ? p->sum.channels * blocks_.groups : x.pixelStride()) * each_;
         p->layOut(
             p->sum.joined, [&](int i) { return extentRead(g, i, factors_); },
             [&](int i) { return strideRead(g, i, factors_); });
@@ -145,13 +115,14 @@ public:
         auto const& p = *static_cast<PaddedPrepared const*>(args.prepared);
         if (p.tiles == 0)
             return {};
-        auto* const copy = static_cast<float*>(args.workspace);
-        float* const packs = packed_ ? nullptr : copy + copiedFloats(p.g);
-        float const *x = p.copies ? copy : args.inputs[0].as<float>(), *w = packs ? packs : packed_->data();
+        auto* const copy = static_cast<char*>(args.workspace);
+        float* const packs = packed_ ? nullptr : reinterpret_cast<float*>(copy + copiedBytes(p.g));
+        char const* const x = p.copies ? copy : args.inputs[0].as<char>();
+        float const* const w = packs ? packs : packed_->data();
         p.share(
             *args.workers, threads_, blocks_, packs != nullptr,
             [&](int64_t row) { copyRow(p, args.inputs[0], row, copy); },
-            [&](int64_t group, int64_t block) { packBlock(p.g, args.inputs[1].as<float>(), group, block, packs); },
+            [&](int64_t group, int64_t block) { packBlock(p.g, args.inputs[1].data, group, block, packs); },
             [&](int64_t group, int64_t block, int64_t tile, int64_t end) {
                 kernels::jit::TileScope const scope(factors_);
                 runBlock(p, args, x, w, group, block, tile, end);
@@ -160,28 +131,45 @@ public:
     }
 
 private:
-    // In whole cache lines; for images that are read in place, too.
-    int64_t copiedFloats(Geometry const& g) const
+    // In whole cache lines, with what a tile reads behind its last row, and four bytes at a time beyond the last pixel;
+    // for images that are read in place, too.
+    int64_t copiedBytes(Geometry const& g) const
     {
         int64_t const pixel = Sum(g, factors_).channels * blocks_.groups;
-        int64_t floats = g.batch * pixel;
+        int64_t elements = g.batch * pixel;
         for (int i = 0; i < 3; ++i)
-            floats *= std::max<int64_t>(extentRead(g, i, factors_), 0);
-        // What a tile reads behind its last row.
+            elements *= std::max<int64_t>(extentRead(g, i, factors_), 0);
         int64_t const behind = kernels::jit::gemmRowsRead(factors_, 1) - 1;
-        return roundUp(floats + behind * pixel * strideRead(g, 2, factors_), 16);
+        return roundUp((elements + behind * pixel * strideRead(g, 2, factors_)) * each_ + (isBytes(factors_) ? 4 : 0),
+                       kCacheLine);
     }
-    int64_t depth(Geometry const& g) const { return Sum(g, factors_).depth(); }
-    int64_t packedFloats(Geometry const& g) const { return blocks_.lanesOfAll() * depth(g); }
+    // Rows of lanes of a block.
+    int64_t depth(Geometry const& g) const
+    {
+        Sum const sum(g, factors_);
+        return sum.pointers * (isBytes(factors_) ? sum.steps : sum.run);
+    }
+    // Filters, then, of i8, the start of each sum.
+    int64_t packedBytes(Geometry const& g) const
+    {
+        return blocks_.lanesOfAll() * (depth(g) + (isBytes(factors_) ? 1 : 0)) * 4;
+    }
 
-    // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero after the group's last channel.
-    void packBlock(Geometry const& g, float const* w, int64_t group, int64_t block, float* packed) const
+    // w [K, C, window] (transposed: [C, K, window]) to [group][block][pointer][run][lanes of the block], zero after the
+    // group's last channel.
+    void packBlock(Geometry const& g, void const* w, int64_t group, int64_t block, float* packed) const
     {
         Sum const sum(g, factors_);
         int64_t const lanes = blocks_.lanes(block), first = blocks_.first(block), channels = g.c / blocks_.groups;
-        int64_t const exist = std::min(lanes, blocks_.groupK - first), window = windowOf(g), perK = channels * window;
-        float* to = packed + blocks_.lane(group, block) * sum.depth();
-        float const* const from = w + (group * blocks_.groupK + first) * perK;
+        int64_t const groupK = blocks_.groupK, exist = std::min(lanes, groupK - first), window = windowOf(g);
+        bool const transposed = isTransposed(node_);
+        int64_t const perK = transposed ? window : channels * window, perC = transposed ? groupK * window : window;
+        int64_t const at = (transposed ? group * channels * perC : group * groupK * perK) + first * perK;
+        float* to = packed + blocks_.lane(group, block) * depth(g);
+        if (isBytes(factors_))
+            return packBytes(g, static_cast<int8_t const*>(w) + at, exist, lanes, perK, perC, to,
+                             packed + blocks_.lanesOfAll() * depth(g) + blocks_.lane(group, block));
+        float const* const from = static_cast<float const*>(w) + at;
         for (int64_t tap = 0; isPairs(factors_) && tap < window; ++tap)
             kernels::roundColumnPairs(isa_, to + tap * sum.channels * lanes, lanes, lanes, sum.channels, from + tap,
                                       channels, exist, window, perK);
@@ -197,50 +185,104 @@ private:
             }
     }
 
+    void packBytes(Geometry const& g, int8_t const* from, int64_t exist, int64_t lanes, int64_t perK, int64_t perC,
+                   float* packed, float* starts) const
+    {
+        Sum const sum(g, factors_);
+        int64_t const window = windowOf(g);
+        auto* to = reinterpret_cast<int8_t*>(packed);
+        for (int64_t f = 0; f < sum.pointers; ++f)
+            for (int64_t i = 0; i < sum.steps; ++i, to += 4 * lanes) {
+                std::memset(to, 0, size_t(4 * lanes));
+                for (int64_t u = 4 * i; u < std::min(4 * i + 4, sum.run); ++u) {
+                    int64_t const tap = sum.joined ? f * g.window[2] + u / sum.channels : f;
+                    int8_t const* const filter =
+                        from + u % sum.channels * perC + (isTransposed(node_) ? window - 1 - tap : tap);
+                    for (int64_t k = 0; k < exist; ++k)
+                        to[4 * k + u % 4] = filter[k * perK];
+                }
+            }
+        auto* const start = reinterpret_cast<int32_t*>(starts);
+        std::fill_n(start, lanes, 0);
+        kernels::jit::integerStart(factors_, reinterpret_cast<int8_t const*>(packed), sum.pointers * sum.steps, lanes,
+                                   start);
+    }
+
     Result<GemmKernel> emit(PaddedPrepared const& p, int rows, bool last) const
     {
         GemmKernelSpec s;
         s.rows = rows;
         s.vectors = int(blocks_.lanes(last ? blocks_.count - 1 : 0) / blocks_.width);
         s.factors = factors_;
-        s.body = contiguousLoop(isa_, s.vectors, int(stepsAtOnce(p.sum)), factors_);
+        s.body = contiguousLoop(isa_, s.vectors, int(p.sum.stepsAtOnce()), factors_);
         s.tail = contiguousLoop(isa_, s.vectors, 1, factors_);
         s.masked = blocks_.isMasked(last);
-        if (hasBias_)
-            s.epilogue.push_back(EpilogueOp::kBias);
-        addEnd(s, end_, p.residualPixel > 0);
+        end_.add(s);
         return GemmKernel::emit(isa_, s);
     }
 
-    int64_t stepsOf(Sum const& sum) const { return sum.run / elementsOfStep(factors_); }
-    int64_t stepsAtOnce(Sum const& sum) const { return std::clamp<int64_t>(stepsOf(sum), 1, kStepsAtOnce); }
+    // to[i][c] = from[c][i] for i < count; planes are `plane` bytes apart.
+    static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, int8_t* to)
+    {
+        int64_t done = 0;
+        if (channels == 3) { // each pixel with a byte that the next one overwrites
+            auto const *r = reinterpret_cast<uint8_t const*>(from), *g = r + plane, *b = g + plane;
+            for (; done + 1 < count; ++done) {
+                uint32_t const pixel = uint32_t(r[done]) | uint32_t(g[done]) << 8 | uint32_t(b[done]) << 16;
+                std::memcpy(to + 3 * done, &pixel, sizeof(pixel));
+            }
+        }
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t i = done; i < count; ++i)
+                to[i * channels + c] = from[c * plane + i];
+    }
 
-    // Row `i` of the copies of all images, with zeros round what lies in the image.
-    void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, float* copy) const
+    // Row `i` of the copies of all images: a row of the image with zeros round it, and between its elements.
+    void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, char* copy) const
     {
         Geometry const& g = p.g;
-        int64_t const plane = i / p.extent[1], n = plane / p.extent[0], pixel = x.pixelStride(), each = p.xPixel;
+        int64_t const *in = p.spread.in, *spread = p.spread.spread;
+        int64_t const plane = i / p.extent[1], n = plane / p.extent[0], step = copyStep(g, 2, factors_);
         int64_t const d = plane % p.extent[0] * copyStep(g, 0, factors_) - g.before[0];
-        int64_t const h = i % p.extent[1] * copyStep(g, 1, factors_) - g.before[1], step = copyStep(g, 2, factors_);
-        float* const to = copy + i * p.pitch[1];
-        if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1]) {
-            std::fill_n(to, p.pitch[1], 0.F);
+        int64_t const h = i % p.extent[1] * copyStep(g, 1, factors_) - g.before[1];
+        char* const to = copy + i * p.pitch[1];
+        bool const isOutside =
+            d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1] || d % spread[0] != 0 || h % spread[1] != 0;
+        if (isOutside || spread[2] > 1)
+            std::memset(to, 0, size_t(p.pitch[1]));
+        if (isOutside)
+            return;
+        bool const isLinear = isBytes(factors_) && x.format == Format::kLinear;
+        int64_t const row = (d / spread[0] * in[1] + h / spread[1]) * in[2], planeBytes = in[0] * in[1] * in[2];
+        char const* const image = x.as<char>() + n * planeBytes * (isLinear ? g.c : x.pixelStride() * each_);
+        if (spread[2] > 1) { // of i8
+            for (int64_t w = 0; w < in[2]; ++w)
+                if (int64_t const column = g.before[2] + w * spread[2]; column >= 0 && column < p.extent[2])
+                    for (int64_t c = 0; c < g.c; ++c)
+                        to[column * g.c + c] =
+                            image[isLinear ? c * planeBytes + row + w : (row + w) * x.pixelStride() + c];
             return;
         }
         // Columns [begin, end) of the copy lie in the image.
         int64_t const begin = std::clamp<int64_t>(divideUp(g.before[2], step), 0, p.extent[2]);
         int64_t const end = std::clamp<int64_t>(divideUp(g.before[2] + g.in[2], step), begin, p.extent[2]);
-        float const* from =
-            x.as<float>() + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + begin * step - g.before[2]) * pixel;
-        std::fill_n(to, begin * each, 0.F);
-        if (isPairs(factors_))
-            roundPixels(p, from, end - begin, step * pixel, to + begin * each);
-        else if (pixel == each)
-            std::copy_n(from, (end - begin) * each, to + begin * each);
-        else
-            for (int64_t column = begin; column < end; ++column, from += pixel)
-                std::copy_n(from, each, to + column * each);
-        std::fill(to + end * each, to + p.pitch[1], 0.F);
+        int64_t const first = row + begin * step - g.before[2], pixel = x.pixelStride() * each_, each = p.xPixel;
+        std::memset(to, 0, size_t(begin * each));
+        std::memset(to + end * each, 0, size_t(p.pitch[1] - end * each));
+        char* const inside = to + begin * each;
+        char const* from = image + first * pixel;
+        if (isLinear) {
+            joinPlanes(reinterpret_cast<int8_t const*>(image) + first, planeBytes, g.c, end - begin,
+                       reinterpret_cast<int8_t*>(inside));
+        } else if (isPairs(factors_)) {
+            roundPixels(p, reinterpret_cast<float const*>(from), end - begin, step * x.pixelStride(),
+                        reinterpret_cast<float*>(inside));
+        } else if (pixel == each) {
+            std::memcpy(inside, from, size_t((end - begin) * each));
+        } else {
+            for (int64_t column = 0; column < end - begin; ++column)
+                std::memcpy(inside + column * each, from + column * pixel, size_t(each));
+        }
     }
 
     void roundPixels(PaddedPrepared const& p, float const* from, int64_t count, int64_t apart, float* to) const
@@ -249,33 +291,35 @@ private:
         if (blocks_.groups == 1 && channels == 2 * elements && apart == channels)
             return kernels::roundPairs(isa_, to, 0, count * elements, from, 1, count * channels, 0, 1);
         for (int64_t group = 0; group < blocks_.groups; ++group)
-            kernels::roundPairs(isa_, to + group * elements, p.xPixel, elements, from + group * channels, count,
+            kernels::roundPairs(isa_, to + group * elements, p.xPixel / 4, elements, from + group * channels, count,
                                 channels, apart, 1);
     }
 
     // Tiles [tile, end) of all images' output rows, for the channels of one block.
-    void runBlock(PaddedPrepared const& p, RunArgs& args, float const* x, float const* w, int64_t group, int64_t block,
+    void runBlock(PaddedPrepared const& p, RunArgs& args, char const* x, float const* w, int64_t group, int64_t block,
                   int64_t tile, int64_t end) const
     {
-        int64_t const first = group * blocks_.groupK + blocks_.first(block);
+        int64_t const lane = blocks_.lane(group, block);
         bool const last = block == blocks_.count - 1;
         void const* pointers[kMaxPointers];
         GemmArgs a;
         a.a = pointers;
         a.pointers = p.sum.pointers;
-        a.ldaBytes = p.stride[2] * p.pitch[2] * 4;
-        a.ldcBytes = p.yPixel * 4;
-        a.ldrBytes = p.residualPixel * 4;
-        a.bodyCount = stepsOf(p.sum) / stepsAtOnce(p.sum);
-        a.tailCount = stepsOf(p.sum) % stepsAtOnce(p.sum);
-        a.b = w + blocks_.lane(group, block) * p.sum.depth();
-        a.bias = hasBias_ ? args.inputs[2].as<float>() + first : nullptr;
+        a.ldaBytes = p.stride[2] * p.pitch[2];
+        a.bodyCount = p.sum.steps / p.sum.stepsAtOnce();
+        a.tailCount = p.sum.steps % p.sum.stepsAtOnce();
+        a.b = w + lane * depth(p.g);
+        if (isBytes(factors_))
+            a.start = reinterpret_cast<int32_t const*>(w + blocks_.lanesOfAll() * depth(p.g)) + lane;
+        end_.set(a, args, group * blocks_.groupK + blocks_.first(block));
+        a.ldcBytes = p.yPixel;
+        a.ldrBytes = p.residualPixel;
         a.lastColumns = blocks_.lastColumns(block);
-        float const* const residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + first : nullptr;
-        float* const y = args.outputs[0].as<float>() + first;
+        auto* const y = static_cast<char*>(a.c);
+        auto const* const residual = static_cast<char const*>(a.residual);
         p.forTiles(tile, end, [&](int64_t from, int64_t pixel, bool more) {
             for (int64_t f = 0; f < p.sum.pointers; ++f)
-                pointers[f] = x + from + group * p.sum.channels + p.offsets[size_t(f)];
+                pointers[f] = x + from + group * p.sum.channels * each_ + p.offsets[size_t(f)];
             a.c = y + pixel * p.yPixel;
             a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
             p.kernels[more][last](a);
@@ -285,12 +329,33 @@ private:
     ir::Node const& node_;
     Isa isa_;
     Factors factors_;
+    int64_t each_; // bytes of an element of x, and of its copy
     int threads_;
-    kernels::jit::SumEnd end_;
+    JitEnd end_;
     PaddedBlocks blocks_;
-    bool hasBias_;
     std::shared_ptr<device::PackedFloats const> packed_;
 };
+
+Factors factorsOf(CpuTactic const& t, Problem const& p)
+{
+    return isQuantized(p.inputs[0].type) ? byteFactors(t.isa()) : t.variant<Factors>();
+}
+
+Support supportsSizes(Problem const& p, Factors factors)
+{
+    Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
+    Sum const sum(g, factors);
+    if (sum.pointers > kMaxPointers)
+        return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
+    // The copy of an image that is mostly padding.
+    constexpr double kMostBytes = double(1 << 30);
+    double bytes = double(g.batch) * double(sum.channels * g.groups) * (isBytes(factors) ? 1 : 4);
+    for (int i = 0; i < 3; ++i)
+        bytes *= double(extentRead(g, i, factors));
+    if (bytes > kMostBytes)
+        return Support::no("with its padding, the input takes more than 1 GiB");
+    return Support::yes();
+}
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
@@ -300,35 +365,42 @@ Support supports(CpuTactic const& t, Problem const& p)
     Weights const weights = isPairs(factors) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
     TW_SUPPORTS(supportsConvolution(p, 3, weights));
     TW_SUPPORTS(supportsFactors(t.isa(), factors));
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (isPairs(factors) && jumps(jitEnd(*p.node)))
         return Support::no(kJumps);
-    if (factors == Factors::kBf16Tiles && g.c / g.groups < kLeastTileChannels)
-        return Support::no("would multiply zeros: tiles take 32 channels, a group has " +
-                           std::to_string(g.c / g.groups));
-    if (Sum(g, factors).pointers > kMaxPointers)
-        return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
-    // The copy of an image that is mostly padding.
-    constexpr double kMostFloats = double(1 << 28);
-    double floats = double(g.batch) * double(Sum(g, factors).channels * g.groups);
-    for (int i = 0; i < 3; ++i)
-        floats *= double(extentRead(g, i, factors));
-    if (floats > kMostFloats)
-        return Support::no("with its padding, the input takes more than 1 GiB");
-    return Support::yes();
+    int64_t const channels = p.inputs[0].maxDims[1] / p.node->attrsAs<KernelWindowAttrs>().groups;
+    if (factors == Factors::kBf16Tiles && channels < kLeastTileChannels)
+        return Support::no("would multiply zeros: tiles take 32 channels, a group has " + std::to_string(channels));
+    return supportsSizes(p, factors);
+}
+
+Support supportsBytes(CpuTactic const& t, Problem const& p)
+{
+    TW_SUPPORTS(supportsInt8Convolution(p, 3, Weights::kAny));
+    return supportsSizes(p, factorsOf(t, p));
 }
 
 std::vector<Formats> formats(CpuTactic const&, Problem const& p)
 {
     Formats f = channelsLastFormats(p);
     f.inputs[1] = Format::kLinear;
-    return {f};
+    std::vector<Formats> list{f};
+    Extents const& x = p.inputs[0].dims;
+    if (isQuantized(p.inputs[0].type) && x.rank >= 3 && x[1] <= kFewChannels && f.inputs[0] != Format::kLinear) {
+        f.inputs[0] = Format::kLinear;
+        list.push_back(f);
+    }
+    return list;
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     int64_t const vectors = vectorsOfGroup(p, t.isa());
     std::vector<Config> list;
+    if (isQuantized(p.inputs[0].type)) {
+        for (int64_t v : int8TileVectors(t.isa(), vectors))
+            list.push_back({v});
+        return list;
+    }
     for (int64_t v : {2, 3, 1, 4})
         if (v <= vectors)
             list.push_back({v});
@@ -337,8 +409,9 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 
 double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
-    auto const factors = t.variant<Factors>();
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
+    Factors const factors = factorsOf(t, p);
+    bool const bytes = isBytes(factors);
+    Geometry const g = Spread(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
     double const width = kernels::jit::vectorWidth(t.isa()), vectors = double(config[0]);
     double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
     bool const inOneRow = isPairs(factors) && windowOf(g) == 1;
@@ -348,25 +421,28 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
     double const tiles = (inOneRow ? 1 : lines) * double(g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // As of direct convolutions, with a pointer to write for each part of a sum, and the copy at 10 bytes a nanosecond.
-    double perStep = std::max(rows * groupVectors / blocks / (t.isa() == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    double const perCycle = bytes ? 1. : t.isa() == Isa::kAvx512 ? 1.5 : 2.;
+    double perStep = std::max(rows * groupVectors / blocks / perCycle, 4.);
     // By pairs: an instruction each, or two with what takes pairs apart, or 16 of them in 16 cycles for 16 rows.
     if (factors == Factors::kBf16Shifts)
         perStep *= 2.4;
     else if (factors == Factors::kBf16Tiles)
         perStep = std::ceil(rows / 16) * groupVectors / blocks;
     Sum const sum(g, factors);
-    double copied = double(g.batch) * double(sum.channels * g.groups);
+    double copied = double(g.batch) * double(sum.channels * g.groups) * (bytes ? 1 : 4);
     for (int i = 0; i < 3; ++i)
         copied *= double(extentRead(g, i, factors));
-    double const call = perStep * double(sum.pointers * sum.run) / 3000 + 0.02 + 0.001 * double(sum.pointers);
-    return (tiles * blocks * call + copied * 8 / 10000) / p.threads;
+    // The end of sums of i8 is as long as six steps.
+    double const steps = bytes ? double(sum.pointers * sum.steps) + 6 : double(sum.pointers * sum.run);
+    double const call = perStep * steps / 3000 + (bytes ? 0.03 : 0.02) + 0.001 * double(sum.pointers);
+    return (tiles * blocks * call + copied * 2 / 10000) / p.threads;
 }
 
 CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return t.wrongConfig("{1..4}");
-    auto kernel = std::make_unique<PaddedConvolution>(p, t.isa(), t.variant<Factors>(), config);
+    auto kernel = std::make_unique<PaddedConvolution>(p, t.isa(), factorsOf(t, p), config);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
@@ -379,5 +455,10 @@ constexpr CpuFunctions kPaddedConvolution{.supports = padded::supports,
                                           .configs = padded::configs,
                                           .estimate = padded::estimate,
                                           .load = padded::load};
+constexpr CpuFunctions kInt8PaddedConvolution{.supports = padded::supportsBytes,
+                                              .formats = padded::formats,
+                                              .configs = padded::configs,
+                                              .estimate = padded::estimate,
+                                              .load = padded::load};
 
 } // namespace tw::ops

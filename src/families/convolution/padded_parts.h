@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolutions over padded copies share, whatever their type (padded.cpp, int8_padded.cpp).
+// How convolutions over padded copies (padded.cpp) read images, and share out the work.
 #pragma once
 
 #include <algorithm>
@@ -32,20 +32,18 @@ struct PaddedBlocks
     }
 };
 
-// The image as it is read, and the tiles of an output row. Kernel: of a tile.
-template <class Kernel>
+// The image as it is read, and the tiles of an output row.
 struct PaddedShapes : Prepared
 {
     convolution::Geometry g;
     bool copies = false;
-    int64_t batch = 0, out[3]{}; // of the loops over outputs
-    int64_t xPixel = 0, yPixel = 0,
-            residualPixel = 0;                  // floats, or bytes where sums are of i8; pitches and offsets, too
-    int64_t stride[3]{};                        // in what is read
-    int64_t extent[3]{}, pitch[3]{}, image = 0; // of what is read: the copy, or x
-    std::vector<int64_t> offsets;               // of the pointers
-    int64_t tiles = 0, tall = 0, rows = 0;      // of an output row: tiles of rows + 1 columns, then of rows
-    Kernel kernels[2][2];                       // [one row more][the last block of a group]
+    int64_t batch = 0, out[3]{};                       // of the loops over outputs
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes; pitches and offsets, too
+    int64_t stride[3]{};                               // in what is read
+    int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x
+    std::vector<int64_t> offsets;                      // of the pointers
+    int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
+    kernels::jit::GemmKernel kernels[2][2];            // [one row more][the last block of a group]
 
     explicit PaddedShapes(convolution::Geometry const& geometry) : g(geometry) {}
 
@@ -82,7 +80,7 @@ struct PaddedShapes : Prepared
         return {};
     }
     int64_t tilesOfAll() const { return batch * out[0] * out[1] * tiles; }
-    // Calls run(from, pixel, more): where a tile begins in x (in its unit) and in the output (in pixels).
+    // Calls run(from, pixel, more): where a tile begins in x (in bytes) and in the output (in pixels).
     template <class Run>
     void forTiles(int64_t tile, int64_t end, Run const& run) const
     {
@@ -117,5 +115,74 @@ struct PaddedShapes : Prepared
         });
     }
 };
+
+namespace padded {
+
+using convolution::Geometry;
+using kernels::jit::Factors;
+
+inline int64_t windowOf(Geometry const& g)
+{
+    return g.window[0] * g.window[1] * g.window[2];
+}
+
+// From one element of an axis that is copied to the next: rounded copies leave out what no window reads.
+inline int64_t copyStep(Geometry const& g, int axis, Factors factors)
+{
+    return isPairs(factors) && g.window[axis] == 1 ? g.stride[axis] : 1;
+}
+inline int64_t strideRead(Geometry const& g, int axis, Factors factors)
+{
+    return g.stride[axis] / copyStep(g, axis, factors);
+}
+
+// Elements along an axis of what the outputs read, those of the padding included.
+inline int64_t extentRead(Geometry const& g, int axis, Factors factors)
+{
+    return (g.out[axis] - 1) * strideRead(g, axis, factors) + (g.window[axis] - 1) * g.dilation[axis] + 1;
+}
+
+// As the loops have it; `spread`: how far elements of x are from each other in what it is read as.
+struct Spread
+{
+    Geometry g;
+    int64_t spread[3]{1, 1, 1}, in[3]{1, 1, 1}; // in: of x
+    Spread(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+        : g(convolutionGeometry(node, x, w, y))
+    {
+        for (int i = 0; i < 3; ++i) {
+            in[i] = g.in[i];
+            if (!isTransposed(node))
+                continue;
+            spread[i] = g.stride[i];
+            g.in[i] = std::max<int64_t>(g.in[i] - 1, 0) * g.stride[i] + std::min<int64_t>(g.in[i], 1);
+            g.before[i] = (g.window[i] - 1) * g.dilation[i] - g.before[i];
+            g.stride[i] = 1;
+        }
+    }
+};
+
+// How the sum for one output runs through the image. Its elements: floats, pairs in whole tiles, or bytes.
+struct Sum
+{
+    bool joined = false;  // the elements of a filter row are one run
+    int64_t channels = 0; // of a group
+    int64_t pointers = 0, run = 0;
+    int64_t steps = 0; // of a run
+    Sum(Geometry const& g, Factors factors)
+        : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
+          channels(isPairs(factors) ? roundUp((g.c / g.groups + 1) / 2, elementsOfStep(factors)) : g.c / g.groups),
+          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])), run(channels * (joined ? g.window[2] : 1)),
+          steps(divideUp(run, isBytes(factors) ? 4 : elementsOfStep(factors)))
+    {}
+    // Of emitted code.
+    int64_t stepsAtOnce() const
+    {
+        constexpr int64_t kMost = 8;
+        return std::clamp<int64_t>(steps, 1, kMost);
+    }
+};
+
+} // namespace padded
 
 } // namespace tw::ops

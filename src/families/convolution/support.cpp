@@ -40,13 +40,11 @@ Support supportsConvolution(Problem const& p, int mostAxes, Weights weights)
     return supportsShapes(p, mostAxes, weights);
 }
 
-Support supportsInt8Convolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
+Support supportsInt8Convolution(Problem const& p, int mostAxes, Weights weights)
 {
     if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("computes sums of i8, the input is ") + nameOf(p.inputs[0].type));
-    TW_SUPPORTS(supportsShapes(p, mostAxes, weights));
-    std::string const why = int8Ends(p, isa).epilogue(false).refusal();
-    return why.empty() ? Support::yes() : Support::no(why);
+    return supportsShapes(p, mostAxes, weights);
 }
 
 bool isTransposed(ir::Node const& node)
@@ -69,12 +67,12 @@ int64_t vectorsOfGroup(Problem const& p, kernels::jit::Isa isa)
     return divideUp(p.outputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, kernels::jit::vectorWidth(isa));
 }
 
-Int8Ends int8Ends(Problem const& p, kernels::jit::Isa isa)
+JitEnd jitEnd(Problem const& p, kernels::jit::Isa isa)
 {
     Extents const& w = p.inputs[1].dims;
     auto const& a = p.node->attrsAs<convolution::Attrs>();
     int64_t const factors = a.transposed ? w[0] / a.groups * w.volume(2, w.rank) : w.volume(1, w.rank);
-    return Int8Ends(p, a.epilogue, double(factors), isa);
+    return JitEnd(p, a.epilogue, double(factors), isa);
 }
 
 std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup)
@@ -84,14 +82,14 @@ std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGro
         return {1};
     std::vector<int64_t> list;
     for (int64_t v : {2, 4, 3})
-        if (v <= vectorsOfGroup && kernels::jit::int8MaxRows(isa, dotsOfThisCpu(isa), int(v)) >= kLeastRows)
+        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(isa)) >= kLeastRows)
             list.push_back(v);
     return list;
 }
 
-kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa)
+kernels::jit::Factors byteFactors(kernels::jit::Isa isa)
 {
-    return kernels::jit::dotsOf(thisCpu(), isa);
+    return kernels::jit::byteFactors(thisCpu(), isa);
 }
 
 } // namespace tw::ops

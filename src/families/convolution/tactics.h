@@ -6,9 +6,8 @@
 #include <optional>
 
 #include "families/elementwise/activate_jit.h"
-#include "families/elementwise/int8_ends.h"
-#include "kernels/cpu/jit/factors.h"
-#include "kernels/cpu/jit/int8_kernel.h"
+#include "families/elementwise/jit_end.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
 #include "ops/convolution/op.h"
 #include "tactic/cpu_tactic.h"
 
@@ -70,22 +69,22 @@ enum class Weights
     kAny,
 };
 Support supportsConvolution(Problem const& problem, int mostAxes, Weights weights = Weights::kConstant);
-// What those of i8 ask: i8, an epilogue that kernels have, and the same of all but the bias.
-Support supportsInt8Convolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes, Weights weights);
+// What those of i8 ask: i8, and the same of all but the bias.
+Support supportsInt8Convolution(Problem const& problem, int mostAxes, Weights weights);
 bool isTransposed(ir::Node const& node);
 convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
 // Vectors of the output channels of a group.
 int64_t vectorsOfGroup(Problem const& problem, kernels::jit::Isa isa);
-// What stands after the sums.
+// What stands after the sums: of floats, and of any.
 kernels::jit::SumEnd jitEnd(ir::Node const& node);
-Int8Ends int8Ends(Problem const& problem, kernels::jit::Isa isa);
+JitEnd jitEnd(Problem const& problem, kernels::jit::Isa isa);
 
 // Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait
 // for each other's sums.
 std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup);
 
 // How this CPU multiplies bytes with vectors of `isa`.
-kernels::jit::Dots dotsOfThisCpu(kernels::jit::Isa isa);
+kernels::jit::Factors byteFactors(kernels::jit::Isa isa);
 
 // --- plain ones ---
 

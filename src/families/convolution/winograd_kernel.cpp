@@ -385,14 +385,15 @@ private:
         g.b = weights;
         g.bodyCount = channels / kUnroll;
         g.tailCount = channels % kUnroll;
-        g.c = m + position * l.mPosition + at;
+        float* to = m + position * l.mPosition + at;
         g.ldcBytes = bytes(l.mRow);
         for (int64_t group = 0; group < groups.count; ++group) {
             int64_t const rows = groups.rows(group);
             list = a;
+            g.c = to;
             p.gemm[vectors][later][size_t(rows)](g);
             a += rows * l.vRow;
-            g.c += rows * l.mRow;
+            to += rows * l.mRow;
         }
     }
 

@@ -6,8 +6,8 @@
 #include "device/large_pages.h"
 #include "families/elementwise/activate.h"
 #include "kernels/cpu/gemm_jit.h"
+#include "kernels/cpu/jit/factors.h"
 #include "kernels/cpu/jit/gemv_kernel.h"
-#include "kernels/cpu/jit/int8_kernel.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/cpu_tactic.h"
 
@@ -40,7 +40,7 @@ extern CpuFunctions const kGemm;
 // operands are read: half the bytes, in FP32 arithmetic.
 extern CpuFunctions const kGemv;
 
-// Of i8. The config is {vectors of a tile, whether rows of a are copied}. Variant: kernels::jit::Dots.
+// Of i8. The config is {vectors of a tile, whether rows of a are copied}. Variant: kernels::jit::Factors.
 extern CpuFunctions const kInt8Gemm;
 
 // The plain matrix product with all that may stand after it, in f32 or f16.

@@ -7,6 +7,7 @@
 #include "base/round.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/int8_pack.h"
 
 namespace tw::kernels {
 
@@ -30,10 +31,18 @@ bool packsA(GemmJitOptions const& o)
     return o.packA || isPairs(o.factors);
 }
 
-// Elements along the sums of k products: pairs, of tiles in whole ones.
+// Elements along the sums of k products: pairs, of tiles in whole ones, or four bytes.
 int64_t depthOf(GemmJitOptions const& o, int64_t k)
 {
+    if (isBytes(o.factors))
+        return divideUp(k, 4);
     return isPairs(o.factors) ? roundUp(divideUp(k, 2), elementsOfStep(o.factors)) : k;
+}
+
+// Rows of 32 bits in a packed panel in front of its elements: the start values of bytes.
+int64_t startRows(GemmJitOptions const& o)
+{
+    return isBytes(o.factors) ? 1 : 0;
 }
 
 // Of a copy of a, behind its last row: what a tile reads.
@@ -55,6 +64,8 @@ int tallest(GemmJitOptions const& o, int64_t n)
 constexpr int64_t kRowsPerBlock = 112;
 int64_t longestBlock(GemmJitOptions const& o)
 {
+    if (isBytes(o.factors))
+        return int64_t(1) << 40;
     int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
     return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLineFloats * kLineFloats,
                              kLineFloats);
@@ -81,24 +92,28 @@ bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes)
 int64_t GemmJit::packedFloats(GemmJitOptions const& o, int64_t n, int64_t k)
 {
     int64_t const halves = halvesOf(o);
-    return depthOf(o, k) * halves * roundUp(n / halves, jit::vectorWidth(o.isa));
+    return (depthOf(o, k) + startRows(o)) * halves * roundUp(n / halves, jit::vectorWidth(o.isa));
 }
 
-void GemmJit::packB(GemmJitOptions const& o, GemmShape const& s, float const* b, float* to)
+void GemmJit::packB(GemmJitOptions const& o, GemmShape const& s, void const* b, float* to)
 {
     int64_t const halves = halvesOf(o), n = s.n / halves;
     int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors / halves * width, depth = depthOf(o, s.k);
     for (int64_t j = 0; j < n; j += panel) {
         int64_t const columns = std::min(panel, n - j), packed = roundUp(columns, width);
         for (int64_t h = 0; h < halves; ++h) {
-            float const* const from = b + (h * n + j) * s.bColumn;
-            if (isPairs(o.factors))
+            int64_t const at = (h * n + j) * s.bColumn;
+            float const* const from = static_cast<float const*>(b) + (isBytes(o.factors) ? 0 : at);
+            if (isBytes(o.factors))
+                avx2::packInt8Panel(offsetsBytes(o.factors), static_cast<int8_t const*>(b) + at, s.k, columns, packed,
+                                    s.bRow, s.bColumn, reinterpret_cast<int8_t*>(to));
+            else if (isPairs(o.factors))
                 roundColumnPairs(o.isa, to + h * packed, halves * packed, packed, depth, from, s.k, columns, s.bRow,
                                  s.bColumn);
             else
                 copyMatrix(to + h * packed, halves * packed, packed, from, s.k, columns, s.bRow, s.bColumn);
         }
-        to += halves * packed * depth;
+        to += halves * packed * (depth + startRows(o));
     }
 }
 
@@ -119,10 +134,14 @@ int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, i
 {
     int64_t const width = jit::vectorWidth(o.isa), block = std::min(depthOf(o, k), longestBlock(o));
     int64_t bytes = 0;
-    if (packsA(o))
-        bytes += std::min(m * packedStride(block) * 4, aBytes(o)) + rowsBehind(o) * packedStride(block) * 4;
+    int64_t const row = packedStride(block) * 4;
+    if (packsA(o)) // bytes, whose k is not cut: a tile at least
+        bytes += std::min(m * row, isBytes(o.factors)
+                                       ? std::max(aBytes(o) / 64 * 64, jit::gemmMaxRows(o.isa, 1, o.factors) * row)
+                                       : aBytes(o)) +
+                 rowsBehind(o) * row;
     if (o.b == GemmJitOptions::kPacked)
-        bytes += roundUp(block * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
+        bytes += roundUp((block + startRows(o)) * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
     return roundUp(bytes, 64) * o.threads + sumsBytes(o, m, n, k);
 }
 
@@ -134,7 +153,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     g.options_.packA = packsA(options);
     g.shape_ = given;
     g.shape_.k = depthOf(options, given.k);
-    g.kFloats_ = given.k;
+    g.kNumbers_ = given.k;
     g.products_ = std::move(products);
     g.rows_ = {rowsOf.c > 0 ? rowsOf.c : given.n / halvesOf(options), rowsOf.residual > 0 ? rowsOf.residual : given.n};
     GemmShape const& s = g.shape_;
@@ -154,7 +173,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     g.parts_.products = int64_t(g.products_.size());
     g.parts_.cut(s.m, tallest(options, s.n), g.columns_, options.vectors / g.halves_ * width);
 
-    bool const isFloat = !isPairs(options.factors);
+    bool const bytes = isBytes(options.factors), isFloat = !bytes && !isPairs(options.factors);
     bool const far = isFloat && std::max(std::abs(s.aColumn), s.bRow) >= (1 << 24); // offsets have 32 bits
     g.unroll_ = far ? 1 : 4;
     g.step_ = elementsOfStep(options.factors);
@@ -170,9 +189,11 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * packedStride(g.kBlock_) * 4;
     // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
     // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
-    int64_t const blockBytes = aBytes(options) * (options.b == GemmJitOptions::kPacked && !g.options_.packA ? 4 : 1);
-    double const flops = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
-    g.parts_.share(blockBytes, tileBytes, flops, 5e5, options.threads);
+    int64_t const blockBytes =
+        aBytes(options) * (options.b == GemmJitOptions::kPacked && !g.options_.packA && !bytes ? 4 : 1);
+    double const depth = double(bytes ? g.kNumbers_ : s.k);
+    double const operations = 2. * double(s.m) * double(s.n) * depth * double(g.products_.size());
+    g.parts_.share(blockBytes, tileBytes, operations, bytes ? 2e6 : 5e5, options.threads);
 
     // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
     if (options.b == GemmJitOptions::kPackedBefore && g.parts_.tilesPerBlock > 1)
@@ -201,17 +222,25 @@ Result<void> GemmJit::emit(int tall, int tail, Part part)
     spec.gated = options_.gated && finishes;
     spec.masked = columns % width != 0 && (finishes || !options_.gated);
     spec.nextLines = int(nextLines_);
-    spec.prefetchC = shape_.k >= 64;
+    bool const bytes = isBytes(options_.factors);
+    spec.prefetchC = (bytes ? kNumbers_ : shape_.k) >= 64;
     bool const direct = options_.b == GemmJitOptions::kDirect;
     spec.maskedB = direct && spec.masked;
     spec.factors = options_.factors;
-    int64_t const aStep = 4 * (options_.packA ? step_ : shape_.aColumn);
+    int64_t const aStep = 4 * (options_.packA || bytes ? step_ : shape_.aColumn);
     int64_t const bStep = 4 * (direct ? shape_.bRow : step_ * spec.vectors * width);
     spec.body = jit::evenSteps(unroll_, aStep, bStep);
     spec.tail = jit::evenSteps(1, aStep, bStep);
+    if (bytes) {
+        spec.offsetA = options_.packA && offsetsBytes(options_.factors);
+        spec.tail = jit::evenSteps(int(shape_.k - bodyRuns(shape_.k) * unroll_), aStep, bStep);
+        if (kNumbers_ % 4 != 0 && !options_.packA)
+            spec.tail.steps.back().bytes = int(kNumbers_ % 4);
+        addEnd(spec, options_.integers);
+    }
     if (part == kMiddle || part == kLast)
         spec.epilogue.push_back(spec.gated ? jit::EpilogueOp::kResidual : jit::EpilogueOp::kAddC);
-    if (finishes) {
+    if (finishes && !bytes) {
         if (options_.bias)
             spec.epilogue.push_back(jit::EpilogueOp::kBias);
         addEnd(spec, options_, options_.residual);
@@ -220,32 +249,55 @@ Result<void> GemmJit::emit(int tall, int tail, Part part)
     return {};
 }
 
+// Of the loop's body. Bytes: the last three steps may read less than four bytes, and are the tail's.
+int64_t GemmJit::bodyRuns(int64_t depth) const
+{
+    return isBytes(options_.factors) ? kNumbers_ / (4 * unroll_) : depth / step_ / unroll_;
+}
+
 void GemmJit::run(float const* a, float const* b, float const* bias, float const* residual, float* c, void* workspace,
                   Workers& workers) const
+{
+    jit::GemmArgs first;
+    first.c = c;
+    first.bias = bias;
+    first.residual = residual;
+    run(a, b, first, workspace, workers);
+}
+
+void GemmJit::run(void const* a, void const* b, jit::GemmArgs const& first, void* workspace, Workers& workers) const
 {
     if (products_.empty())
         return;
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
-    int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, kFloats_);
-    int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, kFloats_) - sums) / options_.threads;
+    int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, kNumbers_);
+    int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, kNumbers_) - sums) / options_.threads;
     sharing.run(parts_.count(), [&](int64_t part, int worker) {
         jit::TileScope const tiles(options_.factors);
         auto* const scratch = static_cast<std::byte*>(workspace);
-        runPart(part, a, b, bias, residual, c, static_cast<float*>(workspace), scratch + sums + each * worker);
+        runPart(part, static_cast<std::byte const*>(a), static_cast<std::byte const*>(b), first,
+                static_cast<float*>(workspace), scratch + sums + each * worker);
     });
 }
 
-void GemmJit::runPart(int64_t index, float const* a, float const* b, float const* bias, float const* residual, float* c,
-                      float* sums, std::byte* scratch) const
+void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit::GemmArgs const& first, float* sums,
+                      std::byte* scratch) const
 {
     GemmParts::Part const part = parts_.part(index);
     int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
-    a += products_[size_t(part.product)].a;
-    b += products_[size_t(part.product)].b;
-    c += part.product * m * rows_.c;
+    bool const bytes = isBytes(options_.factors), pairs = isPairs(options_.factors),
+               packedBefore = options_.b == GemmJitOptions::kPackedBefore;
+    int64_t const number = bytes ? 1 : 4; // bytes of one, of a and b
+    jit::IntegerEnd const& end = options_.integers;
+    int64_t const cBytes = bytes ? sizeOf(end.store) : 4, residualBytes = !bytes         ? 4
+                                                                          : end.residual ? sizeOf(*end.residual)
+                                                                                         : 0;
+    a += (products_[size_t(part.product)].a + part.firstRow * shape_.aRow) * number;
+    b += products_[size_t(part.product)].b * (packedBefore ? 4 : number);
+    auto* const c = static_cast<std::byte*>(first.c) + part.product * m * rows_.c * cBytes;
+    auto const* residual = static_cast<std::byte const*>(first.residual);
     if (residual)
-        residual += part.product * m * rows_.residual;
-    a += part.firstRow * shape_.aRow;
+        residual += part.product * m * rows_.residual * residualBytes;
     float* const packedA = reinterpret_cast<float*>(scratch);
     int64_t const stride = packedStride(kBlock_);
     float* const packedB =
@@ -253,30 +305,34 @@ void GemmJit::runPart(int64_t index, float const* a, float const* b, float const
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
         int64_t const j = panel * parts_.panel;
-        return b + halves_ * (j * k + k0 * std::min(parts_.panel, roundUp(n - j, width)));
+        return b + 4 * halves_ * (j * (k + startRows(options_)) + k0 * std::min(parts_.panel, roundUp(n - j, width)));
     };
-    jit::GemmArgs args;
-    args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
-    args.ldcBytes = 4 * rows_.c;
-    args.ldrBytes = 4 * rows_.residual;
+    jit::GemmArgs args = first;
+    args.ldaBytes = options_.packA ? 4 * stride : number * shape_.aRow;
+    args.ldcBytes = cBytes * rows_.c;
+    args.ldrBytes = residualBytes * rows_.residual;
     // Where c cannot hold the sums of both halves between blocks of k.
     bool const keepsSums = options_.gated && kBlocks_ > 1;
     int64_t const sumsRow = halves_ * roundUp(columns_, width);
     for (int64_t kBlock = 0; kBlock < kBlocks_; ++kBlock) {
         int64_t const k0 = kBlock * kBlock_, depth = std::min(kBlock_, k - k0);
         Part const kind = kBlocks_ == 1 ? kOnly : kBlock == 0 ? kFirst : kBlock + 1 == kBlocks_ ? kLast : kMiddle;
-        int64_t const each = isPairs(options_.factors) ? 2 : 1; // floats of an element
-        float const* aBlock = a + each * k0 * shape_.aColumn;
-        if (each > 1) {
-            roundPairs(options_.isa, packedA, stride, depth, aBlock, part.rows,
-                       std::clamp<int64_t>(kFloats_ - each * k0, 0, each * depth), shape_.aRow, shape_.aColumn);
-            aBlock = packedA;
-        } else if (options_.packA) {
-            copyMatrix(packedA, stride, depth, aBlock, part.rows, depth, shape_.aRow, shape_.aColumn);
-            aBlock = packedA;
-        }
-        args.bodyCount = depth / step_ / unroll_;
-        args.tailCount = depth / step_ % unroll_;
+        int64_t const each = pairs ? 2 : 1; // floats of an element
+        std::byte const* aBlock = a + each * k0 * shape_.aColumn * number;
+        auto const* const floats = reinterpret_cast<float const*>(aBlock);
+        if (bytes && options_.packA)
+            avx2::packInt8Rows(offsetsBytes(options_.factors), reinterpret_cast<int8_t const*>(aBlock), part.rows,
+                               kNumbers_, shape_.aRow, shape_.aColumn, args.ldaBytes,
+                               reinterpret_cast<int8_t*>(packedA));
+        else if (pairs)
+            roundPairs(options_.isa, packedA, stride, depth, floats, part.rows,
+                       std::clamp<int64_t>(kNumbers_ - each * k0, 0, each * depth), shape_.aRow, shape_.aColumn);
+        else if (options_.packA)
+            copyMatrix(packedA, stride, depth, floats, part.rows, depth, shape_.aRow, shape_.aColumn);
+        if (options_.packA)
+            aBlock = scratch;
+        args.bodyCount = bodyRuns(depth);
+        args.tailCount = bytes ? 1 : depth / step_ % unroll_;
         if (keepsSums) {
             args.ldrBytes = 4 * sumsRow;
             args.ldcBytes = kind == kLast ? 4 * rows_.c : 4 * sumsRow;
@@ -284,29 +340,40 @@ void GemmJit::runPart(int64_t index, float const* a, float const* b, float const
         for (int64_t panel = part.firstPanel; panel < part.lastPanel; ++panel) {
             int64_t const j = panel * parts_.panel, columns = std::min(parts_.panel, n - j),
                           padded = roundUp(columns, width);
-            if (options_.b == GemmJitOptions::kPackedBefore) {
+            int64_t const atB = (k0 * shape_.bRow + j * shape_.bColumn) * number;
+            if (packedBefore) {
                 args.b = packedAt(panel, k0);
             } else if (options_.b == GemmJitOptions::kDirect) {
-                args.b = b + k0 * shape_.bRow + j;
+                args.b = b + 4 * (k0 * shape_.bRow + j);
             } else {
-                copyMatrix(packedB, padded, padded, b + k0 * shape_.bRow + j * shape_.bColumn, depth, columns,
-                           shape_.bRow, shape_.bColumn);
+                if (bytes)
+                    avx2::packInt8Panel(offsetsBytes(options_.factors), reinterpret_cast<int8_t const*>(b + atB),
+                                        kNumbers_, columns, padded, shape_.bRow, shape_.bColumn,
+                                        reinterpret_cast<int8_t*>(packedB));
+                else
+                    copyMatrix(packedB, padded, padded, reinterpret_cast<float const*>(b + atB), depth, columns,
+                               shape_.bRow, shape_.bColumn);
                 args.b = packedB;
             }
-            args.bias = bias ? bias + halves_ * j : nullptr;
+            if (bytes) {
+                args.start = static_cast<int32_t const*>(args.b);
+                args.b = args.start + padded;
+                args.scale = first.scale + (end.oneScale ? 0 : j);
+            }
+            args.bias = first.bias ? first.bias + halves_ * j : nullptr;
             args.lastColumns = columns - (padded - width);
             // The tiles of this panel bring the next one into L2, a share each.
-            bool const another = panel + 1 < part.lastPanel;
-            auto next = reinterpret_cast<std::byte const*>(
-                another ? packedAt(panel + 1, k0) : packedAt(part.firstPanel, std::min(k0 + depth, k)));
+            std::byte const* next = panel + 1 < part.lastPanel
+                                        ? packedAt(panel + 1, k0)
+                                        : packedAt(part.firstPanel, bytes ? 0 : std::min(k0 + depth, k));
             int64_t const share = nextLines_ * args.bodyCount * 64;
             for (int64_t tile = part.firstTile; tile < part.lastTile; ++tile, next += share) {
                 args.next = next;
                 int64_t const row = parts_.rowOf(tile);
-                void const* const pointer = aBlock + (row - part.firstRow) * args.ldaBytes / 4;
+                void const* const pointer = aBlock + (row - part.firstRow) * args.ldaBytes;
                 args.a = &pointer;
-                args.c = c + row * rows_.c + j;
-                args.residual = residual ? residual + row * rows_.residual + j : nullptr;
+                args.c = c + (row * rows_.c + j) * cBytes;
+                args.residual = residual ? residual + (row * rows_.residual + j) * residualBytes : nullptr;
                 if (keepsSums) {
                     float* const kept = sums + row * sumsRow + halves_ * j;
                     args.residual = kept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts matrices of i8 in the order in which the kernels of jit/int8_kernel.h read them; those need AVX2, too.
+// Puts matrices of i8 in the order in which the kernels of jit/gemm_kernel.h read them; those need AVX2, too.
 #pragma once
 
 #include <cstdint>

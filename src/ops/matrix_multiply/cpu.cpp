@@ -7,7 +7,6 @@ namespace tw::ops::matrix_multiply {
 
 namespace {
 
-using kernels::jit::Dots;
 using kernels::jit::Factors;
 using kernels::jit::GemvWeights;
 using kernels::jit::Isa;
@@ -29,10 +28,11 @@ constexpr CpuTactic kBf16Avx512{
     "matrix_multiply_bf16_gemm_avx512", 1, Isa::kAvx512, kGemm, Factors::kBf16Dots, Rounding::kBf16};
 constexpr CpuTactic kBf16Avx2{
     "matrix_multiply_bf16_gemm_avx2", 1, Isa::kAvx2, kGemm, Factors::kBf16Shifts, Rounding::kBf16};
-constexpr CpuTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Isa::kAvx512, kInt8Gemm, Dots::kVnni};
-constexpr CpuTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kVnni};
-constexpr CpuTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, kInt8Gemm, Dots::kWords};
-constexpr CpuTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, kInt8Gemm, Dots::kWords};
+constexpr CpuTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Isa::kAvx512, kInt8Gemm,
+                                    Factors::kByteDots};
+constexpr CpuTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, kInt8Gemm, Factors::kByteDots};
+constexpr CpuTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, kInt8Gemm, Factors::kByteWords};
+constexpr CpuTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, kInt8Gemm, Factors::kByteWords};
 // Tensors of BF16, whose numbers are factors as they are.
 constexpr WidenedTactic kTensorsAmx{"matrix_multiply_bf16_widened_gemm_amx", 1, kBf16Amx};
 constexpr WidenedTactic kTensorsAvx512{"matrix_multiply_bf16_widened_gemm_avx512", 1, kBf16Avx512};

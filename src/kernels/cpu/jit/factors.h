@@ -13,17 +13,32 @@ enum class Factors : int
     kBf16Shifts, // each number of a pair made a float: any Isa
     kBf16Dots,   // vdpbf16ps: Isa::kAvx512 with AVX512-BF16
     kBf16Tiles,  // tdpbf16ps: the same Isa with AMX; called within a TileScope
+    // Four bytes at a time, with exact sums:
+    kByteWords,    // as 16 bits (vpmaddwd): any CPU of the Isa
+    kByteDots,     // vpdpbusd: AVX512-VNNI with Isa::kAvx512, AVX-VNNI with Isa::kAvx2
+    kByteDotsWide, // Isa::kAvx2's registers, AVX-512's encoding: how tests run kByteDots on CPUs without AVX-VNNI
 };
+inline bool isBytes(Factors f)
+{
+    return f >= Factors::kByteWords;
+}
 inline bool isPairs(Factors f)
 {
-    return f != Factors::kFloat;
+    return f != Factors::kFloat && !isBytes(f);
 }
+// The best ones for bytes of this CPU.
+Factors byteFactors(device::CpuInfo const& cpu, Isa isa);
 // Whether this CPU has the instructions; of AMX, whether the process may use them.
 bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors);
 // Elements of A that a step takes.
 inline int elementsOfStep(Factors f)
 {
     return f == Factors::kBf16Tiles ? 16 : 1;
+}
+// Whether sums begin with start values (gemm_kernel.h) that are not zero.
+inline bool offsetsBytes(Factors f)
+{
+    return f == Factors::kByteDots || f == Factors::kByteDotsWide;
 }
 
 // The registers of AMX of this thread in the shape that kernels with tiles expect; given back at the end. Nothing for

@@ -6,11 +6,9 @@
 #include <string>
 
 #include "device/cpu.h"
-#include "kernels/cpu/jit/pointer_walk.h"
+#include "kernels/cpu/jit/gemm_end_code.h"
 #include "kernels/cpu/jit/row_bases.h"
 #include "kernels/cpu/jit/tile_code.h"
-#include "kernels/cpu/jit/vector_code.h"
-#include "kernels/cpu/jit/vector_math.h"
 
 namespace tw::kernels::jit {
 
@@ -18,30 +16,19 @@ namespace {
 
 using Xbyak::Reg64;
 
-class GemmEmitter : PointerWalk<GemmArgs>
+class GemmEmitter : GemmEndCode
 {
 public:
     GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
-        : PointerWalk(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_),
-          a_(code, spec.rows), shifts_(spec.factors == Factors::kBf16Shifts)
+        : GemmEndCode(code, spec), a_(code, spec.rows), shifts_(spec.factors == Factors::kBf16Shifts),
+          bytes_(isBytes(spec.factors)), offsets_(offsetsBytes(spec.factors))
     {}
 
     void emit()
     {
         for (Reg64 const& r : kSaved)
             c.push(r);
-        if (s.masked || s.maskedB) {
-            load(scratch_, offsetof(GemmArgs, lastColumns));
-            if (c.avx512()) {
-                c.mov(c.edx, -1);
-                c.bzhi(c.edx, c.edx, c.eax);
-                c.kmovw(c.k1, c.edx);
-            } else {
-                c.lea(mask_, c.ptr[Xbyak::util::rip + maskTable_ + 32]);
-                c.neg(scratch_);
-                c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
-            }
-        }
+        setMask();
         loadOperands(s, a_);
         begin();
         if (s.prefetchC)
@@ -52,40 +39,29 @@ public:
                 load(residualNext_, offsetof(GemmArgs, residual));
         }
         products();
-        epilogue();
+        epilogue(beginsWithBias() ? 1 : 0);
         c.vzeroupper();
         for (int i = int(std::size(kSaved)); i-- > 0;)
             c.pop(kSaved[i]);
         c.ret();
-        if ((s.masked || s.maskedB) && !c.avx512()) {
-            c.align(64);
-            c.L(maskTable_);
-            for (int i = 0; i < 16; ++i)
-                c.dd(i < 8 ? 0xffffffffu : 0u);
-        }
+        tables();
+        if (!offsets_)
+            return;
+        c.align(64);
+        c.L(offsetBytes_);
+        for (int i = 0; i < 8; ++i)
+            c.dd(0x80808080u);
     }
 
 private:
-    GemmKernelSpec const& s;
-    int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
-    RowBases a_;             // r8 .. r11, rbx, rbp, r12
-    bool const shifts_;      // pairs, whose numbers become floats
-    Reg64 const cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
+    RowBases a_;        // r8 .. r11, rbx, rbp, r12
+    bool const shifts_; // pairs, whose numbers become floats
+    bool const bytes_;
+    bool const offsets_; // bytes, multiplied as a + 128
+    Reg64 const cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14, part_ = Xbyak::util::r13;
     Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                              Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
-    // After the products.
-    Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::r14,
-                scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
-    Xbyak::Label maskTable_;
-
-    // Of a gated tile the gates come first.
-    int acc(int row, int v) const
-    {
-        int const half = stored();
-        return v < half ? row * half + v : (s.rows + row) * half + v - half;
-    }
-    int stored() const { return s.gated ? s.vectors / 2 : s.vectors; } // vectors of a row
-    int activated() const { return s.gated ? tiles_ / 2 : tiles_; }    // accumulators
+    Xbyak::Label offsetBytes_;
 
     Xbyak::Address element(int row, int bytes, bool broadcast)
     {
@@ -98,7 +74,7 @@ private:
         return !s.fromSums && !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias;
     }
 
-    // The sums begin with zero, or with the bias where it would be added to them first.
+    // The sums begin with zero, or with the bias where it would be added to them first; those of integers with theirs.
     void begin()
     {
         for (int row = 0; s.fromSums && row < s.rows; ++row)
@@ -106,14 +82,17 @@ private:
                 c.vmovups(c.vec(acc(row, v)), c.ptr[b_ + (row * s.vectors + v) * c.vectorBytes()]);
         if (s.fromSums)
             return;
-        if (beginsWithBias())
-            load(row_, offsetof(GemmArgs, bias));
+        bool const given = bytes_ || beginsWithBias();
+        if (given)
+            load(row_, bytes_ ? offsetof(GemmArgs, start) : offsetof(GemmArgs, bias));
         for (int v = 0; v < s.vectors; ++v) {
-            if (beginsWithBias())
-                read(acc(0, v), isMasked(v) && !s.gated, c.ptr[row_ + v * c.vectorBytes()]);
-            for (int row = beginsWithBias() ? 1 : 0; row < s.rows; ++row)
-                beginsWithBias() ? c.vmovaps(c.vec(acc(row, v)), c.vec(acc(0, v))) : c.zero(acc(row, v));
+            if (given)
+                read(acc(0, v), isMasked(v) && !s.gated && !bytes_, c.ptr[row_ + v * c.vectorBytes()]);
+            for (int row = given ? 1 : 0; row < s.rows; ++row)
+                given ? c.vmovaps(c.vec(acc(row, v)), c.vec(acc(0, v))) : c.zero(acc(row, v));
         }
+        if (offsets_ && c.avx512())
+            c.vbroadcastss(c.vec(offset()), offsetInMemory());
     }
 
     void products()
@@ -122,7 +101,9 @@ private:
             return;
         int row = 0;
         walkSteps(
-            s, a_, [&](Step const& step) { product(step); },
+            s, a_, [&](Step const& step) { offsets_ ? dots(step)
+                                           : bytes_ ? words(step)
+                                                    : product(step); },
             [&](int i, int steps) {
                 for (; row < s.rowsPerRun * (i + 1) / steps; ++row)
                     fetchRow();
@@ -139,7 +120,7 @@ private:
     // The lines of one row of a tile.
     void fetchLines(Reg64 const& row, bool write)
     {
-        for (int at = 0; at < stored() * c.vectorBytes(); at += 64)
+        for (int at = 0; at < stored() * c.width() * int(sizeOf(s.store.type)); at += 64)
             write ? c.prefetchw(c.ptr[row + at]) : c.prefetcht0(c.ptr[row + at]);
     }
 
@@ -209,143 +190,100 @@ private:
         }
     }
 
-    // --- epilogue ---
+    // --- products of bytes ---
 
-    bool isMasked(int v) const { return s.masked && v == stored() - 1; }
+    // Behind the accumulators: where bytes are offset a vector of B for each v, 0x80 in each byte (AVX2 has no register
+    // for it), elements of A; by words two vectors of B for each v, two of A, a product.
+    int firstB() const { return tiles_; }
+    int offset() const { return tiles_ + s.vectors; }
+    int firstElement() const { return tiles_ + (offsets_ ? s.vectors + c.avx512() : 2 * s.vectors); }
+    Xbyak::Address offsetInMemory() { return c.ptr[Xbyak::util::rip + offsetBytes_]; }
 
-    void epilogue()
+    void dots(Step const& step)
     {
-        for (size_t i = beginsWithBias() ? 1 : 0; i < s.epilogue.size(); ++i) {
-            EpilogueOp const& op = s.epilogue[i];
-            switch (op.kind) {
-            case EpilogueOp::kAddC:
-                addMatrix(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes));
-                break;
-            case EpilogueOp::kResidual:
-                addMatrix(offsetof(GemmArgs, residual), offsetof(GemmArgs, ldrBytes));
-                break;
-            case EpilogueOp::kBias:
-                withVector(offsetof(GemmArgs, bias), false);
-                break;
-            case EpilogueOp::kScale:
-                withVector(offsetof(GemmArgs, scale), true);
-                break;
-            case EpilogueOp::kRowScale:
-                scaleRows();
-                break;
-            case EpilogueOp::kActivation:
-                activate(op.activation);
-                break;
-            }
-        }
-        for (int i = 0; s.gated && i < activated(); ++i)
-            c.vmulps(c.vec(i), c.vec(i), c.vec(activated() + i));
-        walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int row) {
-            for (int v = 0; v < stored(); ++v)
-                store(c.ptr[row_ + v * c.vectorBytes()], v, acc(row, v));
-        });
-    }
-
-    // Runs f(row) with row_ at each row of a matrix.
-    template <class F>
-    void walk(size_t pointerOffset, size_t strideOffset, F const& f)
-    {
-        load(row_, pointerOffset);
-        load(rowStride_, strideOffset);
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        bool const used = s.rows > 1; // more than once
+        auto b = [&](int v) { return c.ptr[b_ + (step.bBytes + v * c.vectorBytes())]; };
+        for (int v = 0; used && v < s.vectors; ++v)
+            c.vmovups(c.vec(firstB() + v), b(v));
+        int const elements = c.vectorCount() - firstElement();
         for (int row = 0; row < s.rows; ++row) {
-            f(row);
-            if (row + 1 < s.rows)
-                c.add(row_, rowStride_);
-        }
-    }
-
-    // Reads into register `to`; the columns that do not exist become zero.
-    void read(int to, bool masked, Xbyak::Address const& from)
-    {
-        if (!masked)
-            c.vmovups(c.vec(to), from);
-        else if (c.avx512())
-            c.vmovups(c.vec(to) | c.k1 | Xbyak::util::T_z, from);
-        else {
-            c.vmovups(c.vec(to), c.ptr[mask_]);
-            c.vmaskmovps(c.vec(to), c.vec(to), from);
-        }
-    }
-
-    void store(Xbyak::Address const& to, int v, int from)
-    {
-        if (!isMasked(v))
-            c.vmovups(to, c.vec(from));
-        else if (c.avx512())
-            c.vmovups(to | c.k1, c.vec(from));
-        else {
-            c.vmovups(c.vec(tiles_), c.ptr[mask_]);
-            c.vmaskmovps(to, c.vec(tiles_), c.vec(from));
-        }
-    }
-
-    void addMatrix(size_t pointerOffset, size_t strideOffset)
-    {
-        walk(pointerOffset, strideOffset, [&](int row) {
-            for (int v = 0; v < s.vectors; ++v) {
-                Xbyak::Address const from = c.ptr[row_ + v * c.vectorBytes()];
-                int const temp = tiles_ + v % free_;
-                if (isMasked(v) && !s.gated) {
-                    read(temp, true, from);
-                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
-                } else {
-                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), from);
-                }
-            }
-        });
-    }
-
-    void withVector(size_t pointerOffset, bool multiply)
-    {
-        load(row_, pointerOffset);
-        for (int v = 0; v < s.vectors; ++v) {
-            int const temp = tiles_ + v % free_;
-            read(temp, isMasked(v) && !s.gated, c.ptr[row_ + v * c.vectorBytes()]);
-            for (int row = 0; row < s.rows; ++row) {
-                Vec const a = c.vec(acc(row, v));
-                multiply ? c.vmulps(a, a, c.vec(temp)) : c.vaddps(a, a, c.vec(temp));
-            }
-        }
-    }
-
-    void scaleRows()
-    {
-        load(row_, offsetof(GemmArgs, rowScale));
-        for (int row = 0; row < s.rows; ++row) {
-            int const temp = tiles_ + row % free_;
-            c.vbroadcastss(c.vec(temp), c.ptr[row_ + 4 * row]);
+            bool const in = row >= begin && row < end;
+            int const e = in || !c.avx512() ? firstElement() + row % elements : offset();
+            if (in)
+                fourBytes(e, row, step);
+            else if (!c.avx512())
+                c.vmovups(c.vec(e), offsetInMemory());
             for (int v = 0; v < s.vectors; ++v)
-                c.vmulps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
+                used ? dot(acc(row, v), e, c.vec(firstB() + v)) : dot(acc(row, v), e, b(v));
         }
     }
 
-    // Short functions are emitted once per register, the others run in a loop.
-    void activate(Activation const& a)
+    void dot(int to, int a, Xbyak::Operand const& b)
     {
-        bool const clip = a.kind == ActivationKind::kClip;
-        if (a.kind == ActivationKind::kRelu || clip) { // constants loaded once; NaN of a sum goes through
-            c.loadConstant(tiles_, clip ? a.alpha : 0);
-            if (clip)
-                c.loadConstant(tiles_ + 1, a.beta);
-            for (int i = 0; i < activated(); ++i) {
-                Vec const x = c.vec(i);
-                clip ? c.vminps(x, c.vec(tiles_ + 1), x) : c.vmaxps(x, c.vec(tiles_), x);
-                if (clip)
-                    c.vmaxps(x, c.vec(tiles_), x);
-            }
-            return;
+        bool const wide = c.avx512() || s.factors == Factors::kByteDotsWide;
+        c.vpdpbusd(c.vec(to), c.vec(a), b, wide ? Xbyak::EvexEncoding : Xbyak::VexEncoding);
+    }
+
+    // Register e: four bytes of a row in every lane, plus 128 where that is how they are multiplied.
+    void fourBytes(int e, int row, Step const& step)
+    {
+        Xbyak::RegExp const at = a_.row(row) + step.aBytes;
+        bool const add = offsets_ && !s.offsetA;
+        if (step.bytes < 4)
+            broadcastPart(e, at, step.bytes);
+        else if (add && c.avx512())
+            return c.vpxord(c.vec(e), c.vec(offset()), c.ptr_b[at]);
+        else
+            c.vpbroadcastd(c.vec(e), c.ptr[at]);
+        if (add)
+            c.avx512() ? c.vpxord(c.vec(e), c.vec(e), c.vec(offset())) : c.vpxor(c.vec(e), c.vec(e), offsetInMemory());
+    }
+
+    // The others are zero.
+    void broadcastPart(int e, Xbyak::RegExp const& at, int bytes)
+    {
+        Xbyak::Reg32 const part = part_.cvt32();
+        if (bytes < 3) {
+            bytes == 1 ? c.movzx(part, c.byte[at]) : c.movzx(part, c.word[at]);
+        } else {
+            c.movzx(part, c.byte[at + 2]);
+            c.shl(part, 16);
+            c.mov(part_.cvt16(), c.word[at]);
         }
-        if (isShort(a.kind)) {
-            for (int i = 0; i < activated(); ++i)
-                emitActivation(c, a, i, tiles_);
-            return;
+        if (c.avx512()) {
+            c.vpbroadcastd(c.vec(e), part);
+        } else {
+            c.vmovd(Xbyak::Xmm(e), part);
+            c.vpbroadcastd(c.vec(e), Xbyak::Xmm(e));
         }
-        emitActivationLoop(c, a, activated(), tiles_, oldStack_, scratch_, loop_);
+    }
+
+    // Of four bytes a[0..3] in a lane, a[0], a[2] and a[1], a[3] as words: two products and their sum at a time.
+    void words(Step const& step)
+    {
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        if (begin >= end)
+            return;
+        auto split = [&](int even, int odd) { // from `odd`
+            c.vpsllw(c.vec(even), c.vec(odd), 8);
+            c.vpsraw(c.vec(even), c.vec(even), 8);
+            c.vpsraw(c.vec(odd), c.vec(odd), 8);
+        };
+        for (int v = 0; v < s.vectors; ++v) {
+            c.vmovups(c.vec(firstB() + 2 * v + 1), c.ptr[b_ + (step.bBytes + v * c.vectorBytes())]);
+            split(firstB() + 2 * v, firstB() + 2 * v + 1);
+        }
+        int const a = firstElement(), product = a + 2;
+        for (int row = begin; row < end; ++row) {
+            fourBytes(a + 1, row, step);
+            split(a, a + 1);
+            for (int v = 0; v < s.vectors; ++v)
+                for (int odd = 0; odd < 2; ++odd) {
+                    c.vpmaddwd(c.vec(product), c.vec(a + odd), c.vec(firstB() + 2 * v + odd));
+                    c.vpaddd(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(product));
+                }
+        }
     }
 };
 
@@ -370,11 +308,23 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
+    for (StepLoop const* l : {&s.body, &s.tail})
+        for (Step const& step : l->steps)
+            if (step.bytes < 1 || step.bytes > 4)
+                return "a step of " + std::to_string(step.bytes) + " bytes (allowed: 1..4)";
+    if (s.factors == Factors::kByteDotsWide && isa == Isa::kAvx512)
+        return "AVX2's dot products with AVX-512's registers";
+    if (s.store.table && !isQuantized(s.store.type))
+        return "a table for other outputs than i8";
+    if (!isBytes(s.factors) && !(isFullFloat(s.store.type) && isFullFloat(s.residualType)))
+        return "sums of floats that are stored as anything else";
+    if (isBytes(s.factors) && (s.gated || s.maskedB || s.fromSums || s.rowsPerRun > 0))
+        return "sums of integers with what only floats have";
     if (s.gated && s.vectors % 2 != 0)
         return "a gated tile of " + std::to_string(s.vectors) + " vectors (allowed: 2, 4)";
     if (s.gated && !s.steps.empty())
         return "a gated tile with an expression";
-    int seen[6] = {};
+    int seen[EpilogueOp::kKinds] = {};
     for (EpilogueOp const& op : s.epilogue) {
         if (s.gated && op.kind != EpilogueOp::kBias && op.kind != EpilogueOp::kResidual &&
             op.kind != EpilogueOp::kActivation)
@@ -396,10 +346,12 @@ int gemmMaxRows(Isa isa, int vectors, Factors factors)
     static constexpr int kRows[2][5] = {{0, 12, 6, 4, 2}, {0, 28, 14, 9, 6}};
     static constexpr int kShiftedRows[2][5] = {{0, 12, 5, 2, 1}, {0, 28, 13, 8, 5}};
     static constexpr int kTileRows[5] = {0, 32, 32, 16, 16};
+    static constexpr int kWordRows[2][5] = {{0, 11, 4, 2, 1}, {0, 27, 12, 7, 5}};
     if (vectors < 1 || vectors > 4)
         return 0;
     return factors == Factors::kBf16Tiles    ? kTileRows[vectors]
            : factors == Factors::kBf16Shifts ? kShiftedRows[int(isa)][vectors]
+           : factors == Factors::kByteWords  ? kWordRows[int(isa)][vectors]
                                              : kRows[int(isa)][vectors];
 }
 
@@ -415,6 +367,16 @@ bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
     }
 }
 
+Factors byteFactors(device::CpuInfo const& cpu, Isa isa)
+{
+    return (isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni) ? Factors::kByteDots : Factors::kByteWords;
+}
+
+ByteTable byteTableOf(device::CpuInfo const& cpu, Isa isa)
+{
+    return isa == Isa::kAvx512 && cpu.avx512vbmi ? ByteTable::kPermutes : ByteTable::kBytes;
+}
+
 void addEnd(GemmKernelSpec& spec, SumEnd const& end, bool residual)
 {
     spec.steps = end.steps;
@@ -426,6 +388,33 @@ void addEnd(GemmKernelSpec& spec, SumEnd const& end, bool residual)
         spec.epilogue.push_back(*end.activation);
     if (adds && end.residualLast)
         spec.epilogue.push_back(EpilogueOp::kResidual);
+}
+
+void addEnd(GemmKernelSpec& spec, IntegerEnd const& end)
+{
+    auto& ops = spec.epilogue;
+    ops.push_back(end.oneScale ? EpilogueOp::kOneScale : EpilogueOp::kScale);
+    if (end.bias)
+        ops.push_back(EpilogueOp::kBias);
+    if (end.innerScale)
+        ops.push_back(EpilogueOp::kToByte);
+    if (end.residual)
+        ops.push_back(EpilogueOp::kResidual);
+    spec.residualType = end.residual.value_or(DataType::kFloat);
+    spec.store = {end.store, end.bounded, std::nullopt, end.table};
+    if (end.clipsBytes())
+        spec.store.clip = end.activation;
+    else if (end.activation)
+        ops.push_back(*end.activation);
+    if (end.outputScale)
+        ops.push_back(EpilogueOp::kOutputScale);
+}
+
+void integerStart(Factors factors, int8_t const* b, int64_t rows, int64_t columns, int32_t* start)
+{
+    for (int64_t i = 0; offsetsBytes(factors) && i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j, b += 4)
+            start[j] = int32_t(uint32_t(start[j]) - 128u * uint32_t(b[0] + b[1] + b[2] + b[3]));
 }
 
 StepLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors)

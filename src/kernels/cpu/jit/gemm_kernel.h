@@ -20,10 +20,23 @@
 //
 // Factors in BF16 (Factors): each 32-bit element of A and B is a pair of numbers (kernels/cpu/bf16.h), a step adds the two
 // products of each. With tiles a step takes 16 elements of A, and 16 packed rows of B, at once.
+//
+// Factors of bytes: the sum is exact (in 32 bits, modulo 2^32). Each element of A, at any alignment, and of B is four
+// bytes, and a step adds their products: a sum over k is packed as [k / 4][columns][4]. Where the k of a tap is not a
+// multiple of four, its last step has `bytes` < 4: only so many bytes of A are read, and B holds zeros for the others.
+// Columns that do not exist are packed as zeros too. Rows outside of [rowBegin, rowEnd) count as zeros.
+//
+// Start values of those sums. `vpdpbusd` multiplies bytes without a sign by such with one, so that A goes in as a + 128,
+// and sums begin with -128 * sum of B's column over ALL steps of ALL pointers of the call (integerStart), rows that are
+// left out included: for those the kernel multiplies 128 by B, which takes their share back. A filter row that lies
+// outside of the image has no pointer, its B is not read, and its sums are not in the start values: callers keep start
+// values for each set of filter rows in use. By words start values are zero (integerStart gives zeros), and rows left
+// out cost nothing. `offsetA`: A holds bytes a + 128 already (Intel's ports have no room for the addition; Zen 4's have).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/round.h"
@@ -36,6 +49,8 @@ namespace tw::kernels::jit {
 
 // `unroll` steps over consecutive A elements and packed B rows.
 StepLoop contiguousLoop(Isa isa, int vectors, int unroll, Factors factors = Factors::kFloat);
+// Of bytes: start[j] += the start value of column j for `rows` packed rows of B, [rows][columns][4].
+void integerStart(Factors factors, int8_t const* b, int64_t rows, int64_t columns, int32_t* start);
 
 struct EpilogueOp
 {
@@ -45,9 +60,14 @@ struct EpilogueOp
         kBias,       // + bias[j]
         kScale,      // * scale[j]
         kRowScale,   // * rowScale[i]
-        kResidual,   // + residual[i, j]
+        kResidual,   // + residual[i, j], that of i8 * numbers.residualScale
         kActivation, // of the sum so far
+        // Of sums of integers.
+        kOneScale,    // * scale[0]
+        kToByte,      // rounded to i8, * numbers.innerScale
+        kOutputScale, // * numbers.outputScale
     };
+    static constexpr int kKinds = kOutputScale + 1;
     Kind kind = kBias;
     Activation activation;
 
@@ -55,8 +75,16 @@ struct EpilogueOp
     EpilogueOp(Activation const& a) : kind(kActivation), activation(a) {}
 };
 
-// Tiles are stored as FP32 alone: on the CPU FP16 is a permission without effect (docs/compat.md), FP16 products take the
-// plain tactics, and AVX2 has no masked store of 16-bit elements. Sums of i8: int8_kernel.h.
+// What C holds: i8 and f16 of sums of integers alone. On the CPU FP16 is a permission without effect (docs/compat.md), FP16
+// products take the plain tactics.
+struct StoredAs
+{
+    DataType type = DataType::kFloat;
+    bool bounded = false;           // as IntegerEnd has it
+    std::optional<Activation> clip; // ReLU or Clip, of bytes
+    std::optional<ByteTable> table; // of bytes
+};
+
 struct GemmKernelSpec
 {
     int rows = 1;    // 1 .. gemmMaxRows(isa, vectors)
@@ -66,6 +94,8 @@ struct GemmKernelSpec
     // After them, of what they make; with `stepsResidual` the residual is theirs, and not the epilogue's. Not gated.
     std::vector<ExpressionStep> steps;
     bool stepsResidual = false;
+    DataType residualType = DataType::kFloat; // sums of integers: i8, f16, f32
+    StoredAs store;
     // Of the last vector only `lastColumns` columns exist in C, residual, bias and scale; the others are neither read
     // nor written. Without it all of these reach to the end of the last vector (channels-last tensors with padded
     // pixels).
@@ -81,12 +111,15 @@ struct GemmKernelSpec
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     Factors factors = Factors::kFloat;
+    bool offsetA = false; // of bytes
     // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
     bool fromSums = false;
 };
 
 // What stands behind the bias.
 void addEnd(GemmKernelSpec& spec, SumEnd const& end, bool residual);
+// What stands behind sums of integers.
+void addEnd(GemmKernelSpec& spec, IntegerEnd const& end);
 
 struct GemmArgs
 {
@@ -95,19 +128,22 @@ struct GemmArgs
     int64_t ldaBytes = 0;
     void const* b = nullptr;
     int64_t bodyCount = 0, tailCount = 0;
-    float* c = nullptr;
+    void* c = nullptr;
     int64_t ldcBytes = 0;
     float const* bias = nullptr;
     float const* scale = nullptr;
     float const* rowScale = nullptr;
-    float const* residual = nullptr;
+    void const* residual = nullptr;
     int64_t ldrBytes = 0;
     void const* next = nullptr; // with nextLines: what the calls after this one will read; need not be readable
     int64_t lastColumns = 0;    // masked and maskedB kernels: 1 .. vectorWidth
+    // Of sums of integers.
+    int32_t const* start = nullptr; // [vectors * vectorWidth]: the last vector is read whole
+    IntegerNumbers numbers;
 };
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,
-// 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16.
+// 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16. Bytes by words: 27, 12, 7, 5; 11, 4, 2, 1.
 int gemmMaxRows(Isa isa, int vectors, Factors factors = Factors::kFloat);
 // Rows of A that a kernel with tiles reads: those behind a tile's last must be readable, whatever they hold.
 inline int gemmRowsRead(Factors factors, int rows)
@@ -124,10 +160,11 @@ public:
     {
         tileEnd_ ? runTiles(args) : code_.entry<void (*)(GemmArgs const*)>()(&args);
         if (steps_)
-            steps_(args.c, args.ldcBytes, args.residual, args.ldrBytes, rows_,
-                   isMasked_ ? columns_ + args.lastColumns : columns_);
+            steps_(static_cast<float*>(args.c), args.ldcBytes, static_cast<float const*>(args.residual), args.ldrBytes,
+                   rows_, isMasked_ ? columns_ + args.lastColumns : columns_);
     }
     explicit operator bool() const { return code_.sizeBytes() != 0; }
+    std::span<uint8_t const> code() const { return {code_.entry<uint8_t const*>(), code_.sizeBytes()}; }
 
 private:
     struct TileEnd; // what stands behind the sums of tiles

@@ -224,7 +224,7 @@ private:
                 c.sub(c.rsp, 40);
                 c.vmovups(c.ptr[c.rsp], c.vec(c.vectorCount() - 1));
             }
-            emitActivationLoop(c, a, sums_, sums_, a_, scratch_, loop_);
+            emitActivations(c, a, sums_, sums_, a_, scratch_, loop_);
             if (keepsMask) {
                 c.vmovups(c.vec(c.vectorCount() - 1), c.ptr[c.rsp]);
                 c.add(c.rsp, 40);

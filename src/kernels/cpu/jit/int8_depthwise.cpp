@@ -2,11 +2,10 @@
 #include "kernels/cpu/jit/int8_depthwise.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
-#include "kernels/cpu/jit/byte_table_code.h"
+#include "kernels/cpu/jit/byte_code.h"
 #include "kernels/cpu/jit/depthwise_runs.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
@@ -25,9 +24,9 @@ int quadsOf(int rows)
     return int(divideUp(rows, kQuad));
 }
 // Vectors of packed filters for each vector of sums: words take two.
-int perVector(Dots dots)
+int perVector(Factors factors)
 {
-    return dots == Dots::kWords ? 2 : 1;
+    return factors == Factors::kByteWords ? 2 : 1;
 }
 
 // Outputs of the widest tile.
@@ -46,7 +45,9 @@ std::vector<Run> runsOf(Isa isa, Int8DepthwiseSpec const& s)
 class Int8DepthwiseEmitter
 {
 public:
-    Int8DepthwiseEmitter(VectorCode& code, Dots dots, Int8DepthwiseSpec const& spec) : c(code), dots_(dots), s(spec) {}
+    Int8DepthwiseEmitter(VectorCode& code, Factors factors, Int8DepthwiseSpec const& spec)
+        : c(code), factors_(factors), s(spec)
+    {}
 
     void emit()
     {
@@ -57,7 +58,7 @@ public:
             c.mov(column_, uint64_t((run.first * s.stride - s.before) * s.xPixelBytes));
             load(y_, offsetof(Int8DepthwiseArgs, y));
             advance(y_, run.first * s.yPixelBytes);
-            if (s.epilogue.residual) {
+            if (s.end.residual) {
                 load(residual_, offsetof(Int8DepthwiseArgs, residual));
                 advance(residual_, run.first * s.residualPixelBytes);
             }
@@ -66,7 +67,7 @@ public:
                 [&] {
                     advance(column_, run.width * s.stride * s.xPixelBytes);
                     advance(y_, run.width * s.yPixelBytes);
-                    if (s.epilogue.residual)
+                    if (s.end.residual)
                         advance(residual_, run.width * s.residualPixelBytes);
                 });
         }
@@ -76,7 +77,7 @@ public:
 
 private:
     VectorCode& c;
-    Dots const dots_;
+    Factors const factors_;
     Int8DepthwiseSpec const& s;
     Reg64 const args_ = Xbyak::util::rdi, rows_ = Xbyak::util::rsi, y_ = Xbyak::util::rdx, residual_ = Xbyak::util::rcx,
                 tiles_ = Xbyak::util::r8, column_ = Xbyak::util::r9, scale_ = Xbyak::util::r10,
@@ -93,14 +94,15 @@ private:
     int vectorBytes() const { return s.lanes; }
     Vec vec(int i) const { return Vec(vectorBytes() == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, i); }
     int acc(int output, int q) const { return output * kQuad + q; }
-    bool hasVnni() const { return dots_ != Dots::kWords; }
+    bool hasVnni() const { return offsetsBytes(factors_); }
+    Xbyak::Address number(size_t offset) { return c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, numbers) + offset)]; }
     Xbyak::Address vectorAt(Reg64 const& base, int i) { return c.ptr[base + i * vectorBytes()]; }
 
     void tile(Run const& run)
     {
         int const quad = run.width * kQuad, offset = quad + kBeside - 1;
         if (hasVnni())
-            loadBytes(offset, -128);
+            emitBytes(c, vec(offset), -128, row_);
         load(row_, offsetof(Int8DepthwiseArgs, start));
         for (int q = 0; q < kQuad; ++q) {
             c.vmovups(vec(acc(0, q)), vectorAt(row_, q));
@@ -121,7 +123,7 @@ private:
                 for (ColumnUse const& u : uses)
                     for (int q = 0; q < kQuad; ++q)
                         dot(acc(u.output, q), exists ? quad + q : offset, quad + kQuad,
-                            ((u.tap * quadsOf(s.rows) + r) * kQuad + q) * perVector(dots_));
+                            ((u.tap * quadsOf(s.rows) + r) * kQuad + q) * perVector(factors_));
             }
         }
         if (s.prefetch)
@@ -139,7 +141,7 @@ private:
             c.add(row_, c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, xRowBytes))]);
         }
         for (int i = 0; i < outputs; ++i)
-            for (int at = 0; at < s.channels * bytesOf(s.epilogue.store); at += 64)
+            for (int at = 0; at < s.channels * int(sizeOf(s.end.store)); at += 64)
                 c.prefetchw(c.ptr[y_ + int((outputs + i) * s.yPixelBytes + at)]);
     }
 
@@ -184,7 +186,7 @@ private:
     void dot(int sum, int bytes, int temp, int w)
     {
         if (hasVnni()) {
-            bool const vex = !c.avx512() && dots_ == Dots::kVnni;
+            bool const vex = !c.avx512() && factors_ == Factors::kByteDots;
             c.vpdpbusd(vec(sum), vec(bytes), vectorAt(weights_, w), vex ? Xbyak::VexEncoding : Xbyak::EvexEncoding);
             return;
         }
@@ -197,25 +199,9 @@ private:
         c.vpaddd(vec(sum), vec(sum), vec(temp));
     }
 
-    // Bounds may be held against bytes where rounding comes first: it keeps the order of numbers.
-    bool clipsBytes() const
-    {
-        Int8Epilogue const& e = s.epilogue;
-        return e.bounded && e.store == Int8Type::kInt8 && !e.outputScale && e.activation &&
-               (e.activation->kind == ActivationKind::kRelu || e.activation->kind == ActivationKind::kClip);
-    }
-    // Every byte of register `to` is the number that v is as i8.
-    void loadBytes(int to, float v)
-    {
-        uint32_t const four = 0x01010101u * uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.F, 127.F)));
-        c.mov(row_.cvt32(), four);
-        c.vmovd(Xbyak::Xmm(to), row_.cvt32());
-        c.vpbroadcastd(vec(to), Xbyak::Xmm(to));
-    }
-
     void end(int outputs)
     {
-        Int8Epilogue const& e = s.epilogue;
+        IntegerEnd const& e = s.end;
         int const sums = outputs * kQuad, temp = sums;
         auto each = [&](auto f) {
             for (int i = 0; i < sums; ++i)
@@ -231,7 +217,7 @@ private:
             int const least = temp, most = temp + 1, factor = temp + 3;
             c.loadConstant(least, -128.F);
             c.loadConstant(most, 127.F);
-            c.vbroadcastss(vec(factor), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, innerScale))]);
+            c.vbroadcastss(vec(factor), number(offsetof(IntegerNumbers, innerScale)));
             each([&](Vec const& x, int i) {
                 emitRoundToByte(c, i, least, most, temp + 2);
                 c.vmulps(x, x, vec(factor));
@@ -239,42 +225,24 @@ private:
         }
         if (e.residual)
             addResidual(outputs, temp);
-        if (e.activation && !clipsBytes())
-            activate(*e.activation, sums, temp);
+        if (e.activation && !e.clipsBytes())
+            emitEach(c, *e.activation, sums, temp);
         if (e.outputScale) {
-            c.vbroadcastss(vec(temp), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, outputScale))]);
+            c.vbroadcastss(vec(temp), number(offsetof(IntegerNumbers, outputScale)));
             each([&](Vec const& x, int) { c.vmulps(x, x, vec(temp)); });
         }
-        if (e.store == Int8Type::kInt8)
+        if (isQuantized(e.store))
             return storeBytes(outputs, temp);
         for (int i = 0; i < outputs; ++i)
             for (int q = 0; q < kQuad; ++q)
                 storePieces(i, q, temp);
     }
 
-    void activate(Activation const& a, int sums, int temp)
-    {
-        bool const clip = a.kind == ActivationKind::kClip;
-        if (clip || a.kind == ActivationKind::kRelu) { // loaded once; NaN goes through
-            c.loadConstant(temp, clip ? a.alpha : 0);
-            if (clip)
-                c.loadConstant(temp + 1, a.beta);
-            for (int i = 0; i < sums; ++i) {
-                if (clip)
-                    c.vminps(vec(i), vec(temp + 1), vec(i));
-                c.vmaxps(vec(i), vec(temp), vec(i));
-            }
-            return;
-        }
-        for (int i = 0; i < sums; ++i)
-            emitActivation(c, a, i, temp);
-    }
-
     // Bytes are interleaved with themselves, as those of x are, and shifted to their place with their sign.
     void addResidual(int outputs, int temp)
     {
         int const bytes = temp, words = temp + 1, value = temp + 2, factor = temp + 3;
-        c.vbroadcastss(vec(factor), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, residualScale))]);
+        c.vbroadcastss(vec(factor), number(offsetof(IntegerNumbers, residualScale)));
         for (int i = 0; i < outputs; ++i) {
             c.vmovups(vec(bytes), c.ptr[residual_ + int(i * s.residualPixelBytes)]);
             for (int q = 0; q < kQuad; ++q) {
@@ -294,39 +262,25 @@ private:
         }
     }
 
-    // As Int8EpilogueCode does it; packs undo what interleaving did.
+    // As GemmEndCode does it; packs undo what interleaving did.
     void storeBytes(int outputs, int temp)
     {
-        int const most = temp, ordered = temp + 1;
-        if (!s.epilogue.bounded)
-            c.loadConstant(most, 127.F);
+        if (!s.end.bounded)
+            c.loadConstant(temp, 127.F);
         for (int i = 0; i < outputs; ++i) {
-            for (int q = 0; q < kQuad; ++q) {
-                Vec const x = vec(acc(i, q));
-                if (s.epilogue.bounded) {
-                    c.vcvtps2dq(x, x);
-                } else if (c.avx512()) {
-                    c.vcmpps(c.k3, x, x, 7); // ordered: not NaN
-                    c.vminps(x, x, vec(most));
-                    c.vcvtps2dq(x | c.k3 | Xbyak::util::T_z, x);
-                } else {
-                    c.vcmpps(vec(ordered), x, x, 7);
-                    c.vminps(x, x, vec(most));
-                    c.vandps(x, x, vec(ordered));
-                    c.vcvtps2dq(x, x);
-                }
-            }
+            for (int q = 0; q < kQuad; ++q)
+                emitToIntegers(c, vec(acc(i, q)), s.end.bounded, vec(temp), vec(temp + 1));
             Vec const y = vec(acc(i, 0));
             c.vpackssdw(y, y, vec(acc(i, 1)));
             c.vpackssdw(vec(acc(i, 2)), vec(acc(i, 2)), vec(acc(i, 3)));
             c.vpacksswb(y, y, vec(acc(i, 2)));
         }
-        if (clipsBytes()) {
-            Activation const& a = *s.epilogue.activation;
+        if (s.end.clipsBytes()) {
+            Activation const& a = *s.end.activation;
             bool const clip = a.kind == ActivationKind::kClip;
-            loadBytes(temp, clip ? a.alpha : 0);
+            emitBytes(c, vec(temp), clip ? a.alpha : 0, row_);
             if (clip)
-                loadBytes(temp + 1, a.beta);
+                emitBytes(c, vec(temp + 1), a.beta, row_);
             for (int i = 0; i < outputs; ++i) {
                 Vec const y = vec(acc(i, 0));
                 if (clip)
@@ -334,15 +288,15 @@ private:
                 c.vpmaxsb(y, y, vec(temp));
             }
         }
-        if (s.epilogue.table == ByteTable::kPermutes) {
-            load(row_, offsetof(Int8DepthwiseArgs, table));
+        if (s.end.table == ByteTable::kPermutes) {
+            load(row_, offsetof(Int8DepthwiseArgs, numbers) + offsetof(IntegerNumbers, table));
             for (int i = 0; i < outputs; ++i)
                 emitByteTable(c, acc(i, 0), temp, row_);
         }
         for (int i = 0; i < outputs; ++i)
             c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes)], vec(acc(i, 0)));
-        if (s.epilogue.table == ByteTable::kBytes) {
-            load(rows_, offsetof(Int8DepthwiseArgs, table));
+        if (s.end.table == ByteTable::kBytes) {
+            load(rows_, offsetof(Int8DepthwiseArgs, numbers) + offsetof(IntegerNumbers, table));
             for (int i = 0; i < outputs; ++i)
                 for (int channel = 0; channel < s.lanes; ++channel)
                     emitByteTable(c, y_ + int(i * s.yPixelBytes + channel), rows_);
@@ -354,7 +308,7 @@ private:
     void storePieces(int i, int q, int temp)
     {
         using namespace Xbyak;
-        int const from = acc(i, q), bytes = bytesOf(s.epilogue.store);
+        int const from = acc(i, q), bytes = int(sizeOf(s.end.store));
         for (int piece = 0; piece * 4 < width(); ++piece) {
             int const channel = int8DepthwiseChannel(q, 4 * piece);
             if (channel >= s.channels)
@@ -365,19 +319,19 @@ private:
                                            : c.vextractf32x4(Xmm(temp), Ymm(from), uint8_t(piece))
                            : c.vextractf128(Xmm(temp), Ymm(from), uint8_t(piece));
             Xmm const four(piece > 0 ? temp : from);
-            s.epilogue.store == Int8Type::kFloat ? c.vmovups(to, four) : c.vcvtps2ph(to, four, 0);
+            isFullFloat(s.end.store) ? c.vmovups(to, four) : c.vcvtps2ph(to, four, 0);
         }
     }
 };
 
 } // namespace
 
-int64_t int8DepthwiseWeightBytes(int lanes, Dots dots, int rows, int taps)
+int64_t int8DepthwiseWeightBytes(int lanes, Factors factors, int rows, int taps)
 {
-    return int64_t(taps) * quadsOf(rows) * kQuad * perVector(dots) * lanes;
+    return int64_t(taps) * quadsOf(rows) * kQuad * perVector(factors) * lanes;
 }
 
-void int8DepthwisePack(int lanes, Dots dots, int rows, int taps, int channel, int8_t const* w, void* packed,
+void int8DepthwisePack(int lanes, Factors factors, int rows, int taps, int channel, int8_t const* w, void* packed,
                        int32_t* start)
 {
     int const width = lanes / kQuad, q = channel % 16 / 4, lane = channel / 16 * 4 + channel % 4;
@@ -387,18 +341,18 @@ void int8DepthwisePack(int lanes, Dots dots, int rows, int taps, int channel, in
             int8_t const v = w[r * taps + s];
             int64_t const vector = (s * quadsOf(rows) + r / kQuad) * kQuad + q;
             sum += v;
-            if (dots != Dots::kWords)
+            if (offsetsBytes(factors))
                 static_cast<int8_t*>(packed)[(vector * width + lane) * kQuad + r % kQuad] = v;
             else // words of bytes 0 and 2, then of 1 and 3
                 static_cast<int16_t*>(packed)[((2 * vector + r % 2) * width + lane) * 2 + r % kQuad / 2] = v;
         }
-    if (dots != Dots::kWords)
+    if (offsetsBytes(factors))
         start[q * width + lane] += -128 * sum;
 }
 
 char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
 {
-    if (s.epilogue.residual && *s.epilogue.residual != Int8Type::kInt8)
+    if (s.end.residual && !isQuantized(*s.end.residual))
         return "takes residuals of i8 only";
     if (s.lanes != 32 && s.lanes != int8DepthwiseLanes(isa))
         return "blocks have 32 or, with AVX-512, 64 channels";
@@ -410,16 +364,16 @@ char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))
         size += run.width * (s.taps * quadsOf(s.rows) * (14 + 2 * kQuad + s.stride) + kQuad * (kActivationSize + 8) +
-                             (s.epilogue.table == ByteTable::kBytes ? 3 * s.lanes : 0));
+                             (s.end.table == ByteTable::kBytes ? 3 * s.lanes : 0));
     return size > 60'000 ? "the window or its padding is too large" : nullptr;
 }
 
-Result<Int8DepthwiseKernel> Int8DepthwiseKernel::emit(Isa isa, Dots dots, Int8DepthwiseSpec const& spec)
+Result<Int8DepthwiseKernel> Int8DepthwiseKernel::emit(Isa isa, Factors factors, Int8DepthwiseSpec const& spec)
 {
     if (char const* why = int8DepthwiseMisfit(isa, spec))
         return internalError(std::string("a depthwise kernel cannot be made: ") + why);
     Int8DepthwiseKernel kernel;
-    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { Int8DepthwiseEmitter(c, dots, spec).emit(); }));
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { Int8DepthwiseEmitter(c, factors, spec).emit(); }));
     return kernel;
 }
 

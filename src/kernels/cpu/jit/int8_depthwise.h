@@ -13,7 +13,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/int8_kernel.h"
+#include "kernels/cpu/jit/factors.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
@@ -24,7 +25,7 @@ struct Int8DepthwiseSpec
     int channels = 32;      // of them that exist, from 1 on
     int64_t inWidth = 1, outWidth = 1, stride = 1, dilation = 1, before = 0;
     int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0;
-    Int8Epilogue epilogue; // a residual is i8; scale: one for each channel
+    IntegerEnd end; // a residual is i8; scale: one for each channel
     // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes.
     bool prefetch = false;
 };
@@ -37,8 +38,7 @@ struct Int8DepthwiseArgs
     float const *scale = nullptr, *bias = nullptr;
     void* y = nullptr;
     void const* residual = nullptr;
-    float residualScale = 1, outputScale = 1, innerScale = 1;
-    int8_t const* table = nullptr;
+    IntegerNumbers numbers;
     void const* next = nullptr; // prefetch: column 0 of the row after the filter's last one; need not be readable
     int64_t xRowBytes = 0;      // from row to row there
 };
@@ -55,9 +55,9 @@ inline int int8DepthwiseChannel(int q, int lane)
     return lane / 4 * 16 + 4 * q + lane % 4;
 }
 // Bytes of the packed filters of a block.
-int64_t int8DepthwiseWeightBytes(int lanes, Dots dots, int rows, int taps);
+int64_t int8DepthwiseWeightBytes(int lanes, Factors factors, int rows, int taps);
 // Packs the filter w [rows][taps] of channel `channel` of a block, and adds to its start.
-void int8DepthwisePack(int lanes, Dots dots, int rows, int taps, int channel, int8_t const* w, void* packed,
+void int8DepthwisePack(int lanes, Factors factors, int rows, int taps, int channel, int8_t const* w, void* packed,
                        int32_t* start);
 
 // Why there is no such kernel; null: there is.
@@ -67,7 +67,7 @@ class Int8DepthwiseKernel
 {
 public:
     Int8DepthwiseKernel() = default;
-    static Result<Int8DepthwiseKernel> emit(Isa isa, Dots dots, Int8DepthwiseSpec const& spec);
+    static Result<Int8DepthwiseKernel> emit(Isa isa, Factors factors, Int8DepthwiseSpec const& spec);
     void operator()(Int8DepthwiseArgs const& args) const { code_.entry<void (*)(Int8DepthwiseArgs const*)>()(&args); }
 
 private:

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "kernels/cpu/jit/byte_table_code.h"
+#include "kernels/cpu/jit/byte_code.h"
 #include "kernels/cpu/jit/row_code.h"
 #include "kernels/cpu/jit/vector_math.h"
 

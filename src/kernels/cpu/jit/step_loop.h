@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that gemm_kernel.h and int8_kernel.h describe: steps over elements of A and packed rows of B.
+// The loops that gemm_kernel.h describes: steps over elements of A and packed rows of B.
 #pragma once
 
 #include <cstdint>

@@ -177,8 +177,8 @@ void GemmKernel::runTiles(GemmArgs const& args) const
     code_.entry<void (*)(GemmArgs const*)>()(&a);
     for (int row = 0; row < tileEnd_->rows; row += tileEnd_->height) {
         a.b = sums + row * tileEnd_->rowFloats;
-        a.c = args.c + row * args.ldcBytes / 4;
-        a.residual = args.residual ? args.residual + row * args.ldrBytes / 4 : nullptr;
+        a.c = static_cast<std::byte*>(args.c) + row * args.ldcBytes;
+        a.residual = args.residual ? static_cast<std::byte const*>(args.residual) + row * args.ldrBytes : nullptr;
         a.rowScale = args.rowScale ? args.rowScale + row : nullptr;
         (row + tileEnd_->height <= tileEnd_->rows ? tileEnd_->some : tileEnd_->last)(a);
     }

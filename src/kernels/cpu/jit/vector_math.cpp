@@ -408,9 +408,29 @@ void emitActivation(VectorCode& c, Activation const& a, int x, int temp)
     }
 }
 
-void emitActivationLoop(VectorCode& c, Activation const& a, int count, int held, Xbyak::Reg64 const& stack,
-                        Xbyak::Reg64 const& at, Xbyak::Reg64 const& left)
+void emitEach(VectorCode& c, Activation const& a, int count, int temp)
 {
+    bool const clip = a.kind == ActivationKind::kClip;
+    if (clip || a.kind == ActivationKind::kRelu) { // NaN goes through
+        c.loadConstant(temp, clip ? a.alpha : 0);
+        if (clip)
+            c.loadConstant(temp + 1, a.beta);
+        for (int i = 0; i < count; ++i) {
+            if (clip)
+                c.vminps(c.vec(i), c.vec(temp + 1), c.vec(i));
+            c.vmaxps(c.vec(i), c.vec(temp), c.vec(i));
+        }
+        return;
+    }
+    for (int i = 0; i < count; ++i)
+        emitActivation(c, a, i, temp);
+}
+
+void emitActivations(VectorCode& c, Activation const& a, int count, int held, Xbyak::Reg64 const& stack,
+                     Xbyak::Reg64 const& at, Xbyak::Reg64 const& left)
+{
+    if (isShort(a.kind))
+        return emitEach(c, a, count, held);
     int const bytes = c.vectorBytes();
     c.mov(stack, c.rsp);
     c.sub(c.rsp, held * bytes);

@@ -27,9 +27,11 @@ void emitLog1pUnit(VectorCode& c, int t, int temp);
 void emitActivation(VectorCode& c, Activation const& a, int x, int temp);
 // Up to thirty instructions and four temporaries: worth emitting once per register. The others belong in a loop.
 bool isShort(ActivationKind kind);
-// The others, of the registers 0 .. count - 1: a loop over them on the stack, where every vector register is free for
-// the function; those below `held` are kept. `stack`, `at` and `left` are overwritten.
-void emitActivationLoop(VectorCode& c, Activation const& a, int count, int held, Xbyak::Reg64 const& stack,
-                        Xbyak::Reg64 const& at, Xbyak::Reg64 const& left);
+// Of the registers 0 .. count - 1, each for itself; what ReLU and Clip compare with is loaded once.
+void emitEach(VectorCode& c, Activation const& a, int count, int temp);
+// The same; long functions in a loop over registers on the stack, where every vector register is free for the function;
+// those below `held` are kept, those behind overwritten. `stack`, `at` and `left` are overwritten.
+void emitActivations(VectorCode& c, Activation const& a, int count, int held, Xbyak::Reg64 const& stack,
+                     Xbyak::Reg64 const& at, Xbyak::Reg64 const& left);
 
 } // namespace tw::kernels::jit

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits bytes through a table of 256 bytes, that of -128 first. Includes Xbyak: for .cpp files only.
+// Emits how floats become bytes, and bytes go through a table of 256 bytes, that of -128 first. Includes Xbyak: for
+// .cpp files only.
 #pragma once
+
+#include <algorithm>
+#include <cmath>
 
 #include "kernels/cpu/jit/vector_code.h"
 
@@ -44,6 +48,33 @@ inline void emitRoundToByte(VectorCode& c, int t, int least, int most, int temp)
     }
     c.vminps(x, x, c.vec(most));
     c.vmaxps(x, x, c.vec(least));
+}
+
+// Floats to integers that saturating packs make bytes of, half to even. Not `bounded`: NaN becomes 0, and the smaller of
+// x and 127 counts, as numbers beyond 2^31 would become INT_MIN; `most` holds 127; overwrites k3, or `temp`.
+inline void emitToIntegers(VectorCode& c, Vec const& x, bool bounded, Vec const& most, Vec const& temp)
+{
+    constexpr uint8_t kOrdered = 7;
+    if (bounded) {
+        c.vcvtps2dq(x, x);
+    } else if (c.avx512()) {
+        c.vcmpps(c.k3, x, x, kOrdered);
+        c.vminps(x, x, most);
+        c.vcvtps2dq(x | c.k3 | Xbyak::util::T_z, x);
+    } else {
+        c.vcmpps(temp, x, x, kOrdered);
+        c.vminps(x, x, most);
+        c.vandps(x, x, temp);
+        c.vcvtps2dq(x, x);
+    }
+}
+
+// Every byte of `to` is what v is as i8. Overwrites `scratch`.
+inline void emitBytes(VectorCode& c, Vec const& to, float v, Xbyak::Reg64 const& scratch)
+{
+    c.mov(scratch.cvt32(), 0x01010101u * uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.F, 127.F))));
+    c.vmovd(Xbyak::Xmm(to.getIdx()), scratch.cvt32());
+    c.vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
 }
 
 } // namespace tw::kernels::jit

@@ -14,11 +14,10 @@
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
-#include "passes/precision.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -86,19 +85,14 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, EpilogueChain& c, recipe::Recipes const* refit)
 {
-    if (auto product = matchActivation(g, c.result(), refit)) {
-        for (ir::Node const* n : product->nodes)
-            if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
-                return;
-        c.activation = product->activation;
-        c.nodes.insert(c.nodes.end(), product->nodes.begin(), product->nodes.end());
+    auto const found = matchActivation(g, c.result(), refit);
+    if (!found)
         return;
-    }
-    ir::Node* n = reader(g, c);
-    if (!n || n->op != &ops::activation::def())
-        return;
-    c.activation = ops::FusedActivation(n->attrsAs<ops::activation::Attrs>());
-    c.nodes.push_back(n);
+    for (ir::Node const* n : found->nodes)
+        if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
+            return;
+    c.activation = found->activation;
+    c.nodes.insert(c.nodes.end(), found->nodes.begin(), found->nodes.end());
 }
 
 EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes const* refit)
@@ -126,82 +120,23 @@ EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes cons
     return c;
 }
 
-// The chain as a graph of its own; `inputs` are those of the fused node.
-Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, EpilogueChain const& c,
-                                          std::vector<ir::Value*> const& inputs)
-{
-    auto body = std::make_unique<ir::Graph>();
-    body->name = c.nodes[0]->name;
-    body->form = g.form;
-    body->symbols = g.symbols;
-    std::map<ir::Value const*, ir::Value*> to;
-    to[nullptr] = nullptr;
-    for (ir::Value const* v : inputs)
-        to[v] = body->addInput(v->name, v->type, v->shape);
-    bool const product = isBareProduct(*c.nodes[0]);
-    bool const noBias = product && c.residual && !c.bias;
-    ir::Value* row = nullptr; // the bias with the result's rank
-    if (c.bias || noBias) {
-        ops::shuffle::Attrs a;
-        a.hasReshape = true;
-        a.reshape.assign(size_t(c.result()->rank()), 1);
-        a.reshape.back() = inputs[2]->shape[0].value();
-        TW_ASSIGN(ir::Node * reshaped,
-                  body->addNode(ops::shuffle::def(), a.clone(), {to.at(inputs[2])}, inputs[2]->name + ".row"));
-        row = reshaped->outputs[0];
-        if (c.bias)
-            to[c.bias] = row;
-    }
-    for (ir::Node const* n : c.nodes) {
-        std::vector<ir::Value*> in;
-        for (ir::Value const* v : n->inputs) {
-            if (!to.contains(v) && v->isConstant()) // of an activation that several nodes make
-                to[v] = body->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-            in.push_back(to.at(v));
-        }
-        if (n == c.nodes[0] && !product && c.residual && n->inputs.size() < 3)
-            in.push_back(to.at(inputs[2])); // the zero bias
-        ir::Value* y = body->cloneNode(*n, std::move(in))->outputs[0];
-        if (n == c.nodes[0] && noBias) {
-            ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
-            TW_ASSIGN(ir::Node * added,
-                      body->addNode(ops::elementwise::def(), sum.clone(), {y, row}, inputs[2]->name + ".sum"));
-            y = added->outputs[0];
-        }
-        to[n->outputs[0]] = y;
-    }
-    body->outputs = {to.at(c.result())};
-    return body;
-}
-
-std::unique_ptr<ir::AttrsBase> attrsOf(EpilogueChain const& c)
-{
-    std::unique_ptr<ir::AttrsBase> attrs = c.nodes[0]->attrs->clone();
-    ops::Epilogue& epilogue = c.nodes[0]->op == &ops::convolution::def()
-                                  ? static_cast<ops::convolution::Attrs&>(*attrs).epilogue
-                                  : static_cast<ops::matrix_multiply::Attrs&>(*attrs).epilogue;
-    epilogue.activation = c.activation;
-    return attrs;
-}
-
 Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
 {
-    ir::Node const& head = *c.nodes[0];
-    bool const product = isBareProduct(head);
-    std::vector<ir::Value*> inputs = head.inputs;
+    ir::Node& head = *c.nodes[0];
+    ir::Value const& w = *head.inputs[1];
+    if (c.residual && !c.bias && head.inputs.size() <= ops::Epilogue::kBias)
+        head.inputs.push_back(
+            zeroBias(g, w, isBareProduct(head) ? c.result()->shape.back().value() : w.shape[0].value()));
+    std::vector<FusedInput> inputs;
+    for (ir::Value* v : head.inputs)
+        inputs.push_back({v, v});
     if (c.bias)
-        inputs.push_back(asVector(g, *c.bias));
-    if (c.residual) {
-        if (inputs.size() <= ops::Epilogue::kBias)
-            inputs.push_back(
-                zeroBias(g, *inputs[1], product ? c.result()->shape.back().value() : inputs[1]->shape[0].value()));
-        inputs.push_back(c.residual);
-    }
-    TW_ASSIGN(auto body, bodyOf(g, c, inputs));
-    TW_ASSIGN(ir::Node * fused,
-              g.addNode(*head.op, attrsOf(c), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
-    TW_TRY(fitBody(*fused));
-    replaceNodes(g, c.nodes, *fused);
+        inputs.push_back({asVector(g, *c.bias), c.bias});
+    if (c.residual)
+        inputs.push_back({c.residual, c.residual});
+    std::unique_ptr<ir::AttrsBase> attrs = head.attrs->clone();
+    epilogueOf(*attrs, head).activation = c.activation;
+    TW_TRY(fuseNodes(g, c.nodes, *head.op, std::move(attrs), inputs));
     return {};
 }
 

@@ -10,7 +10,6 @@
 // Leaves alone: halves or products that others read, wishes of the user that differ, and on CPUs long sums of two
 // products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
@@ -21,6 +20,7 @@
 #include "passes/list.h"
 #include "passes/match_activation.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -53,12 +53,6 @@ struct Unit
     ir::Node* last = nullptr;
     int64_t columns = 0;
 };
-
-bool isOneMatrix(ir::Value const& v)
-{
-    return v.isConstant() && v.rank() >= 2 &&
-           std::all_of(v.shape.begin(), v.shape.end() - 2, [](ir::Dim const& d) { return d.is(1); });
-}
 
 class Finder
 {
@@ -111,18 +105,11 @@ private:
     bool activated(ir::Value const& v, int64_t columns, Half& h) const
     {
         for (ir::Node* n : slicesBefore(v)) {
-            ir::Value const* const from = n->outputs[0];
-            std::vector<ir::Node*> chain;
-            if (auto match = matchActivation(g_, from, ctx_.recipes)) {
-                h.activation = match->activation;
-                chain = match->nodes;
-            } else if (ir::Node* f = v.producer; f->op == &ops::activation::def() && f->inputs[0] == from) {
-                h.activation = ops::FusedActivation(f->attrsAs<ops::activation::Attrs>());
-                chain = {f};
-            }
-            if (chain.empty() || chain.back()->outputs[0] != &v || !slice(*n, columns, h))
+            auto const match = matchActivation(g_, n->outputs[0], ctx_.recipes);
+            if (!match || match->nodes.back()->outputs[0] != &v || !slice(*n, columns, h))
                 continue;
-            h.nodes.insert(h.nodes.end(), chain.begin(), chain.end());
+            h.activation = match->activation;
+            h.nodes.insert(h.nodes.end(), match->nodes.begin(), match->nodes.end());
             return true;
         }
         return false;
@@ -148,27 +135,14 @@ private:
     // One half of the columns of a product.
     static bool slice(ir::Node& n, int64_t columns, Half& h)
     {
-        ir::Value const *x = n.inputs[0], *y = n.outputs[0];
-        auto const& a = n.attrsAs<ops::slice::Attrs>();
-        ir::Node* const product = x->producer;
-        if (!product || product->op != &ops::matrix_multiply::def() || a.mode != ops::slice::Mode::kStrict ||
-            !x->shape.back().is(2 * columns) || !y->shape.back().is(columns) ||
-            !std::equal(x->shape.begin(), x->shape.end() - 1, y->shape.begin()))
-            return false;
-        int const last = x->rank() - 1;
-        auto is = [&](size_t input, std::vector<int64_t> const& attribute, int d, int64_t wanted) {
-            ir::Value const* const v = input < n.inputs.size() ? n.inputs[input] : nullptr;
-            if (v)
-                return v->isConstant() && constantOf(v).getInt(d) == wanted;
-            return size_t(d) < attribute.size() && attribute[size_t(d)] == wanted;
-        };
-        for (int d = 0; d <= last; ++d)
-            if (!is(3, a.stride, d, 1) || (d < last && !is(1, a.start, d, 0)))
-                return false;
-        if (!is(1, a.start, last, 0) && !is(1, a.start, last, columns))
+        auto const part = selectionOf(n);
+        ir::Node* const product = n.inputs[0]->producer;
+        if (!product || product->op != &ops::matrix_multiply::def() || !part || part->step != 1 ||
+            part->axis != part->x->rank() - 1 || part->size != columns || !part->x->shape.back().is(2 * columns) ||
+            part->start % columns != 0)
             return false;
         h.product = product;
-        h.first = is(1, a.start, last, 0) ? 0 : columns;
+        h.first = part->start;
         h.nodes = {product, &n};
         std::vector<ir::Node const*> readers{&n};
         for (size_t i = 0; i < readers.size(); ++i)
@@ -187,7 +161,7 @@ private:
         auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
         return !a.gated && !a.connected && a.b != MatrixOperation::kVector && a.a == MatrixOperation::kNone &&
                !ops::hasInput(n, Epilogue::kResidual) && !ops::matrix_multiply::hasNorm(n) &&
-               isOneMatrix(*n.inputs[1]) &&
+               isConstantOf(*n.inputs[1], 2) &&
                (!ops::hasInput(n, Epilogue::kBias) || n.inputs[Epilogue::kBias]->isConstant());
     }
 

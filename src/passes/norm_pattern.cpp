@@ -278,17 +278,10 @@ void NormPattern::throughReshapes(ir::Node*& n)
 
 void NormPattern::takeActivation(ir::Node* n)
 {
-    ir::Value const* y = n->outputs[0];
-    if (auto found = matchActivation(g_, y, refit_)) {
+    if (auto const found = matchActivation(g_, n->outputs[0], refit_)) {
         attrs.activation = found->activation;
         nodes.insert(nodes.end(), found->nodes.begin(), found->nodes.end());
-        return;
     }
-    ir::Node* next = onlyReader(n);
-    if (!next || next->op != &ops::activation::def())
-        return;
-    attrs.activation = ops::FusedActivation(next->attrsAs<ops::activation::Attrs>());
-    nodes.push_back(next);
 }
 
 // r = 1 / root * gamma;  x r + (beta - mean r), x r - mean r, (x - mean) r, or x r where there is no mean; gamma may be

@@ -17,6 +17,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -38,39 +39,31 @@ struct EpilogueChain
     ir::Value* result() const { return nodes.back()->outputs[0]; }
 };
 
+// Whether the user's wishes let the node join the chain.
+bool mayJoin(EpilogueChain const& c, ir::Node const& n)
+{
+    return std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node const* m) { return canJoin(*m, n); });
+}
+
 // The only reader of the chain's result when it may join the chain; else null.
 ir::Node* reader(ir::Graph const& g, EpilogueChain const& c)
 {
     ir::Value const* y = c.result();
-    if (onlyProducer(g, y) == nullptr)
-        return nullptr;
-    for (auto const& n : g.nodes) {
-        if (std::find(n->inputs.begin(), n->inputs.end(), y) == n->inputs.end())
-            continue;
-        bool const fits = std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }) &&
-                          n->outputs.size() == 1 && n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
-        return fits ? n.get() : nullptr;
-    }
-    return nullptr;
+    ir::Node* const n = nextOf(g, c.nodes.back());
+    bool const fits = n && n->outputs.size() == 1 && n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
+    return fits && mayJoin(c, *n) ? n : nullptr;
 }
 
 // The other operand when `n` adds something to `y`.
 ir::Value* addedTo(ir::Node const* n, ir::Value const* y)
 {
-    if (!n || n->op != &ops::elementwise::def() ||
-        n->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
-        return nullptr;
-    return n->inputs[n->inputs[0] == y ? 1 : 0];
+    return is(n, ops::elementwise::Operation::kSum) ? otherInput(n, y) : nullptr;
 }
 
 bool isBias(ir::Value const& v, ir::Value const& y)
 {
-    if (!v.isConstant() || v.type != y.type || v.rank() != y.rank() || v.rank() == 0 || !y.shape.back().isConst())
-        return false;
-    for (int i = 0; i + 1 < v.rank(); ++i)
-        if (!v.shape[size_t(i)].is(1))
-            return false;
-    return v.shape.back() == y.shape.back();
+    return v.type == y.type && v.rank() == y.rank() && isConstantOf(v, 1) && y.shape.back().isConst() &&
+           v.shape.back() == y.shape.back();
 }
 
 // Whether a sum with another tensor can be a part of `head`, whose result is `y`. A missing bias becomes zeros, which
@@ -89,7 +82,7 @@ void takeActivation(ir::Graph const& g, EpilogueChain& c, recipe::Recipes const*
     if (!found)
         return;
     for (ir::Node const* n : found->nodes)
-        if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
+        if (!mayJoin(c, *n))
             return;
     c.activation = found->activation;
     c.nodes.insert(c.nodes.end(), found->nodes.begin(), found->nodes.end());

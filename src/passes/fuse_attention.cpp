@@ -226,8 +226,7 @@ private:
 
     ir::Node* onlyShuffle(ir::Node const* product) const
     {
-        std::vector<ir::Node*> const readers = readersOf(g_, product->outputs[0]);
-        ir::Node* n = readers.size() == 1 ? readers[0] : nullptr;
+        ir::Node* n = nextOf(g_, product);
         return isShuffle(n) ? n : nullptr;
     }
     // The shuffle after the last product that puts the heads of a row side by side; null: none.

@@ -214,11 +214,6 @@ private:
         ir::Value const* step() const { return nodes[0]->inputs[1]; }
         ir::Value* result() const { return nodes.back()->outputs[0]; }
     };
-    ir::Node* onlyReader(ir::Value const& v) const
-    {
-        std::vector<ir::Node*> const readers = readersOf(g_, &v);
-        return readers.size() == 1 && !g_.isOutput(&v) ? readers[0] : nullptr;
-    }
     std::optional<Behind> behind(ir::Node const& n, Epilogue const& epilogue)
     {
         ir::Value const& y = *n.outputs[0];
@@ -226,12 +221,12 @@ private:
         if (epilogue.activation.any() || inputOf(n, Epilogue::kResidual) || (bias && !bias->isConstant()))
             return std::nullopt;
         Behind b;
-        ir::Node* const q = onlyReader(y);
-        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? onlyReader(*q->outputs[0]) : nullptr;
+        ir::Node* const q = nextOf(g_, &n);
+        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? nextOf(g_, q) : nullptr;
         auto const again = isDequantize(d) ? dequantizedOf(d->outputs[0]) : std::nullopt;
         if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale))
             return std::nullopt;
-        ir::Node* const sum = onlyReader(*d->outputs[0]);
+        ir::Node* const sum = nextOf(g_, d);
         if (!sum || sum->op != &ops::elementwise::def() || sum->inputs[0] == sum->inputs[1] ||
             sum->attrsAs<ops::elementwise::Attrs>().operation != Operation::kSum)
             return std::nullopt;
@@ -241,7 +236,7 @@ private:
             sum->outputs[0]->type != y.type || b.residual->type != y.type)
             return std::nullopt;
         b.nodes = {q, d, sum};
-        if (ir::Node* const f = onlyReader(*sum->outputs[0]); f && f->op == &ops::activation::def())
+        if (ir::Node* const f = nextOf(g_, sum); f && f->op == &ops::activation::def())
             b.nodes.push_back(f);
         for (ir::Node const* node : b.nodes)
             if (!canJoin(n, *node))

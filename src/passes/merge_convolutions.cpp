@@ -99,10 +99,8 @@ private:
         b.channels = y->shape[1].value();
         if (b.channels % kChannelStep != 0)
             return false;
-        auto const readers = readersOf(g_, y);
-        if (readers.size() == 1 && readers[0]->op == &ops::activation::def() && onlyProducer(g_, y) &&
-            canJoin(n, *readers[0]))
-            b.activation = readers[0];
+        if (ir::Node* const next = nextOf(g_, &n); next && next->op == &ops::activation::def() && canJoin(n, *next))
+            b.activation = next;
         y = b.result();
         if (g_.isOutput(y))
             return false;

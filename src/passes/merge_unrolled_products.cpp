@@ -112,10 +112,9 @@ private:
     void takeBias(Step& s) const
     {
         ir::Value const* y = s.product->outputs[0];
-        auto const readers = readersOf(g_, y);
-        if (!onlyProducer(g_, y) || readers.size() != 1 || !is(readers[0], ops::elementwise::Operation::kSum))
+        ir::Node* const sum = nextOf(g_, s.product);
+        if (!is(sum, ops::elementwise::Operation::kSum))
             return;
-        ir::Node* const sum = readers[0];
         ir::Value* const bias = otherInput(sum, y);
         if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum))
             return;

@@ -44,17 +44,6 @@ bool isRoot(ir::Node const& n)
     return is(&n, ops::unary::Operation::kSqrt);
 }
 
-std::vector<ir::Node*> NormPattern::readers(ir::Value const* v) const
-{
-    return readersOf(g_, v);
-}
-
-ir::Node* NormPattern::onlyReader(ir::Node const* n) const
-{
-    auto const list = readers(n->outputs[0]);
-    return list.size() == 1 && !g_.isOutput(n->outputs[0]) ? list[0] : nullptr;
-}
-
 // A mean that keeps the dimensions that it is taken over; all of a pattern are over the same.
 bool NormPattern::isMean(ir::Node const* n)
 {
@@ -66,12 +55,6 @@ bool NormPattern::isMean(ir::Node const* n)
         return false;
     sets_.normalized = a.axes;
     return true;
-}
-
-bool NormPattern::isSquare(ir::Node const* n) const
-{
-    return (is(n, Operation::kProd) && n->inputs[0] == n->inputs[1]) ||
-           (is(n, Operation::kPow) && numberOf(n->inputs[1], refit_) == 2.0);
 }
 
 // sqrt(variance + e)
@@ -104,7 +87,7 @@ bool NormPattern::variance(ir::Node* root)
         nodes.push_back(positive);
     if (is(average, Operation::kSub))
         return ofSquares(average);
-    if (average != positive || !isMean(average) || !isSquare(average->inputs[0]->producer))
+    if (average != positive || !isMean(average) || !isSquare(average->inputs[0]->producer, refit_))
         return false;
     return ofDifference(average, average->inputs[0]->producer);
 }
@@ -130,7 +113,7 @@ bool NormPattern::ofDifference(ir::Node* average, ir::Node* square)
 bool NormPattern::ofSquares(ir::Node* difference)
 {
     ir::Node *average = difference->inputs[0]->producer, *squared = difference->inputs[1]->producer;
-    if (!isMean(average) || !isSquare(average->inputs[0]->producer) || !isSquare(squared))
+    if (!isMean(average) || !isSquare(average->inputs[0]->producer, refit_) || !isSquare(squared, refit_))
         return false;
     mean_ = squared->inputs[0]->producer;
     x = average->inputs[0]->producer->inputs[0];
@@ -161,7 +144,7 @@ bool NormPattern::isDifference(ir::Value* v)
 // 1 / root: a reciprocal or a division of a constant one; null when `root` is not turned over.
 ir::Node* NormPattern::inverse(ir::Node* root) const
 {
-    ir::Node* n = onlyReader(root);
+    ir::Node* n = nextOf(g_, root);
     bool const isReciprocal = is(n, ops::unary::Operation::kRecip);
     bool const isDivision =
         is(n, Operation::kDiv) && n->inputs[1] == root->outputs[0] && numberOf(n->inputs[0], refit_) == 1.0;
@@ -175,10 +158,10 @@ bool NormPattern::byDifference(ir::Node* root)
         nodes = before;
         return false;
     };
-    ir::Node* n = onlyReader(root);
+    ir::Node* n = nextOf(g_, root);
     if (ir::Node* turned = inverse(root)) {
         nodes.push_back(turned);
-        n = onlyReader(turned);
+        n = nextOf(g_, turned);
         if (!is(n, Operation::kProd) || !isDifference(otherInput(n, turned->outputs[0])))
             return fail();
     } else if (!is(n, Operation::kDiv) || n->inputs[1] != root->outputs[0] || !isDifference(n->inputs[0])) {
@@ -195,7 +178,7 @@ bool NormPattern::byDifference(ir::Node* root)
 
 void NormPattern::takeCast(ir::Node*& n)
 {
-    if (ir::Node* next = onlyReader(n); isCast(next, DataType::kFloat, DataType::kHalf))
+    if (ir::Node* next = nextOf(g_, n); isCast(next, DataType::kFloat, DataType::kHalf))
         nodes.push_back(n = next);
 }
 
@@ -226,7 +209,7 @@ bool NormPattern::takesWeights(ir::Value const& v, int64_t& mask) const
 
 bool NormPattern::takeWeight(ir::Node*& n, bool sum)
 {
-    ir::Node* next = onlyReader(n);
+    ir::Node* next = nextOf(g_, n);
     if (!is(next, sum ? Operation::kSum : Operation::kProd))
         return false;
     ir::Value* v = otherInput(next, n->outputs[0]);
@@ -249,7 +232,7 @@ void NormPattern::takeWeights(ir::Node*& n)
 void NormPattern::throughReshapes(ir::Node*& n)
 {
     ir::Node *in = reshapeOf(*x), *cast = in == x->producer ? nullptr : x->producer;
-    ir::Node* out = onlyReader(n);
+    ir::Node* out = nextOf(g_, n);
     if (!in || !isReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
         return;
     auto const lifted = throughReshape(sets_, in->inputs[0]->shape, x->shape);
@@ -257,7 +240,7 @@ void NormPattern::throughReshapes(ir::Node*& n)
     if (!lifted || !setAttributes(a, *lifted, in->inputs[0]->shape))
         return;
     auto const isInside = [&](ir::Value const* v) {
-        auto const list = readers(v);
+        auto const list = readersOf(g_, v);
         return !g_.isOutput(v) && std::all_of(list.begin(), list.end(), [&](ir::Node* reader) {
             return reader == cast || std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
         });
@@ -293,14 +276,14 @@ bool NormPattern::byFactor(ir::Node* root)
         return false;
     ir::Node* factor = turned;
     int64_t mask = 0;
-    if (ir::Node* next = onlyReader(turned);
+    if (ir::Node* next = nextOf(g_, turned);
         is(next, Operation::kProd) && takesWeights(*otherInput(next, turned->outputs[0]), mask)) {
         gamma = otherInput(next, turned->outputs[0]);
         sets_.weighted = mask;
         factor = next;
     }
     ir::Value* r = factor->outputs[0];
-    auto const users = readers(r);
+    auto const users = readersOf(g_, r);
     auto finish = [&](std::initializer_list<ir::Node*> more) {
         nodes.push_back(turned);
         if (factor != turned)
@@ -322,12 +305,12 @@ bool NormPattern::byFactor(ir::Node* root)
         if (!is(scaled, Operation::kProd) || otherInput(scaled, r) != x || !is(shift, Operation::kProd) ||
             otherInput(shift, r) != mean_->outputs[0])
             continue;
-        ir::Node *difference = onlyReader(shift), *sum = onlyReader(scaled);
+        ir::Node *difference = nextOf(g_, shift), *sum = nextOf(g_, scaled);
         if (!is(difference, Operation::kSub) || difference->inputs[1] != shift->outputs[0])
             continue;
         if (difference == sum && difference->inputs[0] == scaled->outputs[0])
             return finish({scaled, shift, difference});
-        if (!is(sum, Operation::kSum) || onlyReader(difference) != sum || !takesWeights(*difference->inputs[0], mask))
+        if (!is(sum, Operation::kSum) || nextOf(g_, difference) != sum || !takesWeights(*difference->inputs[0], mask))
             continue;
         beta = difference->inputs[0];
         sets_.weighted = mask;

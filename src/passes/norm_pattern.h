@@ -49,7 +49,6 @@ public:
 
 private:
     bool isMean(ir::Node const* n);
-    bool isSquare(ir::Node const* n) const;
     bool variance(ir::Node* root);
     bool ofDifference(ir::Node* average, ir::Node* square);
     bool ofSquares(ir::Node* difference);
@@ -63,9 +62,6 @@ private:
     void takeCast(ir::Node*& n);
     void throughReshapes(ir::Node*& n);
     void takeActivation(ir::Node* n);
-
-    std::vector<ir::Node*> readers(ir::Value const* v) const;
-    ir::Node* onlyReader(ir::Node const* n) const;
 
     ir::Graph& g_;
     recipe::Recipes const* refit_;

@@ -91,43 +91,54 @@ void permute(StridedView& view, std::vector<int64_t> const& permutation)
     view.strides = permuted(view.strides, permutation);
 }
 
-bool reshape(StridedView& view, ir::Shape const& target)
+std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to)
 {
-    // Without dimensions of 1, which may stand anywhere.
-    ir::Shape sizes, strides;
-    for (size_t i = 0; i < view.sizes.size(); ++i)
-        if (!view.sizes[i].is(1)) {
-            sizes.push_back(view.sizes[i]);
-            strides.push_back(view.strides[i]);
-        }
-    std::vector<size_t> to;
-    for (size_t j = 0; j < target.size(); ++j)
-        if (!target[j].is(1))
-            to.push_back(j);
-    ir::Shape wanted, out(target.size(), ir::Dim(0));
-    for (size_t j : to)
-        wanted.push_back(target[j]);
-    // The shortest groups on both sides with one volume.
-    for (size_t i = 0, j = 0; i < sizes.size() || j < wanted.size();) {
+    auto const realOf = [](ir::Shape const& s) {
+        std::vector<size_t> dimensions;
+        for (size_t d = 0; d < s.size(); ++d)
+            if (!s[d].is(1))
+                dimensions.push_back(d);
+        return dimensions;
+    };
+    std::vector<size_t> const x = realOf(from), y = realOf(to);
+    std::vector<ReshapeGroup> groups;
+    for (size_t i = 0, j = 0; i < x.size() || j < y.size();) {
         size_t iEnd = 0, jEnd = 0;
-        for (size_t a = i + 1; a <= sizes.size() && iEnd == 0; ++a)
-            for (size_t b = j + 1; b <= wanted.size() && iEnd == 0; ++b)
-                if (product(sizes, i, a) == product(wanted, j, b)) {
-                    iEnd = a;
-                    jEnd = b;
+        ir::Dim ofX = 1;
+        for (size_t a = i; a < x.size() && iEnd == 0; ++a) {
+            ofX = ofX * from[x[a]];
+            ir::Dim ofY = 1;
+            for (size_t b = j; b < y.size() && iEnd == 0; ++b)
+                if (ofY = ofY * to[y[b]]; ofX == ofY) {
+                    iEnd = a + 1;
+                    jEnd = b + 1;
                 }
-        if (iEnd == 0)
-            return false;
-        for (size_t k = i; k + 1 < iEnd; ++k)
-            if (!(strides[k] == sizes[k + 1] * strides[k + 1]))
-                return false;
-        ir::Dim stride = strides[iEnd - 1];
-        for (size_t k = jEnd; k-- > j;) {
-            out[to[k]] = stride;
-            stride = stride * wanted[k];
         }
+        if (iEnd == 0)
+            return std::nullopt;
+        groups.push_back(
+            {{x.begin() + int64_t(i), x.begin() + int64_t(iEnd)}, {y.begin() + int64_t(j), y.begin() + int64_t(jEnd)}});
         i = iEnd;
         j = jEnd;
+    }
+    return groups;
+}
+
+bool reshape(StridedView& view, ir::Shape const& target)
+{
+    auto const groups = reshapeGroups(view.sizes, target);
+    if (!groups)
+        return false;
+    ir::Shape out(target.size(), ir::Dim(0));
+    for (auto const& [from, to] : *groups) {
+        for (size_t k = 0; k + 1 < from.size(); ++k)
+            if (!(view.strides[from[k]] == view.sizes[from[k + 1]] * view.strides[from[k + 1]]))
+                return false;
+        ir::Dim stride = view.strides[from.back()];
+        for (size_t k = to.size(); k-- > 0;) {
+            out[to[k]] = stride;
+            stride = stride * target[to[k]];
+        }
     }
     view.sizes = target;
     view.strides = std::move(out);

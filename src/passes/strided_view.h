@@ -25,6 +25,14 @@ void permute(StridedView& view, std::vector<int64_t> const& permutation); // emp
 // The same elements in order under other dimensions; false where no strides can say it (the view is damaged then).
 bool reshape(StridedView& view, ir::Shape const& target);
 
+// Dimensions of two shapes with the same elements in order that have one volume.
+struct ReshapeGroup
+{
+    std::vector<size_t> from, to;
+};
+// The smallest ones, in order; dimensions of 1 are in none. None: a dimension would be parted between groups.
+std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to);
+
 // Nodes that take a part of one axis of a tensor: slices, and gathers of one index by a constant.
 
 // Elements start, start + step, .. of `axis` of input 0, `size` of them and all inside, and all of the other axes. A

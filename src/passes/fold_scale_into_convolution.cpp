@@ -306,37 +306,30 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
 
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-        ir::Node* s = g.nodes[i].get();
-        bool const isScale = s->op == &ops::scale::def(), isElementwise = s->op == &ops::elementwise::def();
-        if (!isScale && !isElementwise)
-            continue;
-        ir::Value* y = s->inputs[0];
-        if (isElementwise && y->isConstant())
-            y = s->inputs[1];
+    auto const isAffine = [](ir::Node const& n) {
+        return n.op == &ops::scale::def() || n.op == &ops::elementwise::def();
+    };
+    return rewriteEach(g, isAffine, [&](ir::Node& s) -> Result<bool> {
+        bool const isScale = s.op == &ops::scale::def();
+        ir::Value* const y = s.inputs[!isScale && s.inputs[0]->isConstant() ? 1 : 0];
         auto const target = targetOf(onlyProducer(g, y));
-        if (!target || !canJoin(*target->node, *s))
-            continue;
-        auto const affine = isScale ? affineOfScale(*s, *target) : affineOfElementwise(*s, *target);
+        if (!target || !canJoin(*target->node, s))
+            return false;
+        auto const affine = isScale ? affineOfScale(s, *target) : affineOfElementwise(s, *target);
         if (!affine)
-            continue;
+            return false;
         TW_ASSIGN(bool const applied, apply(g, *target, *affine, ctx.recipes));
         if (!applied)
-            continue;
-        ctx.log.info("folded '" + s->name + "' into '" + target->node->name + "'");
-        joinOrigins(*target->node, *target->node, *s);
+            return false;
+        ctx.log.info("folded '" + s.name + "' into '" + target->node->name + "'");
+        joinOrigins(*target->node, *target->node, s);
         // The node that is left makes what the scale made, by its tensor's name.
-        ir::Value* out = s->outputs[0];
+        ir::Value* out = s.outputs[0];
         y->name = out->name;
         g.replaceAllUses(out, y);
-        g.eraseNode(s);
-        --i;
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        g.eraseNode(&s);
+        return true;
+    });
 }
 
 } // namespace tw::passes

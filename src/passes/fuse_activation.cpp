@@ -137,23 +137,18 @@ Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
 
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> heads;
-    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
-        if (ops::convolution::isBare(**n) || ops::matrix_multiply::isBare(**n))
-            heads.push_back(n->get());
-    bool changed = false;
-    for (ir::Node* head : heads) {
-        EpilogueChain const c = chainFrom(g, head, ctx.recipes);
+    auto const isHead = [](ir::Node const& n) {
+        return ops::convolution::isBare(n) || ops::matrix_multiply::isBare(n);
+    };
+    auto const fuseFrom = [&](ir::Node& head) -> Result<bool> {
+        EpilogueChain const c = chainFrom(g, &head, ctx.recipes);
         if (c.nodes.size() < 2)
-            continue;
-        std::string const name = namesOf(c.nodes);
+            return false;
+        ctx.log.info("fused " + namesOf(c.nodes));
         TW_TRY(fuse(g, c));
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return true;
+    };
+    return rewriteEach(g, isHead, fuseFrom, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

@@ -19,6 +19,7 @@
 #include "passes/join_constants.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
@@ -61,12 +62,8 @@ public:
 
     bool find(ir::Node& last, Unit& u) const
     {
-        auto const* a = last.op == &ops::elementwise::def() ? &last.attrsAs<ops::elementwise::Attrs>() : nullptr;
-        if (!a)
-            return false;
         ir::Shape const& y = last.outputs[0]->shape;
-        if (a->operation != ops::elementwise::Operation::kProd || y.empty() || !y.back().isConst() ||
-            last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
+        if (y.empty() || !y.back().isConst() || last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
             return false;
         u.columns = y.back().value();
         u.last = &last;
@@ -276,25 +273,17 @@ Result<void> fuse(ir::Graph& g, PassContext const& ctx, Unit const& u)
 
 Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> products;
-    for (auto const& n : g.nodes)
-        if (n->op == &ops::elementwise::def())
-            products.push_back(n.get());
-    bool changed = false;
-    // From the end on: the product inside of a SiLU is no gate's.
-    for (size_t i = products.size(); i-- > 0;) {
+    auto const isProduct = [](ir::Node const& n) { return is(&n, ops::elementwise::Operation::kProd); };
+    auto const fuseBefore = [&](ir::Node& product) -> Result<bool> {
         Unit u;
-        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == products[i]; }) ||
-            !Finder(g, ctx).find(*products[i], u))
-            continue;
-        std::string const name = namesOf(Finder::nodesOf(g, u));
+        if (!Finder(g, ctx).find(product, u))
+            return false;
+        ctx.log.info("fused " + namesOf(Finder::nodesOf(g, u)));
         TW_TRY(fuse(g, ctx, u));
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return true;
+    };
+    // The product inside of a SiLU is no gate's.
+    return rewriteEach(g, isProduct, fuseBefore, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

@@ -98,8 +98,9 @@ AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
 {
     AttentionWeights w;
     ir::Node* reader = product;
+    ir::Value* v = product->inputs[0];
     for (int i = 0; i < kMostBetween; ++i) {
-        ir::Node* n = reader->inputs[0]->producer;
+        ir::Node* const n = v->producer;
         if (!n)
             return {};
         if (n->op == &ops::softmax::def()) {
@@ -109,22 +110,15 @@ AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
         if (isCast(n) || isReshape(n)) { // a network in FP16 may compute scores or softmax in f32
             w.between.push_back(n);
             reader = n;
+            v = n->inputs[0];
         } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refit) : std::nullopt) {
             w.between.insert(w.between.end(), pair->nodes.begin(), pair->nodes.end());
             w.step = pair->step;
             reader = pair->nodes.back();
-        } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader); guard && guard->weights->producer) {
+            v = pair->from();
+        } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader)) {
             w.guard = guard;
-            // On from what the guard reads.
-            n = guard->weights->producer;
-            if (n->op == &ops::softmax::def()) {
-                w.softmax = n;
-                return w;
-            }
-            if (!isCast(n) && !isReshape(n))
-                return {};
-            w.between.push_back(n);
-            reader = n;
+            v = guard->weights; // what the guard reads
         } else {
             return {};
         }

@@ -465,18 +465,11 @@ private:
 
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> products;
-    for (auto const& n : g.nodes)
-        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get(), ctx.recipes).softmax)
-            products.push_back(n.get());
-    bool changed = false, isUntidy = false;
-    for (ir::Node* product : products) {
-        AttentionMatch m(g, ctx);
-        if (!m.from(product))
-            continue;
-        TW_ASSIGN(bool const fused, m.fuse(isUntidy));
-        changed = changed || fused;
-    }
+    bool isUntidy = false;
+    TW_ASSIGN(bool changed, changeEach(g, ops::matrix_multiply::isBareProduct, [&](ir::Node& last) -> Result<bool> {
+                  AttentionMatch m(g, ctx);
+                  return m.from(&last) ? m.fuse(isUntidy) : Result<bool>(false);
+              }));
     if (!changed && !isUntidy)
         return false;
     g.eraseUnusedValues();

@@ -135,7 +135,7 @@ private:
                                     [&](CellFactor const& f) { return resolve(f); });
         if (!cell || (cell->c >= 0) != (c.leaf >= 0))
             return false;
-        collectNodes();
+        nodes_ = cells_.nodes(true);
         inputs_.clear();
         for (int leaf : leavesOf(*cell)) {
             auto const in = inputOf(sequences_.resolved(leaf) ? sources_.at(leaf) : leaf);
@@ -145,37 +145,16 @@ private:
         }
         return mayTake(*cell) ? make(*cell) : Result<bool>(false);
     }
-    // What was read and is computed of a state or cell state.
-    void collectNodes()
-    {
-        nodes_.clear();
-        for (size_t t = 0; t < cells_.count(); ++t) {
-            StepReader const& step = cells_.reader(t);
-            ir::Value const* const c = cells_.cellState(t);
-            ValueSet const ofC = c ? known_.dependents(c, known_.positionOf(cells_.state(t + 1)) + 1) : ValueSet();
-            for (ir::Node* n : step.allNodes())
-                if (std::any_of(n->outputs.begin(), n->outputs.end(),
-                                [&](ir::Value const* v) { return step.depends(v) || ofC.contains(v); }))
-                    nodes_.insert(n);
-        }
-    }
-    // Each step may have weights of its own, which are equal now.
-    bool isAnyRefitted() const
-    {
-        for (size_t t = 0; t < cells_.count(); ++t)
-            for (ir::Node const* n : cells_.reader(t).allNodes())
-                for (ir::Value const* v : n->inputs)
-                    if (v && ctx_.recipes && ctx_.recipes->reaches(*v))
-                        return true;
-        return false;
-    }
     bool mayTake(RecurrentCell const& cell)
     {
-        for (size_t t = 0; t < cells_.count(); ++t)
-            for (ir::Node const* n : cells_.reader(t).allNodes())
-                if (hasWish(*n))
-                    return leave("the user has a wish for one of its layers");
-        if (isRefitted(cell, ctx_.recipes) || isAnyRefitted())
+        for (ir::Node const* n : cells_.nodes(false)) {
+            if (hasWish(*n))
+                return leave("the user has a wish for one of its layers");
+            for (ir::Value const* v : n->inputs) // each step may have weights of its own, which are equal now
+                if (v && ctx_.recipes && ctx_.recipes->reaches(*v))
+                    return leave("its weights may be refitted");
+        }
+        if (isRefitted(cell, ctx_.recipes))
             return leave("its weights may be refitted");
         ValueSet taken{cells_.lastCellState()};
         for (size_t t = 1; t <= cells_.count(); ++t)

@@ -59,23 +59,6 @@ ValueSet UnrolledGraph::dependents(ir::Value const* v, int end) const
     return set;
 }
 
-ValueSet UnrolledGraph::stepOfZeros(ir::Value* v) const
-{
-    constexpr size_t kMost = 128; // values of a cell
-    ValueSet set{v};
-    std::vector<ir::Value*> todo{v};
-    while (!todo.empty() && set.size() < kMost) {
-        ir::Node const* const n = todo.back()->producer;
-        todo.pop_back();
-        if (!n || operandsOf(*n).first)
-            continue;
-        for (ir::Value* in : n->inputs)
-            if (in && in->producer && !isOperand(in) && !stepOf(in) && set.insert(in).second)
-                todo.push_back(in);
-    }
-    return todo.empty() ? set : ValueSet();
-}
-
 std::vector<ir::Node*> const& UnrolledGraph::readersOf(ir::Value const* v) const
 {
     static std::vector<ir::Node*> const none;
@@ -168,15 +151,8 @@ void UnrolledGraph::findChains()
     }
 }
 
-StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
-                       ir::Value const* state)
-    : g_(g), cell_(cell), state_(state), dependents_(g.dependents(h, end)), leaves_{h},
-      reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
-{}
-
-StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros,
-                       ValueSet dependents)
-    : g_(g), cell_(cell), state_(nullptr), dependents_(std::move(dependents)), leaves_{zeros},
+StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end)
+    : g_(g), cell_(cell), dependents_(g.dependents(h, end)), leaves_{h},
       reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
 {}
 
@@ -190,16 +166,16 @@ bool StepReader::hasSize(ir::Value const* v) const
     return v->type == cell_.type && reader_.widthOf(v->shape) == cell_.hidden;
 }
 
+bool StepReader::isLeaf(ir::Value* v) const
+{
+    return v == leaves_[0] || (!depends(v) && !v->isConstant() && !isSum(v, 0));
+}
+
 CellReader::Leaf StepReader::leafOf(ir::Value* v)
 {
     using Kind = CellReader::Leaf::Kind;
-    bool const isLeaf = v == leaves_[0] || v == state_;
-    if (!isLeaf && depends(v))
-        return {};
-    if (!isLeaf && v->isConstant())
-        return {Kind::kInvariant, -1, g_.representative(v)};
-    if (!isLeaf && isSum(v, 0))
-        return {};
+    if (!isLeaf(v))
+        return v->isConstant() ? CellReader::Leaf{Kind::kInvariant, -1, g_.representative(v)} : CellReader::Leaf{};
     int const number = int(std::find(leaves_.begin(), leaves_.end(), v) - leaves_.begin());
     if (size_t(number) == leaves_.size())
         leaves_.push_back(v);

@@ -8,7 +8,6 @@
 // tensors (what a step hands to the next one), weights that refit may reach, wishes of the user that
 // differ.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -38,15 +37,6 @@ struct Step
     ir::Node* last() const { return sum ? sum : product; }
     ir::Value* weights() const { return product->inputs[1]; }
 };
-
-bool areEqual(ir::Value const* a, ir::Value const* b)
-{
-    if (!a || !b || a == b)
-        return a == b;
-    TensorRef const s = constantOf(a), t = constantOf(b);
-    return a->type == b->type && a->shape == b->shape &&
-           (s.data == t.data || std::memcmp(s.data, t.data, size_t(s.sizeBytes())) == 0);
-}
 
 class UnrolledProductMerger
 {
@@ -107,7 +97,7 @@ private:
     bool stayEqual(ir::Value const* a, ir::Value const* b) const
     {
         bool const mayChange = ctx_.recipes && a && b && (ctx_.recipes->reaches(*a) || ctx_.recipes->reaches(*b));
-        return areEqual(a, b) && (!mayChange || a->constant->data == b->constant->data);
+        return areSame(a, b) && (!mayChange || a->constant->data == b->constant->data);
     }
     void takeBias(Step& s) const
     {

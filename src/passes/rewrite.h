@@ -80,6 +80,8 @@ ir::Node* nextOf(ir::Graph const& g, ir::Node const* n);
 // computes new constants of, with a recipe, it takes by elementsOf().
 TensorRef constantOf(ir::Value const* v);
 TensorRef elementsOf(ir::Value const* v);
+// Whether two values are one, or constants of the same type, shape and bytes. (Both may be null.)
+bool areSame(ir::Value const* a, ir::Value const* b);
 // Whether all elements of a constant are `wanted`; true for a value that is not there.
 bool allEqual(ir::Value const* v, double wanted);
 // A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches

@@ -6,6 +6,7 @@
 #include "base/tensor.h"
 #include "passes/fuse_nodes.h"
 #include "passes/node_kinds.h"
+#include "passes/rewrite.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
 
@@ -116,7 +117,7 @@ bool UnrolledCells::match(ir::Value* v, ir::Value* there, Step& step) const
     if (reader_->isLeaf(x))
         return true;
     if (x->isConstant())
-        return known_.representative(x) == known_.representative(y);
+        return areSame(x, y);
     ir::Value* const other = step.isOfZeros ? besideZeros(*x->producer, y->producer) : nullptr;
     return other ? match(other, y, step) : matchNodes(x, y, step);
 }

@@ -37,19 +37,17 @@ public:
     ValueSet dependents(ir::Value const* v, int end) const;
     std::vector<ir::Node*> const& readersOf(ir::Value const* v) const;
     // The first constant with these elements.
-    ir::Value* representative(ir::Value* v) const;
+    ir::Value* firstOf(ir::Value* constant) const;
     // Whether a product reads the value as it is, or as a part of its rows.
     bool isOperand(ir::Value const* v) const { return operands_.contains(v); }
 
 private:
     void addOperands(ir::Value* v, std::vector<ir::Value*>& states);
-    void findConstants();
     void findChains();
 
     ir::Graph const& g_;
     std::unordered_map<ir::Node const*, int> positions_;
     std::unordered_map<ir::Value const*, std::vector<ir::Node*>> readers_;
-    std::unordered_map<ir::Value const*, ir::Value*> representatives_;
     ValueSet operands_;
     std::vector<std::vector<ir::Value*>> chains_;
 };

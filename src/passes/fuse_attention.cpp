@@ -430,12 +430,11 @@ private:
     // Keys and values whose heads are repeated for queries: they are read where they lie.
     bool sharedHeads(ir::Value* k, bool kTurned, ir::Value* v, bool vTurned)
     {
-        int64_t perKey = 0, perValue = 0;
-        auto const keys = sharedOperandOf(moved(k), kTurned, four(columns_, attrs.size), perKey);
-        auto const values = sharedOperandOf(moved(v), vTurned, four(columns_, attrs.valueSize), perValue);
-        if (!keys || !values || perKey != perValue)
+        auto const keys = operandOf(moved(k), kTurned, four(columns_, attrs.size), true);
+        auto const values = operandOf(moved(v), vTurned, four(columns_, attrs.valueSize), true);
+        if (!keys || !values || keys->perKey != values->perKey)
             return false;
-        attrs.headsPerKey = perKey;
+        attrs.headsPerKey = keys->perKey;
         take(*keys, k, attrs.k);
         take(*values, v, attrs.v);
         return true;

@@ -67,9 +67,9 @@ ir::Node* tokensOf(ir::Graph const& g, ir::Node const& conv, Patches const& p)
     ir::Value const* const y = conv.outputs[0];
     StridedView const view = viewOf(reader->outputs[0], 1);
     int64_t const grid = p.h * p.w;
-    bool const tokens = view.source == y && view.sizes == ir::Shape{y->shape[0], grid, p.k} &&
-                        (view.strides[0] == ir::Dim(p.k * grid) || y->shape[0].is(1)) &&
-                        (view.strides[1].is(1) || grid == 1) && (view.strides[2] == ir::Dim(grid) || p.k == 1);
+    bool const tokens = view.source == y && view.sizes() == ir::Shape{y->shape[0], grid, p.k} &&
+                        (view.stride(0) == ir::Dim(p.k * grid) || y->shape[0].is(1)) &&
+                        (view.stride(1).is(1) || grid == 1) && (view.stride(2) == ir::Dim(grid) || p.k == 1);
     return tokens ? reader : nullptr;
 }
 

@@ -43,22 +43,24 @@ bool throughSlice(StridedView& view, ir::Node const& n)
     for (size_t i = 1; i < n.inputs.size(); ++i)
         if (n.inputs[i])
             return false;
-    for (size_t d = 0; d < view.sizes.size(); ++d) {
-        ir::Dim const size = n.outputs[0]->shape[d];
-        if (a.start[d] == 0 && size == view.sizes[d] && (a.stride[d] == 1 || size.is(1)))
+    ir::Shape const sizes = view.sizes();
+    for (size_t d = 0; d < sizes.size(); ++d) {
+        ir::Dim const size = n.outputs[0]->shape[d], stride = view.stride(d);
+        if (a.start[d] == 0 && size == sizes[d] && (a.stride[d] == 1 || size.is(1)))
             continue;
         // One element again and again.
-        if (a.start[d] == 0 && view.sizes[d].is(1) && (a.stride[d] == 0 || a.mode == ops::slice::Mode::kWrap)) {
-            view.sizes[d] = size;
-            view.strides[d] = 0;
+        if (a.start[d] == 0 && sizes[d].is(1) && (a.stride[d] == 0 || a.mode == ops::slice::Mode::kWrap)) {
+            view.dimensions[d] = {{size, 0}};
             continue;
         }
         // Inside, one by one.
-        if (a.stride[d] != 1 || a.start[d] < 0 || !view.sizes[d].isConst() || !size.isConst() ||
-            !view.strides[d].isConst() || a.start[d] > view.sizes[d].value() - size.value())
+        if (a.stride[d] != 1 || a.start[d] < 0 || !sizes[d].isConst() || !size.isConst() || !stride.isConst() ||
+            stride.is(-1) || a.start[d] > sizes[d].value() - size.value())
             return false;
-        view.offset = ir::addSat(view.offset, ir::mulSat(a.start[d], view.strides[d].value()));
-        view.sizes[d] = size;
+        view.offset = ir::addSat(view.offset, ir::mulSat(a.start[d], stride.value()));
+        view.dimensions[d].clear();
+        if (!size.is(1))
+            view.dimensions[d] = {{size, stride}};
     }
     return true;
 }
@@ -70,25 +72,39 @@ bool throughGather(StridedView& view, ir::Node const& n)
     if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1 ||
         index.dims.rank != 0)
         return false;
-    auto const axis = size_t(a.axis);
-    if (!view.sizes[axis].isConst() || !view.strides[axis].isConst())
+    ir::Dim const all = n.inputs[0]->shape[size_t(a.axis)], stride = view.stride(size_t(a.axis));
+    if (!all.isConst() || !stride.isConst() || stride.is(-1))
         return false;
-    int64_t const size = view.sizes[axis].value();
-    int64_t const at = index.getInt(0) < 0 ? index.getInt(0) + size : index.getInt(0);
-    if (at < 0 || at >= size)
+    int64_t const at = index.getInt(0) < 0 ? index.getInt(0) + all.value() : index.getInt(0);
+    if (at < 0 || at >= all.value())
         return false;
-    view.offset = ir::addSat(view.offset, ir::mulSat(at, view.strides[axis].value()));
-    view.sizes.erase(view.sizes.begin() + a.axis);
-    view.strides.erase(view.strides.begin() + a.axis);
+    view.offset = ir::addSat(view.offset, ir::mulSat(at, stride.value()));
+    view.dimensions.erase(view.dimensions.begin() + a.axis);
     return true;
 }
 
 } // namespace
 
+ir::Shape StridedView::sizes() const
+{
+    ir::Shape s;
+    for (auto const& runs : dimensions) {
+        s.emplace_back(1);
+        for (Run const& r : runs)
+            s.back() = s.back() * r.size;
+    }
+    return s;
+}
+
+ir::Dim StridedView::stride(size_t d) const
+{
+    auto const& runs = dimensions[d];
+    return runs.empty() ? ir::Dim(0) : runs.size() == 1 ? runs[0].stride : ir::Dim(-1);
+}
+
 void permute(StridedView& view, std::vector<int64_t> const& permutation)
 {
-    view.sizes = permuted(view.sizes, permutation);
-    view.strides = permuted(view.strides, permutation);
+    view.dimensions = ir::permuted(view.dimensions, permutation);
 }
 
 std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to)
@@ -126,30 +142,46 @@ std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir
 
 bool reshape(StridedView& view, ir::Shape const& target)
 {
-    auto const groups = reshapeGroups(view.sizes, target);
+    using Run = StridedView::Run;
+    std::vector<Run> all;
+    ir::Shape sizes;
+    for (auto const& runs : view.dimensions)
+        for (Run const& r : runs) {
+            all.push_back(r);
+            sizes.push_back(r.size);
+        }
+    auto const groups = reshapeGroups(sizes, target);
     if (!groups)
         return false;
-    ir::Shape out(target.size(), ir::Dim(0));
+    view.dimensions.assign(target.size(), {});
     for (auto const& [from, to] : *groups) {
-        for (size_t k = 0; k + 1 < from.size(); ++k)
-            if (!(view.strides[from[k]] == view.sizes[from[k + 1]] * view.strides[from[k + 1]]))
-                return false;
-        ir::Dim stride = view.strides[from.back()];
+        std::vector<Run> joined; // what lies side by side is one
+        for (size_t i : from)
+            if (!joined.empty() && joined.back().stride == all[i].size * all[i].stride)
+                joined.back() = {joined.back().size * all[i].size, all[i].stride};
+            else
+                joined.push_back(all[i]);
+        if (to.size() == 1) {
+            view.dimensions[to[0]] = std::move(joined);
+            continue;
+        }
+        if (joined.size() != 1)
+            return false;
+        ir::Dim stride = joined[0].stride;
         for (size_t k = to.size(); k-- > 0;) {
-            out[to[k]] = stride;
+            view.dimensions[to[k]] = {{target[to[k]], stride}};
             stride = stride * target[to[k]];
         }
     }
-    view.sizes = target;
-    view.strides = std::move(out);
     return true;
 }
 
 StridedView viewOf(ir::Value* v, int depth)
 {
-    StridedView own{v, 0, v->shape, v->shape, {}};
+    StridedView own{v, 0, std::vector<std::vector<StridedView::Run>>(v->shape.size()), {}};
     for (size_t d = 0; d < v->shape.size(); ++d)
-        own.strides[d] = product(v->shape, d + 1, v->shape.size());
+        if (!v->shape[d].is(1))
+            own.dimensions[d] = {{v->shape[d], product(v->shape, d + 1, v->shape.size())}};
     ir::Node* n = v->producer;
     if (depth == 0 || !n)
         return own;

@@ -69,8 +69,7 @@ bool throughGather(StridedView& view, ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
     TensorRef const index = constantOf(n.inputs[1]);
-    if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1 ||
-        index.dims.rank != 0)
+    if (!a.isPlain() || !index.data || index.count() != 1 || index.dims.rank != 0)
         return false;
     ir::Dim const all = n.inputs[0]->shape[size_t(a.axis)], stride = view.stride(size_t(a.axis));
     if (!all.isConst() || !stride.isConst() || stride.is(-1))
@@ -204,7 +203,7 @@ std::optional<Selection> ofGather(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
     TensorRef const index = constantOf(n.inputs[1]);
-    if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1)
+    if (!a.isPlain() || !index.data || index.count() != 1)
         return {};
     Dim const& all = n.inputs[0]->shape[size_t(a.axis)];
     int64_t const i = index.getInt(0) + (index.getInt(0) < 0 && all.isConst() ? all.value() : 0);

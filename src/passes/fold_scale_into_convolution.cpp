@@ -184,10 +184,8 @@ private:
     static Result<ir::Value*> coefficient(recipe::Computation& c, ir::Value const& v, Extents const& dims,
                                           DataType type)
     {
-        Extents one;
-        for (int d = 0; d < dims.rank; ++d)
-            one.push(1);
-        ir::Value* const x = c.take(v, ir::extentsOf(v.shape).volume() == dims.volume() ? dims : one);
+        bool const isAll = ir::extentsOf(v.shape).volume() == dims.volume();
+        ir::Value* const x = c.take(v, isAll ? dims : Extents::ones(dims.rank));
         return v.type == type ? x : c.add(ops::identity::def(), ops::identity::Attrs(type), {x});
     }
     Result<ir::Value*> scaled(recipe::Computation& c, ir::Value* x, Extents const& coefficients) const
@@ -195,12 +193,8 @@ private:
         auto apply = [&](Operation op, ir::Value* by) {
             return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {x, by});
         };
-        if (f_.negatesX) {
-            Extents one;
-            for (int d = 0; d < coefficients.rank; ++d)
-                one.push(1);
-            return apply(Operation::kProd, c.literal(x->type, one, -1));
-        }
+        if (f_.negatesX)
+            return apply(Operation::kProd, c.literal(x->type, Extents::ones(coefficients.rank), -1));
         if (!f_.factor)
             return x;
         TW_ASSIGN(ir::Value * by, coefficient(c, *f_.factor, coefficients, x->type));

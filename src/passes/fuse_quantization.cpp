@@ -26,6 +26,7 @@
 #include "passes/list.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
 
@@ -158,13 +159,10 @@ private:
         std::sort(parts.begin(), parts.end(), [&](auto* a, auto* b) { return begin(a) < begin(b); });
         int64_t end = 0;
         for (ir::Node const* n : parts) {
-            auto const& a = n->attrsAs<ops::slice::Attrs>();
-            for (int d = 0; d < dims.rank; ++d) {
-                bool const isAll = a.start[size_t(d)] == 0 && a.size[size_t(d)] == dims[d];
-                if (a.stride[size_t(d)] != 1 || (d == axis ? begin(n) != end : !isAll))
-                    return {};
-            }
-            end += a.size[size_t(axis)];
+            auto const s = selectionOf(*n);
+            if (!s || s->axis != axis || s->step != 1 || s->start != end)
+                return {};
+            end += s->size;
         }
         return end == dims[axis] ? parts : std::vector<ir::Node*>();
     }

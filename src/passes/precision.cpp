@@ -34,9 +34,7 @@ Result<BlobPtr> roundedTo(DataType type, recipe::Computation& c, ir::Value const
 {
     NumberType const& narrow = numberType(type);
     using enum ops::elementwise::Operation;
-    Extents ones;
-    for (int d = 0; d < v.rank(); ++d)
-        ones.push(1);
+    Extents const ones = Extents::ones(v.rank());
     TW_ASSIGN(ir::Value * x, c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMax),
                                    {c.take(v), c.literal(v.type, ones, narrow.lowest)}));
     TW_ASSIGN(

@@ -22,6 +22,13 @@ struct Extents
         for (int64_t v : dims)
             d[rank++] = v;
     }
+    static Extents ones(int rank)
+    {
+        Extents e;
+        while (e.rank < rank)
+            e.push(1);
+        return e;
+    }
     int64_t operator[](int i) const { return d[i]; }
     int64_t& operator[](int i) { return d[i]; }
     int64_t const* begin() const { return d.data(); }

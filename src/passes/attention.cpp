@@ -98,8 +98,9 @@ AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
 {
     AttentionWeights w;
     ir::Node* reader = product;
+    ir::Value* v = product->inputs[0];
     for (int i = 0; i < kMostBetween; ++i) {
-        ir::Node* n = reader->inputs[0]->producer;
+        ir::Node* const n = v->producer;
         if (!n)
             return {};
         if (n->op == &ops::softmax::def()) {
@@ -109,22 +110,15 @@ AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)
         if (isCast(n) || isReshape(n)) { // a network in FP16 may compute scores or softmax in f32
             w.between.push_back(n);
             reader = n;
+            v = n->inputs[0];
         } else if (auto const pair = w.step == 0 ? roundingPairOf(n, refit) : std::nullopt) {
             w.between.insert(w.between.end(), pair->nodes.begin(), pair->nodes.end());
             w.step = pair->step;
             reader = pair->nodes.back();
-        } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader); guard && guard->weights->producer) {
+            v = pair->from();
+        } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader)) {
             w.guard = guard;
-            // On from what the guard reads.
-            n = guard->weights->producer;
-            if (n->op == &ops::softmax::def()) {
-                w.softmax = n;
-                return w;
-            }
-            if (!isCast(n) && !isReshape(n))
-                return {};
-            w.between.push_back(n);
-            reader = n;
+            v = guard->weights; // what the guard reads
         } else {
             return {};
         }
@@ -207,51 +201,13 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
 
 namespace {
 
-// The view of a value [B, heads, ., .], or of one that has the first two dimensions as one; `wanted` names them. Null
-// where no strides say it, as of one matrix for all batches.
-std::optional<StridedView> headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
-{
-    if (v->rank() == 4)
-        return viewOf(v, depth);
-    ir::Node* n = v->producer;
-    std::vector<int64_t> const turned{0, 2, 1};
-    if (depth > 0 && isShuffle(n)) {
-        auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-        ir::Value* x = n->inputs[0];
-        bool const isTurned = a.secondTranspose == turned;
-        if (!a.hasReshape &&
-            ((isTurned && a.firstTranspose.empty()) || (a.firstTranspose == turned && a.secondTranspose.empty()))) {
-            auto view = headsOf(x, depth - 1, wanted);
-            if (view) {
-                permute(*view, {0, 1, 3, 2});
-                view->nodes.push_back(n);
-            }
-            return view;
-        }
-        if (a.hasReshape && x->rank() == 4 && (isTurned || a.secondTranspose.empty())) {
-            ir::Shape const parts = beforeTranspose(*n);
-            StridedView view = viewOf(x, depth - 1);
-            permute(view, a.firstTranspose);
-            if (view.sizes == ir::Shape{wanted[0], wanted[1], parts[1], parts[2]}) {
-                if (isTurned)
-                    permute(view, {0, 1, 3, 2});
-                view.nodes.push_back(n);
-                return view;
-            }
-        }
-    }
-    StridedView view = viewOf(v, depth);
-    if (!reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
-        return std::nullopt;
-    return view;
-}
-
 // The shape under which the node can read a view's source.
 std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Operand& o)
 {
-    ir::Dim const batch = view.sizes[0], rows = view.sizes[2], &rowStride = view.strides[2],
-                  &headStride = view.strides[1];
-    int64_t const heads = view.sizes[1].value(), size = view.sizes[3].value();
+    ir::Shape const sizes = view.sizes();
+    ir::Dim const batch = sizes[0], rows = sizes[2], batchStride = view.stride(0), rowStride = view.stride(2),
+                  headStride = view.stride(1);
+    int64_t const heads = sizes[1].value(), size = sizes[3].value();
     ir::Dim const total = volume(view.source->shape);
     bool const oneHead = heads == 1;
     if (rowStride.isConst() && !rows.is(1) && (headStride.isConst() || oneHead)) {
@@ -259,52 +215,33 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
         o.headStride = oneHead ? 0 : headStride.value();
         int64_t const width = rowStride.value();
         int64_t const end = ir::addSat(ir::addSat(o.offset, ir::mulSat(heads - 1, o.headStride)), size);
-        bool const batches = batch.is(1) || view.strides[0] == rows * ir::Dim(width);
+        bool const batches = batch.is(1) || batchStride == rows * ir::Dim(width);
         if (o.headStride >= (oneHead ? 0 : 1) && end <= width && width <= INT32_MAX && batches &&
             total == batch * rows * ir::Dim(width))
             return ir::Shape{batch, rows, width};
     }
     bool const contiguous = view.offset == 0 && (rowStride == ir::Dim(size) || rows.is(1)) &&
                             (oneHead || headStride == rows * ir::Dim(size)) &&
-                            (batch.is(1) || view.strides[0] == ir::Dim(heads) * rows * ir::Dim(size));
+                            (batch.is(1) || batchStride == ir::Dim(heads) * rows * ir::Dim(size));
     o = {};
-    if (contiguous && total == volume(view.sizes))
-        return view.sizes;
+    if (contiguous && total == volume(sizes))
+        return sizes;
     return std::nullopt;
 }
 
-// [B, heads, perKey, S, size] that a shuffle joins to [B, heads * perKey, S, size], without its third dimension.
-StridedView sharedHeadsOf(ir::Value* v, int depth, int64_t& perKey)
-{
-    ir::Node* n = v->producer;
-    if (!isShuffle(n) || v->rank() != 4 || depth == 0)
-        return {};
-    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-    ir::Value* x = n->inputs[0];
-    bool const isTurned = a.secondTranspose == std::vector<int64_t>{0, 1, 3, 2};
-    if (!a.hasReshape || !a.firstTranspose.empty() || (!isTurned && !a.secondTranspose.empty()) || x->rank() != 5)
-        return {};
-    ir::Shape const parts = beforeTranspose(*n), &s = x->shape;
-    StridedView view = viewOf(x, depth - 1);
-    if (!s[2].isConst() || !(parts == ir::Shape{s[0], s[1] * s[2], s[3], s[4]}) || !(view.sizes == s) ||
-        !view.strides[2].is(0))
-        return {};
-    perKey = s[2].value();
-    view.sizes.erase(view.sizes.begin() + 2);
-    view.strides.erase(view.strides.begin() + 2);
-    if (isTurned)
-        permute(view, {0, 1, 3, 2});
-    view.nodes.push_back(n);
-    return view;
-}
-
-std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape const& wanted)
+std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape const& wanted, bool shared)
 {
     AttentionOperand found;
     if (turned)
         permute(view, {0, 1, 3, 2});
-    if (!(view.sizes == wanted) || !(view.strides[3].is(1) || wanted[3].is(1)))
+    if (!(view.sizes() == wanted) || !(view.stride(3).is(1) || wanted[3].is(1)))
         return std::nullopt;
+    if (auto& heads = view.dimensions[1]; shared) {
+        if (heads.empty() || !heads.back().stride.is(0) || !heads.back().size.isConst())
+            return std::nullopt;
+        found.perKey = heads.back().size.value();
+        heads.pop_back();
+    }
     auto const shape = shapeFor(view, found.operand);
     if (!shape)
         return std::nullopt;
@@ -315,27 +252,14 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
 
 } // namespace
 
-std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey)
+std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared)
 {
     for (int depth = kMostOperandNodes; depth >= 0; --depth) {
-        StridedView const view = sharedHeadsOf(v, depth, perKey);
-        if (view.sizes.empty() || perKey < 2 || wanted[1].value() % perKey != 0)
-            continue;
+        StridedView view = viewOf(v, depth);
         depth = std::min(depth, int(view.nodes.size()));
-        if (auto found = fitted(view, turned, {wanted[0], wanted[1].value() / perKey, wanted[2], wanted[3]}))
-            return found;
-    }
-    return std::nullopt;
-}
-
-std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted)
-{
-    for (int depth = kMostOperandNodes; depth >= 0; --depth) {
-        auto const view = headsOf(v, depth, wanted);
-        if (!view)
+        if (v->rank() != 4 && !reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
             continue;
-        depth = std::min(depth, int(view->nodes.size()));
-        if (auto found = fitted(*view, turned, wanted))
+        if (auto found = fitted(std::move(view), turned, wanted, shared))
             return found;
     }
     return std::nullopt;

@@ -71,16 +71,14 @@ struct AttentionOperand
     StridedView view;
     ir::Shape shape; // that the node wants of the view's source
     ops::attention::Operand operand;
+    int64_t perKey = 1; // heads of queries that share one
 };
 
 // Reads through the deepest chain of reshapes, transposes, slices and gathers that the node can do without. `wanted`:
 // [B, heads, S, size], of `v` or, where `turned`, of `v` with its last two dimensions turned over; `v` may have the
-// first two as one. None: the node cannot read `v` however it came about.
-std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted);
-
-// The same for keys or values of [B, heads / perKey, S, size] whose heads are repeated, each `perKey` times one behind the
-// other, by an expansion and a reshape: without these two. `perKey` is what is found.
-std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey);
+// first two as one. None: the node cannot read `v` however it came about. `shared`: keys or values whose heads are repeated,
+// each `perKey` times one behind the other, by an expansion and a reshape, and without these two.
+std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared = false);
 
 // move(source) of integers, which `dequantize` makes numbers of, as move(dequantize(source)): the dequantize in front, which
 // is new, and what moves floats, in the order of `moving`. The old ones stay for others.

@@ -184,10 +184,8 @@ private:
     static Result<ir::Value*> coefficient(recipe::Computation& c, ir::Value const& v, Extents const& dims,
                                           DataType type)
     {
-        Extents one;
-        for (int d = 0; d < dims.rank; ++d)
-            one.push(1);
-        ir::Value* const x = c.take(v, ir::extentsOf(v.shape).volume() == dims.volume() ? dims : one);
+        bool const isAll = ir::extentsOf(v.shape).volume() == dims.volume();
+        ir::Value* const x = c.take(v, isAll ? dims : Extents::ones(dims.rank));
         return v.type == type ? x : c.add(ops::identity::def(), ops::identity::Attrs(type), {x});
     }
     Result<ir::Value*> scaled(recipe::Computation& c, ir::Value* x, Extents const& coefficients) const
@@ -195,12 +193,8 @@ private:
         auto apply = [&](Operation op, ir::Value* by) {
             return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {x, by});
         };
-        if (f_.negatesX) {
-            Extents one;
-            for (int d = 0; d < coefficients.rank; ++d)
-                one.push(1);
-            return apply(Operation::kProd, c.literal(x->type, one, -1));
-        }
+        if (f_.negatesX)
+            return apply(Operation::kProd, c.literal(x->type, Extents::ones(coefficients.rank), -1));
         if (!f_.factor)
             return x;
         TW_ASSIGN(ir::Value * by, coefficient(c, *f_.factor, coefficients, x->type));
@@ -306,37 +300,30 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
 
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-        ir::Node* s = g.nodes[i].get();
-        bool const isScale = s->op == &ops::scale::def(), isElementwise = s->op == &ops::elementwise::def();
-        if (!isScale && !isElementwise)
-            continue;
-        ir::Value* y = s->inputs[0];
-        if (isElementwise && y->isConstant())
-            y = s->inputs[1];
+    auto const isAffine = [](ir::Node const& n) {
+        return n.op == &ops::scale::def() || n.op == &ops::elementwise::def();
+    };
+    return rewriteEach(g, isAffine, [&](ir::Node& s) -> Result<bool> {
+        bool const isScale = s.op == &ops::scale::def();
+        ir::Value* const y = s.inputs[!isScale && s.inputs[0]->isConstant() ? 1 : 0];
         auto const target = targetOf(onlyProducer(g, y));
-        if (!target || !canJoin(*target->node, *s))
-            continue;
-        auto const affine = isScale ? affineOfScale(*s, *target) : affineOfElementwise(*s, *target);
+        if (!target || !canJoin(*target->node, s))
+            return false;
+        auto const affine = isScale ? affineOfScale(s, *target) : affineOfElementwise(s, *target);
         if (!affine)
-            continue;
+            return false;
         TW_ASSIGN(bool const applied, apply(g, *target, *affine, ctx.recipes));
         if (!applied)
-            continue;
-        ctx.log.info("folded '" + s->name + "' into '" + target->node->name + "'");
-        joinOrigins(*target->node, *target->node, *s);
+            return false;
+        ctx.log.info("folded '" + s.name + "' into '" + target->node->name + "'");
+        joinOrigins(*target->node, *target->node, s);
         // The node that is left makes what the scale made, by its tensor's name.
-        ir::Value* out = s->outputs[0];
+        ir::Value* out = s.outputs[0];
         y->name = out->name;
         g.replaceAllUses(out, y);
-        g.eraseNode(s);
-        --i;
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        g.eraseNode(&s);
+        return true;
+    });
 }
 
 } // namespace tw::passes

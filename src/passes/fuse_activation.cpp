@@ -14,11 +14,11 @@
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
-#include "passes/precision.h"
+#include "passes/node_kinds.h"
+#include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -39,39 +39,31 @@ struct EpilogueChain
     ir::Value* result() const { return nodes.back()->outputs[0]; }
 };
 
+// Whether the user's wishes let the node join the chain.
+bool mayJoin(EpilogueChain const& c, ir::Node const& n)
+{
+    return std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node const* m) { return canJoin(*m, n); });
+}
+
 // The only reader of the chain's result when it may join the chain; else null.
 ir::Node* reader(ir::Graph const& g, EpilogueChain const& c)
 {
     ir::Value const* y = c.result();
-    if (onlyProducer(g, y) == nullptr)
-        return nullptr;
-    for (auto const& n : g.nodes) {
-        if (std::find(n->inputs.begin(), n->inputs.end(), y) == n->inputs.end())
-            continue;
-        bool const fits = std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }) &&
-                          n->outputs.size() == 1 && n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
-        return fits ? n.get() : nullptr;
-    }
-    return nullptr;
+    ir::Node* const n = nextOf(g, c.nodes.back());
+    bool const fits = n && n->outputs.size() == 1 && n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
+    return fits && mayJoin(c, *n) ? n : nullptr;
 }
 
 // The other operand when `n` adds something to `y`.
 ir::Value* addedTo(ir::Node const* n, ir::Value const* y)
 {
-    if (!n || n->op != &ops::elementwise::def() ||
-        n->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
-        return nullptr;
-    return n->inputs[n->inputs[0] == y ? 1 : 0];
+    return is(n, ops::elementwise::Operation::kSum) ? otherInput(n, y) : nullptr;
 }
 
 bool isBias(ir::Value const& v, ir::Value const& y)
 {
-    if (!v.isConstant() || v.type != y.type || v.rank() != y.rank() || v.rank() == 0 || !y.shape.back().isConst())
-        return false;
-    for (int i = 0; i + 1 < v.rank(); ++i)
-        if (!v.shape[size_t(i)].is(1))
-            return false;
-    return v.shape.back() == y.shape.back();
+    return v.type == y.type && v.rank() == y.rank() && isConstantOf(v, 1) && y.shape.back().isConst() &&
+           v.shape.back() == y.shape.back();
 }
 
 // Whether a sum with another tensor can be a part of `head`, whose result is `y`. A missing bias becomes zeros, which
@@ -86,19 +78,14 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, EpilogueChain& c, recipe::Recipes const* refit)
 {
-    if (auto product = matchActivation(g, c.result(), refit)) {
-        for (ir::Node const* n : product->nodes)
-            if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
-                return;
-        c.activation = product->activation;
-        c.nodes.insert(c.nodes.end(), product->nodes.begin(), product->nodes.end());
+    auto const found = matchActivation(g, c.result(), refit);
+    if (!found)
         return;
-    }
-    ir::Node* n = reader(g, c);
-    if (!n || n->op != &ops::activation::def())
-        return;
-    c.activation = ops::FusedActivation(n->attrsAs<ops::activation::Attrs>());
-    c.nodes.push_back(n);
+    for (ir::Node const* n : found->nodes)
+        if (!mayJoin(c, *n))
+            return;
+    c.activation = found->activation;
+    c.nodes.insert(c.nodes.end(), found->nodes.begin(), found->nodes.end());
 }
 
 EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes const* refit)
@@ -126,82 +113,23 @@ EpilogueChain chainFrom(ir::Graph const& g, ir::Node* head, recipe::Recipes cons
     return c;
 }
 
-// The chain as a graph of its own; `inputs` are those of the fused node.
-Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, EpilogueChain const& c,
-                                          std::vector<ir::Value*> const& inputs)
-{
-    auto body = std::make_unique<ir::Graph>();
-    body->name = c.nodes[0]->name;
-    body->form = g.form;
-    body->symbols = g.symbols;
-    std::map<ir::Value const*, ir::Value*> to;
-    to[nullptr] = nullptr;
-    for (ir::Value const* v : inputs)
-        to[v] = body->addInput(v->name, v->type, v->shape);
-    bool const product = isBareProduct(*c.nodes[0]);
-    bool const noBias = product && c.residual && !c.bias;
-    ir::Value* row = nullptr; // the bias with the result's rank
-    if (c.bias || noBias) {
-        ops::shuffle::Attrs a;
-        a.hasReshape = true;
-        a.reshape.assign(size_t(c.result()->rank()), 1);
-        a.reshape.back() = inputs[2]->shape[0].value();
-        TW_ASSIGN(ir::Node * reshaped,
-                  body->addNode(ops::shuffle::def(), a.clone(), {to.at(inputs[2])}, inputs[2]->name + ".row"));
-        row = reshaped->outputs[0];
-        if (c.bias)
-            to[c.bias] = row;
-    }
-    for (ir::Node const* n : c.nodes) {
-        std::vector<ir::Value*> in;
-        for (ir::Value const* v : n->inputs) {
-            if (!to.contains(v) && v->isConstant()) // of an activation that several nodes make
-                to[v] = body->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-            in.push_back(to.at(v));
-        }
-        if (n == c.nodes[0] && !product && c.residual && n->inputs.size() < 3)
-            in.push_back(to.at(inputs[2])); // the zero bias
-        ir::Value* y = body->cloneNode(*n, std::move(in))->outputs[0];
-        if (n == c.nodes[0] && noBias) {
-            ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
-            TW_ASSIGN(ir::Node * added,
-                      body->addNode(ops::elementwise::def(), sum.clone(), {y, row}, inputs[2]->name + ".sum"));
-            y = added->outputs[0];
-        }
-        to[n->outputs[0]] = y;
-    }
-    body->outputs = {to.at(c.result())};
-    return body;
-}
-
-std::unique_ptr<ir::AttrsBase> attrsOf(EpilogueChain const& c)
-{
-    std::unique_ptr<ir::AttrsBase> attrs = c.nodes[0]->attrs->clone();
-    ops::Epilogue& epilogue = c.nodes[0]->op == &ops::convolution::def()
-                                  ? static_cast<ops::convolution::Attrs&>(*attrs).epilogue
-                                  : static_cast<ops::matrix_multiply::Attrs&>(*attrs).epilogue;
-    epilogue.activation = c.activation;
-    return attrs;
-}
-
 Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
 {
-    ir::Node const& head = *c.nodes[0];
-    bool const product = isBareProduct(head);
-    std::vector<ir::Value*> inputs = head.inputs;
+    ir::Node& head = *c.nodes[0];
+    ir::Value const& w = *head.inputs[1];
+    if (c.residual && !c.bias && head.inputs.size() <= ops::Epilogue::kBias)
+        head.inputs.push_back(
+            zeroBias(g, w, isBareProduct(head) ? c.result()->shape.back().value() : w.shape[0].value()));
+    std::vector<FusedInput> inputs;
+    for (ir::Value* v : head.inputs)
+        inputs.push_back({v, v});
     if (c.bias)
-        inputs.push_back(asVector(g, *c.bias));
-    if (c.residual) {
-        if (inputs.size() <= ops::Epilogue::kBias)
-            inputs.push_back(
-                zeroBias(g, *inputs[1], product ? c.result()->shape.back().value() : inputs[1]->shape[0].value()));
-        inputs.push_back(c.residual);
-    }
-    TW_ASSIGN(auto body, bodyOf(g, c, inputs));
-    TW_ASSIGN(ir::Node * fused,
-              g.addNode(*head.op, attrsOf(c), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
-    TW_TRY(fitBody(*fused));
-    replaceNodes(g, c.nodes, *fused);
+        inputs.push_back({asVector(g, *c.bias), c.bias});
+    if (c.residual)
+        inputs.push_back({c.residual, c.residual});
+    std::unique_ptr<ir::AttrsBase> attrs = head.attrs->clone();
+    epilogueOf(*attrs, head).activation = c.activation;
+    TW_TRY(fuseNodes(g, c.nodes, *head.op, std::move(attrs), inputs));
     return {};
 }
 
@@ -209,23 +137,18 @@ Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
 
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> heads;
-    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
-        if (ops::convolution::isBare(**n) || ops::matrix_multiply::isBare(**n))
-            heads.push_back(n->get());
-    bool changed = false;
-    for (ir::Node* head : heads) {
-        EpilogueChain const c = chainFrom(g, head, ctx.recipes);
+    auto const isHead = [](ir::Node const& n) {
+        return ops::convolution::isBare(n) || ops::matrix_multiply::isBare(n);
+    };
+    auto const fuseFrom = [&](ir::Node& head) -> Result<bool> {
+        EpilogueChain const c = chainFrom(g, &head, ctx.recipes);
         if (c.nodes.size() < 2)
-            continue;
-        std::string const name = namesOf(c.nodes);
+            return false;
+        ctx.log.info("fused " + namesOf(c.nodes));
         TW_TRY(fuse(g, c));
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return true;
+    };
+    return rewriteEach(g, isHead, fuseFrom, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

@@ -226,8 +226,7 @@ private:
 
     ir::Node* onlyShuffle(ir::Node const* product) const
     {
-        std::vector<ir::Node*> const readers = readersOf(g_, product->outputs[0]);
-        ir::Node* n = readers.size() == 1 ? readers[0] : nullptr;
+        ir::Node* n = nextOf(g_, product);
         return isShuffle(n) ? n : nullptr;
     }
     // The shuffle after the last product that puts the heads of a row side by side; null: none.
@@ -431,12 +430,11 @@ private:
     // Keys and values whose heads are repeated for queries: they are read where they lie.
     bool sharedHeads(ir::Value* k, bool kTurned, ir::Value* v, bool vTurned)
     {
-        int64_t perKey = 0, perValue = 0;
-        auto const keys = sharedOperandOf(moved(k), kTurned, four(columns_, attrs.size), perKey);
-        auto const values = sharedOperandOf(moved(v), vTurned, four(columns_, attrs.valueSize), perValue);
-        if (!keys || !values || perKey != perValue)
+        auto const keys = operandOf(moved(k), kTurned, four(columns_, attrs.size), true);
+        auto const values = operandOf(moved(v), vTurned, four(columns_, attrs.valueSize), true);
+        if (!keys || !values || keys->perKey != values->perKey)
             return false;
-        attrs.headsPerKey = perKey;
+        attrs.headsPerKey = keys->perKey;
         take(*keys, k, attrs.k);
         take(*values, v, attrs.v);
         return true;
@@ -466,18 +464,11 @@ private:
 
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> products;
-    for (auto const& n : g.nodes)
-        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get(), ctx.recipes).softmax)
-            products.push_back(n.get());
-    bool changed = false, isUntidy = false;
-    for (ir::Node* product : products) {
-        AttentionMatch m(g, ctx);
-        if (!m.from(product))
-            continue;
-        TW_ASSIGN(bool const fused, m.fuse(isUntidy));
-        changed = changed || fused;
-    }
+    bool isUntidy = false;
+    TW_ASSIGN(bool changed, changeEach(g, ops::matrix_multiply::isBareProduct, [&](ir::Node& last) -> Result<bool> {
+                  AttentionMatch m(g, ctx);
+                  return m.from(&last) ? m.fuse(isUntidy) : Result<bool>(false);
+              }));
     if (!changed && !isUntidy)
         return false;
     g.eraseUnusedValues();

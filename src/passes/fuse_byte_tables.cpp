@@ -18,12 +18,15 @@ namespace {
 
 using ops::Epilogue;
 
+bool isByteFunction(ir::Node const& n)
+{
+    return n.op == &ops::pointwise::def() && n.inputs.size() == 1 && isQuantized(n.inputs[0]->type) &&
+           isQuantized(n.outputs[0]->type);
+}
+
 // The node of sums that alone makes what `n`, a function of one INT8 number, reads; else null.
 ir::Node* sumBefore(ir::Graph const& g, ir::Node const& n)
 {
-    if (n.op != &ops::pointwise::def() || n.inputs.size() != 1 || !isQuantized(n.inputs[0]->type) ||
-        !isQuantized(n.outputs[0]->type))
-        return nullptr;
     ir::Node* const sum = onlyProducer(g, n.inputs[0]);
     bool const isSum = sum && (sum->op == &ops::convolution::def() || sum->op == &ops::matrix_multiply::def());
     return isSum && ops::sumsIntegers(*sum) && !ops::hasInput(*sum, Epilogue::kTable) && canJoin(*sum, n) ? sum
@@ -54,12 +57,10 @@ Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx)
     TargetInfo::Cpu const* const cpu = ctx.target.cpu();
     if (cpu && cpu->isa != TargetInfo::Isa::kAvx512)
         return false;
-    bool changed = false;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-        ir::Node& n = *g.nodes[i];
+    return changeEach(g, isByteFunction, [&](ir::Node& n) -> Result<bool> {
         ir::Node* const sum = sumBefore(g, n);
         if (!sum)
-            continue;
+            return false;
         TW_ASSIGN(Tensor const table, tableOf(n));
         sum->inputs.resize(Epilogue::kEnd);
         sum->inputs[Epilogue::kTable] = g.addConstant(n.name + ".table", DataType::kInt8, Extents{256}, table.data());
@@ -67,10 +68,8 @@ Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx)
         sum->outputs[0]->name = n.outputs[0]->name;
         g.replaceAllUses(n.outputs[0], sum->outputs[0]);
         g.eraseNode(&n);
-        --i;
-        changed = true;
-    }
-    return changed;
+        return true;
+    });
 }
 
 } // namespace tw::passes

@@ -18,6 +18,7 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -69,9 +70,7 @@ struct Window
 std::optional<Window> windowOf(ir::Value const* v)
 {
     ir::Node* const sum = v->producer;
-    bool const isSummed = isFloating(v->type) || v->type == DataType::kInt32;
-    if (!sum || sum->op != &ops::elementwise::def() || !isSummed ||
-        sum->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
+    if (!is(sum, ops::elementwise::Operation::kSum) || !(isFloating(v->type) || v->type == DataType::kInt32))
         return {};
     for (size_t i = 0; i < 2; ++i) {
         ir::Value* const half = sum->inputs[i];
@@ -134,15 +133,10 @@ Result<bool> fuse(ir::Graph& g, ir::Value const* y)
 
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const&)
 {
-    bool changed = false;
-    // From the end: the widest window takes the narrower ones with it.
-    for (size_t i = g.nodes.size(); i-- > 0; i = std::min(i, g.nodes.size())) {
-        if (g.nodes[i]->outputs.empty())
-            continue;
-        TW_ASSIGN(bool const fused, fuse(g, g.nodes[i]->outputs[0]));
-        changed = changed || fused;
-    }
-    return changed;
+    auto const isSum = [](ir::Node const& n) { return is(&n, ops::elementwise::Operation::kSum); };
+    // The widest window takes the narrower ones with it.
+    return changeEach(
+        g, isSum, [&](ir::Node& sum) { return fuse(g, sum.outputs[0]); }, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

@@ -160,23 +160,16 @@ Result<void> fuse(ir::Graph& g, Found const& f)
 
 Result<bool> fuseEpilogue(ir::Graph& g, PassContext const& ctx)
 {
-    // From the end on: of two results that are added the later one takes the other.
-    std::vector<ir::Node*> heads;
-    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
-        if (takesSteps(**n))
-            heads.push_back(n->get());
-    bool changed = false;
-    for (ir::Node* head : heads) {
-        auto const found = find(g, *head);
+    auto const fuseBehind = [&](ir::Node& head) -> Result<bool> {
+        auto const found = find(g, head);
         if (!found)
-            continue;
+            return false;
         ctx.log.info("fused " + namesOf({found->head, found->last}));
         TW_TRY(fuse(g, *found));
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return true;
+    };
+    // Of two results that are added the later one takes the other.
+    return rewriteEach(g, takesSteps, fuseBehind, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

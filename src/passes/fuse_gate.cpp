@@ -10,7 +10,6 @@
 // Leaves alone: halves or products that others read, wishes of the user that differ, and on CPUs long sums of two
 // products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
@@ -20,7 +19,9 @@
 #include "passes/join_constants.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -54,12 +55,6 @@ struct Unit
     int64_t columns = 0;
 };
 
-bool isOneMatrix(ir::Value const& v)
-{
-    return v.isConstant() && v.rank() >= 2 &&
-           std::all_of(v.shape.begin(), v.shape.end() - 2, [](ir::Dim const& d) { return d.is(1); });
-}
-
 class Finder
 {
 public:
@@ -67,12 +62,8 @@ public:
 
     bool find(ir::Node& last, Unit& u) const
     {
-        auto const* a = last.op == &ops::elementwise::def() ? &last.attrsAs<ops::elementwise::Attrs>() : nullptr;
-        if (!a)
-            return false;
         ir::Shape const& y = last.outputs[0]->shape;
-        if (a->operation != ops::elementwise::Operation::kProd || y.empty() || !y.back().isConst() ||
-            last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
+        if (y.empty() || !y.back().isConst() || last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
             return false;
         u.columns = y.back().value();
         u.last = &last;
@@ -111,18 +102,11 @@ private:
     bool activated(ir::Value const& v, int64_t columns, Half& h) const
     {
         for (ir::Node* n : slicesBefore(v)) {
-            ir::Value const* const from = n->outputs[0];
-            std::vector<ir::Node*> chain;
-            if (auto match = matchActivation(g_, from, ctx_.recipes)) {
-                h.activation = match->activation;
-                chain = match->nodes;
-            } else if (ir::Node* f = v.producer; f->op == &ops::activation::def() && f->inputs[0] == from) {
-                h.activation = ops::FusedActivation(f->attrsAs<ops::activation::Attrs>());
-                chain = {f};
-            }
-            if (chain.empty() || chain.back()->outputs[0] != &v || !slice(*n, columns, h))
+            auto const match = matchActivation(g_, n->outputs[0], ctx_.recipes);
+            if (!match || match->nodes.back()->outputs[0] != &v || !slice(*n, columns, h))
                 continue;
-            h.nodes.insert(h.nodes.end(), chain.begin(), chain.end());
+            h.activation = match->activation;
+            h.nodes.insert(h.nodes.end(), match->nodes.begin(), match->nodes.end());
             return true;
         }
         return false;
@@ -148,27 +132,14 @@ private:
     // One half of the columns of a product.
     static bool slice(ir::Node& n, int64_t columns, Half& h)
     {
-        ir::Value const *x = n.inputs[0], *y = n.outputs[0];
-        auto const& a = n.attrsAs<ops::slice::Attrs>();
-        ir::Node* const product = x->producer;
-        if (!product || product->op != &ops::matrix_multiply::def() || a.mode != ops::slice::Mode::kStrict ||
-            !x->shape.back().is(2 * columns) || !y->shape.back().is(columns) ||
-            !std::equal(x->shape.begin(), x->shape.end() - 1, y->shape.begin()))
-            return false;
-        int const last = x->rank() - 1;
-        auto is = [&](size_t input, std::vector<int64_t> const& attribute, int d, int64_t wanted) {
-            ir::Value const* const v = input < n.inputs.size() ? n.inputs[input] : nullptr;
-            if (v)
-                return v->isConstant() && constantOf(v).getInt(d) == wanted;
-            return size_t(d) < attribute.size() && attribute[size_t(d)] == wanted;
-        };
-        for (int d = 0; d <= last; ++d)
-            if (!is(3, a.stride, d, 1) || (d < last && !is(1, a.start, d, 0)))
-                return false;
-        if (!is(1, a.start, last, 0) && !is(1, a.start, last, columns))
+        auto const part = selectionOf(n);
+        ir::Node* const product = n.inputs[0]->producer;
+        if (!product || product->op != &ops::matrix_multiply::def() || !part || part->step != 1 ||
+            part->axis != part->x->rank() - 1 || part->size != columns || !part->x->shape.back().is(2 * columns) ||
+            part->start % columns != 0)
             return false;
         h.product = product;
-        h.first = is(1, a.start, last, 0) ? 0 : columns;
+        h.first = part->start;
         h.nodes = {product, &n};
         std::vector<ir::Node const*> readers{&n};
         for (size_t i = 0; i < readers.size(); ++i)
@@ -187,7 +158,7 @@ private:
         auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
         return !a.gated && !a.connected && a.b != MatrixOperation::kVector && a.a == MatrixOperation::kNone &&
                !ops::hasInput(n, Epilogue::kResidual) && !ops::matrix_multiply::hasNorm(n) &&
-               isOneMatrix(*n.inputs[1]) &&
+               isConstantOf(*n.inputs[1], 2) &&
                (!ops::hasInput(n, Epilogue::kBias) || n.inputs[Epilogue::kBias]->isConstant());
     }
 
@@ -302,25 +273,17 @@ Result<void> fuse(ir::Graph& g, PassContext const& ctx, Unit const& u)
 
 Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
 {
-    std::vector<ir::Node*> products;
-    for (auto const& n : g.nodes)
-        if (n->op == &ops::elementwise::def())
-            products.push_back(n.get());
-    bool changed = false;
-    // From the end on: the product inside of a SiLU is no gate's.
-    for (size_t i = products.size(); i-- > 0;) {
+    auto const isProduct = [](ir::Node const& n) { return is(&n, ops::elementwise::Operation::kProd); };
+    auto const fuseBefore = [&](ir::Node& product) -> Result<bool> {
         Unit u;
-        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == products[i]; }) ||
-            !Finder(g, ctx).find(*products[i], u))
-            continue;
-        std::string const name = namesOf(Finder::nodesOf(g, u));
+        if (!Finder(g, ctx).find(product, u))
+            return false;
+        ctx.log.info("fused " + namesOf(Finder::nodesOf(g, u)));
         TW_TRY(fuse(g, ctx, u));
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+        return true;
+    };
+    // The product inside of a SiLU is no gate's.
+    return rewriteEach(g, isProduct, fuseBefore, Order::kFromTheEnd);
 }
 
 } // namespace tw::passes

@@ -92,28 +92,24 @@ Result<void> fuse(ir::Graph& g, LogSoftmaxChain& c)
 
 Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-        ir::Node* const n = g.nodes[i].get();
-        if (n->inputs.empty() || !n->inputs[0] || n->outputs.size() != 1 || !isFloating(n->outputs[0]->type))
-            continue;
-        LogSoftmaxChain c = logOfSoftmax(g, n);
+    auto const isLast = [](ir::Node const& n) {
+        return (is(&n, ops::unary::Operation::kLog) || is(&n, ops::elementwise::Operation::kSub)) &&
+               isFloating(n.outputs[0]->type);
+    };
+    auto const fuseBefore = [&](ir::Node& last) -> Result<bool> {
+        LogSoftmaxChain c = logOfSoftmax(g, &last);
         if (c.nodes.empty())
-            c = lessLogSumExp(g, n);
+            c = lessLogSumExp(g, &last);
         if (c.nodes.empty())
-            continue;
-        std::string const name = namesOf(c.nodes);
-        size_t const count = g.nodes.size();
+            return false;
+        ctx.log.info("fused " + namesOf(c.nodes));
         TW_TRY(fuse(g, c));
-        i -= count - g.nodes.size();
-        ctx.log.info("fused " + name);
-        changed = true;
-    }
-    if (!changed)
-        return false;
-    g.eraseUnusedValues();
-    TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
-    return true;
+        return true;
+    };
+    TW_ASSIGN(bool const changed, rewriteEach(g, isLast, fuseBefore));
+    if (changed)
+        TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
+    return changed;
 }
 
 } // namespace tw::passes

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ops/shuffle/op.h"
+#include "passes/node_kinds.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -175,6 +176,14 @@ std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit)
     if (!t.data || t.count() == 0 || refitReaches(*v, refit) || !allEqual(v, t.get(0)))
         return std::nullopt;
     return t.get(0);
+}
+
+bool isSquare(ir::Node const* n, recipe::Recipes const* refit)
+{
+    using enum ops::elementwise::Operation;
+    if (is(n, kProd))
+        return n->inputs[0] == n->inputs[1];
+    return is(n, kPow) && numberOf(n->inputs[1], refit) == 2.0 && n->inputs[0]->shape == n->outputs[0]->shape;
 }
 
 ir::Value* asVector(ir::Graph& g, ir::Value const& v)

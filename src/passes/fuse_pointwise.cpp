@@ -22,8 +22,8 @@
 #include "ops/pointwise/op.h"
 #include "ops/scale/op.h"
 #include "ops/unary/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
-#include "passes/precision.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
@@ -326,49 +326,15 @@ private:
 
     Result<void> fuse(Expression const& e)
     {
-        TW_ASSIGN(auto body, bodyOf(e));
-        ir::Node* last = e.nodes().back();
-        TW_ASSIGN(ir::Node * fused, g_.addNode(ops::pointwise::def(), e.attrs().clone(), e.inputs(), e.nodes()[0]->name,
-                                               {}, g_.positionOf(last), std::move(body)));
-        TW_TRY(fitBody(*fused));
-        ir::Node const& first = *e.nodes()[0];
-        fused->layers = first.layers;
-        fused->precision = first.precision;
-        fused->device = first.device;
-        for (size_t i = 1; i < e.nodes().size(); ++i)
-            joinOrigins(*fused, *fused, *e.nodes()[i]);
-        ir::Value *from = last->outputs[0], *to = fused->outputs[0];
-        to->name = from->name;
-        g_.replaceAllUses(from, to);
-        ctx_.log.info("fused " + fused->name);
-        for (size_t i = e.nodes().size(); i-- > 0;)
-            g_.eraseNode(e.nodes()[i]);
+        std::vector<FusedInput> inputs;
+        for (ir::Value* v : e.inputs())
+            inputs.push_back({v, v});
         // A later cluster may read what this one makes.
-        readers_[to] = readers_[from];
+        std::vector<ir::Node*> const readers = readers_[e.nodes().back()->outputs[0]];
+        TW_ASSIGN(ir::Node * fused, fuseNodes(g_, e.nodes(), ops::pointwise::def(), e.attrs().clone(), inputs));
+        ctx_.log.info("fused " + fused->name);
+        readers_[fused->outputs[0]] = readers;
         return {};
-    }
-
-    Result<std::unique_ptr<ir::Graph>> bodyOf(Expression const& e)
-    {
-        auto body = std::make_unique<ir::Graph>();
-        body->name = e.nodes()[0]->name;
-        body->form = g_.form;
-        body->symbols = g_.symbols;
-        std::map<ir::Value const*, ir::Value*> to;
-        to[nullptr] = nullptr;
-        for (ir::Value const* v : e.inputs())
-            to[v] = body->addInput(v->name, v->type, v->shape);
-        for (ir::Node const* n : e.nodes()) {
-            std::vector<ir::Value*> in;
-            for (ir::Value const* v : n->inputs) {
-                if (!to.contains(v)) // a number of the expression
-                    to[v] = body->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-                in.push_back(to.at(v));
-            }
-            to[n->outputs[0]] = body->cloneNode(*n, std::move(in))->outputs[0];
-        }
-        body->outputs = {to.at(e.nodes().back()->outputs[0])};
-        return body;
     }
 
     ir::Graph& g_;

@@ -26,6 +26,7 @@
 #include "passes/list.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
 
@@ -158,13 +159,10 @@ private:
         std::sort(parts.begin(), parts.end(), [&](auto* a, auto* b) { return begin(a) < begin(b); });
         int64_t end = 0;
         for (ir::Node const* n : parts) {
-            auto const& a = n->attrsAs<ops::slice::Attrs>();
-            for (int d = 0; d < dims.rank; ++d) {
-                bool const isAll = a.start[size_t(d)] == 0 && a.size[size_t(d)] == dims[d];
-                if (a.stride[size_t(d)] != 1 || (d == axis ? begin(n) != end : !isAll))
-                    return {};
-            }
-            end += a.size[size_t(axis)];
+            auto const s = selectionOf(*n);
+            if (!s || s->axis != axis || s->step != 1 || s->start != end)
+                return {};
+            end += s->size;
         }
         return end == dims[axis] ? parts : std::vector<ir::Node*>();
     }
@@ -214,11 +212,6 @@ private:
         ir::Value const* step() const { return nodes[0]->inputs[1]; }
         ir::Value* result() const { return nodes.back()->outputs[0]; }
     };
-    ir::Node* onlyReader(ir::Value const& v) const
-    {
-        std::vector<ir::Node*> const readers = readersOf(g_, &v);
-        return readers.size() == 1 && !g_.isOutput(&v) ? readers[0] : nullptr;
-    }
     std::optional<Behind> behind(ir::Node const& n, Epilogue const& epilogue)
     {
         ir::Value const& y = *n.outputs[0];
@@ -226,12 +219,12 @@ private:
         if (epilogue.activation.any() || inputOf(n, Epilogue::kResidual) || (bias && !bias->isConstant()))
             return std::nullopt;
         Behind b;
-        ir::Node* const q = onlyReader(y);
-        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? onlyReader(*q->outputs[0]) : nullptr;
+        ir::Node* const q = nextOf(g_, &n);
+        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? nextOf(g_, q) : nullptr;
         auto const again = isDequantize(d) ? dequantizedOf(d->outputs[0]) : std::nullopt;
         if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale))
             return std::nullopt;
-        ir::Node* const sum = onlyReader(*d->outputs[0]);
+        ir::Node* const sum = nextOf(g_, d);
         if (!sum || sum->op != &ops::elementwise::def() || sum->inputs[0] == sum->inputs[1] ||
             sum->attrsAs<ops::elementwise::Attrs>().operation != Operation::kSum)
             return std::nullopt;
@@ -241,7 +234,7 @@ private:
             sum->outputs[0]->type != y.type || b.residual->type != y.type)
             return std::nullopt;
         b.nodes = {q, d, sum};
-        if (ir::Node* const f = onlyReader(*sum->outputs[0]); f && f->op == &ops::activation::def())
+        if (ir::Node* const f = nextOf(g_, sum); f && f->op == &ops::activation::def())
             b.nodes.push_back(f);
         for (ir::Node const* node : b.nodes)
             if (!canJoin(n, *node))

@@ -244,9 +244,7 @@ private:
         ir::Value* v = maker_.brought(limited_->limit.length);
         if (plus_ == 0)
             return v;
-        Extents ones;
-        for (int d = 0; d < v->rank(); ++d)
-            ones.push(1);
+        Extents const ones = Extents::ones(v->rank());
         // Lengths at the end of the integers must not wrap: all steps, or none, they are with and without.
         int64_t const most = plus_ > 0 ? INT32_MAX - plus_ : INT32_MIN - plus_;
         TW_ASSIGN(v, maker_.value(def(), Attrs(plus_ > 0 ? Operation::kMin : Operation::kMax),

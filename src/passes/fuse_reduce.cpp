@@ -30,14 +30,6 @@ using ops::reduce::Before;
 using Operation = ops::elementwise::Operation;
 using Unary = ops::unary::Operation;
 
-bool isSquare(ir::Node const* n, recipe::Recipes const* refit)
-{
-    if (is(n, Operation::kProd))
-        return n->inputs[0] == n->inputs[1];
-    return is(n, Operation::kPow) && numberOf(n->inputs[1], refit) == 2.0 &&
-           n->inputs[0]->shape == n->outputs[0]->shape;
-}
-
 // What will be one node.
 struct ReduceChain
 {

@@ -130,20 +130,9 @@ Result<bool> fuse(ir::Graph& g, ir::Node& floats, PassContext const& ctx)
 
 Result<bool> fuseResultQuantization(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.target.gpu())
-        return false;
-    std::vector<ir::Node*> nodes;
-    for (auto const& n : g.nodes)
-        if (isRowNorm(*n) || isAttention(*n))
-            nodes.push_back(n.get());
-    bool changed = false;
-    for (ir::Node* n : nodes) {
-        TW_ASSIGN(bool const fused, fuse(g, *n, ctx));
-        changed = changed || fused;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+    auto const mayMakeIntegers = [](ir::Node const& n) { return isRowNorm(n) || isAttention(n); };
+    return ctx.target.gpu() ? rewriteEach(g, mayMakeIntegers, [&](ir::Node& n) { return fuse(g, n, ctx); })
+                            : Result<bool>(false);
 }
 
 } // namespace tw::passes

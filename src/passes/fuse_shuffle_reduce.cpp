@@ -17,6 +17,7 @@
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -42,38 +43,11 @@ bool isReduced(int64_t axes, int64_t dimension)
 int64_t axesInFront(ir::Shape const& x, ir::Shape const& y, int64_t axes)
 {
     int64_t result = 0;
-    size_t i = 0, j = 0;
-    auto isConst = [](ir::Dim const& d) { return d.isConst() && d.value() > 0; };
-    while (i < x.size() || j < y.size()) {
-        size_t const fromX = i, fromY = j;
-        if (i < x.size() && j < y.size() && x[i] == y[j]) {
-            ++i;
-            ++j;
-        } else if (i < x.size() && x[i].is(1)) {
-            ++i;
-        } else if (j < y.size() && y[j].is(1)) {
-            ++j;
-        } else {
-            int64_t ofX = 1, ofY = 1;
-            do {
-                bool const takesX = ofX <= ofY;
-                ir::Shape const& s = takesX ? x : y;
-                size_t& at = takesX ? i : j;
-                if (at == s.size() || !isConst(s[at]))
-                    return 0;
-                (takesX ? ofX : ofY) *= s[at++].value();
-            } while (ofX != ofY);
-        }
-        bool any = false, all = true;
-        for (size_t d = fromY; d < j; ++d) {
-            if (y[d].is(1))
-                continue;
-            any = any || isReduced(axes, int64_t(d));
-            all = all && isReduced(axes, int64_t(d));
-        }
-        if (any && !all)
+    for (auto const& [from, to] : reshapeGroups(x, y).value_or(std::vector<ReshapeGroup>())) {
+        auto const count = std::count_if(to.begin(), to.end(), [&](size_t d) { return isReduced(axes, int64_t(d)); });
+        if (count != 0 && size_t(count) != to.size())
             return 0;
-        for (size_t d = fromX; any && d < i; ++d)
+        for (size_t d = from.front(); count != 0 && d <= from.back(); ++d)
             result |= int64_t(1) << d;
     }
     return result;

@@ -135,7 +135,7 @@ private:
                                     [&](CellFactor const& f) { return resolve(f); });
         if (!cell || (cell->c >= 0) != (c.leaf >= 0))
             return false;
-        collectNodes();
+        nodes_ = cells_.nodes(true);
         inputs_.clear();
         for (int leaf : leavesOf(*cell)) {
             auto const in = inputOf(sequences_.resolved(leaf) ? sources_.at(leaf) : leaf);
@@ -145,37 +145,16 @@ private:
         }
         return mayTake(*cell) ? make(*cell) : Result<bool>(false);
     }
-    // What was read and is computed of a state or cell state.
-    void collectNodes()
-    {
-        nodes_.clear();
-        for (size_t t = 0; t < cells_.count(); ++t) {
-            StepReader const& step = cells_.reader(t);
-            ir::Value const* const c = cells_.cellState(t);
-            ValueSet const ofC = c ? known_.dependents(c, known_.positionOf(cells_.state(t + 1)) + 1) : ValueSet();
-            for (ir::Node* n : step.allNodes())
-                if (std::any_of(n->outputs.begin(), n->outputs.end(),
-                                [&](ir::Value const* v) { return step.depends(v) || ofC.contains(v); }))
-                    nodes_.insert(n);
-        }
-    }
-    // Each step may have weights of its own, which are equal now.
-    bool isAnyRefitted() const
-    {
-        for (size_t t = 0; t < cells_.count(); ++t)
-            for (ir::Node const* n : cells_.reader(t).allNodes())
-                for (ir::Value const* v : n->inputs)
-                    if (v && ctx_.recipes && ctx_.recipes->reaches(*v))
-                        return true;
-        return false;
-    }
     bool mayTake(RecurrentCell const& cell)
     {
-        for (size_t t = 0; t < cells_.count(); ++t)
-            for (ir::Node const* n : cells_.reader(t).allNodes())
-                if (hasWish(*n))
-                    return leave("the user has a wish for one of its layers");
-        if (isRefitted(cell, ctx_.recipes) || isAnyRefitted())
+        for (ir::Node const* n : cells_.nodes(false)) {
+            if (hasWish(*n))
+                return leave("the user has a wish for one of its layers");
+            for (ir::Value const* v : n->inputs) // each step may have weights of its own, which are equal now
+                if (v && ctx_.recipes && ctx_.recipes->reaches(*v))
+                    return leave("its weights may be refitted");
+        }
+        if (isRefitted(cell, ctx_.recipes))
             return leave("its weights may be refitted");
         ValueSet taken{cells_.lastCellState()};
         for (size_t t = 1; t <= cells_.count(); ++t)
@@ -191,50 +170,34 @@ private:
         for (auto const& [leaf, in] : inputs_)
             if (in.values.front() == in.values.back() && !sources_.contains(leaf) && !in.whole)
                 return leave("its input is the same in all steps");
-        return inputsComeFirst() || leave("its inputs depend on its states");
-    }
-    std::vector<ir::Value*> needed() const
-    {
-        std::vector<ir::Value*> list{cells_.state(0)};
-        if (cells_.cellState(0))
-            list.push_back(cells_.cellState(0));
-        for (auto const& [leaf, in] : inputs_)
-            list.insert(list.end(), in.values.begin(), in.values.end());
-        return list;
-    }
-    bool inputsComeFirst() const
-    {
-        ValueSet made;
-        for (auto const& n : g_.nodes)
-            if (nodes_.contains(n.get()) ||
-                std::any_of(n->inputs.begin(), n->inputs.end(), [&](ir::Value const* v) { return made.contains(v); }))
-                made.insert(n->outputs.begin(), n->outputs.end());
-        auto const list = needed();
-        return std::none_of(list.begin(), list.end(), [&](ir::Value const* v) { return made.contains(v); });
+        return true;
     }
 
     // ---- the op
 
-    // Moves what the inputs are computed by in front of the first cell, and gives that cell's first node.
-    ir::Node& makeRoom()
+    // Moves what the inputs are computed by in front of the first cell, and gives that cell's first node; null: they are
+    // computed of states.
+    ir::Node* makeRoom()
     {
         size_t first = g_.nodes.size();
         for (ir::Node const* n : nodes_)
             first = std::min(first, size_t(known_.positionOf(n)));
-        ValueSet wanted;
-        for (ir::Value const* v : needed())
-            wanted.insert(v);
+        ValueSet wanted{cells_.state(0), cells_.cellState(0)}; // or null
+        for (auto const& [leaf, in] : inputs_)
+            wanted.insert(in.values.begin(), in.values.end());
         std::set<ir::Node const*> moved;
         for (size_t i = g_.nodes.size(); i-- > first;) {
-            ir::Node const& n = *g_.nodes[i];
-            if (std::none_of(n.outputs.begin(), n.outputs.end(), [&](auto const* v) { return wanted.contains(v); }))
+            ir::Node* const n = g_.nodes[i].get();
+            if (std::none_of(n->outputs.begin(), n->outputs.end(), [&](auto const* v) { return wanted.contains(v); }))
                 continue;
-            moved.insert(&n);
-            wanted.insert(n.inputs.begin(), n.inputs.end());
+            if (nodes_.contains(n))
+                return nullptr;
+            moved.insert(n);
+            wanted.insert(n->inputs.begin(), n->inputs.end());
         }
         auto const rest = std::stable_partition(g_.nodes.begin() + int64_t(first), g_.nodes.end(),
                                                 [&](auto const& n) { return moved.contains(n.get()); });
-        return **rest;
+        return rest->get();
     }
     // None where a shape cannot be said.
     Result<std::optional<Sequence>> sequenceOf(NodeMaker& maker, int leaf, Input const& in, bool reverse)
@@ -286,9 +249,11 @@ private:
             std::any_of(inputs_.begin(), inputs_.end(), [](auto const& i) { return isAll(i.second, true); }) &&
             std::all_of(inputs_.begin(), inputs_.end(),
                         [](auto const& i) { return !i.second.whole || isAll(i.second, true); });
-        ir::Node& before = makeRoom();
+        ir::Node* const before = makeRoom();
+        if (!before)
+            return leave("its inputs depend on its states");
         touched_ = true;
-        NodeMaker maker(g_, before);
+        NodeMaker maker(g_, *before);
         std::map<int, Sequence> sequences;
         for (auto const& [leaf, in] : inputs_) {
             TW_ASSIGN(auto const q, sequenceOf(maker, leaf, in, reverse));

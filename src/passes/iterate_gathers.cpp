@@ -53,7 +53,7 @@ private:
         auto const& a = n.attrsAs<ops::gather::Attrs>();
         TripNumbers const numbers(loop_, refit_);
         ir::Value const* const x = numbers.outside(n.inputs[0]);
-        if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !x)
+        if (!a.isPlain() || !x)
             return {};
         auto const number = numbers.of(n.inputs[1]);
         auto const trips = numbers.most();

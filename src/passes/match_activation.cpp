@@ -8,6 +8,7 @@
 #include "ops/elementwise/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/node_kinds.h"
+#include "passes/rewrite.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -122,9 +123,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
     return closed(x) && std::all_of(nodes.begin(), nodes.end() - 1, [&](auto* n) { return closed(n->outputs[0]); });
 }
 
-} // namespace
-
-std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
+std::optional<MatchedActivation> ofSeveralNodes(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
 {
     if (g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
@@ -152,6 +151,18 @@ std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value c
             return found;
     }
     return std::nullopt;
+}
+
+} // namespace
+
+std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x, recipe::Recipes const* refit)
+{
+    if (auto found = ofSeveralNodes(g, x, refit))
+        return found;
+    ir::Node* const n = x->producer ? nextOf(g, x->producer) : nullptr;
+    if (!n || n->op != &ops::activation::def())
+        return std::nullopt;
+    return MatchedActivation{ops::FusedActivation(n->attrsAs<ops::activation::Attrs>()), {n}};
 }
 
 } // namespace tw::passes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that exporters write as several nodes:
+// Activations behind a value: the layer of that name, and those that exporters write as several nodes:
 //   swish       x * sigmoid(x)
 //   hard_swish  x * hard_sigmoid(x);  x * (clip(x + b, 0, h) / h);  (x * clip(x + b, 0, h)) / h
 //   GELU        x/2 (1 + erf(x / sqrt 2));  x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))

@@ -52,19 +52,14 @@ class ConvolutionMerger
 public:
     ConvolutionMerger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
 
-    Result<bool> run()
+    // Of branches of which `n` is the first.
+    Result<bool> run(ir::Node& n)
     {
-        bool changed = false;
-        for (size_t i = 0; i < g_.nodes.size(); ++i) {
-            std::vector<Branch> const group = groupOf(*g_.nodes[i]);
-            if (group.size() < 2)
-                continue;
-            TW_TRY(merge(group));
-            changed = true;
-        }
-        if (changed)
-            g_.eraseUnusedValues();
-        return changed;
+        std::vector<Branch> const group = groupOf(n);
+        if (group.size() < 2)
+            return false;
+        TW_TRY(merge(group));
+        return true;
     }
 
 private:
@@ -99,10 +94,8 @@ private:
         b.channels = y->shape[1].value();
         if (b.channels % kChannelStep != 0)
             return false;
-        auto const readers = readersOf(g_, y);
-        if (readers.size() == 1 && readers[0]->op == &ops::activation::def() && onlyProducer(g_, y) &&
-            canJoin(n, *readers[0]))
-            b.activation = readers[0];
+        if (ir::Node* const next = nextOf(g_, &n); next && next->op == &ops::activation::def() && canJoin(n, *next))
+            b.activation = next;
         y = b.result();
         if (g_.isOutput(y))
             return false;
@@ -197,7 +190,10 @@ private:
 
 Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx)
 {
-    return ctx.target.gpu() ? ConvolutionMerger(g, ctx).run() : Result<bool>(false);
+    if (!ctx.target.gpu())
+        return false;
+    return rewriteEach(g, ops::convolution::isBareForward,
+                       [&](ir::Node& n) { return ConvolutionMerger(g, ctx).run(n); });
 }
 
 } // namespace tw::passes

@@ -244,10 +244,8 @@ private:
     {
         Projection const& some =
             *std::find_if(group.begin(), group.end(), [](Projection const& p) { return p.bias != nullptr; });
-        Extents dims;
-        for (int i = 0; i + 1 < some.result->rank(); ++i)
-            dims.push(1);
-        dims.push(columns);
+        Extents dims = Extents::ones(some.result->rank());
+        dims[dims.rank - 1] = columns;
         return joined(group, *some.bias, dims, 1, 1, true);
     }
 

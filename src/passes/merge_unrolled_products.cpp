@@ -8,7 +8,6 @@
 // tensors (what a step hands to the next one), weights that refit may reach, wishes of the user that
 // differ.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -27,26 +26,13 @@ namespace {
 
 using ops::matrix_multiply::MatrixOperation;
 
+// A product, or a sum, of a part of x and a constant.
 struct Step
 {
-    ir::Node *select = nullptr, *product = nullptr, *sum = nullptr; // sum: null without bias
-    ir::Value* bias = nullptr;
-    int axis = 0;
-    int64_t size = 0; // of the axis
-
-    ir::Value* x() const { return select->inputs[0]; }
-    ir::Node* last() const { return sum ? sum : product; }
-    ir::Value* weights() const { return product->inputs[1]; }
+    ir::Node *select = nullptr, *node = nullptr;
+    Selection part;
+    ir::Value* constant = nullptr;
 };
-
-bool areEqual(ir::Value const* a, ir::Value const* b)
-{
-    if (!a || !b || a == b)
-        return a == b;
-    TensorRef const s = constantOf(a), t = constantOf(b);
-    return a->type == b->type && a->shape == b->shape &&
-           (s.data == t.data || std::memcmp(s.data, t.data, size_t(s.sizeBytes())) == 0);
-}
 
 class UnrolledProductMerger
 {
@@ -55,138 +41,132 @@ public:
 
     Result<bool> run()
     {
-        std::vector<std::vector<Step>> groups;
-        for (auto const& n : g_.nodes) {
-            Step const step = stepOf(n.get());
-            if (!step.product)
-                continue;
-            auto const group =
-                std::find_if(groups.begin(), groups.end(), [&](auto const& steps) { return fits(steps, step); });
-            if (group == groups.end())
-                groups.push_back({step});
-            else
-                group->push_back(step);
-        }
-        bool changed = false;
-        for (auto const& steps : groups) {
-            int64_t size = 0;
-            for (Step const& s : steps)
-                size += s.size;
-            if (steps.size() < 2 || size * 2 < steps[0].x()->shape[size_t(steps[0].axis)].value())
-                continue;
-            TW_ASSIGN(bool const merged, merge(steps));
-            changed = changed || merged;
-        }
-        if (changed)
+        TW_ASSIGN(bool const products, mergeAll(false));
+        TW_ASSIGN(bool const sums, mergeAll(true));
+        if (products || sums)
             g_.eraseUnusedValues();
-        return changed;
+        return products || sums;
     }
 
 private:
-    Step stepOf(ir::Node* n) const
+    Result<bool> mergeAll(bool areSums)
     {
-        Step s;
-        if (!ops::matrix_multiply::isBareProduct(*n))
-            return {};
-        auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
-        s.select = onlyProducer(g_, n->inputs[0]);
-        if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*n->inputs[1], 2) ||
-            !s.select || !canJoin(*s.select, *n))
-            return {};
-        auto const part = selectionOf(*s.select);
+        std::vector<std::vector<Step>> groups;
+        for (auto const& n : g_.nodes) {
+            auto const step = areSums ? sumOf(*n) : productOf(*n);
+            if (!step)
+                continue;
+            auto const group =
+                std::find_if(groups.begin(), groups.end(), [&](auto const& steps) { return fits(steps, *step); });
+            if (group == groups.end())
+                groups.push_back({*step});
+            else
+                group->push_back(*step);
+        }
+        bool changed = false;
+        for (auto const& steps : groups) {
+            Selection const& first = steps[0].part;
+            int64_t size = 0;
+            for (Step const& s : steps)
+                size += s.part.size;
+            if (steps.size() < 2 || size * 2 < first.x->shape[size_t(first.axis)].value())
+                continue;
+            TW_TRY(merge(steps));
+            changed = true;
+        }
+        return changed;
+    }
+
+    std::optional<Step> productOf(ir::Node& n) const
+    {
+        if (!ops::matrix_multiply::isBareProduct(n))
+            return std::nullopt;
+        auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+        bool const isOfRows = a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector;
+        return isOfRows && isConstantOf(*n.inputs[1], 2) ? stepOf(n, 0) : std::nullopt;
+    }
+    // With a row, of what a product has made.
+    std::optional<Step> sumOf(ir::Node& n) const
+    {
+        if (!is(&n, ops::elementwise::Operation::kSum))
+            return std::nullopt;
+        size_t const at = n.inputs[0]->isConstant() ? 1 : 0;
+        auto const s = isConstantOf(*n.inputs[1 - at], 1) ? stepOf(n, at) : std::nullopt;
+        bool const isOfProduct = s && s->part.x->producer && ops::matrix_multiply::isBareProduct(*s->part.x->producer);
+        return isOfProduct && n.outputs[0]->shape == n.inputs[at]->shape ? s : std::nullopt;
+    }
+    std::optional<Step> stepOf(ir::Node& n, size_t at) const
+    {
+        ir::Node* const select = onlyProducer(g_, n.inputs[at]);
+        auto const part = select && canJoin(*select, n) ? selectionOf(*select) : std::nullopt;
         if (!part || part->step != 1 || !part->byAttributes || !part->x->shape[size_t(part->axis)].isConst() ||
-            part->axis + 1 >= part->x->rank())
-            return {};
-        s.axis = part->axis;
-        s.size = part->size;
-        s.product = n;
-        takeBias(s);
-        return s;
+            part->axis + 1 >= part->x->rank() || !n.outputs[0]->shape.back().isConst() ||
+            n.inputs[1 - at]->rank() > part->x->rank())
+            return std::nullopt;
+        return Step{select, &n, *part, n.inputs[1 - at]};
+    }
+    // The row that is added to what the node makes, which then belongs to it; null: none.
+    ir::Value* rowBehind(ir::Node const& n) const
+    {
+        ir::Node const* const sum = nextOf(g_, &n);
+        ir::Value* const row = is(sum, ops::elementwise::Operation::kSum) ? otherInput(sum, n.outputs[0]) : nullptr;
+        return row && isConstantOf(*row, 1) ? row : nullptr;
     }
     // Of weights that refit reaches: whether they are the same ones.
     bool stayEqual(ir::Value const* a, ir::Value const* b) const
     {
         bool const mayChange = ctx_.recipes && a && b && (ctx_.recipes->reaches(*a) || ctx_.recipes->reaches(*b));
-        return areEqual(a, b) && (!mayChange || a->constant->data == b->constant->data);
-    }
-    void takeBias(Step& s) const
-    {
-        ir::Value const* y = s.product->outputs[0];
-        auto const readers = readersOf(g_, y);
-        if (!onlyProducer(g_, y) || readers.size() != 1 || !is(readers[0], ops::elementwise::Operation::kSum))
-            return;
-        ir::Node* const sum = readers[0];
-        ir::Value* const bias = otherInput(sum, y);
-        if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum))
-            return;
-        s.sum = sum;
-        s.bias = bias;
+        return areSame(a, b) && (!mayChange || a->constant->data == b->constant->data);
     }
     bool fits(std::vector<Step> const& steps, Step const& s) const
     {
         Step const& first = steps[0];
-        auto const &a = first.product->attrsAs<ops::matrix_multiply::Attrs>(),
-                   &b = s.product->attrsAs<ops::matrix_multiply::Attrs>();
-        return first.x() == s.x() && first.axis == s.axis && a.b == b.b && stayEqual(first.weights(), s.weights()) &&
-               stayEqual(first.bias, s.bias) && std::all_of(steps.begin(), steps.end(), [&](Step const& other) {
-                   return canJoin(*other.product, *s.product) && canJoin(*other.last(), *s.last());
-               });
+        return first.part.x == s.part.x && first.part.axis == s.part.axis &&
+               ir::equalAttrs(*first.node->attrs, *s.node->attrs) && stayEqual(first.constant, s.constant) &&
+               stayEqual(rowBehind(*first.node), rowBehind(*s.node)) &&
+               std::all_of(steps.begin(), steps.end(),
+                           [&](Step const& other) { return canJoin(*other.node, *s.node); });
     }
 
     // Part of `whole` that `step` had of x, as the step's result.
     Result<ir::Value*> partOf(ir::Value* whole, Step const& step)
     {
-        int const position = g_.positionOf(step.last());
         ir::Node const& select = *step.select;
         auto attrs = select.attrs->clone();
         std::vector<ir::Value*> inputs = select.inputs;
         inputs[0] = whole;
         if (select.op == &ops::slice::def())
             static_cast<ops::slice::Attrs&>(*attrs).size.back() = whole->shape.back().value();
-        TW_ASSIGN(ir::Node * part, g_.addNode(*select.op, std::move(attrs), inputs, select.name, {}, position));
+        TW_ASSIGN(ir::Node * part,
+                  g_.addNode(*select.op, std::move(attrs), inputs, select.name, {}, g_.positionOf(step.node)));
         takePlaceOf(*part, select);
         return part->outputs[0];
     }
 
-    Result<bool> merge(std::vector<Step> const& steps)
+    Result<void> merge(std::vector<Step> const& steps)
     {
         Step const& first = steps[0];
-        int const rank = first.x()->rank();
-        if (!first.last()->outputs[0]->shape.back().isConst() || first.weights()->rank() > rank ||
-            (first.bias && first.bias->rank() > rank))
-            return false;
-        std::vector<ir::Node const*> products, sums;
+        ir::Value* const x = first.part.x;
+        std::vector<ir::Node const*> nodes;
+        for (Step const& s : steps)
+            nodes.push_back(s.node);
+        TW_ASSIGN(ir::Node * whole,
+                  g_.addNode(*first.node->op, first.node->attrs->clone(), {x, withRank(g_, *first.constant, x->rank())},
+                             "", {}, g_.positionOf(first.node)));
+        joinAlike(*whole, nodes);
+        whole->outputs[0]->name = first.node->outputs[0]->name + ".merged";
+        ctx_.log.info("fused " + whole->name);
         for (Step const& s : steps) {
-            products.push_back(s.product);
-            sums.push_back(s.sum);
-        }
-        TW_ASSIGN(ir::Node * product,
-                  g_.addNode(ops::matrix_multiply::def(), first.product->attrs->clone(),
-                             {first.x(), withRank(g_, *first.weights(), rank)}, "", {}, g_.positionOf(first.product)));
-        joinAlike(*product, products);
-        ir::Node* last = product;
-        if (first.bias) {
-            TW_ASSIGN(last, g_.addNode(ops::elementwise::def(), first.sum->attrs->clone(),
-                                       {product->outputs[0], withRank(g_, *first.bias, rank)}, "", {},
-                                       g_.positionOf(product) + 1));
-            joinAlike(*last, sums);
-        }
-        product->outputs[0]->name = first.product->outputs[0]->name + ".merged";
-        last->outputs[0]->name = first.last()->outputs[0]->name + ".merged";
-        ctx_.log.info("fused " + product->name);
-        for (Step const& s : steps) {
-            TW_ASSIGN(ir::Value * part, partOf(last->outputs[0], s));
-            ir::Value* const from = s.last()->outputs[0];
+            TW_ASSIGN(ir::Value * part, partOf(whole->outputs[0], s));
+            ir::Value* const from = s.node->outputs[0];
             if (!(part->shape == from->shape))
-                return internalError("merged products have parts of another shape for " + s.last()->name);
+                return internalError("merged products have parts of another shape for " + s.node->name);
             part->name = from->name;
             g_.replaceAllUses(from, part);
-            if (s.sum)
-                g_.eraseNode(s.sum);
-            g_.eraseNode(s.product);
+            g_.eraseNode(s.node);
             g_.eraseNode(s.select);
         }
-        return true;
+        return {};
     }
 
     ir::Graph& g_;

@@ -10,6 +10,7 @@
 #include "base/power_of_two.h"
 #include "ops/elementwise/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"
@@ -41,24 +42,18 @@ std::optional<Tensor> reciprocalsOf(ir::Value const& v)
 
 Result<bool> multiplyByReciprocals(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (auto const& n : g.nodes) {
-        if (n->op != &ops::elementwise::def() || n->body || !isFloating(n->outputs[0]->type) ||
-            n->attrsAs<ops::elementwise::Attrs>().operation != Operation::kDiv)
-            continue;
-        ir::Value const& divisor = *n->inputs[1];
-        if (!divisor.isConstant() || (ctx.recipes && ctx.recipes->reaches(divisor)))
-            continue;
-        auto const factors = reciprocalsOf(divisor);
+    auto const isQuotient = [](ir::Node const& n) {
+        return is(&n, Operation::kDiv) && !n.body && isFloating(n.outputs[0]->type);
+    };
+    return rewriteEach(g, isQuotient, [&](ir::Node& n) -> Result<bool> {
+        ir::Value const& divisor = *n.inputs[1];
+        auto const factors = ctx.recipes && ctx.recipes->reaches(divisor) ? std::nullopt : reciprocalsOf(divisor);
         if (!factors)
-            continue;
-        n->attrs = ops::elementwise::Attrs(Operation::kProd).clone();
-        n->inputs[1] = g.addConstant(divisor.name + ".reciprocal", divisor.type, factors->dims(), factors->data());
-        changed = true;
-    }
-    if (changed)
-        g.eraseUnusedValues();
-    return changed;
+            return false;
+        n.attrs = ops::elementwise::Attrs(Operation::kProd).clone();
+        n.inputs[1] = g.addConstant(divisor.name + ".reciprocal", divisor.type, factors->dims(), factors->data());
+        return true;
+    });
 }
 
 } // namespace tw::passes

@@ -7,7 +7,6 @@
 // GPU builds. Expects Form::kCanonical. Stands before fuse_activation, which takes
 // the bias. Leaves alone: windows that overlap, leave pixels out or reach into padding, groups, results that others
 // read, wishes of the user that differ.
-#include <algorithm>
 
 #include "ops/convolution/op.h"
 #include "ops/dequantize/op.h"
@@ -59,28 +58,25 @@ std::optional<Patches> patchesOf(ir::Node const& conv)
     return Patches{at(w.shape, 1), at(w.shape, 0), at(w.shape, 2), at(w.shape, 3), at(y.shape, 2), at(y.shape, 3)};
 }
 
-// The only reader of `y` when all that it does is to make [N, h w, K] of [N, K, h, w].
-ir::Node* tokensOf(ir::Graph const& g, ir::Value* y, Patches const& p)
+// The only reader of the result when all that it does is to make [N, h w, K] of [N, K, h, w].
+ir::Node* tokensOf(ir::Graph const& g, ir::Node const& conv, Patches const& p)
 {
-    if (!onlyProducer(g, y))
+    ir::Node* const reader = nextOf(g, &conv);
+    if (!reader || reader->op != &ops::shuffle::def())
         return nullptr;
-    auto const reader = std::find_if(g.nodes.begin(), g.nodes.end(), [&](auto const& n) {
-        return std::find(n->inputs.begin(), n->inputs.end(), y) != n->inputs.end();
-    });
-    if (reader == g.nodes.end() || (*reader)->op != &ops::shuffle::def())
-        return nullptr;
-    StridedView const view = viewOf((*reader)->outputs[0], 1);
+    ir::Value const* const y = conv.outputs[0];
+    StridedView const view = viewOf(reader->outputs[0], 1);
     int64_t const grid = p.h * p.w;
-    bool const tokens = view.source == y && view.sizes == ir::Shape{y->shape[0], grid, p.k} &&
-                        (view.strides[0] == ir::Dim(p.k * grid) || y->shape[0].is(1)) &&
-                        (view.strides[1].is(1) || grid == 1) && (view.strides[2] == ir::Dim(grid) || p.k == 1);
-    return tokens ? reader->get() : nullptr;
+    bool const tokens = view.source == y && view.sizes() == ir::Shape{y->shape[0], grid, p.k} &&
+                        (view.stride(0) == ir::Dim(p.k * grid) || y->shape[0].is(1)) &&
+                        (view.stride(1).is(1) || grid == 1) && (view.stride(2) == ir::Dim(grid) || p.k == 1);
+    return tokens ? reader : nullptr;
 }
 
 Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
 {
     auto const p = patchesOf(conv);
-    ir::Node* const tokens = p ? tokensOf(g, conv.outputs[0], *p) : nullptr;
+    ir::Node* const tokens = p ? tokensOf(g, conv, *p) : nullptr;
     if (!tokens || !canJoin(conv, *tokens))
         return false;
     int position = g.positionOf(&conv);

@@ -9,6 +9,7 @@
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
@@ -33,9 +34,7 @@ Result<BlobPtr> roundedTo(DataType type, recipe::Computation& c, ir::Value const
 {
     NumberType const& narrow = numberType(type);
     using enum ops::elementwise::Operation;
-    Extents ones;
-    for (int d = 0; d < v.rank(); ++d)
-        ones.push(1);
+    Extents const ones = Extents::ones(v.rank());
     TW_ASSIGN(ir::Value * x, c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMax),
                                    {c.take(v), c.literal(v.type, ones, narrow.lowest)}));
     TW_ASSIGN(
@@ -44,13 +43,9 @@ Result<BlobPtr> roundedTo(DataType type, recipe::Computation& c, ir::Value const
     return c.finish(x);
 }
 
-bool isFloatCast(ir::Node const& n)
-{
-    return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && isFloating(n.outputs[0]->type);
-}
 bool isWideningCast(ir::Node const& n)
 {
-    return isFloatCast(n) && isFullFloat(n.outputs[0]->type);
+    return isCast(&n) && isFullFloat(n.outputs[0]->type);
 }
 
 // Constants, results and conversions between them become f32, in nodes that are fused themselves too.
@@ -63,7 +58,7 @@ Result<void> computeInFloat(ir::Graph& body)
     }
     for (size_t i = 0; i < body.nodes.size(); ++i) {
         ir::Node& n = *body.nodes[i];
-        if (isFloatCast(n) && !isWideningCast(n))
+        if (isCast(&n) && !isWideningCast(n))
             n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
         if (isDequantize(&n))
             n.attrsAs<ops::dequantize::Attrs>().outputType = DataType::kFloat;

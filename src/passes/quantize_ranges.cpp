@@ -330,9 +330,7 @@ private:
         ir::Value const& w = *n.inputs[1];
         Extents const dims = ir::extentsOf(w.shape);
         int const axis = channelAxis(n);
-        Extents channels; // dimensions that stretch over the weights
-        for (int d = 0; d < dims.rank; ++d)
-            channels.push(d == axis ? dims[d] : 1);
+        Extents const ones = Extents::ones(dims.rank);
         auto apply = [](recipe::Computation& c, Operation op, ir::Value* a, ir::Value* b) {
             return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b});
         };
@@ -346,9 +344,6 @@ private:
             for (int d = 0; d < dims.rank; ++d)
                 largest.axes |= d == axis ? 0 : int64_t(1) << d;
             TW_ASSIGN(ir::Value * m, c.add(ops::reduce::def(), largest, {a}));
-            Extents ones;
-            for (int d = 0; d < dims.rank; ++d)
-                ones.push(1);
             return apply(c, Operation::kDiv, m, c.literal(DataType::kFloat, ones, 127));
         };
         recipe::Computation scales(ctx_.recipes);
@@ -357,9 +352,6 @@ private:
         recipe::Computation numbers(ctx_.recipes);
         TW_ASSIGN(ir::Value * divisor, steps(numbers));
         TW_ASSIGN(ir::Value * q, apply(numbers, Operation::kDiv, numbers.take(w), divisor));
-        Extents ones;
-        for (int d = 0; d < dims.rank; ++d)
-            ones.push(1);
         auto literal = [&](double v) { return numbers.literal(DataType::kFloat, ones, v); };
         TW_ASSIGN(q, apply(numbers, Operation::kSum, q, literal(0.5)));
         ops::unary::Attrs floor;

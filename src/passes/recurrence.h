@@ -136,10 +136,7 @@ public:
         using namespace ops::elementwise;
         if (scale == 1)
             return v;
-        Extents ones;
-        for (int d = 0; d < v->rank(); ++d)
-            ones.push(1);
-        return value(def(), Attrs(Operation::kProd), {v, filled(v->type, ones, scale)}, "scaled");
+        return value(def(), Attrs(Operation::kProd), {v, filled(v->type, Extents::ones(v->rank()), scale)}, "scaled");
     }
     ir::Value* filled(DataType type, Extents const& dims, double number)
     {

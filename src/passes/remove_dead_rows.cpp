@@ -27,7 +27,6 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
-#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
@@ -47,35 +46,12 @@ struct Part
     auto operator<=>(Part const&) const = default; // NOLINT(modernize-use-nullptr): not what is written here
 };
 
-bool isPlainGather(ir::Node const& n)
-{
-    auto const& a = n.attrsAs<ops::gather::Attrs>();
-    return a.mode == ops::gather::Mode::kDefault && a.elementWiseDims == 0;
-}
-
 // What a slice or gather reads of its input along one axis, when that is all that it does.
 std::optional<Part> partReadBy(ir::Node const& n)
 {
     auto const s = selectionOf(n);
     bool const isPart = s && s->step == 1 && s->byAttributes && !s->x->shape[size_t(s->axis)].is(s->size);
     return isPart ? std::optional(Part{s->axis, s->start, s->size}) : std::nullopt;
-}
-
-ir::Dim volumeUpTo(ir::Shape const& s, int axis)
-{
-    return ir::volume(ir::Shape(s.begin(), s.begin() + axis));
-}
-
-// What a shuffle does to its shape: [in] -> transposed -> reshaped -> out.
-struct ShuffleShapes
-{
-    ir::Shape transposed, reshaped;
-};
-ShuffleShapes shapesOf(ir::Node const& n)
-{
-    auto const& a = n.attrsAs<ops::shuffle::Attrs>();
-    ir::Shape const &in = n.inputs[0]->shape, &out = n.outputs[0]->shape;
-    return {permuted(in, a.firstTranspose), unpermuted(out, a.secondTranspose)};
 }
 
 // Parts of the inputs that give `part` of the output; nothing: the node needs whole inputs.
@@ -134,25 +110,14 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
         return broadcast(0, axis) && broadcast(1, axis) ? std::optional(parts) : std::nullopt;
     }
     if (n.op == &shuffle::def()) {
-        auto const& a = n.attrsAs<shuffle::Attrs>();
-        if (hasInput(n, 1))
-            return {};
-        ShuffleShapes const s = shapesOf(n);
-        int at = a.secondTranspose.empty() ? part.axis : int(a.secondTranspose[axis]);
-        if (a.hasReshape) {
-            int from = 0;
-            for (; from < int(s.transposed.size()); ++from)
-                if (s.transposed[size_t(from)] == s.reshaped[size_t(at)] &&
-                    volumeUpTo(s.transposed, from) == volumeUpTo(s.reshaped, at))
-                    break;
-            if (from == int(s.transposed.size()))
-                return {};
-            at = from;
-        }
-        parts[0] = Part{a.firstTranspose.empty() ? at : int(a.firstTranspose[size_t(at)]), part.begin, part.count};
-        return parts;
+        for (int at = 0; at < n.inputs[0]->rank(); ++at)
+            if (shuffle::dimensionBehind(n, at) == part.axis) {
+                parts[0] = Part{at, part.begin, part.count};
+                return parts;
+            }
+        return {};
     }
-    if (n.op == &gather::def() && isPlainGather(n)) {
+    if (n.op == &gather::def() && n.attrsAs<gather::Attrs>().isPlain()) {
         int const before = int(n.attrsAs<gather::Attrs>().axis), indices = n.inputs[1]->rank();
         if (part.axis >= before && part.axis < before + indices)
             return {};
@@ -168,13 +133,10 @@ std::optional<ReshapeDims> narrowedReshape(ir::Graph const& g, ir::Node const& n
                                            Part const& partOfOutput)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
-    ShuffleShapes s = shapesOf(n);
-    for (size_t i = 0; i < s.transposed.size(); ++i)
-        if ((a.firstTranspose.empty() ? int64_t(i) : a.firstTranspose[i]) == partOfInput.axis)
-            s.transposed[i] = partOfInput.count;
-    size_t const axis = size_t(partOfOutput.axis);
-    s.reshaped[a.secondTranspose.empty() ? axis : size_t(a.secondTranspose[axis])] = partOfOutput.count;
-    return reshapeDims(g, s.transposed, s.reshaped);
+    ir::Shape x = n.inputs[0]->shape, y = n.outputs[0]->shape;
+    x[size_t(partOfInput.axis)] = partOfInput.count;
+    y[size_t(partOfOutput.axis)] = partOfOutput.count;
+    return reshapeDims(g, permuted(x, a.firstTranspose), unpermuted(y, a.secondTranspose));
 }
 
 // Nodes that move elements at most; a part is read where they have put it as easily as before them.

@@ -2,6 +2,7 @@
 #include "passes/rewrite.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/op_def.h"
 #include "recipe/recipes.h"
@@ -117,6 +118,14 @@ TensorRef elementsOf(ir::Value const* v)
     if (!v || !v->isConstant())
         return {};
     return TensorRef{v->type, ir::extentsOf(v->shape), const_cast<void*>(v->constant->data->data())};
+}
+
+bool areSame(ir::Value const* a, ir::Value const* b)
+{
+    if (a == b || !a || !b || !a->isConstant() || !b->isConstant() || a->type != b->type || !(a->shape == b->shape))
+        return a == b;
+    TensorRef const s = constantOf(a), t = constantOf(b);
+    return s.data == t.data || std::memcmp(s.data, t.data, size_t(s.sizeBytes())) == 0;
 }
 
 bool allEqual(ir::Value const* v, double wanted)

@@ -23,15 +23,22 @@ bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to);
 
 // The node that makes `v` when nobody else reads it (no other use, no graph output); else null.
 ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
-// Runs `change` on the nodes of the graph that are `wanted` before the first of them is changed, in order of execution;
-// what an earlier one took is left out. Whether any of them changed the graph.
+// Runs `change` on the nodes of the graph that are `wanted` before the first of them is changed, in order of execution or
+// against it; what an earlier one took is left out. Whether any of them changed the graph.
+enum class Order
+{
+    kOfExecution,
+    kFromTheEnd,
+};
 template <class Wanted, class Change>
-Result<bool> changeEach(ir::Graph& g, Wanted const& wanted, Change const& change)
+Result<bool> changeEach(ir::Graph& g, Wanted const& wanted, Change const& change, Order order = Order::kOfExecution)
 {
     std::vector<ir::Node*> list;
     for (auto const& n : g.nodes)
         if (wanted(*n))
             list.push_back(n.get());
+    if (order == Order::kFromTheEnd)
+        std::reverse(list.begin(), list.end());
     bool changed = false;
     for (ir::Node* n : list) {
         if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& m) { return m.get() == n; }))
@@ -43,9 +50,9 @@ Result<bool> changeEach(ir::Graph& g, Wanted const& wanted, Change const& change
 }
 // The same, and what nobody uses then is gone.
 template <class Wanted, class Change>
-Result<bool> rewriteEach(ir::Graph& g, Wanted const& wanted, Change const& change)
+Result<bool> rewriteEach(ir::Graph& g, Wanted const& wanted, Change const& change, Order order = Order::kOfExecution)
 {
-    auto changed = changeEach(g, wanted, change);
+    auto changed = changeEach(g, wanted, change, order);
     if (changed.ok() && *changed)
         g.eraseUnusedValues();
     return changed;
@@ -73,6 +80,8 @@ ir::Node* nextOf(ir::Graph const& g, ir::Node const* n);
 // computes new constants of, with a recipe, it takes by elementsOf().
 TensorRef constantOf(ir::Value const* v);
 TensorRef elementsOf(ir::Value const* v);
+// Whether two values are one, or constants of the same type, shape and bytes. (Both may be null.)
+bool areSame(ir::Value const* a, ir::Value const* b);
 // Whether all elements of a constant are `wanted`; true for a value that is not there.
 bool allEqual(ir::Value const* v, double wanted);
 // A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches

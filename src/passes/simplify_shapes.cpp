@@ -57,11 +57,8 @@ bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
         a.hasReshape = true;
         return true;
     }
-    ir::Shape c = n.inputs[0]->shape, r = n.outputs[0]->shape;
-    for (size_t i = 0; i < a.firstTranspose.size(); ++i)
-        c[i] = n.inputs[0]->shape[size_t(a.firstTranspose[i])];
-    for (size_t i = 0; i < a.secondTranspose.size(); ++i)
-        r[size_t(a.secondTranspose[i])] = n.outputs[0]->shape[i];
+    ir::Shape const c = permuted(n.inputs[0]->shape, a.firstTranspose),
+                    r = unpermuted(n.outputs[0]->shape, a.secondTranspose);
     // Static dimensions that come from unknown elements are checked when these are known; keep that.
     auto const dims = n.inputs[1]->content ? reshapeDims(g, c, r) : std::nullopt;
     if (!dims)

@@ -43,22 +43,24 @@ bool throughSlice(StridedView& view, ir::Node const& n)
     for (size_t i = 1; i < n.inputs.size(); ++i)
         if (n.inputs[i])
             return false;
-    for (size_t d = 0; d < view.sizes.size(); ++d) {
-        ir::Dim const size = n.outputs[0]->shape[d];
-        if (a.start[d] == 0 && size == view.sizes[d] && (a.stride[d] == 1 || size.is(1)))
+    ir::Shape const sizes = view.sizes();
+    for (size_t d = 0; d < sizes.size(); ++d) {
+        ir::Dim const size = n.outputs[0]->shape[d], stride = view.stride(d);
+        if (a.start[d] == 0 && size == sizes[d] && (a.stride[d] == 1 || size.is(1)))
             continue;
         // One element again and again.
-        if (a.start[d] == 0 && view.sizes[d].is(1) && (a.stride[d] == 0 || a.mode == ops::slice::Mode::kWrap)) {
-            view.sizes[d] = size;
-            view.strides[d] = 0;
+        if (a.start[d] == 0 && sizes[d].is(1) && (a.stride[d] == 0 || a.mode == ops::slice::Mode::kWrap)) {
+            view.dimensions[d] = {{size, 0}};
             continue;
         }
         // Inside, one by one.
-        if (a.stride[d] != 1 || a.start[d] < 0 || !view.sizes[d].isConst() || !size.isConst() ||
-            !view.strides[d].isConst() || a.start[d] > view.sizes[d].value() - size.value())
+        if (a.stride[d] != 1 || a.start[d] < 0 || !sizes[d].isConst() || !size.isConst() || !stride.isConst() ||
+            stride.is(-1) || a.start[d] > sizes[d].value() - size.value())
             return false;
-        view.offset = ir::addSat(view.offset, ir::mulSat(a.start[d], view.strides[d].value()));
-        view.sizes[d] = size;
+        view.offset = ir::addSat(view.offset, ir::mulSat(a.start[d], stride.value()));
+        view.dimensions[d].clear();
+        if (!size.is(1))
+            view.dimensions[d] = {{size, stride}};
     }
     return true;
 }
@@ -67,78 +69,118 @@ bool throughGather(StridedView& view, ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
     TensorRef const index = constantOf(n.inputs[1]);
-    if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1 ||
-        index.dims.rank != 0)
+    if (!a.isPlain() || !index.data || index.count() != 1 || index.dims.rank != 0)
         return false;
-    auto const axis = size_t(a.axis);
-    if (!view.sizes[axis].isConst() || !view.strides[axis].isConst())
+    ir::Dim const all = n.inputs[0]->shape[size_t(a.axis)], stride = view.stride(size_t(a.axis));
+    if (!all.isConst() || !stride.isConst() || stride.is(-1))
         return false;
-    int64_t const size = view.sizes[axis].value();
-    int64_t const at = index.getInt(0) < 0 ? index.getInt(0) + size : index.getInt(0);
-    if (at < 0 || at >= size)
+    int64_t const at = index.getInt(0) < 0 ? index.getInt(0) + all.value() : index.getInt(0);
+    if (at < 0 || at >= all.value())
         return false;
-    view.offset = ir::addSat(view.offset, ir::mulSat(at, view.strides[axis].value()));
-    view.sizes.erase(view.sizes.begin() + a.axis);
-    view.strides.erase(view.strides.begin() + a.axis);
+    view.offset = ir::addSat(view.offset, ir::mulSat(at, stride.value()));
+    view.dimensions.erase(view.dimensions.begin() + a.axis);
     return true;
 }
 
 } // namespace
 
+ir::Shape StridedView::sizes() const
+{
+    ir::Shape s;
+    for (auto const& runs : dimensions) {
+        s.emplace_back(1);
+        for (Run const& r : runs)
+            s.back() = s.back() * r.size;
+    }
+    return s;
+}
+
+ir::Dim StridedView::stride(size_t d) const
+{
+    auto const& runs = dimensions[d];
+    return runs.empty() ? ir::Dim(0) : runs.size() == 1 ? runs[0].stride : ir::Dim(-1);
+}
+
 void permute(StridedView& view, std::vector<int64_t> const& permutation)
 {
-    view.sizes = permuted(view.sizes, permutation);
-    view.strides = permuted(view.strides, permutation);
+    view.dimensions = ir::permuted(view.dimensions, permutation);
+}
+
+std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to)
+{
+    auto const realOf = [](ir::Shape const& s) {
+        std::vector<size_t> dimensions;
+        for (size_t d = 0; d < s.size(); ++d)
+            if (!s[d].is(1))
+                dimensions.push_back(d);
+        return dimensions;
+    };
+    std::vector<size_t> const x = realOf(from), y = realOf(to);
+    std::vector<ReshapeGroup> groups;
+    for (size_t i = 0, j = 0; i < x.size() || j < y.size();) {
+        size_t iEnd = 0, jEnd = 0;
+        ir::Dim ofX = 1;
+        for (size_t a = i; a < x.size() && iEnd == 0; ++a) {
+            ofX = ofX * from[x[a]];
+            ir::Dim ofY = 1;
+            for (size_t b = j; b < y.size() && iEnd == 0; ++b)
+                if (ofY = ofY * to[y[b]]; ofX == ofY) {
+                    iEnd = a + 1;
+                    jEnd = b + 1;
+                }
+        }
+        if (iEnd == 0)
+            return std::nullopt;
+        groups.push_back(
+            {{x.begin() + int64_t(i), x.begin() + int64_t(iEnd)}, {y.begin() + int64_t(j), y.begin() + int64_t(jEnd)}});
+        i = iEnd;
+        j = jEnd;
+    }
+    return groups;
 }
 
 bool reshape(StridedView& view, ir::Shape const& target)
 {
-    // Without dimensions of 1, which may stand anywhere.
-    ir::Shape sizes, strides;
-    for (size_t i = 0; i < view.sizes.size(); ++i)
-        if (!view.sizes[i].is(1)) {
-            sizes.push_back(view.sizes[i]);
-            strides.push_back(view.strides[i]);
+    using Run = StridedView::Run;
+    std::vector<Run> all;
+    ir::Shape sizes;
+    for (auto const& runs : view.dimensions)
+        for (Run const& r : runs) {
+            all.push_back(r);
+            sizes.push_back(r.size);
         }
-    std::vector<size_t> to;
-    for (size_t j = 0; j < target.size(); ++j)
-        if (!target[j].is(1))
-            to.push_back(j);
-    ir::Shape wanted, out(target.size(), ir::Dim(0));
-    for (size_t j : to)
-        wanted.push_back(target[j]);
-    // The shortest groups on both sides with one volume.
-    for (size_t i = 0, j = 0; i < sizes.size() || j < wanted.size();) {
-        size_t iEnd = 0, jEnd = 0;
-        for (size_t a = i + 1; a <= sizes.size() && iEnd == 0; ++a)
-            for (size_t b = j + 1; b <= wanted.size() && iEnd == 0; ++b)
-                if (product(sizes, i, a) == product(wanted, j, b)) {
-                    iEnd = a;
-                    jEnd = b;
-                }
-        if (iEnd == 0)
+    auto const groups = reshapeGroups(sizes, target);
+    if (!groups)
+        return false;
+    view.dimensions.assign(target.size(), {});
+    for (auto const& [from, to] : *groups) {
+        std::vector<Run> joined; // what lies side by side is one
+        for (size_t i : from)
+            if (!joined.empty() && joined.back().stride == all[i].size * all[i].stride)
+                joined.back() = {joined.back().size * all[i].size, all[i].stride};
+            else
+                joined.push_back(all[i]);
+        if (to.size() == 1) {
+            view.dimensions[to[0]] = std::move(joined);
+            continue;
+        }
+        if (joined.size() != 1)
             return false;
-        for (size_t k = i; k + 1 < iEnd; ++k)
-            if (!(strides[k] == sizes[k + 1] * strides[k + 1]))
-                return false;
-        ir::Dim stride = strides[iEnd - 1];
-        for (size_t k = jEnd; k-- > j;) {
-            out[to[k]] = stride;
-            stride = stride * wanted[k];
+        ir::Dim stride = joined[0].stride;
+        for (size_t k = to.size(); k-- > 0;) {
+            view.dimensions[to[k]] = {{target[to[k]], stride}};
+            stride = stride * target[to[k]];
         }
-        i = iEnd;
-        j = jEnd;
     }
-    view.sizes = target;
-    view.strides = std::move(out);
     return true;
 }
 
 StridedView viewOf(ir::Value* v, int depth)
 {
-    StridedView own{v, 0, v->shape, v->shape, {}};
+    StridedView own{v, 0, std::vector<std::vector<StridedView::Run>>(v->shape.size()), {}};
     for (size_t d = 0; d < v->shape.size(); ++d)
-        own.strides[d] = product(v->shape, d + 1, v->shape.size());
+        if (!v->shape[d].is(1))
+            own.dimensions[d] = {{v->shape[d], product(v->shape, d + 1, v->shape.size())}};
     ir::Node* n = v->producer;
     if (depth == 0 || !n)
         return own;
@@ -161,7 +203,7 @@ std::optional<Selection> ofGather(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::gather::Attrs>();
     TensorRef const index = constantOf(n.inputs[1]);
-    if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1)
+    if (!a.isPlain() || !index.data || index.count() != 1)
         return {};
     Dim const& all = n.inputs[0]->shape[size_t(a.axis)];
     int64_t const i = index.getInt(0) + (index.getInt(0) < 0 && all.isConst() ? all.value() : 0);

@@ -12,18 +12,34 @@ namespace tw::passes {
 
 struct StridedView
 {
+    // Elements of the source that are `stride` apart; 0: one element is repeated.
+    struct Run
+    {
+        ir::Dim size, stride;
+    };
     ir::Value* source = nullptr;
-    int64_t offset = 0;       // in elements
-    ir::Shape sizes, strides; // of the value; strides in elements of the source, 0 where one element is repeated, of no
-                              // meaning for sizes of 1
+    int64_t offset = 0; // in elements
+    std::vector<std::vector<Run>>
+        dimensions;               // of the value: runs in one another, the last inside; none where it has size 1
     std::vector<ir::Node*> nodes; // between source and value
+
+    ir::Shape sizes() const;
+    ir::Dim stride(size_t d) const; // 0 for a size of 1; -1: there is no single one
 };
 
 // Through at most `depth` nodes; with depth 0 the value itself.
 StridedView viewOf(ir::Value* v, int depth);
 void permute(StridedView& view, std::vector<int64_t> const& permutation); // empty: identity
-// The same elements in order under other dimensions; false where no strides can say it (the view is damaged then).
+// The same elements in order under other dimensions; false where no runs can say it (the view is damaged then).
 bool reshape(StridedView& view, ir::Shape const& target);
+
+// Dimensions of two shapes with the same elements in order that have one volume.
+struct ReshapeGroup
+{
+    std::vector<size_t> from, to;
+};
+// The smallest ones, in order; dimensions of 1 are in none. None: a dimension would be parted between groups.
+std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to);
 
 // Nodes that take a part of one axis of a tensor: slices, and gathers of one index by a constant.
 

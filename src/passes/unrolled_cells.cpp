@@ -4,46 +4,22 @@
 #include <algorithm>
 
 #include "base/tensor.h"
+#include "passes/fuse_nodes.h"
+#include "passes/node_kinds.h"
+#include "passes/rewrite.h"
 #include "passes/strided_view.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 
 using ir::Dim;
 using ir::Shape;
+using ops::elementwise::Operation;
 
 namespace {
 
 constexpr size_t kMostCandidates = 64; // for the state after the last step
-
-bool findPath(ir::Value* of, ir::Value* to, std::vector<size_t>& path, int depth)
-{
-    constexpr int kDeepest = 6; // a product and a sum, with reshapes
-    if (of == to)
-        return true;
-    for (size_t i = 0; of->producer && depth < kDeepest && i < of->producer->inputs.size(); ++i) {
-        path.push_back(i);
-        if (of->producer->inputs[i] && findPath(of->producer->inputs[i], to, path, depth + 1))
-            return true;
-        path.pop_back();
-    }
-    return false;
-}
-
-// The value that is to `c` what `c` is to `next`: behind the same inputs of the same ops. Null: there is none.
-ir::Value* before(ir::Value* next, ir::Value* c)
-{
-    std::vector<size_t> path;
-    if (next == c || !findPath(next, c, path, 0))
-        return nullptr;
-    for (size_t i : path) {
-        ir::Node const *const a = next->producer, *const b = c->producer;
-        if (!b || a->op != b->op || i >= b->inputs.size() || !b->inputs[i])
-            return nullptr;
-        next = a->inputs[i];
-        c = b->inputs[i];
-    }
-    return c;
-}
+constexpr int kMostOfZeros = 8;        // nodes between zeros and a value
 
 } // namespace
 
@@ -57,42 +33,44 @@ bool UnrolledCells::read()
     if (!width.isConst() || width.value() < 1)
         return false;
     cell_ = {isOne ? Dim(1) : ir::volume(Shape(h.shape.begin(), h.shape.end() - 1)), width.value(), h.type, refit_};
-    for (size_t t = 0; t + 1 < states_.size(); ++t) {
-        readers_.push_back(read(states_[t], known_.positionOf(states_[t + 1]) + 1));
-        sums_.push_back(readers_[t]->hasSize(states_[t]) ? readers_[t]->sumOf(states_[t + 1]) : std::nullopt);
-    }
-    if (!sums_.back())
+    if (!takeLastState())
+        reader_ = std::make_unique<StepReader>(known_, terms_, cell_, states_[states_.size() - 2],
+                                               known_.positionOf(states_.back()) + 1);
+    auto const sum = reader_->sumOf(states_.back());
+    if (!sum)
         return false;
-    next_ = *sums_.back();
-    takeLastState();
-    return true;
-}
-
-std::unique_ptr<StepReader> UnrolledCells::read(ir::Value* h, int end, ir::Value const* state) const
-{
-    return std::make_unique<StepReader>(known_, terms_, cell_, h, end, state);
+    next_ = *sum;
+    for (size_t t = states_.size() - 1; t-- > 0;) {
+        Step step;
+        step.values[reader_->leaves()[0]] = states_[t];
+        if (!reader_->hasSize(states_[t]) || !match(states_.back(), states_[t + 1], step))
+            break;
+        steps_.push_back(std::move(step));
+    }
+    std::reverse(steps_.begin(), steps_.end());
+    return !steps_.empty();
 }
 
 // The state after the last product, which no product reads.
-void UnrolledCells::takeLastState()
+bool UnrolledCells::takeLastState()
 {
     ir::Value* const h = states_.back();
     int const end = int(g_.nodes.size());
+    reader_ = std::make_unique<StepReader>(known_, terms_, cell_, h, end);
     size_t tried = 0;
-    ValueSet const of = known_.dependents(h, end);
     for (int i = known_.positionOf(h) + 1; i < end && tried < kMostCandidates; ++i)
         for (ir::Value* v : g_.nodes[size_t(i)]->outputs) {
-            if (!of.contains(v) || !readers_[0]->hasSize(v) || rootOf(v) != v)
+            if (!reader_->depends(v) || !reader_->hasSize(v) || rootOf(v) != v)
                 continue;
             ++tried;
-            auto last = read(h, i + 1);
-            if (last->sumOf(v) != next_)
+            Step before;
+            before.values[h] = states_[states_.size() - 2];
+            if (!match(v, h, before))
                 continue;
-            readers_.push_back(std::move(last));
-            sums_.emplace_back(next_);
             states_.push_back(v);
-            return;
+            return true;
         }
+    return false;
 }
 
 std::vector<CellState> UnrolledCells::cellStates() const
@@ -114,148 +92,152 @@ std::vector<CellState> UnrolledCells::cellStates() const
     return list;
 }
 
-ir::Value* UnrolledCells::leafAt(size_t t, int leaf) const
+ir::Value* UnrolledCells::valueAt(Step const& step, ir::Value* v)
 {
-    auto const& leaves = readers_[t]->leaves();
-    return size_t(leaf) < leaves.size() ? leaves[size_t(leaf)] : nullptr;
+    auto const at = step.values.find(rootOf(v));
+    return at == step.values.end() ? nullptr : at->second;
+}
+
+// Whether `there` is in the step what `v` is in the last one: behind the same nodes of the same constants.
+bool UnrolledCells::match(ir::Value* v, ir::Value* there, Step& step) const
+{
+    ir::Value *const x = rootOf(v), *const y = rootOf(there);
+    for (; there != y; there = there->producer->inputs[0])
+        step.nodes.emplace_back(v, there->producer);
+    if (step.isOfZeros && isZero(x)) {
+        Step more = step; // with what is computed of zeros in vain
+        if (matchNodes(x, y, more))
+            step = std::move(more);
+        return isZero(y);
+    }
+    if (auto const [at, isNew] = step.values.try_emplace(x, y); !isNew)
+        return at->second == y;
+    if (x->type != y->type || !(ir::volume(x->shape) == ir::volume(y->shape)))
+        return false;
+    if (reader_->isLeaf(x))
+        return true;
+    if (x->isConstant())
+        return areSame(x, y);
+    ir::Value* const other = step.isOfZeros ? besideZeros(*x->producer, y->producer) : nullptr;
+    return other ? match(other, y, step) : matchNodes(x, y, step);
+}
+
+bool UnrolledCells::matchNodes(ir::Value* v, ir::Value* there, Step& step) const
+{
+    ir::Node *const n = v->producer, *const m = there->producer;
+    if (!n || !m || n->op != m->op || n->inputs.size() != m->inputs.size() || !ir::equalAttrs(*n->attrs, *m->attrs))
+        return false;
+    step.nodes.emplace_back(v, m);
+    for (size_t i = 0; i < n->inputs.size(); ++i)
+        if (!n->inputs[i] != !m->inputs[i] || (n->inputs[i] && !match(n->inputs[i], m->inputs[i], step)))
+            return false;
+    return true;
+}
+
+// Whether the value is zero where the states of the last step are.
+bool UnrolledCells::isZero(ir::Value* v, int depth) const
+{
+    v = rootOf(v);
+    if (v == reader_->leaves()[0] || v == c_ || numberOf(v, refit_) == 0.0)
+        return true;
+    ir::Node const* const n = v->producer;
+    if (!n || depth > kMostOfZeros)
+        return false;
+    auto const isInputZero = [&](ir::Value* in) { return in && isZero(in, depth + 1); };
+    if (is(n, Operation::kProd) || (n->op == &ops::matrix_multiply::def() && n->inputs.size() == 2))
+        return std::any_of(n->inputs.begin(), n->inputs.end(), isInputZero);
+    bool const isLinear = is(n, Operation::kSum) || is(n, Operation::kSub) || n->op == &ops::slice::def() ||
+                          n->op == &ops::concatenation::def();
+    return isLinear && std::all_of(n->inputs.begin(), n->inputs.end(), isInputZero);
+}
+
+// What is left of a sum with zeros, where `there` is no such sum; null: all of it.
+ir::Value* UnrolledCells::besideZeros(ir::Node const& n, ir::Node const* there) const
+{
+    if (!is(&n, Operation::kSum) && !is(&n, Operation::kSub))
+        return nullptr;
+    for (size_t i = is(&n, Operation::kSum) ? 0 : 1; i < 2; ++i)
+        if (isZero(n.inputs[i])) {
+            bool const isSame =
+                there && there->op == n.op && ir::equalAttrs(*there->attrs, *n.attrs) && isZero(there->inputs[i]);
+            return isSame ? nullptr : n.inputs[1 - i];
+        }
+    return nullptr;
 }
 
 size_t UnrolledCells::take(CellState const& c)
 {
-    size_t const last = readers_.size() - 1;
-    c_ = c;
-    hasSharedStart_ = false;
-    zeroStart_ = nullptr;
-    first_ = readers_.size();
-    for (size_t t = last + 1; t-- > 0;) {
-        if (sums_[t] != next_ || (c.leaf >= 0 && t < last && !isNext(t, leafAt(t + 1, c.leaf))))
+    c_ = c.leaf < 0 ? nullptr : rootOf(reader_->leaves()[size_t(c.leaf)]);
+    cLast_ = nullptr;
+    size_t first = steps_.size() - 1;
+    for (; first > 0; --first) {
+        if (!c_)
+            continue;
+        ir::Value* const before = valueAt(steps_[first], c_);
+        cLast_ = cLast_ ? cLast_ : nextCellState(steps_[first - 1], before, c.next);
+        if (!cLast_ || valueAt(steps_[first - 1], cLast_) != before)
             break;
-        first_ = t;
     }
-    cLast_ = c.leaf >= 0 ? findLastCellState() : nullptr;
-    if (c.leaf >= 0 && first_ > 0 && first_ <= last)
-        takeStart();
-    if (first_ == 0 && !hasSharedStart_)
-        takeZeroStart();
-    return count();
+    taken_.clear();
+    for (size_t t = first; t < steps_.size(); ++t)
+        taken_.push_back(&steps_[t]);
+    if (first == 0 && takeZeroStart(c))
+        taken_.insert(taken_.begin(), &zeroStart_);
+    if (c_)
+        ofCellState_ = known_.dependents(c_, known_.positionOf(states_.back()) + 1);
+    return c_ && !cLast_ ? 0 : count();
 }
 
-bool UnrolledCells::isNext(size_t t, ir::Value* v)
+// What makes the cell state of the last step that is `there` in this one; null: nothing.
+ir::Value* UnrolledCells::nextCellState(Step const& step, ir::Value* there, int sum)
 {
-    return v && readers_[t]->depends(v) && readers_[t]->sumOf(v) == c_.next;
-}
-
-ir::Value* UnrolledCells::findLastCellState() const
-{
-    ir::Value *const from = states_[states_.size() - 2], *const to = states_.back();
-    int const end = known_.positionOf(to);
-    auto last = read(from, end + 1); // what is tried here is no part of the cell
-    if (last->sumOf(to) != next_)
-        return nullptr;
-    for (int i = known_.positionOf(from) + 1; i < end; ++i)
-        for (ir::Value* v : g_.nodes[size_t(i)]->outputs)
-            if (last->depends(v) && rootOf(v) == v && last->sumOf(v) == c_.next)
-                return v;
+    for (auto const& [v, n] : step.nodes) {
+        ir::Value* const made = const_cast<ir::Value*>(v);
+        if (valueAt(step, made) == there && reader_->depends(made) && rootOf(made) == made &&
+            reader_->sumOf(made) == sum)
+            return made;
+    }
     return nullptr;
 }
 
-// The step in front of the first one, where its cell state is a constant or the same value as its state.
-void UnrolledCells::takeStart()
-{
-    size_t const t = first_ - 1;
-    ir::Value* const c = leafAt(first_, c_.leaf);
-    ir::Value* const next = first_ + 1 < readers_.size() ? leafAt(first_ + 1, c_.leaf) : cLast_;
-    ir::Value* const to = next ? before(next, c) : nullptr;
-    if (!to || !readers_[t]->hasSize(states_[t]))
-        return;
-    auto start = read(states_[t], known_.positionOf(states_[t + 1]) + 1, to);
-    auto const sum = start->sumOf(states_[t + 1]), cells = start->sumOf(c);
-    bool const shared = to == states_[t];
-    if (!start->depends(c) || sum != (shared ? withShared(next_) : next_) ||
-        cells != (shared ? withShared(c_.next) : c_.next))
-        return;
-    readers_[t] = std::move(start);
-    hasSharedStart_ = shared;
-    first_ = t;
-}
-
 // The step in front of all, which makes the first state without a product of one: of zeros.
-void UnrolledCells::takeZeroStart()
+bool UnrolledCells::takeZeroStart(CellState const& c)
 {
-    ir::Value *const h = states_[0], *const c = c_.leaf >= 0 ? leafAt(0, c_.leaf) : nullptr;
-    if (!h->producer || !ir::isStatic(h->shape) || (c_.leaf >= 0 && (!c || !c->producer)) ||
-        !readers_.back()->hasSize(h))
-        return;
-    ValueSet const made = known_.stepOfZeros(h);
-    if (made.empty() || (c && !made.contains(c)))
-        return;
+    ir::Value *const h = states_[0], *const cell = c_ ? valueAt(steps_[0], c_) : nullptr;
+    if (!h->producer || !ir::isStatic(h->shape) || (c_ && (!cell || !cell->producer)))
+        return false;
     if (!zeros_) {
         Tensor const t(h->type, ir::extentsOf(h->shape));
         zeros_ = g_.addConstant(h->name + ".zeros", h->type, t.dims(), t.data());
     }
-    auto start = std::make_unique<StepReader>(known_, terms_, cell_, zeros_, made);
-    if (start->sumOf(h) == withZeros(next_) && (!c || start->sumOf(c) == withZeros(c_.next)))
-        zeroStart_ = std::move(start);
-}
-
-// The sum of other leaves; none: what is multiplied with it is zero.
-int UnrolledCells::withLeaves(int sum, std::function<std::optional<int>(int)> const& leafOf)
-{
-    CellSum out;
-    for (auto const& [term, scale] : CellSum(terms_.sumAt(sum))) {
-        CellTerm changed;
-        bool isZero = false;
-        for (int f : term) {
-            CellFactor factor = terms_.factorAt(f);
-            if (factor.kind == CellFactor::Kind::kColumns) {
-                auto const leaf = leafOf(factor.leaf);
-                isZero = isZero || !leaf;
-                factor.leaf = leaf.value_or(0);
-            } else if (factor.sum >= 0) {
-                factor.sum = withLeaves(factor.sum, leafOf);
-                isZero = isZero || (factor.kind == CellFactor::Kind::kProduct && terms_.sumAt(factor.sum).empty());
-            }
-            changed.push_back(terms_.factor(factor));
-        }
-        std::sort(changed.begin(), changed.end());
-        if (!isZero && (out[changed] += scale) == 0)
-            out.erase(changed);
-    }
-    return terms_.sum(out);
-}
-
-// The sum where the cell state is leaf 0, and leaves behind it are one further ahead.
-int UnrolledCells::withShared(int sum)
-{
-    return withLeaves(sum, [&](int leaf) { return leaf == c_.leaf ? 0 : leaf - (leaf > c_.leaf); });
-}
-
-// The sum where the states are zeros.
-int UnrolledCells::withZeros(int sum)
-{
-    return withLeaves(sum, [&](int leaf) {
-        bool const isState = leaf == 0 || leaf == c_.leaf;
-        return isState ? std::nullopt : std::optional(leaf - (c_.leaf >= 0 && leaf > c_.leaf));
-    });
-}
-
-ir::Value* UnrolledCells::cellState(size_t step) const
-{
-    if (c_.leaf < 0 || (step == 0 && hasZeroStart()))
-        return c_.leaf < 0 ? nullptr : zeros_;
-    return step == 0 && hasSharedStart_ ? states_[first_] : leafAt(first_ + step - hasZeroStart(), c_.leaf);
+    zeroStart_ = {};
+    zeroStart_.isOfZeros = true;
+    zeroStart_.values[reader_->leaves()[0]] = zeros_;
+    if (c_)
+        zeroStart_.values[c_] = zeros_;
+    if (!match(states_.back(), h, zeroStart_))
+        return false;
+    if (c_ && !cLast_)
+        cLast_ = nextCellState(zeroStart_, cell, c.next);
+    return !c_ || (cLast_ && valueAt(zeroStart_, cLast_) == cell);
 }
 
 std::vector<ir::Value*> UnrolledCells::valuesOf(int leaf) const
 {
     std::vector<ir::Value*> list;
-    if (hasZeroStart()) {
-        size_t const i = size_t(leaf - (c_.leaf >= 0 && leaf > c_.leaf));
-        list.push_back(i < zeroStart_->leaves().size() ? zeroStart_->leaves()[i] : nullptr);
-    }
-    for (size_t t = first_; t < readers_.size(); ++t)
-        list.push_back(leafAt(t, leaf - (t == first_ && hasSharedStart_ && leaf > c_.leaf)));
+    for (Step const* step : taken_)
+        list.push_back(valueAt(*step, reader_->leaves()[size_t(leaf)]));
     return list;
+}
+
+std::set<ir::Node*> UnrolledCells::nodes(bool ofStates) const
+{
+    std::set<ir::Node*> all;
+    for (Step const* step : taken_)
+        for (auto const& [v, n] : step->nodes)
+            if (!ofStates || reader_->depends(v) || (c_ && ofCellState_.contains(v)))
+                all.insert(n);
+    return all;
 }
 
 } // namespace tw::passes

@@ -37,21 +37,17 @@ public:
     ValueSet dependents(ir::Value const* v, int end) const;
     std::vector<ir::Node*> const& readersOf(ir::Value const* v) const;
     // The first constant with these elements.
-    ir::Value* representative(ir::Value* v) const;
-    // What is computed for v behind operands of products, steps of a tensor and constants; empty where that is much.
-    ValueSet stepOfZeros(ir::Value* v) const;
+    ir::Value* firstOf(ir::Value* constant) const;
     // Whether a product reads the value as it is, or as a part of its rows.
     bool isOperand(ir::Value const* v) const { return operands_.contains(v); }
 
 private:
     void addOperands(ir::Value* v, std::vector<ir::Value*>& states);
-    void findConstants();
     void findChains();
 
     ir::Graph const& g_;
     std::unordered_map<ir::Node const*, int> positions_;
     std::unordered_map<ir::Value const*, std::vector<ir::Node*>> readers_;
-    std::unordered_map<ir::Value const*, ir::Value*> representatives_;
     ValueSet operands_;
     std::vector<std::vector<ir::Value*>> chains_;
 };
@@ -68,20 +64,15 @@ public:
         DataType type = DataType::kFloat;
         recipe::Recipes const* refit = nullptr;
     };
-    // `state`: another value that is a leaf whatever it is; may be null.
-    StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
-               ir::Value const* state = nullptr);
-    // The first step of a recurrence that begins with zeros, of which nothing is left there: `dependents` is what the step
-    // computes; `zeros` stands for the state.
-    StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros, ValueSet dependents);
+    StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end);
     StepReader(StepReader const&) = delete;
 
     std::optional<int> sumOf(ir::Value* v);
     bool hasSize(ir::Value const* v) const; // of a state
     std::optional<int64_t> widthOf(ir::Shape const& s) const { return reader_.widthOf(s); }
     bool depends(ir::Value const* v) const { return dependents_.contains(v); }
+    bool isLeaf(ir::Value* v) const;
     std::vector<ir::Value*> const& leaves() const { return leaves_; }
-    std::set<ir::Node*> const& allNodes() const { return reader_.nodes(); } // that were read
 
 private:
     CellReader::Leaf leafOf(ir::Value* v);
@@ -89,12 +80,12 @@ private:
 
     UnrolledGraph const& g_;
     Cell const cell_;
-    ir::Value const* const state_;
     ValueSet const dependents_;
     std::vector<ir::Value*> leaves_;
     CellReader reader_;
 };
 
+// The last step is read, and what its values are in the steps before is found by going through the same nodes.
 class UnrolledCells
 {
 public:
@@ -114,51 +105,52 @@ public:
     // How many of the last steps are the same cell, with this cell state (leaf -1: none): what follows is asked of these.
     size_t take(CellState const& c);
 
-    size_t count() const { return readers_.size() - first_ + hasZeroStart(); }
+    size_t count() const { return taken_.size(); }
     ir::Value* state(size_t step) const // 0: the initial one
     {
-        return hasZeroStart() && step == 0 ? zeros_ : states_[first_ + step - hasZeroStart()];
+        return step < count() ? valueAt(*taken_[step], reader_->leaves()[0]) : states_.back();
     }
     // The cell state before a step, and behind the last one; null: there is none.
-    ir::Value* cellState(size_t step) const;
+    ir::Value* cellState(size_t step) const { return c_ ? valueAt(*taken_[step], c_) : nullptr; }
     ir::Value* lastCellState() const { return cLast_; }
-    // What a leaf is in each step; null where a step has none.
+    // What a leaf is in each step, whatever shape it has been given; null where a step has none.
     std::vector<ir::Value*> valuesOf(int leaf) const;
-    std::optional<int64_t> widthOf(ir::Shape const& s) const { return readers_.back()->widthOf(s); }
-    StepReader const& reader(size_t step) const
-    {
-        return hasZeroStart() && step == 0 ? *zeroStart_ : *readers_[first_ + step - hasZeroStart()];
-    }
+    std::optional<int64_t> widthOf(ir::Shape const& s) const { return reader_->widthOf(s); }
+    // The nodes of all steps, or those alone that compute something of a state or cell state.
+    std::set<ir::Node*> nodes(bool ofStates) const;
 
 private:
-    std::unique_ptr<StepReader> read(ir::Value* h, int end, ir::Value const* state = nullptr) const;
-    void takeLastState();
-    ir::Value* leafAt(size_t t, int leaf) const;
-    bool isNext(size_t t, ir::Value* v);
-    ir::Value* findLastCellState() const;
-    void takeStart();
-    void takeZeroStart();
-    bool hasZeroStart() const { return zeroStart_ != nullptr; }
-    int withShared(int sum);
-    int withZeros(int sum);
-    int withLeaves(int sum, std::function<std::optional<int>(int)> const& leafOf);
+    // What values of the last step are in another one, both behind reshapes; and the nodes that make these, beside what
+    // they make in the last step.
+    struct Step
+    {
+        std::unordered_map<ir::Value const*, ir::Value*> values;
+        std::vector<std::pair<ir::Value const*, ir::Node*>> nodes;
+        bool isOfZeros = false; // both states are zeros, and what is computed of them may be missing
+    };
+    static ir::Value* valueAt(Step const& step, ir::Value* v);
+    bool match(ir::Value* v, ir::Value* there, Step& step) const;
+    bool matchNodes(ir::Value* v, ir::Value* there, Step& step) const;
+    bool isZero(ir::Value* v, int depth = 0) const;
+    ir::Value* besideZeros(ir::Node const& n, ir::Node const* there) const;
+    ir::Value* nextCellState(Step const& step, ir::Value* there, int sum);
+    bool takeLastState();
+    bool takeZeroStart(CellState const& c);
 
     ir::Graph& g_;
     UnrolledGraph const& known_;
     CellTerms& terms_;
     recipe::Recipes const* const refit_;
     StepReader::Cell cell_;
-    std::vector<ir::Value*> states_;                   // one more than readers_
-    std::vector<std::unique_ptr<StepReader>> readers_; // of each step
-    std::vector<std::optional<int>> sums_;             // of the next state
-    int next_ = -1;                                    // the sum of all of them
-    CellState c_{-1, -1};
-    ir::Value* cLast_ = nullptr;
-    size_t first_ = 0;            // step
-    bool hasSharedStart_ = false; // the first step's state is its cell state, too
-    // A step in front of the first one whose states are zeros, which are not seen in it.
-    std::unique_ptr<StepReader> zeroStart_;
+    std::vector<ir::Value*> states_;
+    std::unique_ptr<StepReader> reader_; // of the last step
+    int next_ = -1;                      // the sum of its next state
+    std::vector<Step> steps_;            // all that have the same nodes
+    Step zeroStart_;                     // in front of them
     ir::Value* zeros_ = nullptr;
+    std::vector<Step const*> taken_;
+    ir::Value *c_ = nullptr, *cLast_ = nullptr; // the cell state in front of the last step and behind it
+    ValueSet ofCellState_;
 };
 
 } // namespace tw::passes

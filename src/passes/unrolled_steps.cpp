@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "ops/concatenation/op.h"
@@ -44,7 +43,6 @@ UnrolledGraph::UnrolledGraph(ir::Graph const& g) : g_(g)
             if (v && (readers_[v].empty() || readers_[v].back() != g.nodes[i].get()))
                 readers_[v].push_back(g.nodes[i].get());
     }
-    findConstants();
     findChains();
 }
 
@@ -59,23 +57,6 @@ ValueSet UnrolledGraph::dependents(ir::Value const* v, int end) const
     return set;
 }
 
-ValueSet UnrolledGraph::stepOfZeros(ir::Value* v) const
-{
-    constexpr size_t kMost = 128; // values of a cell
-    ValueSet set{v};
-    std::vector<ir::Value*> todo{v};
-    while (!todo.empty() && set.size() < kMost) {
-        ir::Node const* const n = todo.back()->producer;
-        todo.pop_back();
-        if (!n || operandsOf(*n).first)
-            continue;
-        for (ir::Value* in : n->inputs)
-            if (in && in->producer && !isOperand(in) && !stepOf(in) && set.insert(in).second)
-                todo.push_back(in);
-    }
-    return todo.empty() ? set : ValueSet();
-}
-
 std::vector<ir::Node*> const& UnrolledGraph::readersOf(ir::Value const* v) const
 {
     static std::vector<ir::Node*> const none;
@@ -83,31 +64,11 @@ std::vector<ir::Node*> const& UnrolledGraph::readersOf(ir::Value const* v) const
     return at == readers_.end() ? none : at->second;
 }
 
-ir::Value* UnrolledGraph::representative(ir::Value* v) const
+ir::Value* UnrolledGraph::firstOf(ir::Value* constant) const
 {
-    auto const at = representatives_.find(v);
-    return at == representatives_.end() ? v : at->second;
-}
-
-void UnrolledGraph::findConstants()
-{
-    std::map<std::string, std::vector<ir::Value*>> alike;
-    for (auto const& v : g_.values()) {
-        if (!v->isConstant() || !isFloating(v->type))
-            continue;
-        TensorRef const t = constantOf(v.get());
-        std::string key = ir::str(v->shape) + nameOf(v->type);
-        key.append(t.as<char>(), size_t(std::min<int64_t>(t.sizeBytes(), 256)));
-        auto& list = alike[key];
-        auto const first = std::find_if(list.begin(), list.end(), [&](ir::Value const* other) {
-            char const* const bytes = constantOf(other).as<char>();
-            return bytes == t.as<char>() || std::memcmp(bytes, t.data, size_t(t.sizeBytes())) == 0;
-        });
-        if (first == list.end())
-            list.push_back(v.get());
-        else
-            representatives_[v.get()] = *first;
-    }
+    return std::find_if(g_.values().begin(), g_.values().end(),
+                        [&](auto const& v) { return areSame(v.get(), constant); })
+        ->get();
 }
 
 void UnrolledGraph::addOperands(ir::Value* v, std::vector<ir::Value*>& states)
@@ -126,21 +87,24 @@ void UnrolledGraph::findChains()
 {
     // By weights and which part of a row the state is.
     std::map<std::pair<int, size_t>, std::vector<ir::Value*>> lists;
-    std::map<ir::Value const*, int> numbers;
+    std::vector<ir::Value const*> known; // weights
     for (auto const& n : g_.nodes) {
         auto const [data, weights] = operandsOf(*n);
         if (!data)
             continue;
         std::vector<ir::Value*> states;
         addOperands(data, states);
-        int const number = numbers.try_emplace(representative(weights), int(numbers.size())).first->second;
+        auto const same = std::find_if(known.begin(), known.end(), [&](auto const* w) { return areSame(w, weights); });
+        int const number = int(same - known.begin());
+        if (same == known.end())
+            known.push_back(weights);
         for (size_t part = 0; part < states.size(); ++part) {
             auto& list = lists[{number, part}];
             if (std::find(list.begin(), list.end(), states[part]) == list.end())
                 list.push_back(states[part]);
         }
     }
-    std::set<std::vector<ir::Value*>> known;
+    std::set<std::vector<ir::Value*>> found;
     for (auto const& [key, list] : lists) {
         std::set<ir::Value*> taken;
         for (size_t i = 0; i < list.size(); ++i) {
@@ -162,21 +126,14 @@ void UnrolledGraph::findChains()
                 taken.insert(list[next]);
                 at = next + 1;
             }
-            if (chain.size() > 1 && known.insert(chain).second)
+            if (chain.size() > 1 && found.insert(chain).second)
                 chains_.push_back(std::move(chain));
         }
     }
 }
 
-StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end,
-                       ir::Value const* state)
-    : g_(g), cell_(cell), state_(state), dependents_(g.dependents(h, end)), leaves_{h},
-      reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
-{}
-
-StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* zeros,
-                       ValueSet dependents)
-    : g_(g), cell_(cell), state_(nullptr), dependents_(std::move(dependents)), leaves_{zeros},
+StepReader::StepReader(UnrolledGraph const& g, CellTerms& terms, Cell const& cell, ir::Value* h, int end)
+    : g_(g), cell_(cell), dependents_(g.dependents(h, end)), leaves_{h},
       reader_(terms, cell.rows, cell.type, cell.refit, [this](ir::Value* v) { return leafOf(v); })
 {}
 
@@ -190,16 +147,16 @@ bool StepReader::hasSize(ir::Value const* v) const
     return v->type == cell_.type && reader_.widthOf(v->shape) == cell_.hidden;
 }
 
+bool StepReader::isLeaf(ir::Value* v) const
+{
+    return v == leaves_[0] || (!depends(v) && !v->isConstant() && !isSum(v, 0));
+}
+
 CellReader::Leaf StepReader::leafOf(ir::Value* v)
 {
     using Kind = CellReader::Leaf::Kind;
-    bool const isLeaf = v == leaves_[0] || v == state_;
-    if (!isLeaf && depends(v))
-        return {};
-    if (!isLeaf && v->isConstant())
-        return {Kind::kInvariant, -1, g_.representative(v)};
-    if (!isLeaf && isSum(v, 0))
-        return {};
+    if (!isLeaf(v))
+        return v->isConstant() ? CellReader::Leaf{Kind::kInvariant, -1, g_.firstOf(v)} : CellReader::Leaf{};
     int const number = int(std::find(leaves_.begin(), leaves_.end(), v) - leaves_.begin());
     if (size_t(number) == leaves_.size())
         leaves_.push_back(v);

@@ -24,7 +24,7 @@ Support supportsRing(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const &x = p.inputs[0], &j = p.inputs[1];
-    if (a.mode != Mode::kDefault || a.elementWiseDims != 0 || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
+    if (!a.isPlain() || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
         return Support::no("gathers along the innermost axis only");
     if (!p.cuda || p.cuda->capability < 90 || p.cuda->capability >= 100)
         return Support::no("runs on GPUs of capability 9.0");

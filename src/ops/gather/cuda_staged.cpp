@@ -17,7 +17,7 @@ Support supportsStaged(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const &x = p.inputs[0], &j = p.inputs[1];
-    if (a.mode != Mode::kDefault || a.elementWiseDims != 0 || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
+    if (!a.isPlain() || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
         return Support::no("gathers along the innermost axis only");
     int64_t const length = x.maxDims[x.maxDims.rank - 1];
     if (length * sizeOf(x.type) > kMostShared)

@@ -88,7 +88,7 @@ void propagateContent(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     auto const *content = ctx.content(0), *indices = ctx.content(1);
-    if (a.mode != Mode::kDefault || a.elementWiseDims != 0 || !content || !indices || !isStatic(ctx.shape(0)))
+    if (!a.isPlain() || !content || !indices || !isStatic(ctx.shape(0)))
         return;
     Extents const x = extentsOf(ctx.shape(0));
     int const axis = int(a.axis);

@@ -27,6 +27,7 @@ struct Attrs : ir::AttrsOf<Attrs>
     Mode mode = Mode::kDefault;
     int64_t elementWiseDims = 0;
 
+    bool isPlain() const { return mode == Mode::kDefault && elementWiseDims == 0; }
     void visit(ir::AttrVisitor& v) override
     {
         v.field(1, "axis", axis);

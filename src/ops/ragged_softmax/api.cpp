@@ -75,9 +75,7 @@ struct RaggedSoftMaxLayer final : LayerObject<nvinfer1::IRaggedSoftMaxLayer>
 private:
     static ir::Value* number(LowerContext& ctx, ir::Value const& like, double v)
     {
-        Extents ones;
-        for (int i = 0; i < like.rank(); ++i)
-            ones.push(1);
+        Extents const ones = Extents::ones(like.rank());
         Tensor t(like.type, ones);
         t.ref().set(0, v);
         return ctx.graph().addConstant("number", like.type, ones, t.data());

@@ -208,17 +208,17 @@ int dimensionBehind(ir::Node const& node, int axis)
 {
     auto const& a = node.attrsAs<Attrs>();
     ir::Shape const &x = node.inputs[0]->shape, &y = node.outputs[0]->shape;
-    if ((node.inputs.size() > 1 && node.inputs[1]) || !ir::isStatic(x) || !ir::isStatic(y))
+    if (node.inputs.size() > 1 && node.inputs[1])
         return -1;
     auto placeOf = [](std::vector<int64_t> const& permutation, int d) {
         auto const at = std::find(permutation.begin(), permutation.end(), d);
         return permutation.empty() ? d : int(at - permutation.begin());
     };
-    Extents const before = permuted(ir::extentsOf(x), a.firstTranspose);
-    Extents const after = unpermuted(ir::extentsOf(y), a.secondTranspose);
+    auto inFront = [](ir::Shape const& s, int d) { return ir::volume(ir::Shape(s.begin(), s.begin() + d)); };
+    ir::Shape const before = permuted(x, a.firstTranspose), after = unpermuted(y, a.secondTranspose);
     int const from = placeOf(a.firstTranspose, axis);
-    for (int d = 0; d < after.rank; ++d)
-        if (after[d] == before[from] && after.volume(0, d) == before.volume(0, from))
+    for (int d = 0; d < int(after.size()); ++d)
+        if (after[size_t(d)] == before[size_t(from)] && inFront(after, d) == inFront(before, from))
             return placeOf(a.secondTranspose, d);
     return -1;
 }

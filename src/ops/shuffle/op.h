@@ -34,8 +34,8 @@ using ir::isIdentity, ir::permuted, ir::unpermuted;
 
 // Whether elements stay in their order: but for dimensions of 1 nothing is transposed.
 bool keepsOrder(ir::Node const& node);
-// The dimension of y that holds what dimension `axis` of x does, in the same order; -1: there is none, or shapes are not
-// known.
+// The dimension of y that holds what dimension `axis` of x does, in the same order; -1: there is none, or an input says
+// the shape.
 int dimensionBehind(ir::Node const& node, int axis);
 
 extern TacticList const cpuTactics, cudaTactics;

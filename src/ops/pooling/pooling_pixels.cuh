@@ -46,39 +46,21 @@ TW_INLINE u32 wordOf(float const* v, float by)
 constexpr int SEEN = (ROWS - 1) * STEP_H + R; // rows of x
 struct Largest
 {
-    u32 v[4];
+    Unit of;
     static TW_INLINE Unit nothing() { return Unit{{LOWEST, LOWEST, LOWEST, LOWEST}}; }
-    TW_INLINE void clear()
-    {
-        for (int i = 0; i < 4; ++i)
-            v[i] = LOWEST;
-    }
-    TW_INLINE void set(Unit const& x)
-    {
-        for (int i = 0; i < 4; ++i)
-            v[i] = x.v[i];
-    }
+    TW_INLINE void set(Unit const& x) { of = x; }
     TW_INLINE void add(Unit const& x)
     {
         for (int i = 0; i < 4; ++i)
-            v[i] = larger(v[i], x.v[i]);
+            of.v[i] = larger(of.v[i], x.v[i]);
     }
-    TW_INLINE void add(Largest const& x)
-    {
-        for (int i = 0; i < 4; ++i)
-            v[i] = larger(v[i], x.v[i]);
-    }
-    TW_INLINE Unit result(float) const { return Unit{{v[0], v[1], v[2], v[3]}}; }
+    TW_INLINE void add(Largest const& x) { add(x.of); }
+    TW_INLINE Unit result(float) const { return of; }
 };
 struct Sum
 {
     float v[V];
     static TW_INLINE Unit nothing() { return Unit{}; }
-    TW_INLINE void clear()
-    {
-        for (int i = 0; i < V; ++i)
-            v[i] = 0;
-    }
     TW_INLINE void set(Unit const& x)
     {
         for (int i = 0; i < V; ++i)
@@ -106,27 +88,18 @@ struct Sum
         return y;
     }
 };
-template <bool IsSum, bool IsOfBytes>
-struct Chosen
+template <bool FIRST, class A, class B>
+struct Either
 {
-    using Type = Largest;
+    using Type = A;
 };
-template <>
-struct Chosen<true, false>
+template <class A, class B>
+struct Either<false, A, B>
 {
-    using Type = Sum;
+    using Type = B;
 };
-template <>
-struct Chosen<false, true>
-{
-    using Type = LargestBytes;
-};
-template <>
-struct Chosen<true, true>
-{
-    using Type = SumOfBytes;
-};
-using Joined = Chosen<AVERAGES, V == 16>::Type;
+using Joined =
+    Either<V == 16, Either<AVERAGES, SumOfBytes, LargestBytes>::Type, Either<AVERAGES, Sum, Largest>::Type>::Type;
 // Positions of a window along one axis that count for the average.
 TW_INLINE int counted(int start, int window, int in, int after)
 {

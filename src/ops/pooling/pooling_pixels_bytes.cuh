@@ -9,17 +9,12 @@ namespace tw::ops::pooling {
 // Largest numbers in halves of words whose upper bytes they are: the odd bytes of a word as they lie, and the even ones.
 struct LargestBytes
 {
-    static constexpr u32 UPPER = 0xFF00FF00u, LOWEST = 0x80008000u;
+    static constexpr u32 UPPER = 0xFF00FF00u;
     u32 odd[4], even[4];
     static TW_INLINE Pack<u32, 4> nothing()
     {
         constexpr u32 FOUR = 0x80808080u;
         return {{FOUR, FOUR, FOUR, FOUR}};
-    }
-    TW_INLINE void clear()
-    {
-        for (int i = 0; i < 4; ++i)
-            odd[i] = even[i] = LOWEST;
     }
     TW_INLINE void set(Pack<u32, 4> const& x)
     {
@@ -54,14 +49,10 @@ struct SumOfBytes
 {
     i32 v[16];
     static TW_INLINE Pack<u32, 4> nothing() { return {}; }
-    TW_INLINE void clear()
+    TW_INLINE void set(Pack<u32, 4> const& x)
     {
         for (int i = 0; i < 16; ++i)
             v[i] = 0;
-    }
-    TW_INLINE void set(Pack<u32, 4> const& x)
-    {
-        clear();
         add(x);
     }
     TW_INLINE void add(Pack<u32, 4> const& x)

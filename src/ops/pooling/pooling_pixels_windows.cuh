@@ -21,7 +21,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ PixelsParam
     Joined all[ROWS];
 #pragma unroll
     for (int j = 0; j < ROWS; ++j)
-        all[j].clear();
+        all[j].set(Joined::nothing());
     // Loads of AHEAD rows go out before the first is used; all turns are unrolled, or none.
     constexpr int AHEAD = SEEN * S <= 16 ? SEEN : 2 * S <= 16 ? 2 : 1;
     constexpr int AT_ONCE = UNROLLS ? SEEN : AHEAD;
@@ -45,9 +45,9 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ PixelsParam
 #pragma unroll
             for (int k = 0; k < AHEAD; ++k) {
                 Joined joined;
-                joined.clear();
+                joined.set(v[k][0]);
 #pragma unroll
-                for (int s = 0; s < S; ++s)
+                for (int s = 1; s < S; ++s)
                     joined.add(v[k][s]);
 #pragma unroll
                 for (int j = 0; j < ROWS; ++j)

@@ -310,10 +310,10 @@ int main(int argc, char** argv)
                 rowsText += std::string(rowsText.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name.c_str() +
                             "\", \"tactic\": \"" + t->name() + "\", \"formats\": \"" + nameOf(formats.inputs[0]) + ">" +
                             nameOf(formats.outputs[0]) + "\", \"config\": [" + numbers +
-                            "], \"us\": " + std::to_string(*us) + ", \"estimate_us\": " +
-                            std::to_string(t->estimate(problem, config)) + ", \"" + (counts ? "tflops" : "percent_of_copy") +
-                            "\": " + std::to_string(share) + (counts ? "" : ", \"copy_us\": " + std::to_string(copy)) +
-                            "}";
+                            "], \"us\": " + std::to_string(*us) +
+                            ", \"estimate_us\": " + std::to_string(t->estimate(problem, config)) + ", \"" +
+                            (counts ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) +
+                            (counts ? "" : ", \"copy_us\": " + std::to_string(copy)) + "}";
             }
         }
         if (copied && !copied->ok()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gamma and beta of the packs of a set that is contiguous.
+// Gamma or beta of V neighbours of a set that is contiguous.
 //   bool kByPlace     element i of every set has the number i
 //   bool kSamePerPack packs of V > 1 elements have one number
 #pragma once
@@ -9,29 +9,43 @@
 
 namespace tw::ops::layer_norm {
 
-template <class Row>
-struct RowWeights
+TW_INLINE idx weightOf(RowParams const& p, idx element)
 {
-    static constexpr int V = Row::V;
+    idx const at = divide(element, p.tail);
+    return at - divide(at, p.count) * idx(p.count.d);
+}
+
+template <int V>
+struct Weights
+{
     static constexpr bool SAME = !kByPlace && kSamePerPack;
-    using Packed = Pack<T, SAME ? 1 : V>;
-    Packed gammas[Row::P], betas[Row::P];
+    Pack<T, SAME ? 1 : V> pack;
 
     // `first`: of the elements in the set.
-    static TW_INLINE void fetch(RowParams const& p, void const* from, idx set, idx first, Packed& to)
+    TW_INLINE void fetch(RowParams const& p, void const* from, idx set, idx first)
     {
         T const* const weights = static_cast<T const*>(from);
         if constexpr (kByPlace) {
-            to = *reinterpret_cast<Packed const*>(weights + first);
+            pack = *reinterpret_cast<Pack<T, V> const*>(weights + first);
         } else {
             idx const element = set * idx(p.n) + first;
 #pragma unroll
-            for (int j = 0; j < (SAME ? 1 : V); ++j) {
-                idx const at = divide(element + j, p.tail);
-                to.v[j] = weights[at - divide(at, p.count) * idx(p.count.d)];
-            }
+            for (int j = 0; j < (SAME ? 1 : V); ++j)
+                pack.v[j] = weights[weightOf(p, element + j)];
         }
     }
+    TW_INLINE float at(int j) const
+    {
+        return load<float>(pack.v[SAME ? 0 : j]);
+    }
+};
+
+// Of all packs of a row.
+template <class Row>
+struct RowWeights
+{
+    Weights<Row::V> gammas[Row::P], betas[Row::P];
+
     // `begin`: the element of the set that the row counts from.
     TW_INLINE void fetch(RowParams const& p, Row const& row, idx set, idx begin)
     {
@@ -39,18 +53,18 @@ struct RowWeights
         for (int i = 0; i < Row::P; ++i)
             if (row.has(i)) {
                 if constexpr (kGamma)
-                    fetch(p, p.gamma, set, begin + idx(row.at(i)), gammas[i]);
+                    gammas[i].fetch(p, p.gamma, set, begin + idx(row.at(i)));
                 if constexpr (kBeta)
-                    fetch(p, p.beta, set, begin + idx(row.at(i)), betas[i]);
+                    betas[i].fetch(p, p.beta, set, begin + idx(row.at(i)));
             }
     }
     TW_INLINE float gamma(int i, int j) const
     {
-        return load<float>(gammas[i].v[SAME ? 0 : j]);
+        return gammas[i].at(j);
     }
     TW_INLINE float beta(int i, int j) const
     {
-        return load<float>(betas[i].v[SAME ? 0 : j]);
+        return betas[i].at(j);
     }
 };
 

@@ -19,26 +19,10 @@ using kernels::jit::DepthwiseKernel;
 using kernels::jit::DepthwiseSpec;
 using kernels::jit::Isa;
 
-DepthwiseSpec specOf(Geometry const& g, int vectors)
+struct DepthwisePrepared final : DepthwiseShapes
 {
-    DepthwiseSpec s;
-    s.vectors = vectors;
-    s.taps = int(g.window[2]);
-    s.inWidth = g.in[2];
-    s.outWidth = g.out[2];
-    s.stride = g.stride[2];
-    s.dilation = g.dilation[2];
-    s.before = g.before[2];
-    return s;
-}
-
-struct DepthwisePrepared final : Prepared
-{
-    Geometry g;
     DepthwiseKernel kernel, lastKernel; // last: of a block with fewer vectors
     int64_t fullBlocks = 0;
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
-    DepthwiseBands bands;
     std::vector<TapRange> rows; // of each output row
 };
 
@@ -89,19 +73,13 @@ public:
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         bool const residual = in.size() > 3 && in[3].dims.rank == 4;
-        p->xPixel = x.pixelStride();
-        p->yPixel = y.pixelStride();
-        p->residualPixel = residual ? in[3].pixelStride() : 0;
+        p->xPixel = x.pixelStride() * 4;
+        p->yPixel = y.pixelStride() * 4;
+        p->residualPixel = residual ? in[3].pixelStride() * 4 : 0;
         int64_t const width = kernels::jit::vectorWidth(isa_), vectors = divideUp(p->g.k, width);
         p->bands = DepthwiseBands(p->g, divideUp(vectors, vectors_), threads_);
         p->fullBlocks = vectors / vectors_;
-        DepthwiseSpec spec = specOf(p->g, vectors_);
-        spec.xPixelBytes = p->xPixel * 4;
-        spec.yPixelBytes = p->yPixel * 4;
-        spec.residualPixelBytes = p->residualPixel * 4;
-        spec.residual = residual;
-        static_cast<kernels::jit::SumEnd&>(spec) = end_;
-        spec.prefetch = prefetch_;
+        DepthwiseSpec spec{rowOf(*p, prefetch_), end_, vectors_, residual};
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
         }
@@ -136,7 +114,8 @@ private:
     {
         Geometry const& g = p.g;
         int64_t const width = kernels::jit::vectorWidth(isa_), lanes = vectors_ * width, channel = block * lanes;
-        int64_t const xRow = g.in[2] * p.xPixel;
+        int64_t const xRow = g.in[2] * p.xPixel / 4, yPixel = p.yPixel / 4,
+                      residualPixel = p.residualPixel / 4; // floats
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
         int64_t const kernelLanes = last ? roundUp(g.k - channel, width) : lanes;
@@ -150,9 +129,9 @@ private:
             a.rows = r.count;
             a.x = x + (n * g.in[1] + top) * xRow + channel;
             a.w = w + r.first * g.window[2] * kernelLanes;
-            a.y = y + (n * g.out[1] + o) * g.out[2] * p.yPixel + channel;
+            a.y = y + (n * g.out[1] + o) * g.out[2] * yPixel + channel;
             if (residual)
-                a.residual = residual + (n * g.out[1] + o) * g.out[2] * p.residualPixel + channel;
+                a.residual = residual + (n * g.out[1] + o) * g.out[2] * residualPixel + channel;
             kernel(a);
         }
     }
@@ -175,8 +154,10 @@ Support supports(CpuTactic const& t, Problem const& p)
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c || g.c == 0)
         return Support::no("takes one filter for each channel only");
-    DepthwiseSpec spec = specOf(g, 2);
-    spec.xPixelBytes = spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
+    DepthwiseShapes shapes;
+    shapes.g = g;
+    shapes.xPixel = shapes.yPixel = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
+    DepthwiseSpec const spec{rowOf(shapes, false), {}, 2};
     if (char const* why = kernels::jit::depthwiseMisfit(t.isa(), spec))
         return Support::no(why);
     return Support::yes();

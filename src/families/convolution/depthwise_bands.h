@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How depthwise convolutions share out [batch, rows, blocks of channels].
+// What depthwise convolutions of floats and of i8 share: a row of outputs, and how [batch, rows, blocks of channels] are
+// shared out.
 #pragma once
 
 #include "base/round.h"
 #include "families/convolution/tactics.h"
+#include "kernels/cpu/jit/depthwise.h"
 
 namespace tw::ops {
 
@@ -34,5 +36,19 @@ struct DepthwiseBands
         });
     }
 };
+
+struct DepthwiseShapes : Prepared
+{
+    convolution::Geometry g;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
+    DepthwiseBands bands;
+};
+
+inline kernels::jit::DepthwiseRow rowOf(DepthwiseShapes const& p, bool prefetch)
+{
+    convolution::Geometry const& g = p.g;
+    return {int(g.window[2]), g.in[2],  g.out[2], g.stride[2],     g.dilation[2],
+            g.before[2],      p.xPixel, p.yPixel, p.residualPixel, prefetch};
+}
 
 } // namespace tw::ops

@@ -19,20 +19,9 @@ using kernels::jit::Int8DepthwiseKernel;
 using kernels::jit::Int8DepthwiseSpec;
 using kernels::jit::Isa;
 
-Int8DepthwiseSpec specOf(Geometry const& g, JitEnd const& end, int64_t lanes, int64_t channels)
+Int8DepthwiseSpec specOf(DepthwiseShapes const& p, JitEnd const& end, bool prefetch, int64_t lanes, int64_t channels)
 {
-    Int8DepthwiseSpec s;
-    s.lanes = int(lanes);
-    s.rows = int(g.window[1]);
-    s.taps = int(g.window[2]);
-    s.channels = int(channels);
-    s.inWidth = g.in[2];
-    s.outWidth = g.out[2];
-    s.stride = g.stride[2];
-    s.dilation = g.dilation[2];
-    s.before = g.before[2];
-    s.end = end.ofIntegers();
-    return s;
+    return {rowOf(p, prefetch), int(p.g.window[1]), int(lanes), int(channels), end.ofIntegers()};
 }
 
 // Of all blocks, in the kernel's order of channels; zeros where there is no channel.
@@ -42,13 +31,10 @@ struct Packed
     std::vector<int32_t> starts;  // [block][lanes]
 };
 
-struct Int8DepthwisePrepared final : Prepared
+struct Int8DepthwisePrepared final : DepthwiseShapes
 {
-    Geometry g;
-    Int8DepthwiseKernel kernel, lastKernel;            // last: of a block with fewer channels
-    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
-    DepthwiseBands bands;
-    std::vector<int8_t> zeros; // a row of x
+    Int8DepthwiseKernel kernel, lastKernel; // last: of a block with fewer channels
+    std::vector<int8_t> zeros;              // a row of x
 };
 
 class Int8DepthwiseConvolution final : public Kernel
@@ -143,12 +129,7 @@ private:
     int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
     Result<Int8DepthwiseKernel> emit(Int8DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
-        Int8DepthwiseSpec s = specOf(p.g, end_, lanes, channels);
-        s.prefetch = prefetch_;
-        s.xPixelBytes = p.xPixel;
-        s.yPixelBytes = p.yPixel;
-        s.residualPixelBytes = p.residualPixel;
-        return Int8DepthwiseKernel::emit(isa_, factors_, s);
+        return Int8DepthwiseKernel::emit(isa_, factors_, specOf(p, end_, prefetch_, lanes, channels));
     }
 
     void runRow(Int8DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
@@ -202,10 +183,13 @@ Support supports(CpuTactic const& t, Problem const& p)
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, jitEnd(p, t.isa()), kernels::jit::int8DepthwiseLanes(t.isa()), g.c);
-    spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
-    spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
-    if (char const* why = kernels::jit::int8DepthwiseMisfit(t.isa(), spec))
+    DepthwiseShapes shapes;
+    shapes.g = g;
+    shapes.xPixel = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
+    shapes.yPixel = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
+    int64_t const lanes = kernels::jit::int8DepthwiseLanes(t.isa());
+    if (char const* why =
+            kernels::jit::int8DepthwiseMisfit(t.isa(), specOf(shapes, jitEnd(p, t.isa()), false, lanes, g.c)))
         return Support::no(why);
     return Support::yes();
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/int8_bounds.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "families/elementwise/activate_jit.h"
+#include "families/elementwise/jit_end.h"
 
 namespace tw::ops {
 

@@ -2,7 +2,6 @@
 #include "families/elementwise/jit_end.h"
 
 #include "families/elementwise/activate_jit.h"
-#include "families/elementwise/int8_bounds.h"
 #include "tactic/cpu_tactic.h"
 
 namespace tw::ops {

@@ -28,4 +28,8 @@ private:
     kernels::jit::SumEnd floats_;
 };
 
+// Whether the numbers that it rounds to i8 are no NaN and lie within 2^30, whatever the factors are: said by constant
+// scales and bias. `k`: how many factors each sum has at most. (int8_bounds.cpp)
+bool staysBounded(Problem const& problem, Epilogue const& epilogue, double k);
+
 } // namespace tw::ops

@@ -16,16 +16,21 @@
 
 namespace tw::kernels::jit {
 
-struct DepthwiseSpec : SumEnd
+// What a row of outputs is, of floats and of i8 (int8_depthwise.h).
+struct DepthwiseRow
 {
-    int vectors = 1; // of channels: 1 or 2
-    int taps = 1;    // of a filter row
-    int64_t inWidth = 0, outWidth = 0, stride = 1, dilation = 1, before = 0;
+    int taps = 1; // of a filter row
+    int64_t inWidth = 1, outWidth = 1, stride = 1, dilation = 1, before = 0;
     int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0; // from column to column
-    bool residual = false;
     // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes: for tensors
     // that come from behind L2, processed row after row.
     bool prefetch = false;
+};
+
+struct DepthwiseSpec : DepthwiseRow, SumEnd
+{
+    int vectors = 1; // of channels: 1 or 2
+    bool residual = false;
 };
 
 struct DepthwiseArgs

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/round.h"
+#include "kernels/cpu/jit/depthwise.h"
 #include "kernels/cpu/jit/vector_code.h"
 
 namespace tw::kernels::jit {
@@ -20,9 +21,8 @@ struct DepthwiseRun
     bool inside = true;
 };
 
-// Tiles of `most` outputs at most, of a DepthwiseSpec or Int8DepthwiseSpec.
-template <class Spec>
-std::vector<DepthwiseRun> depthwiseRuns(int64_t most, Spec const& s)
+// Tiles of `most` outputs at most.
+inline std::vector<DepthwiseRun> depthwiseRuns(int64_t most, DepthwiseRow const& s)
 {
     std::vector<DepthwiseRun> runs;
     int64_t const tiles = divideUp(s.outWidth, most);
@@ -46,8 +46,7 @@ struct ColumnUse
 {
     int output, tap;
 };
-template <class Spec>
-std::vector<ColumnUse> usesOf(Spec const& s, int width, int64_t j)
+inline std::vector<ColumnUse> usesOf(DepthwiseRow const& s, int width, int64_t j)
 {
     std::vector<ColumnUse> uses;
     for (int tap = 0; tap < s.taps; ++tap) {
@@ -59,8 +58,7 @@ std::vector<ColumnUse> usesOf(Spec const& s, int width, int64_t j)
 }
 
 // Whether instructions and additions reach all of a row, with room.
-template <class Spec>
-bool reachesRows(Spec const& s)
+inline bool reachesRows(DepthwiseRow const& s)
 {
     constexpr int64_t kFarthest = int64_t(1) << 30; // bytes
     int64_t const columns = s.outWidth * s.stride + s.taps * s.dilation + s.before;

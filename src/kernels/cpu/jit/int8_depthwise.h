@@ -13,21 +13,18 @@
 #include <cstdint>
 #include <optional>
 
+#include "kernels/cpu/jit/depthwise.h"
 #include "kernels/cpu/jit/factors.h"
 #include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 
-struct Int8DepthwiseSpec
+struct Int8DepthwiseSpec : DepthwiseRow
 {
-    int rows = 1, taps = 1; // of the filter
-    int lanes = 32;         // channels of the block: int8DepthwiseLanes(isa), or 32
-    int channels = 32;      // of them that exist, from 1 on
-    int64_t inWidth = 1, outWidth = 1, stride = 1, dilation = 1, before = 0;
-    int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0;
-    IntegerEnd end; // a residual is i8; scale: one for each channel
-    // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes.
-    bool prefetch = false;
+    int rows = 1;      // of the filter
+    int lanes = 32;    // channels of the block: int8DepthwiseLanes(isa), or 32
+    int channels = 32; // of them that exist, from 1 on
+    IntegerEnd end;    // a residual is i8; scale: one for each channel
 };
 
 struct Int8DepthwiseArgs

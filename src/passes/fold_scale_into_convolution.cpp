@@ -47,14 +47,8 @@ ir::Node* integersOf(ir::Node const& n)
     auto const d = dequantizedOf(n.inputs[1]);
     if (!d || !d->integers->isConstant() || !d->scale->isConstant())
         return nullptr;
-    int axis = 0;
-    if (n.op == &ops::convolution::def())
-        if (auto const& a = n.attrsAs<ops::convolution::Attrs>(); a.transposed) {
-            if (a.groups != 1)
-                return nullptr;
-            axis = 1;
-        }
-    return d->isPerTensor() || d->axis == axis ? d->node : nullptr;
+    int const axis = channelAxis(n);
+    return axis >= 0 && (d->isPerTensor() || d->axis == axis) ? d->node : nullptr;
 }
 
 std::optional<Target> targetOf(ir::Node* n)

@@ -48,21 +48,15 @@ struct Channels
 Channels channelsOf(ir::Node const& n)
 {
     ir::Value const &w = *n.inputs[1], &y = *n.outputs[0];
+    int const axis = channelAxis(n);
     if (n.op == &ops::convolution::def()) {
-        auto const& a = n.attrsAs<ops::convolution::Attrs>();
-        size_t const axis = y.shape.size() - (w.shape.size() - 2) - 1;
-        int64_t const k = y.shape[axis].value();
-        return {k, !a.transposed ? 0 : a.groups == 1 ? 1 : -1, int(axis)};
+        int const ofOutput = y.rank() - (w.rank() - 2) - 1;
+        return {y.shape[size_t(ofOutput)].value(), axis, ofOutput};
     }
-    using enum ops::matrix_multiply::MatrixOperation;
-    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
-    if (a.connected)
-        return {w.shape[0].isConst() ? w.shape[0].value() : 1, w.shape[0].isConst() ? 0 : -1};
-    if (a.b == kVector)
+    if (axis < 0 || !w.shape[size_t(axis)].isConst())
         return {};
-    int const axis = w.rank() - (a.b == kTranspose ? 2 : 1);
-    ir::Dim const& columns = w.shape[size_t(axis)];
-    return columns.isConst() ? Channels{columns.value(), axis, y.rank() - 1} : Channels{};
+    bool const connected = n.attrsAs<ops::matrix_multiply::Attrs>().connected;
+    return {w.shape[size_t(axis)].value(), axis, connected ? -1 : y.rank() - 1};
 }
 
 // Whether a positive factor goes through the activation.

@@ -66,7 +66,7 @@ private:
         Input in;
         in.values = cells_.valuesOf(leaf);
         for (ir::Value const* v : in.values)
-            if (!v || !(v->shape == in.values.back()->shape))
+            if (!v || !(ir::volume(v->shape) == ir::volume(in.values.back()->shape)))
                 return {};
         auto const first = stepOf(in.values[0]);
         for (ir::Value* v : in.values) {

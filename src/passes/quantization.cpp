@@ -52,6 +52,17 @@ bool sumsIntegers(ir::Node const& n)
     return (n.op == &ops::matrix_multiply::def() || n.op == &ops::convolution::def()) && ops::sumsIntegers(n);
 }
 
+int channelAxis(ir::Node const& n)
+{
+    using enum ops::matrix_multiply::MatrixOperation;
+    if (n.op == &ops::convolution::def()) {
+        auto const& a = n.attrsAs<ops::convolution::Attrs>();
+        return !a.transposed ? 0 : a.groups == 1 ? 1 : -1;
+    }
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    return a.connected ? 0 : a.b == kVector ? -1 : n.inputs[1]->rank() - (a.b == kTranspose ? 2 : 1);
+}
+
 ops::Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n)
 {
     return n.op == &ops::convolution::def() ? static_cast<ops::convolution::Attrs&>(attrs).epilogue

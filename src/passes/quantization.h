@@ -18,6 +18,8 @@ bool maySumIntegers(ir::Node const& n);
 
 // A node of sums that takes them.
 bool sumsIntegers(ir::Node const& n);
+// The weights' dimension that is the output channels; -1: there is none.
+int channelAxis(ir::Node const& n);
 // Of attributes of a node of sums.
 ops::Epilogue& epilogueOf(ir::AttrsBase& attrs, ir::Node const& n);
 

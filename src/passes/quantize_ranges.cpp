@@ -44,18 +44,6 @@ bool isSmoothing(ir::Node const& n)
            n.op == &ops::expanded_depthwise::def();
 }
 
-// The weights' dimension that is the output channels.
-int channelAxis(ir::Node const& n)
-{
-    using enum ops::matrix_multiply::MatrixOperation;
-    if (n.op == &ops::convolution::def()) {
-        auto const& a = n.attrsAs<ops::convolution::Attrs>();
-        return !a.transposed ? 0 : a.groups == 1 ? 1 : -1;
-    }
-    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
-    return a.connected ? 0 : a.b == kVector ? -1 : n.inputs[1]->rank() - (a.b == kTranspose ? 2 : 1);
-}
-
 // What works on integers between sums.
 bool isLight(ir::Node const& n)
 {

@@ -101,6 +101,8 @@ ir::Value* UnrolledCells::valueAt(Step const& step, ir::Value* v)
 // Whether `there` is in the step what `v` is in the last one: behind the same nodes of the same constants.
 bool UnrolledCells::match(ir::Value* v, ir::Value* there, Step& step) const
 {
+    if (v->type != there->type || !(v->shape == there->shape))
+        return false;
     ir::Value *const x = rootOf(v), *const y = rootOf(there);
     for (; there != y; there = there->producer->inputs[0])
         step.nodes.emplace_back(v, there->producer);
@@ -112,8 +114,6 @@ bool UnrolledCells::match(ir::Value* v, ir::Value* there, Step& step) const
     }
     if (auto const [at, isNew] = step.values.try_emplace(x, y); !isNew)
         return at->second == y;
-    if (x->type != y->type || !(ir::volume(x->shape) == ir::volume(y->shape)))
-        return false;
     if (reader_->isLeaf(x))
         return true;
     if (x->isConstant())

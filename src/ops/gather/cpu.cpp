@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "ops/gather/kernels.h"
 #include "ops/gather/op.h"
@@ -16,125 +17,6 @@ int64_t resolve(int32_t i, int64_t size)
     int64_t const p = i < 0 ? i + size : i;
     return p < size ? p : -1;
 }
-
-template <class T>
-void copyBlock(T const* x, T* y, int64_t p, int64_t block)
-{
-    if (p < 0)
-        std::fill_n(y, block, T(0));
-    else
-        std::copy_n(x + p * block, block, y);
-}
-
-// y [batch, outer, count, inner] from x [batch or 1, outer, size, inner] and j [batch or 1, count].
-template <class T>
-void gatherAxis(Attrs const& a, TensorRef const& x, TensorRef const& j, TensorRef const& y)
-{
-    int const n = int(a.elementWiseDims), axis = int(a.axis);
-    int64_t const batch = y.dims.volume(0, n), outer = x.dims.volume(n, axis), size = x.dims[axis];
-    int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), count = j.dims.volume(n, j.dims.rank);
-    int64_t const xStep = x.dims.volume(0, n) == 1 ? 0 : outer * size * inner;
-    int64_t const jStep = j.dims.volume(0, n) == 1 ? 0 : count;
-    T* py = y.as<T>();
-    for (int64_t b = 0; b < batch; ++b) {
-        int32_t const* pj = j.as<int32_t>() + b * jStep;
-        for (int64_t o = 0; o < outer; ++o) {
-            T const* px = x.as<T>() + b * xStep + o * size * inner;
-            if (inner == 1) {
-                for (int64_t i = 0; i < count; ++i) {
-                    int64_t const p = resolve(pj[i], size);
-                    *py++ = p < 0 ? T(0) : px[p];
-                }
-            } else {
-                for (int64_t i = 0; i < count; ++i, py += inner)
-                    copyBlock(px, py, resolve(pj[i], size), inner);
-            }
-        }
-    }
-}
-
-// One row of y at a time: along the last dimension the source moves by one element, or to the element the index names.
-template <class T>
-void gatherElements(Attrs const& a, TensorRef const& x, TensorRef const& j, TensorRef const& y)
-{
-    int const axis = int(a.axis), last = x.dims.rank - 1;
-    Extents const strides = stridesOf(x.dims);
-    int64_t const size = x.dims[axis], step = strides[axis], n = y.dims[last];
-    Extents outer = y.dims;
-    outer.rank = last;
-    Counter c(outer);
-    int32_t const* pj = j.as<int32_t>();
-    T* py = y.as<T>();
-    do {
-        int64_t base = 0;
-        for (int d = 0; d < last; ++d)
-            base += d == axis ? 0 : c.at[d] * strides[d];
-        T const* px = x.as<T>() + base;
-        for (int64_t i = 0; i < n; ++i) {
-            int64_t const p = resolve(pj[i], size);
-            py[i] = p < 0 ? T(0) : px[p * step + (axis == last ? 0 : i)];
-        }
-        pj += n;
-        py += n;
-    } while (c.next());
-}
-
-// y [batch, count, block] from x [batch, positions, block] and j [batch, count, k].
-template <class T>
-void gatherNd(Attrs const& a, TensorRef const& x, TensorRef const& j, TensorRef const& y)
-{
-    int const n = int(a.elementWiseDims), k = int(j.dims[j.dims.rank - 1]);
-    int64_t const batch = x.dims.volume(0, n), positions = x.dims.volume(n, n + k);
-    int64_t const block = x.dims.volume(n + k, x.dims.rank), count = j.dims.volume(n, j.dims.rank - 1);
-    int32_t const* pj = j.as<int32_t>();
-    T* py = y.as<T>();
-    for (int64_t b = 0; b < batch; ++b) {
-        T const* px = x.as<T>() + b * positions * block;
-        for (int64_t i = 0; i < count; ++i, pj += k, py += block) {
-            int64_t p = 0;
-            for (int d = 0; d < k && p >= 0; ++d) {
-                int64_t const at = resolve(pj[d], x.dims[n + d]);
-                p = at < 0 ? -1 : p * x.dims[n + d] + at;
-            }
-            copyBlock(px, py, p, block);
-        }
-    }
-}
-
-template <class T>
-void gather(Attrs const& a, RunArgs& args)
-{
-    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-    switch (a.mode) {
-    case Mode::kDefault:
-        return gatherAxis<T>(a, x, j, y);
-    case Mode::kElement:
-        return gatherElements<T>(a, x, j, y);
-    case Mode::kNd:
-        return gatherNd<T>(a, x, j, y);
-    }
-}
-
-Result<void> run(ir::Node const& node, RunArgs& args)
-{
-    auto const& a = node.attrsAs<Attrs>();
-    if (args.outputs[0].count() == 0)
-        return {};
-    switch (sizeOf(args.inputs[0].type)) {
-    case 4:
-        gather<uint32_t>(a, args);
-        break;
-    case 2:
-        gather<uint16_t>(a, args);
-        break;
-    default:
-        gather<uint8_t>(a, args);
-        break;
-    }
-    return {};
-}
-
-constexpr PlainTactic kPlain{"gather_any_plain_cpu", 1, run};
 
 // Without branches, which random indices out of range would mislead.
 template <class T>
@@ -230,12 +112,15 @@ struct Gathering
         int const n = int(a.elementWiseDims), k = int(j.dims[j.dims.rank - 1]);
         int64_t const positions = x.dims.volume(n, n + k), block = x.dims.volume(n + k, x.dims.rank);
         int64_t const count = j.dims.volume(n, j.dims.rank - 1);
+        bool const isFar = positions > INT32_MAX; // then one by one, each from where it lies
         inPieces(workers, y.count() / block, y.count() * bytes, [&](int64_t begin, int64_t end) {
-            constexpr int64_t kSome = 256;
-            int32_t at[kSome];
+            constexpr int64_t kMost = 256;
+            int32_t at[kMost];
             inRuns(count, begin, end, [&](int64_t b, int64_t first, int64_t whole) {
-                for (int64_t done = 0; done < whole; done += kSome) {
-                    int64_t const i = b * count + first + done, some = std::min(kSome, whole - done);
+                for (int64_t done = 0, some; done < whole; done += some) {
+                    int64_t const i = b * count + first + done;
+                    int64_t from = b * positions;
+                    some = isFar ? 1 : std::min(kMost, whole - done);
                     int32_t const* index = j.as<int32_t>() + i * k;
                     for (int64_t s = 0; s < some; ++s, index += k) {
                         int64_t p = 0;
@@ -245,45 +130,58 @@ struct Gathering
                             inside = inside && q >= 0;
                             p = p * x.dims[n + d] + q;
                         }
+                        if (isFar && inside)
+                            from += std::exchange(p, 0);
                         at[s] = inside ? int32_t(p) : INT32_MIN; // outside for every size below 2^31
                     }
-                    blocks(b * positions * block, at, some, positions, block, i * block);
+                    blocks(from * block, at, some, isFar ? 1 : positions, block, i * block);
                 }
             });
         });
     }
 };
 
+Result<void> gather(ir::Node const& node, RunArgs& args, Kernels const& kernels, bool vectors)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    if (args.outputs[0].count() == 0)
+        return {};
+    Gathering const g{kernels, vectors, a, args.inputs[0], args.inputs[1], args.outputs[0]};
+    switch (a.mode) {
+    case Mode::kDefault:
+        g.alongAxis(*args.workers);
+        break;
+    case Mode::kElement:
+        g.ofElements(*args.workers);
+        break;
+    case Mode::kNd:
+        g.byCoordinates(*args.workers);
+        break;
+    }
+    return {};
+}
+
+Result<void> runPlain(ir::Node const& node, RunArgs& args)
+{
+    return gather(node, args, baseline::kGather, false);
+}
+
+constexpr PlainTactic kPlain{"gather_any_plain_cpu", 1, runPlain};
+
 class VectorGather final : public Kernel
 {
 public:
     VectorGather(ir::Node const& node, Kernels const& kernels, bool vectors)
-        : node_(node), attrs_(node.attrsAs<Attrs>()), kernels_(kernels), vectors_(vectors)
+        : node_(node), kernels_(kernels), vectors_(vectors)
     {}
     Result<void> run(RunArgs& args) const override
     {
-        if (args.outputs[0].count() == 0)
-            return {};
-        if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
-            return gather::run(node_, args);
-        Gathering const g{kernels_, vectors_, attrs_, args.inputs[0], args.inputs[1], args.outputs[0]};
-        switch (attrs_.mode) {
-        case Mode::kDefault:
-            g.alongAxis(*args.workers);
-            break;
-        case Mode::kElement:
-            g.ofElements(*args.workers);
-            break;
-        case Mode::kNd:
-            g.byCoordinates(*args.workers);
-            break;
-        }
-        return {};
+        bool const fits = args.inputs[0].count() <= INT32_MAX; // else in a profile of larger shapes
+        return gather(node_, args, kernels_, vectors_ && fits);
     }
 
 private:
     ir::Node const& node_;
-    Attrs const& attrs_;
     Kernels const& kernels_;
     bool vectors_;
 };

@@ -20,6 +20,9 @@ struct Kernels
 
 } // namespace tw::ops::gather
 
+namespace tw::baseline { // that every x86-64 has: no `words`
+extern ops::gather::Kernels const kGather;
+}
 namespace tw::avx2 {
 extern ops::gather::Kernels const kGather;
 }

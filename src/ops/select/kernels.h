@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tw::ops::select {
 
@@ -26,6 +27,9 @@ struct Kernels
 
 } // namespace tw::ops::select
 
+namespace tw::baseline { // that every x86-64 has
+extern ops::select::Kernels const kSelect;
+}
 namespace tw::avx2 {
 extern ops::select::Kernels const kSelect;
 }

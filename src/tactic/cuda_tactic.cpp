@@ -198,6 +198,29 @@ Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void
     return map;
 }
 
+int64_t widestUnit(int64_t bytes, uint64_t all)
+{
+    while (bytes < kMostUnit && all % uint64_t(2 * bytes) == 0)
+        bytes *= 2;
+    return bytes;
+}
+
+void CudaSource::add(std::string const& name, std::string const& function, std::string const& params, int threads)
+{
+    std::string const bounds = threads ? "__launch_bounds__(" + std::to_string(threads) + ") " : std::string();
+    names.push_back(name);
+    text += "TW_KERNEL " + bounds + name + "(const __grid_constant__ " + params + " p) { " + function + "(p); }\n";
+}
+
+void CudaSource::addUnits(std::string const& name, std::string const& function, std::string const& params,
+                          int64_t bytes, int threads)
+{
+    for (; bytes <= kMostUnit; bytes *= 2) {
+        std::string const unit = std::to_string(bytes);
+        add(name + "_" + unit, function + "<unit" + unit + ">", params, threads);
+    }
+}
+
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
 {
     CudaSource out;

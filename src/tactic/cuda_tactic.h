@@ -64,6 +64,11 @@ private:
     mutable size_t encoded_ = 0; // calls of encode()
 };
 
+// Bytes that a thread moves at a time, at most.
+constexpr int64_t kMostUnit = 16;
+// The most of them that `all`, sizes and addresses joined by |, are multiples of: `bytes` times a power of 2, or `bytes`.
+int64_t widestUnit(int64_t bytes, uint64_t all);
+
 // What is compiled for one problem and config, and what holds for all of its kernels.
 struct CudaSource
 {
@@ -74,6 +79,13 @@ struct CudaSource
     bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
     int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
     int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
+
+    // One more kernel: it calls what the text so far has as a function (template arguments and all) of one struct.
+    // `threads` of its blocks at most; 0: not said.
+    void add(std::string const& name, std::string const& function, std::string const& params, int threads = 0);
+    // The same of functions of a unit's type, for units of `bytes` to kMostUnit: name_1, function<unit1>.
+    void addUnits(std::string const& name, std::string const& function, std::string const& params, int64_t bytes,
+                  int threads = 0);
 };
 // A kernel whose text is all there is: dependent, on addresses aligned to 16 bytes.
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes);

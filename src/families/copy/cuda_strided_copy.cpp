@@ -2,6 +2,7 @@
 #include "families/copy/cuda_strided_copy.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_tiles.h"
@@ -12,7 +13,7 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kStoreBytes = 16;
+constexpr int64_t kStoreBytes = 16;
 constexpr int kEach = 4, kScatteredEach = 2; // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 constexpr int64_t kLeastTile = 256;
@@ -41,11 +42,7 @@ int64_t unitBytes(Box const& b)
         all |= uint64_t(b.from[d]) | uint64_t(b.to[d]);
     if (b.low.rank)
         all |= uint64_t(b.low[last]) | uint64_t(b.high[last]);
-    all = all * uint64_t(b.elementBytes) | cuda::addressOf(b.x) | cuda::addressOf(b.y);
-    int64_t unit = b.elementBytes;
-    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
-        unit *= 2;
-    return unit;
+    return widestUnit(b.elementBytes, all * uint64_t(b.elementBytes) | cuda::addressOf(b.x) | cuda::addressOf(b.y));
 }
 
 // What lies in x from the element that coordinate 0, or `low`, comes from.
@@ -136,17 +133,14 @@ CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what, TileShape
 {
     CudaSource out;
     out.isDependent = true;
-    out.names = {"copy_scattered", "copy_vec16", "copy_vec16_deep"};
+    out.names = {"copy_scattered"};
     out.text = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +
                cuda::flag("kBordered", what == StridedCopies::kBordered || what == StridedCopies::kTiledBordered) +
                cuda::include("families/copy/cuda_strided_copy.cuh");
-    for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
-        std::string const bytes = std::to_string(unit);
-        out.names.push_back("move_" + bytes);
-        out.text += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
-                    "(const __grid_constant__ tw::ops::StridedCopyParams p) { tw::ops::copyUnits<unit" + bytes +
-                    ">(p); }\n";
-    }
+    char const* const params = "tw::ops::StridedCopyParams";
+    out.add("copy_vec16", "tw::ops::copyByVec16<false>", params, kThreads);
+    out.add("copy_vec16_deep", "tw::ops::copyByVec16<true>", params, kThreads);
+    out.addUnits("move", "tw::ops::copyUnits", params, elementBytes, kThreads);
     if (what == StridedCopies::kTiled || what == StridedCopies::kTiledBordered)
         addTileKernels(out, elementBytes, tiles);
     return out;
@@ -206,10 +200,9 @@ Result<void> stridedCopy(CudaLaunch const& launch, Box const& whole, TileShape c
     p.each = stores < kWaves * launch.multiprocessors() || unit == kMostUnit ? 1
              : scattered && !words                                           ? kScatteredEach
                                                                              : kEach;
-    int kernel = words ? kWords + (b.dims.rank > 3) : kScattered;
-    if (!scattered)
-        for (int64_t bytes = b.elementBytes, k = kUnits; bytes <= unit; bytes *= 2)
-            kernel = int(k++);
+    int const kernel = words        ? kWords + (b.dims.rank > 3)
+                       : !scattered ? kUnits + std::countr_zero(uint64_t(unit / b.elementBytes))
+                                    : kScattered;
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
 

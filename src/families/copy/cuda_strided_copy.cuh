@@ -200,13 +200,5 @@ TW_INLINE void copyByVec16(StridedCopyParams const& p)
     releaseDependents();
     copyVec16<sizeof(Element)>(MovedRows<kDeep>{p, filling<Whole>(p)}, p.y, idx(p.count), p.each);
 }
-TW_KERNEL __launch_bounds__(256) copy_vec16(const __grid_constant__ StridedCopyParams p)
-{
-    copyByVec16<false>(p);
-}
-TW_KERNEL __launch_bounds__(256) copy_vec16_deep(const __grid_constant__ StridedCopyParams p)
-{
-    copyByVec16<true>(p);
-}
 
 } // namespace tw::ops

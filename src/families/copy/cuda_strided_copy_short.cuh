@@ -245,18 +245,6 @@ TW_INLINE void copyFew(ShortParams const& p)
             y[w] = shared[w];
     }
 }
-TW_KERNEL __launch_bounds__(256) copy_few_2(const __grid_constant__ ShortParams p)
-{
-    copyFew<2>(p);
-}
-TW_KERNEL __launch_bounds__(256) copy_few_3(const __grid_constant__ ShortParams p)
-{
-    copyFew<3>(p);
-}
-TW_KERNEL __launch_bounds__(256) copy_few_4(const __grid_constant__ ShortParams p)
-{
-    copyFew<4>(p);
-}
 // The other way: rows of x are kCount elements, rows of y begin at packs and are whole ones.
 template <int kCount>
 TW_INLINE void copyToFew(ShortParams const& p)
@@ -300,18 +288,6 @@ TW_INLINE void copyToFew(ShortParams const& p)
         }
         *reinterpret_cast<Whole*>(y) = out;
     }
-}
-TW_KERNEL __launch_bounds__(256) copy_to_few_2(const __grid_constant__ ShortParams p)
-{
-    copyToFew<2>(p);
-}
-TW_KERNEL __launch_bounds__(256) copy_to_few_3(const __grid_constant__ ShortParams p)
-{
-    copyToFew<3>(p);
-}
-TW_KERNEL __launch_bounds__(256) copy_to_few_4(const __grid_constant__ ShortParams p)
-{
-    copyToFew<4>(p);
 }
 
 } // namespace tw::ops

@@ -225,9 +225,12 @@ enum ShortKernel
 void addShortKernels(CudaSource& out)
 {
     out.text += cuda::include("families/copy/cuda_strided_copy_short.cuh");
-    for (char const* name : {"copy_span", "copy_whole_even", "copy_whole", "copy_few_2", "copy_few_3", "copy_few_4",
-                             "copy_to_few_2", "copy_to_few_3", "copy_to_few_4"})
-        out.names.push_back(name);
+    out.names.insert(out.names.end(), {"copy_span", "copy_whole_even", "copy_whole"});
+    for (std::string const what : {"few", "to_few"})
+        for (std::string const count : {"2", "3", "4"})
+            out.add("copy_" + what + "_" + count,
+                    (what == "few" ? "tw::ops::copyFew<" : "tw::ops::copyToFew<") + count + ">", "tw::ops::ShortParams",
+                    kTileThreads);
 }
 
 Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,

@@ -48,38 +48,6 @@ TW_INLINE void copyOddRows(RowParams const& p)
                 y[at + e] = x[at + e];
     }
 }
-TW_KERNEL concatenation_odd_1(const __grid_constant__ RowParams p)
-{
-    copyOddRows<unit1>(p);
-}
-TW_KERNEL concatenation_odd_2(const __grid_constant__ RowParams p)
-{
-    copyOddRows<unit2>(p);
-}
-TW_KERNEL concatenation_odd_4(const __grid_constant__ RowParams p)
-{
-    copyOddRows<unit4>(p);
-}
-TW_KERNEL concatenation_1(const __grid_constant__ RowParams p)
-{
-    copyRows<unit1>(p);
-}
-TW_KERNEL concatenation_2(const __grid_constant__ RowParams p)
-{
-    copyRows<unit2>(p);
-}
-TW_KERNEL concatenation_4(const __grid_constant__ RowParams p)
-{
-    copyRows<unit4>(p);
-}
-TW_KERNEL concatenation_8(const __grid_constant__ RowParams p)
-{
-    copyRows<unit8>(p);
-}
-TW_KERNEL concatenation_16(const __grid_constant__ RowParams p)
-{
-    copyRows<unit16>(p);
-}
 
 // 16 bytes of y for a thread. After the last input, in the gap of a pixel: zeros.
 template <class U>
@@ -127,26 +95,6 @@ TW_INLINE void copyWhole(WholeParams const& p)
         for (int e = 0; e < kPerStore; ++e)
             if (i + e < p.count)
                 y[e] = v.v[e];
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_1(const __grid_constant__ WholeParams p)
-{
-    copyWhole<unit1>(p);
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_2(const __grid_constant__ WholeParams p)
-{
-    copyWhole<unit2>(p);
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_4(const __grid_constant__ WholeParams p)
-{
-    copyWhole<unit4>(p);
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_8(const __grid_constant__ WholeParams p)
-{
-    copyWhole<unit8>(p);
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_16(const __grid_constant__ WholeParams p)
-{
-    copyWhole<unit16>(p);
 }
 
 } // namespace tw::ops::concatenation

@@ -62,13 +62,5 @@ TW_INLINE void copyVec16Rows(Vec16Params const& p)
     releaseDependents();
     copyVec16<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
 }
-TW_KERNEL __launch_bounds__(256) concatenation_vec16_1(const __grid_constant__ Vec16Params p)
-{
-    copyVec16Rows<1>(p);
-}
-TW_KERNEL __launch_bounds__(256) concatenation_vec16_2(const __grid_constant__ Vec16Params p)
-{
-    copyVec16Rows<2>(p);
-}
 
 } // namespace tw::ops::concatenation

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "base/round.h"
+#include "families/copy/cpu_pixels.h"
 #include "ops/concatenation/op.h"
-#include "tactic/vector_tactic.h"
 
 namespace tw::ops::concatenation {
 
@@ -43,14 +43,14 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"concatenation_any_plain_cpu", 1, run};
 
-// ---- Channels-last, along the channels: runs of whole cache lines, in order, so that what an input writes after its
-// last channel is overwritten by the next one. Inputs that lie in their place already (aliases) are left alone.
+// ---- Channels-last, along the channels: runs of pixels, in order, so that what an input of f32 writes after its last
+// channel is overwritten by the next one. Inputs that lie in their place already (aliases) are left alone.
 
 Support supportsNhwc(Problem const& p)
 {
     if (p.node->attrsAs<Attrs>().axis != 1)
         return Support::no("joins channels only");
-    for (size_t i = 0; i + 1 < p.inputs.size(); ++i)
+    for (size_t i = 0; isFullFloat(p.outputs[0].type) && i + 1 < p.inputs.size(); ++i)
         if (p.inputs[i].dims[1] % 16 != 0)
             return Support::no("input " + std::to_string(i) + " has " + std::to_string(p.inputs[i].dims[1]) +
                                " channels; all but the last need a multiple of 16");
@@ -60,60 +60,38 @@ Support supportsNhwc(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runNhwc(ir::Node const&, kernels::ChannelsLastKernels const& k, RunArgs& args)
+template <class T>
+Result<void> runNhwc(ir::Node const&, ChannelsLastKernels const& k, RunArgs& args)
 {
     TensorRef const& y = args.outputs[0];
     int64_t const pixels = y.dims[0] * pixelsOf(y), yStep = y.pixelStride();
     auto const place = [&](int64_t begin, int64_t end) {
         int64_t c = 0;
         for (TensorRef const& x : args.inputs) {
-            float* to = y.as<float>() + c;
+            T* to = y.as<T>() + c;
             int64_t const channels = x.dims[1], xStep = x.pixelStride();
             c += channels;
-            if (channels > 0 && (x.as<float>() != to || xStep != yStep))
-                k.copy(x.as<float>() + begin * xStep, xStep, to + begin * yStep, yStep, channels, end - begin);
+            if (channels > 0 && (x.as<T>() != to || xStep != yStep))
+                copyPixels(k, x.as<T>() + begin * xStep, xStep, to + begin * yStep, yStep, channels, end - begin);
         }
     };
     inPieces(*args.workers, pixels, 2 * y.sizeBytes(), place);
     return {};
 }
 
-// The same of i8, pixel by pixel, for any numbers of channels.
-Support supportsInt8(Problem const& p)
-{
-    if (p.node->attrsAs<Attrs>().axis != 1)
-        return Support::no("joins channels only");
-    for (TensorSpec const& t : p.inputs)
-        if (t.constant)
-            return Support::no("takes no constants");
-    return Support::yes();
-}
-
-Result<void> runInt8(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
-{
-    TensorRef const& y = args.outputs[0];
-    int64_t const yStep = y.pixelStride();
-    inPieces(*args.workers, y.dims[0] * pixelsOf(y), 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        int64_t c = 0;
-        for (TensorRef const& x : args.inputs) {
-            int8_t* to = y.as<int8_t>() + c;
-            int64_t const channels = x.dims[1], xStep = x.pixelStride();
-            c += channels;
-            if (channels == 0 || (x.as<int8_t>() == to && xStep == yStep))
-                continue;
-            for (int64_t p = begin; p < end; ++p)
-                std::memcpy(to + p * yStep, x.as<int8_t>() + p * xStep, size_t(channels));
-        }
-    });
-    return {};
-}
-
 using kernels::jit::Isa;
-constexpr VectorTactic kInt8{
-    "concatenation_i8_nhwc_avx2", 1, Isa::kAvx2, runInt8, supportsInt8, onlyChannelsLast, nullptr, DataType::kInt8};
+constexpr VectorTactic kInt8{"concatenation_i8_nhwc_avx2",
+                             1,
+                             Isa::kAvx2,
+                             runNhwc<int8_t>,
+                             supportsNhwc,
+                             onlyChannelsLast,
+                             nullptr,
+                             DataType::kInt8};
 constexpr VectorTactic kAvx512{
-    "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
+    "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc<float>, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx2{
+    "concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<float>, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "base/format.h"
 #include "families/copy/cuda_segments.h"
@@ -53,13 +54,9 @@ Rows rowsOfInput(RunArgs const& args, size_t i, int axis, int64_t begin)
     return rows;
 }
 
-// The widest unit, as a power of 2, that divides all these bytes.
 int unitShift(uint64_t all)
 {
-    int shift = 4;
-    while (shift > 0 && all % (uint64_t(1) << shift) != 0)
-        --shift;
-    return shift;
+    return std::countr_zero(uint64_t(widestUnit(1, all)));
 }
 
 // Where rows are short or begin anywhere, no input lies in its place and y is nobody's part. -1: not so, else the unit.
@@ -193,14 +190,17 @@ CudaSource sourceOf(Problem const& problem)
     TensorSpec const& y = problem.outputs[0];
     CudaSource out{.text = cuda::include("ops/concatenation/concatenation.cuh") +
                            cuda::include("ops/concatenation/concatenation_vec16.cuh"),
-                   .names = {"concatenation_1", "concatenation_2", "concatenation_4", "concatenation_8",
-                             "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"},
+                   .names = {},
                    .wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type),
                    .isDependent = true};
-    for (int unit = 1; unit <= 16; unit *= 2)
-        out.names.push_back("concatenation_whole_" + std::to_string(unit));
-    for (int unit = 1; unit <= kMostJoinedBytes; unit *= 2)
-        out.names.push_back("concatenation_vec16_" + std::to_string(unit));
+    std::string const space = "tw::ops::concatenation::";
+    out.addUnits("concatenation", space + "copyRows", space + "RowParams", 1);
+    for (std::string const unit : {"1", "2", "4"})
+        out.add("concatenation_odd_" + unit, space + "copyOddRows<unit" + unit + ">", space + "RowParams");
+    out.addUnits("concatenation_whole", space + "copyWhole", space + "WholeParams", 1, kThreads);
+    for (std::string const unit : {"1", "2"})
+        out.add("concatenation_vec16_" + unit, space + "copyVec16Rows<" + unit + ">", space + "Vec16Params",
+                kVec16Threads);
     return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "families/copy/cuda_vec16.h"
 #include "ops/gather/gather_params.h"
@@ -11,7 +12,7 @@ namespace tw::ops::gather {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kStoreBytes = 4, kRowStoreBytes = 8;
+constexpr int64_t kStoreBytes = 4, kRowStoreBytes = 8;
 constexpr int kEach = 4;         // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 
@@ -62,11 +63,7 @@ int64_t unitBytes(GatherParams const& p, int64_t bytes, Extents const& dims, Ext
         all |= uint64_t(xSteps[d]);
     for (int k = 0; k < p.indices; ++k)
         all |= uint64_t(p.stride[k]);
-    all = all * uint64_t(bytes) | cuda::addressOf(p.x) | cuda::addressOf(p.y);
-    int64_t unit = bytes;
-    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
-        unit *= 2;
-    return unit;
+    return widestUnit(bytes, all * uint64_t(bytes) | cuda::addressOf(p.x) | cuda::addressOf(p.y));
 }
 
 CudaSource sourceOf(Problem const& problem)
@@ -76,13 +73,7 @@ CudaSource sourceOf(Problem const& problem)
                    .names = {"gather_scattered", "gather_scattered_rows", "gather_words"},
                    .wide = isWide(problem),
                    .isDependent = true};
-    for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
-        std::string const n = std::to_string(unit);
-        out.names.push_back("gather_" + n);
-        out.text += "TW_KERNEL __launch_bounds__(256) gather_" + n +
-                    "(const __grid_constant__ tw::ops::gather::GatherParams p) { tw::ops::gather::gatherUnits<unit" +
-                    n + ">(p); }\n";
-    }
+    out.addUnits("gather", "tw::ops::gather::gatherUnits", "tw::ops::gather::GatherParams", bytes, kThreads);
     return out;
 }
 
@@ -147,10 +138,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         }
         int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
         p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;
-        int kernel = byRows ? 1 : 0;
-        if (!scattered)
-            for (int64_t b = bytes, k = 3; b <= unit; b *= 2)
-                kernel = int(k++);
+        int const kernel = !scattered ? 3 + std::countr_zero(uint64_t(unit / bytes)) : byRows ? 1 : 0;
         return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
     });
 }

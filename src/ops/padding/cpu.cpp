@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "families/copy/cpu_pixels.h"
 #include "ops/padding/op.h"
-#include "tactic/vector_tactic.h"
 
 namespace tw::ops::padding {
 
@@ -59,7 +59,8 @@ Support supportsNhwc(Problem const& p)
     return p.inputs[0].dims.rank == 4 ? Support::yes() : Support::no("takes four dimensions");
 }
 
-Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+template <class T>
+Result<void> runNhwc(ir::Node const& node, ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -69,46 +70,25 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     inPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
             int64_t const n = row / outH, i = row % outH;
-            float* to = imageOf(y, n) + i * outW * yStep;
+            T* to = pixelsAt<T>(y, n) + i * outW * yStep;
             bool const inside = i >= rows.begin && i < rows.end && columns.begin < columns.end;
             Span const from = inside ? columns : Span{outW, outW};
-            k.fill(0, to, yStep, channels, from.begin);
+            clearPixels(k, to, yStep, channels, from.begin);
             if (inside)
-                k.copy(imageOf(x, n) + ((i - a.pre[0]) * w + from.begin - a.pre[1]) * xStep, xStep,
-                       to + from.begin * yStep, yStep, channels, from.end - from.begin);
-            k.fill(0, to + from.end * yStep, yStep, channels, outW - from.end);
-        }
-    });
-    return {};
-}
-
-Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
-{
-    auto const& a = node.attrsAs<Attrs>();
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const h = x.dims[2], w = x.dims[3], outH = y.dims[2], outW = y.dims[3];
-    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
-    Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
-    inPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            int64_t const n = row / outH, i = row % outH;
-            int8_t* to = int8ImageOf(y, n) + i * outW * yStep;
-            bool const inside = i >= rows.begin && i < rows.end;
-            for (int64_t o = 0; o < outW; ++o, to += yStep)
-                if (inside && o >= columns.begin && o < columns.end)
-                    std::memcpy(to, int8ImageOf(x, n) + ((i - a.pre[0]) * w + o - a.pre[1]) * xStep, size_t(x.dims[1]));
-                else
-                    std::memset(to, 0, size_t(x.dims[1]));
+                copyPixels(k, pixelsAt<T>(x, n) + ((i - a.pre[0]) * w + from.begin - a.pre[1]) * xStep, xStep,
+                           to + from.begin * yStep, yStep, channels, from.end - from.begin);
+            clearPixels(k, to + from.end * yStep, yStep, channels, outW - from.end);
         }
     });
     return {};
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kInt8{"padding_i8_nhwc_avx2", 1,       Isa::kAvx2,     runInt8, supportsNhwc,
+constexpr VectorTactic kInt8{"padding_i8_nhwc_avx2", 1,       Isa::kAvx2,     runNhwc<int8_t>, supportsNhwc,
                              onlyChannelsLast,       nullptr, DataType::kInt8};
-constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc<float>, supportsNhwc,
+                               onlyChannelsLast};
+constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<float>, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

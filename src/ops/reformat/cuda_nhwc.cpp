@@ -40,11 +40,13 @@ CudaSource sourceOf(Problem const& problem, bool byPlanes)
                    .isDependent = true,
                    .alignment = 16,
                    .sharedBytes = byPlanes ? kMostBytes : kTileBytes};
-    for (char const* direction : {"to_pixels_", "to_planes_"})
-        for (int step = 0; step < kSteps; ++step)
-            out.names.push_back(direction + std::to_string(1 << step));
-    out.names.push_back("to_pixels_planes");
-    out.names.push_back("to_planes_planes");
+    for (std::string const to : {"Nhwc", "Planes"})
+        for (int step = 0; step < kSteps; ++step) {
+            std::string const each = std::to_string(1 << step);
+            out.add((to == "Nhwc" ? "to_pixels_" : "to_planes_") + each,
+                    "tw::ops::reformat::to" + to + "<" + each + ">", "tw::ops::reformat::PixelParams");
+        }
+    out.names.insert(out.names.end(), {"to_pixels_planes", "to_planes_planes"});
     return out;
 }
 

@@ -228,37 +228,5 @@ TW_KERNEL to_planes_planes(const __grid_constant__ PixelParams p)
     for (int v = threadIdx.x; v < valid; v += blockDim.x)
         y[v] = tile[v + int(divide(v, p.plane))];
 }
-TW_KERNEL to_pixels_1(const __grid_constant__ PixelParams p)
-{
-    toNhwc<1>(p);
-}
-TW_KERNEL to_pixels_2(const __grid_constant__ PixelParams p)
-{
-    toNhwc<2>(p);
-}
-TW_KERNEL to_pixels_4(const __grid_constant__ PixelParams p)
-{
-    toNhwc<4>(p);
-}
-TW_KERNEL to_pixels_8(const __grid_constant__ PixelParams p)
-{
-    toNhwc<8>(p);
-}
-TW_KERNEL to_planes_1(const __grid_constant__ PixelParams p)
-{
-    toPlanes<1>(p);
-}
-TW_KERNEL to_planes_2(const __grid_constant__ PixelParams p)
-{
-    toPlanes<2>(p);
-}
-TW_KERNEL to_planes_4(const __grid_constant__ PixelParams p)
-{
-    toPlanes<4>(p);
-}
-TW_KERNEL to_planes_8(const __grid_constant__ PixelParams p)
-{
-    toPlanes<8>(p);
-}
 
 } // namespace tw::ops::reformat

@@ -10,42 +10,6 @@ namespace tw::ops::scatter {
 
 namespace {
 
-Result<void> runPlain(ir::Node const& node, RunArgs& args)
-{
-    auto const& a = node.attrsAs<Attrs>();
-    if (a.reduction != Reduction::kNone)
-        return runReduction(a, args);
-    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
-    int64_t const bytes = sizeOf(y.type);
-    if (y.count() > 0)
-        std::memcpy(y.data, x.data, size_t(y.count() * bytes));
-    if (y.count() == 0 || u.count() == 0)
-        return {};
-    auto const* index = j.as<int32_t>();
-    auto const* from = u.as<std::byte>();
-    if (a.mode == Mode::kNd) {
-        int const k = int(j.dims[j.dims.rank - 1]);
-        int64_t const block = y.dims.volume(k, y.dims.rank) * bytes;
-        for (int64_t end = j.count() / k, t = 0; t < end; ++t, index += k, from += block)
-            if (int64_t const at = sliceAt(index, k, y.dims); at != kOutside)
-                std::memcpy(y.as<std::byte>() + at * block, from, size_t(block));
-        return {};
-    }
-    Extents const strides = stridesOf(y.dims);
-    int const axis = int(a.axis);
-    Counter c(u.dims);
-    do {
-        int64_t const p = resolve(*index++, y.dims[axis]);
-        int64_t const at = c.offset(strides) + (p - c.at[axis]) * strides[axis];
-        if (p != kOutside)
-            std::memcpy(y.as<std::byte>() + at * bytes, from, size_t(bytes));
-        from += bytes;
-    } while (c.next());
-    return {};
-}
-
-constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain, reductionBytes};
-
 // Every piece owns a range of y: it copies x there, then writes what of the updates falls into it. No two workers
 // touch one byte, and updates of one place come in their order.
 void scatterSlices(RunArgs& args)
@@ -150,6 +114,16 @@ Result<void> runShared(ir::Node const& node, RunArgs& args)
 }
 
 constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared, reductionBytes};
+
+// On one thread.
+Result<void> runPlain(ir::Node const& node, RunArgs& args)
+{
+    RunArgs alone = args;
+    alone.workers = &serialWorkers();
+    return runShared(node, alone);
+}
+
+constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain, reductionBytes};
 
 } // namespace
 

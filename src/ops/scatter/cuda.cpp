@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "ops/scatter/op.h"
 #include "ops/scatter/scatter_params.h"
@@ -10,23 +11,12 @@ namespace tw::ops::scatter {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kEach = 4; // bytes; units of the copy for a thread, in flight together
-
-// The largest unit, in bytes, that everything is a multiple of.
-int64_t unitOf(int64_t bytes, uint64_t all)
-{
-    int64_t unit = bytes;
-    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
-        unit *= 2;
-    return unit;
-}
+constexpr int64_t kEach = 4; // units of the copy for a thread, in flight together
 
 // Number of the kernel for units of so many bytes, of those that begin with the one for elements.
 int kernelOf(int first, int64_t bytes, int64_t unit)
 {
-    for (; bytes < unit; bytes *= 2)
-        ++first;
-    return first;
+    return first + std::countr_zero(uint64_t(unit / bytes));
 }
 
 int64_t slotsOf(Attrs const& a, Extents const& indices, Extents const& y)
@@ -43,14 +33,8 @@ CudaSource sourceOf(Problem const& problem)
                    .names = {"scatter_choose"},
                    .wide = isWide(problem),
                    .isDependent = true};
-    for (char const* what : {"copy", "write"})
-        for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
-            std::string const n = std::to_string(unit);
-            out.names.push_back(std::string("scatter_") + what + "_" + n);
-            out.text += "TW_KERNEL __launch_bounds__(256) " + out.names.back() +
-                        "(const __grid_constant__ tw::ops::scatter::Params p) { tw::ops::scatter::" + what + "<unit" +
-                        n + ">(p); }\n";
-        }
+    for (std::string const what : {"copy", "write"})
+        out.addUnits("scatter_" + what, "tw::ops::scatter::" + what, "tw::ops::scatter::Params", bytes, kThreads);
     return out;
 }
 
@@ -136,15 +120,15 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
             int64_t const slice = tuplesOf(attrs, y.dims, args.inputs[1].dims).block; // elements
             p.tuples = uint64_t(u.count() / slice);
             p.last = p.tuples > 1 ? args.workspace : nullptr;
-            int64_t const copied = unitOf(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
+            int64_t const copied = widestUnit(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
             p.units = uint64_t(y.count() * bytes / copied);
             p.tail = uint64_t(y.count() * bytes % copied / bytes);
             int64_t const threads = std::max<int64_t>(int64_t(p.units), p.last ? int64_t(p.slots) : 1);
             TW_TRY(launch(kernelOf(1, bytes, copied), blocksFor(threads, kThreads * kEach), kThreads, p));
             if (p.last)
                 TW_TRY(launch(0, blocksFor(int64_t(p.tuples), kThreads), kThreads, p));
-            int64_t const unit =
-                unitOf(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) | uint64_t(slice) * uint64_t(bytes));
+            int64_t const unit = widestUnit(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) |
+                                                       uint64_t(slice) * uint64_t(bytes));
             p.block = cuda::divBy(slice * bytes / unit);
             p.count = uint64_t(u.count() * bytes / unit);
             return launch(kernelOf(1 + kernelsOfUnits, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads,

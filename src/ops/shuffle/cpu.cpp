@@ -37,7 +37,7 @@ Loops loopsOf(Extents const& x, std::vector<int64_t> const& permutation)
 
 // x[i * fromI + j] -> y[i + j * toJ] for [rows i, columns j] in square tiles, so that both sides stay in cache.
 template <class T>
-void transposePlane(T const* x, T* y, int64_t rows, int64_t columns, int64_t fromI, int64_t toJ)
+void transposePlane(T const* x, int64_t fromI, T* y, int64_t toJ, int64_t rows, int64_t columns)
 {
     constexpr int64_t kTile = 32;
     for (int64_t i0 = 0; i0 < rows; i0 += kTile)
@@ -47,8 +47,9 @@ void transposePlane(T const* x, T* y, int64_t rows, int64_t columns, int64_t fro
                     y[i + j * toJ] = x[i * fromI + j];
 }
 
-template <class T>
-void transpose(T const* x, T* y, Loops const& l)
+// plane(x, fromI, y, toJ, rows, columns): as transposePlane().
+template <class T, class Plane>
+void transpose(Workers& workers, T const* x, T* y, Loops const& l, Plane const& plane)
 {
     int const last = l.dims.rank - 1;
     if (last < 0) {
@@ -56,33 +57,42 @@ void transpose(T const* x, T* y, Loops const& l)
         return;
     }
     // The axis along which the input is contiguous is the last one (rows are copied), or another one (planes).
-    int plane = last;
-    while (plane > 0 && l.from[plane] != 1)
-        --plane;
-    Extents to = stridesOf(l.dims);
-    Extents outer = l.dims, outerFrom = l.from, outerTo = to;
-    outer[last] = outer[plane] = 1;
-    Counter at(outer);
-    do {
-        T const* px = x + at.offset(outerFrom);
-        T* py = y + at.offset(outerTo);
-        if (plane == last)
-            std::copy_n(px, l.dims[last], py);
-        else
-            transposePlane(px, py, l.dims[last], l.dims[plane], l.from[last], to[plane]);
-    } while (at.next());
+    int near = last;
+    while (near > 0 && l.from[near] != 1)
+        --near;
+    Extents const to = stridesOf(l.dims);
+    Extents outer = l.dims;
+    outer[last] = outer[near] = 1;
+    constexpr int64_t kColumns = 64;
+    int64_t const rows = l.dims[last], columns = near == last ? 1 : l.dims[near];
+    int64_t const blocks = divideUp(columns, kColumns), bytes = 2 * l.dims.volume() * int64_t(sizeof(T));
+    inPieces(workers, outer.volume() * blocks, bytes, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t rest = i / blocks, from = 0, at = 0;
+            int64_t const column = i % blocks * kColumns;
+            for (int d = last; d >= 0; --d) {
+                from += rest % outer[d] * l.from[d];
+                at += rest % outer[d] * to[d];
+                rest /= outer[d];
+            }
+            T const* px = x + from + column;
+            T* py = y + at;
+            if (near == last)
+                std::copy_n(px, rows, py);
+            else
+                plane(px, l.from[last], py + column * to[near], to[near], rows, std::min(kColumns, columns - column));
+        }
+    });
 }
 
-void transposeBytes(int64_t elementSize, void const* x, void* y, Extents const& dims,
+void transposeBytes(Workers& workers, int64_t elementSize, void const* x, void* y, Extents const& dims,
                     std::vector<int64_t> const& permutation)
 {
-    Loops const l = loopsOf(dims, permutation);
-    if (elementSize == 4)
-        transpose(static_cast<uint32_t const*>(x), static_cast<uint32_t*>(y), l);
-    else if (elementSize == 2)
-        transpose(static_cast<uint16_t const*>(x), static_cast<uint16_t*>(y), l);
-    else
-        transpose(static_cast<uint8_t const*>(x), static_cast<uint8_t*>(y), l);
+    auto of = [&](auto unit) {
+        using T = decltype(unit);
+        transpose(workers, static_cast<T const*>(x), static_cast<T*>(y), loopsOf(dims, permutation), transposePlane<T>);
+    };
+    elementSize == 4 ? of(uint32_t()) : elementSize == 2 ? of(uint16_t()) : of(uint8_t());
 }
 
 Result<void> run(ir::Node const& node, RunArgs& args)
@@ -96,11 +106,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     void const* reshaped = x.data;
     if (first) {
         void* to = second ? args.workspace : y.data;
-        transposeBytes(size, x.data, to, x.dims, a.firstTranspose);
+        transposeBytes(*args.workers, size, x.data, to, x.dims, a.firstTranspose);
         reshaped = to;
     }
     if (second)
-        transposeBytes(size, reshaped, y.data, unpermuted(y.dims, a.secondTranspose), a.secondTranspose);
+        transposeBytes(*args.workers, size, reshaped, y.data, unpermuted(y.dims, a.secondTranspose), a.secondTranspose);
     if (!first && !second && y.data != x.data)
         inPieces(*args.workers, y.sizeBytes(), 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
             std::memcpy(y.as<char>() + begin, x.as<char const>() + begin, size_t(end - begin));
@@ -133,38 +143,7 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
     bool const first = !isIdentity(a.firstTranspose);
     Loops const l =
         loopsOf(first ? x.dims : unpermuted(y.dims, a.secondTranspose), first ? a.firstTranspose : a.secondTranspose);
-    int const last = l.dims.rank - 1;
-    if (last < 0) {
-        *y.as<float>() = *x.as<float>();
-        return {};
-    }
-    int plane = last; // the axis along which the input is contiguous
-    while (plane > 0 && l.from[plane] != 1)
-        --plane;
-    Extents const to = stridesOf(l.dims);
-    Extents outer = l.dims;
-    outer[last] = outer[plane] = 1;
-    constexpr int64_t kColumns = 64;
-    int64_t const rows = l.dims[last], columns = plane == last ? 1 : l.dims[plane];
-    int64_t const blocks = divideUp(columns, kColumns);
-    inPieces(*args.workers, outer.volume() * blocks, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t rest = i / blocks, from = 0, at = 0;
-            int64_t const column = i % blocks * kColumns;
-            for (int d = last; d >= 0; --d) {
-                from += rest % outer[d] * l.from[d];
-                at += rest % outer[d] * to[d];
-                rest /= outer[d];
-            }
-            float const* px = x.as<float>() + from + column;
-            float* py = y.as<float>() + at;
-            if (plane == last)
-                std::copy_n(px, rows, py);
-            else
-                k.transpose(px, l.from[last], py + column * to[plane], to[plane], rows,
-                            std::min(kColumns, columns - column));
-        }
-    });
+    transpose(*args.workers, x.as<float>(), y.as<float>(), l, k.transpose);
     return {};
 }
 

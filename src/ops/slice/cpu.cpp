@@ -3,8 +3,8 @@
 #include <cstring>
 #include <span>
 
+#include "families/copy/cpu_pixels.h"
 #include "ops/slice/op.h"
-#include "tactic/vector_tactic.h"
 
 namespace tw::ops::slice {
 
@@ -202,17 +202,15 @@ Support supportsNhwc(Problem const& p)
     return a.stride[1] == 1 ? Support::yes() : Support::no("needs channels in a row");
 }
 
-// copyRow(from, step, row, width): pixels of x, so many elements apart, become row `row` of y.
-template <class Copy>
-void eachRow(ir::Node const& node, RunArgs& args, Copy const& copyRow)
+template <class T>
+Result<void> runNhwc(ir::Node const& node, ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int const rank = x.dims.rank, last = rank - 1;
-    int64_t const xStep = x.pixelStride();
-    int64_t const width = y.dims[last], rows = y.dims[0] * pixelsOf(y) / width;
+    int64_t const yStep = y.pixelStride(), width = y.dims[last], rows = y.dims[0] * pixelsOf(y) / width;
     int64_t steps[kMaxRank]; // elements of x from one to the next
-    int64_t step = xStep;
+    int64_t step = x.pixelStride();
     for (int d = last; d >= 2; step *= x.dims[d], --d)
         steps[d] = step;
     steps[0] = step;
@@ -225,38 +223,19 @@ void eachRow(ir::Node const& node, RunArgs& args, Copy const& copyRow)
                 from += (a.start[size_t(d)] + rest % y.dims[d] * a.stride[size_t(d)]) * steps[d];
                 rest /= y.dims[d];
             }
-            copyRow(from, a.stride[size_t(last)] * steps[last], row, width);
+            copyPixels(k, x.as<T>() + from, a.stride[size_t(last)] * steps[last], y.as<T>() + row * width * yStep,
+                       yStep, y.dims[1], width);
         }
-    });
-}
-
-Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const yStep = y.pixelStride();
-    eachRow(node, args, [&](int64_t from, int64_t step, int64_t row, int64_t width) {
-        k.copy(x.as<float>() + from, step, y.as<float>() + row * width * yStep, yStep, y.dims[1], width);
-    });
-    return {};
-}
-
-Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
-{
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const yStep = y.pixelStride();
-    eachRow(node, args, [&](int64_t from, int64_t step, int64_t row, int64_t width) {
-        for (int64_t p = 0; p < width; ++p)
-            std::memcpy(y.as<int8_t>() + (row * width + p) * yStep, x.as<int8_t>() + from + p * step,
-                        size_t(y.dims[1]));
     });
     return {};
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kInt8{"slice_i8_nhwc_avx2", 1,       Isa::kAvx2,     runInt8, supportsNhwc,
+constexpr VectorTactic kInt8{"slice_i8_nhwc_avx2", 1,       Isa::kAvx2,     runNhwc<int8_t>, supportsNhwc,
                              onlyChannelsLast,     nullptr, DataType::kInt8};
-constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc<float>, supportsNhwc,
+                               onlyChannelsLast};
+constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<float>, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <exception>
 #include <memory>
 #include <new>
@@ -69,6 +70,27 @@ void guardedVoid(Reporter& reporter, Body&& body) noexcept
         TW_TRY(body());
         return true;
     });
+}
+
+// The same for the object behind a public one, which has a reporter or is a part of a network: body(object).
+template <class Object>
+Reporter& reporterOf(Object& object)
+{
+    if constexpr (requires { object.network->reporter; })
+        return object.network->reporter;
+    else
+        return object.reporter;
+}
+template <class T, class Object, class Body>
+requires(!std::same_as<Object, Reporter>) T guarded(Object& object, T failure, Body&& body)
+noexcept
+{
+    return guarded<T>(reporterOf(object), failure, [&] { return body(object); });
+}
+template <class Object, class Body>
+requires(!std::same_as<Object, Reporter>) void guardedVoid(Object& object, Body&& body) noexcept
+{
+    guardedVoid(reporterOf(object), [&] { return body(object); });
 }
 
 // Calls whose feature comes later: the list is stubs.def, and nothing else may be reported as missing.

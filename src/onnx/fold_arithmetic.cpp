@@ -18,49 +18,29 @@ int64_t broadcastIndex(Dims const& from, std::vector<int64_t> const& strides, Co
     return index;
 }
 
-// Doubles hold every INT32, and their sums and products before the wrap that stays unfolded.
-std::optional<double> compute(std::string const& op, double a, double b, DataType type)
+// Doubles hold every INT32, and their sums and products before the wrap that stays unfolded. Truth values are 0 and 1.
+struct Binary
 {
-    bool const real = isFloating(type);
-    double y = 0;
-    if (op == "Add" || op == "Sum")
-        y = a + b;
-    else if (op == "Sub")
-        y = a - b;
-    else if (op == "Mul")
-        y = a * b;
-    else if (op == "Div") {
-        if (!real && b == 0)
-            return {};
-        y = real ? a / b : std::trunc(a / b);
-    } else if (op == "Mod") {
-        if (b == 0 || real)
-            return {};
-        y = a - b * std::floor(a / b);
-    } else if (op == "Min")
-        y = std::min(a, b);
-    else if (op == "Max")
-        y = std::max(a, b);
-    else if (op == "Equal")
-        y = a == b;
-    else if (op == "Less")
-        y = a < b;
-    else if (op == "Greater")
-        y = a > b;
-    else if (op == "LessOrEqual")
-        y = a <= b;
-    else if (op == "GreaterOrEqual")
-        y = a >= b;
-    else if (op == "And")
-        y = a != 0 && b != 0;
-    else if (op == "Or")
-        y = a != 0 || b != 0;
-    else
-        return {};
-    if (type == DataType::kINT32 && (y < double(INT32_MIN) || y > double(INT32_MAX)))
-        return {};
-    return y;
-}
+    char const* op;
+    double (*compute)(double, double);
+    bool ofTruth = false, givesTruth = false;
+};
+constexpr Binary kBinaries[] = {
+    {"Add", [](double a, double b) { return a + b; }},
+    {"Sub", [](double a, double b) { return a - b; }},
+    {"Mul", [](double a, double b) { return a * b; }},
+    {"Div", [](double a, double b) { return a / b; }},
+    {"Mod", [](double a, double b) { return a - b * std::floor(a / b); }},
+    {"Min", [](double a, double b) { return std::min(a, b); }},
+    {"Max", [](double a, double b) { return std::max(a, b); }},
+    {"Equal", [](double a, double b) { return double(a == b); }, false, true},
+    {"Less", [](double a, double b) { return double(a < b); }, false, true},
+    {"Greater", [](double a, double b) { return double(a > b); }, false, true},
+    {"LessOrEqual", [](double a, double b) { return double(a <= b); }, false, true},
+    {"GreaterOrEqual", [](double a, double b) { return double(a >= b); }, false, true},
+    {"And", [](double a, double b) { return double(a != 0 && b != 0); }, true, true},
+    {"Or", [](double a, double b) { return double(a != 0 || b != 0); }, true, true},
+};
 
 } // namespace
 
@@ -123,18 +103,23 @@ std::optional<Constant> foldBinary(ImportContext& ctx)
     auto const dims = broadcastDims(a.dims, b.dims);
     if (!dims || a.type != b.type || a.type == DataType::kINT8 || volume(*dims) > kMaxComputed)
         return {};
-    bool const logic = op == "And" || op == "Or";
-    if (logic != (a.type == DataType::kBOOL) && op != "Equal")
+    Binary const& binary =
+        *std::find_if(std::begin(kBinaries), std::end(kBinaries), [&](Binary const& known) { return op == known.op; });
+    if (binary.ofTruth != (a.type == DataType::kBOOL) && op != "Equal")
         return {};
-    bool const truth =
-        logic || op == "Equal" || op == "Less" || op == "Greater" || op == "LessOrEqual" || op == "GreaterOrEqual";
+    bool const real = isFloating(a.type), divides = op == "Div" || op == "Mod";
     auto const ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
-    Constant y = ctx.newConstant(truth ? DataType::kBOOL : a.type, *dims);
+    Constant y = ctx.newConstant(binary.givesTruth ? DataType::kBOOL : a.type, *dims);
     for (int64_t i = 0; i < y.count; ++i) {
-        auto const v = compute(op, ea->floatAt(i), eb->floatAt(i), a.type);
-        if (!v)
+        double const by = eb->floatAt(i);
+        if (real ? op == "Mod" : divides && by == 0)
             return {};
-        ctx.store(y, i, *v);
+        double v = binary.compute(ea->floatAt(i), by);
+        if (op == "Div" && !real)
+            v = std::trunc(v);
+        if (a.type == DataType::kINT32 && (v < double(INT32_MIN) || v > double(INT32_MAX)))
+            return {};
+        ctx.store(y, i, v);
     }
     return y;
 }

@@ -50,25 +50,36 @@ bool hasParentStep(std::string const& path)
     return false;
 }
 
-int64_t onnxSize(int onnxType)
+struct ElementType
 {
-    switch (onnxType) {
-    case TensorProto::INT8:
-    case TensorProto::UINT8:
-    case TensorProto::BOOL:
-        return 1;
-    case TensorProto::FLOAT16:
-    case TensorProto::BFLOAT16:
-        return 2;
-    case TensorProto::FLOAT:
-    case TensorProto::INT32:
-        return 4;
-    case TensorProto::INT64:
-    case TensorProto::DOUBLE:
-        return 8;
-    default:
-        return 0;
-    }
+    char const* name;
+    int64_t sizeBytes = 0; // 0: it cannot be imported
+    DataType type{};       // that it becomes
+};
+// By the numbers of TensorProto. FP32 has all numbers of BFLOAT16.
+constexpr ElementType kElementTypes[] = {
+    {"UNDEFINED"},
+    {"FLOAT", 4, DataType::kFLOAT},
+    {"UINT8", 1, DataType::kUINT8},
+    {"INT8", 1, DataType::kINT8},
+    {"UINT16"},
+    {"INT16"},
+    {"INT32", 4, DataType::kINT32},
+    {"INT64", 8, DataType::kINT32},
+    {"STRING"},
+    {"BOOL", 1, DataType::kBOOL},
+    {"FLOAT16", 2, DataType::kHALF},
+    {"DOUBLE", 8, DataType::kFLOAT},
+    {"UINT32"},
+    {"UINT64"},
+    {"COMPLEX64"},
+    {"COMPLEX128"},
+    {"BFLOAT16", 2, DataType::kFLOAT},
+};
+
+ElementType const* elementType(int onnxType)
+{
+    return onnxType >= 0 && onnxType < int(std::size(kElementTypes)) ? &kElementTypes[onnxType] : nullptr;
 }
 
 template <class T>
@@ -83,41 +94,17 @@ T load(char const* at)
 
 bool dataTypeOf(int onnxType, DataType& type)
 {
-    switch (onnxType) {
-    case TensorProto::FLOAT:
-    case TensorProto::DOUBLE:
-    case TensorProto::BFLOAT16: // FP32 has all its numbers
-        type = DataType::kFLOAT;
-        return true;
-    case TensorProto::FLOAT16:
-        type = DataType::kHALF;
-        return true;
-    case TensorProto::INT8:
-        type = DataType::kINT8;
-        return true;
-    case TensorProto::UINT8:
-        type = DataType::kUINT8;
-        return true;
-    case TensorProto::BOOL:
-        type = DataType::kBOOL;
-        return true;
-    case TensorProto::INT32:
-    case TensorProto::INT64:
-        type = DataType::kINT32;
-        return true;
-    default:
+    ElementType const* const e = elementType(onnxType);
+    if (!e || e->sizeBytes == 0)
         return false;
-    }
+    type = e->type;
+    return true;
 }
 
 std::string onnxTypeName(int onnxType)
 {
-    static char const* const kNames[]{"UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
-                                      "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE",
-                                      "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
-    if (onnxType >= 0 && onnxType < int(std::size(kNames)))
-        return kNames[onnxType];
-    return "type " + std::to_string(onnxType);
+    ElementType const* const e = elementType(onnxType);
+    return e ? e->name : "type " + std::to_string(onnxType);
 }
 
 std::string_view WeightReader::readExternal(TensorProto const& tensor, std::string const& what)
@@ -169,7 +156,7 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
         fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' has " + std::to_string(fileSize) +
                                             " bytes, but offset " + std::to_string(offset) + " and length " +
                                             std::to_string(length) + " are asked for");
-    int64_t const elementSize = onnxSize(tensor.data_type());
+    int64_t const elementSize = elementType(tensor.data_type())->sizeBytes;
     int64_t count = 1;
     for (int64_t d : tensor.dims())
         count *= d; // read() has checked the product
@@ -232,22 +219,11 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         c.count = 0;
 
     std::string_view const bytes = bytesOf(tensor, what);
-    int64_t typedCount = 0;
-    switch (onnxType) {
-    case TensorProto::FLOAT:
-        typedCount = tensor.float_data_size();
-        break;
-    case TensorProto::DOUBLE:
-        typedCount = tensor.double_data_size();
-        break;
-    case TensorProto::INT64:
-        typedCount = tensor.int64_data_size();
-        break;
-    default:
-        typedCount = tensor.int32_data_size();
-        break;
-    }
-    if (bytes.data() ? int64_t(bytes.size()) != c.count * onnxSize(onnxType) : typedCount != c.count)
+    int64_t const typedCount = onnxType == TensorProto::FLOAT    ? tensor.float_data_size()
+                               : onnxType == TensorProto::DOUBLE ? tensor.double_data_size()
+                               : onnxType == TensorProto::INT64  ? tensor.int64_data_size()
+                                                                 : tensor.int32_data_size();
+    if (bytes.data() ? int64_t(bytes.size()) != c.count * elementType(onnxType)->sizeBytes : typedCount != c.count)
         fail(ErrorCode::kINVALID_VALUE,
              what + ": shape " + describe(c.dims) + " of " + onnxTypeName(onnxType) + " needs " +
                  std::to_string(c.count) + " elements, the data has " +
@@ -262,13 +238,20 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     char const* raw = bytes.data();
     // Raw data of odd alignment (a byte string inside the protobuf is aligned, external data is as well) would need a
     // copy.
-    auto aligned = [&](int64_t elementSize) { return reinterpret_cast<uintptr_t>(raw) % uint64_t(elementSize) == 0; };
     auto keepOrCopy = [&](int64_t elementSize) -> void const* {
-        if (aligned(elementSize))
+        if (reinterpret_cast<uintptr_t>(raw) % uint64_t(elementSize) == 0)
             return raw;
         void* p = room(elementSize);
         std::memcpy(p, raw, size_t(c.count * elementSize));
         return p;
+    };
+    // Elements of the type of element(i).
+    auto make = [&](auto element) {
+        using T = decltype(element(int64_t(0)));
+        auto* p = static_cast<T*>(room(sizeof(T)));
+        for (int64_t i = 0; i < c.count; ++i)
+            p[i] = element(i);
+        c.values = p;
     };
     auto once = [&](bool& flag, char const* message) {
         if (!flag)
@@ -284,68 +267,47 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         c.values = raw ? keepOrCopy(4) : tensor.int32_data().data();
         break;
     case TensorProto::FLOAT16:
-        if (raw) {
+        if (raw)
             c.values = keepOrCopy(2);
-        } else {
-            auto* p = static_cast<uint16_t*>(room(2));
-            for (int64_t i = 0; i < c.count; ++i)
-                p[i] = uint16_t(tensor.int32_data(int(i)));
-            c.values = p;
-        }
+        else
+            make([&](int64_t i) { return uint16_t(tensor.int32_data(int(i))); });
         break;
-    case TensorProto::BFLOAT16: { // the upper halves of floats
-        auto* p = static_cast<float*>(room(4));
-        for (int64_t i = 0; i < c.count; ++i) {
+    case TensorProto::BFLOAT16: // the upper halves of floats
+        make([&](int64_t i) {
             uint16_t const bits = raw ? load<uint16_t>(raw + 2 * i) : uint16_t(tensor.int32_data(int(i)));
-            p[i] = std::bit_cast<float>(uint32_t(bits) << 16);
-        }
-        c.values = p;
+            return std::bit_cast<float>(uint32_t(bits) << 16);
+        });
         break;
-    }
     case TensorProto::INT8:
-    case TensorProto::BOOL: {
-        auto* p = static_cast<int8_t*>(room(1));
-        for (int64_t i = 0; i < c.count; ++i) {
+    case TensorProto::BOOL:
+        make([&](int64_t i) {
             int const v = raw ? raw[i] : tensor.int32_data(int(i));
-            p[i] = onnxType == TensorProto::BOOL ? int8_t(v != 0) : int8_t(v);
-        }
-        c.values = p;
+            return onnxType == TensorProto::BOOL ? int8_t(v != 0) : int8_t(v);
+        });
         break;
-    }
-    case TensorProto::UINT8: {
+    case TensorProto::UINT8:
         once(warnedUint8_, "the model has UINT8 weights, which become INT32");
-        auto* p = static_cast<int32_t*>(room(4));
-        for (int64_t i = 0; i < c.count; ++i)
-            p[i] = raw ? uint8_t(raw[i]) : uint8_t(tensor.int32_data(int(i)));
-        c.values = p;
+        make([&](int64_t i) { return int32_t(uint8_t(raw ? raw[i] : tensor.int32_data(int(i)))); });
         c.type = DataType::kINT32;
         c.isUint8 = true;
         break;
-    }
-    case TensorProto::INT64: {
+    case TensorProto::INT64:
         once(warnedInt64_, "the model has INT64 weights, which become INT32");
-        auto* p = static_cast<int32_t*>(room(4));
-        constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
-        for (int64_t i = 0; i < c.count; ++i) {
+        make([&](int64_t i) {
             int64_t const v = raw ? load<int64_t>(raw + 8 * i) : tensor.int64_data(int(i));
-            if (v < kLow || v > kHigh)
+            if (v < INT32_MIN || v > INT32_MAX)
                 once(warnedClamp_, "INT64 weights outside the range of INT32 are clamped to it");
-            p[i] = int32_t(std::clamp(v, kLow, kHigh));
-        }
-        c.values = p;
+            return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX));
+        });
         break;
-    }
-    case TensorProto::DOUBLE: {
+    case TensorProto::DOUBLE:
         once(warnedDouble_, "the model has DOUBLE weights, which become FLOAT");
-        auto* p = static_cast<float*>(room(4));
-        for (int64_t i = 0; i < c.count; ++i) {
+        make([&](int64_t i) {
             double const v = raw ? load<double>(raw + 8 * i) : tensor.double_data(int(i));
             constexpr double kMax = std::numeric_limits<float>::max();
-            p[i] = std::isfinite(v) ? float(std::clamp(v, -kMax, kMax)) : float(v);
-        }
-        c.values = p;
+            return std::isfinite(v) ? float(std::clamp(v, -kMax, kMax)) : float(v);
+        });
         break;
-    }
     default:
         fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
     }

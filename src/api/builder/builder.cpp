@@ -13,6 +13,7 @@
 #include "api/memory_usage.h"
 #include "api/network/network.h"
 #include "api/network/ranges.h"
+#include "api/network/setter.h"
 #include "api/object_methods.h"
 #include "api/plugin/graph.h"
 #include "builder/build.h"
@@ -305,8 +306,7 @@ namespace nvinfer1 {
 
 IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuilderConfig& config) noexcept
 {
-    BuilderObject& b = objectOf(*this);
-    return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+    return guarded<IHostMemory*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<IHostMemory*> {
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         TW_ASSIGN(std::string bytes, plan::write(contents));
@@ -316,8 +316,7 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 
 ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuilderConfig& config) noexcept
 {
-    BuilderObject& b = objectOf(*this);
-    return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+    return guarded<ICudaEngine*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<ICudaEngine*> {
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         // Through the bytes: the engine must not refer to the caller's weights.
@@ -330,8 +329,7 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
 
 bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderConfig const& config) const noexcept
 {
-    BuilderObject const& b = objectOf(*this);
-    return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](BuilderObject const& b) -> Result<bool> {
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, graphOf(n, objectOf(config)));
@@ -344,8 +342,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
 
 INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
 {
-    BuilderObject& b = objectOf(*this);
-    return guarded<INetworkDefinition*>(b.reporter, nullptr, [&]() -> Result<INetworkDefinition*> {
+    return guarded<INetworkDefinition*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<INetworkDefinition*> {
         auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
         if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
             return invalidArgument("createNetworkV2: unknown flags in " + std::to_string(flags));
@@ -360,30 +357,22 @@ INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags fla
 
 IBuilderConfig* IBuilder::createBuilderConfig() noexcept
 {
-    BuilderObject& b = objectOf(*this);
-    return guarded<IBuilderConfig*>(b.reporter, nullptr, [&]() -> Result<IBuilderConfig*> {
+    return guarded<IBuilderConfig*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<IBuilderConfig*> {
         return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0}));
     });
 }
 
 IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
 {
-    BuilderObject& b = objectOf(*this);
-    return guarded<IOptimizationProfile*>(b.reporter, nullptr, [&]() -> Result<IOptimizationProfile*> {
-        b.profiles.push_back(std::make_unique<OptimizationProfileObject>(b.reporter));
-        return b.profiles.back().get();
-    });
+    return guarded<IOptimizationProfile*>(
+        objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<IOptimizationProfile*> {
+            b.profiles.push_back(std::make_unique<OptimizationProfileObject>(b.reporter));
+            return b.profiles.back().get();
+        });
 }
 
-void IBuilder::setMaxBatchSize(int32_t batchSize) noexcept
-{
-    BuilderObject& b = objectOf(*this);
-    if (batchSize < 1)
-        b.reporter.error(invalidArgument("setMaxBatchSize: " + std::to_string(batchSize) + " must be at least 1"));
-    else
-        b.maxBatchSize = batchSize;
-}
-TW_GETTER(IBuilder, int32_t, getMaxBatchSize, self.maxBatchSize)
+TW_PROPERTY(IBuilder, int32_t, setMaxBatchSize, getMaxBatchSize, maxBatchSize,
+            checkAll("setMaxBatchSize", {value < 1 ? std::to_string(value) + " must be at least 1" : ""}))
 TW_GETTER(IBuilder, bool, platformHasFastFp16, self.gpu || device::probeCpu().avx512fp16)
 bool IBuilder::platformHasFastInt8() const noexcept
 {

@@ -117,8 +117,7 @@ TW_PROPERTY(IBuilderConfig, int32_t, setAvgTimingIterations, getAvgTimingIterati
 
 void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(capability, "setEngineCapability"));
         if (capability == EngineCapability::kSAFETY)
             reportStub(c.reporter, Stub::safety_IBuilderConfig_setEngineCapability, "kSAFETY");
@@ -154,14 +153,13 @@ bool IBuilderConfig::getFlag(BuilderFlag builderFlag) const noexcept
 
 void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         if (!layer)
             return invalidArgument("setDeviceType: the layer is a null pointer");
         TW_TRY(checkExists(deviceType, "setDeviceType"));
         if (deviceType == DeviceType::kDLA)
             reportStub(c.reporter, Stub::dla_IBuilderConfig_setDeviceType,
-                       "kDLA for layer '" + stateOf(*layer).name + "'");
+                       "kDLA for layer '" + objectOf(*layer).name + "'");
         else
             c.deviceTypes[layer] = deviceType;
         return {};
@@ -189,8 +187,7 @@ bool IBuilderConfig::canRunOnDLA(ILayer const*) const noexcept
 TW_PROPERTY(IBuilderConfig, int32_t, setDLACore, getDLACore, dlaCore)
 void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(deviceType, "setDefaultDeviceType"));
         if (deviceType == DeviceType::kDLA)
             reportStub(c.reporter, Stub::dla_IBuilderConfig_setDefaultDeviceType, "kDLA");
@@ -211,8 +208,7 @@ TW_GETTER(IBuilderConfig, cudaStream_t, getProfileStream, self.profileStream)
 
 int32_t IBuilderConfig::addOptimizationProfile(IOptimizationProfile const* profile) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    return guarded<int32_t>(c.reporter, -1, [&]() -> Result<int32_t> {
+    return guarded<int32_t>(objectOf(*this), -1, [&](BuilderConfigObject& c) -> Result<int32_t> {
         if (!profile)
             return invalidArgument("addOptimizationProfile: the profile is a null pointer");
         TW_TRY(objectOf(*profile).validate());
@@ -228,8 +224,7 @@ TW_PROPERTY(IBuilderConfig, IAlgorithmSelector*, setAlgorithmSelector, getAlgori
 
 bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](BuilderConfigObject& c) -> Result<bool> {
         if (profile)
             TW_TRY(objectOf(*profile).validate());
         c.calibrationProfile = profile ? &objectOf(*profile) : nullptr; // null: the first of the build
@@ -255,8 +250,7 @@ bool IBuilderConfig::getQuantizationFlag(QuantizationFlag flag) const noexcept
 
 bool IBuilderConfig::setTacticSources(TacticSources tacticSources) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](BuilderConfigObject& c) -> Result<bool> {
         TW_TRY(checkMask<TacticSource>(tacticSources, "setTacticSources"));
         c.tacticSources = tacticSources;
         return true;
@@ -266,8 +260,7 @@ TW_GETTER(IBuilderConfig, TacticSources, getTacticSources, self.tacticSources)
 
 ITimingCache* IBuilderConfig::createTimingCache(void const* blob, std::size_t size) const noexcept
 {
-    BuilderConfigObject const& c = objectOf(*this);
-    return guarded<ITimingCache*>(c.reporter, nullptr, [&]() -> Result<ITimingCache*> {
+    return guarded<ITimingCache*>(objectOf(*this), nullptr, [&](BuilderConfigObject const& c) -> Result<ITimingCache*> {
         TW_ASSIGN(auto loaded, tune::TimingCache::deserialize(blob, size, c.device.fingerprint));
         if (!loaded.warning.empty())
             c.reporter.warning(loaded.warning);
@@ -276,8 +269,7 @@ ITimingCache* IBuilderConfig::createTimingCache(void const* blob, std::size_t si
 }
 bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismatch) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](BuilderConfigObject& c) -> Result<bool> {
         std::string const from = objectOf(cache).cache->fingerprint();
         if (from != c.device.fingerprint && !ignoreMismatch) {
             // No error: the build goes on and measures anew.
@@ -293,8 +285,7 @@ TW_GETTER(IBuilderConfig, ITimingCache const*, getTimingCache, self.timingCache)
 
 void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSize) noexcept
 {
-    BuilderConfigObject& c = objectOf(*this);
-    guardedVoid(c.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(pool, "setMemoryPoolLimit"));
         c.poolLimits[static_cast<size_t>(pool)] = poolSize;
         return {};
@@ -302,8 +293,7 @@ void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSiz
 }
 std::size_t IBuilderConfig::getMemoryPoolLimit(MemoryPoolType pool) const noexcept
 {
-    BuilderConfigObject const& c = objectOf(*this);
-    return guarded<size_t>(c.reporter, 0, [&]() -> Result<size_t> {
+    return guarded<size_t>(objectOf(*this), 0, [&](BuilderConfigObject const& c) -> Result<size_t> {
         TW_TRY(checkExists(pool, "getMemoryPoolLimit"));
         return c.poolLimit(pool);
     });

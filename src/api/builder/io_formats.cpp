@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 
 #include "api/builder/parts.h"
 #include "base/round.h"
@@ -11,12 +12,6 @@ bool isLegal(Format f, DataType type)
     switch (f) {
     case Format::kLinear:
         return true;
-    case Format::kCHW2:
-    case Format::kHWC8:
-    case Format::kCHW16:
-    case Format::kDHWC8:
-    case Format::kHWC16:
-        return type == DataType::kHalf;
     case Format::kCHW4:
     case Format::kCDHW32:
         return isNarrowFloat(type) || isQuantized(type);
@@ -26,27 +21,14 @@ bool isLegal(Format f, DataType type)
         return type == DataType::kFloat;
     case Format::kChannelsLast:
         return false;
+    default:
+        return type == DataType::kHalf;
     }
-    return false;
 }
 
 namespace {
 
 using nvinfer1::TensorFormat;
-
-char const* widthWord(int vector)
-{
-    switch (vector) {
-    case 2:
-        return "Two";
-    case 4:
-        return "Four";
-    case 16:
-        return "Sixteen";
-    default:
-        return "Thirty-two";
-    }
-}
 
 // Every format is allowed at first.
 bool isSet(TensorObject const& t)
@@ -58,7 +40,7 @@ std::string listOf(std::vector<Format> const& list)
 {
     std::string text;
     for (Format f : list)
-        text += (text.empty() ? "" : ", ") + std::string(publicNameOf(f));
+        text += (text.empty() ? "" : ", ") + publicNameOf(f);
     return text;
 }
 
@@ -100,51 +82,25 @@ Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, c
 
 std::string formatWords(Format format, std::string const& type)
 {
+    int const vector = vectorOf(format);
     std::string const text = type + " format";
-    switch (format) {
-    case Format::kLinear:
+    if (format == Format::kLinear)
         return "Row major linear " + text;
-    case Format::kHWC:
-    case Format::kChannelsLast:
-        return "Channel major " + text;
-    case Format::kHWC8:
-    case Format::kDHWC8:
-    case Format::kHWC16:
-        return "Channel major " + text + " where channel % " + std::to_string(vectorOf(format)) + " == 0";
-    case Format::kCDHW32:
-        return "Thirty-two wide channel vectorized row major " + text + " with 3 spatial dimensions";
-    default:
-        return widthWord(vectorOf(format)) + std::string(" wide channel vectorized row major ") + text;
-    }
+    if (isByPixel(format))
+        return "Channel major " + text +
+               (vector > 1 ? " where channel % " + std::to_string(vector) + " == 0" : std::string());
+    char const* const width = vector == 2 ? "Two" : vector == 4 ? "Four" : vector == 16 ? "Sixteen" : "Thirty-two";
+    return width + std::string(" wide channel vectorized row major ") + text +
+           (leastRankOf(format) > 3 ? " with 3 spatial dimensions" : "");
 }
 
-char const* publicNameOf(Format format)
+std::string publicNameOf(Format format)
 {
-    switch (format) {
-    case Format::kLinear:
-        return "kLINEAR";
-    case Format::kCHW2:
-        return "kCHW2";
-    case Format::kHWC8:
-        return "kHWC8";
-    case Format::kCHW4:
-        return "kCHW4";
-    case Format::kCHW16:
-        return "kCHW16";
-    case Format::kCHW32:
-        return "kCHW32";
-    case Format::kDHWC8:
-        return "kDHWC8";
-    case Format::kCDHW32:
-        return "kCDHW32";
-    case Format::kHWC:
-        return "kHWC";
-    case Format::kHWC16:
-        return "kHWC16";
-    case Format::kChannelsLast:
-        break;
-    }
-    return "internal";
+    if (format == Format::kChannelsLast)
+        return "internal";
+    std::string name = nameOf(format);
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return char(std::toupper(c)); });
+    return "k" + name;
 }
 
 Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect)

@@ -64,7 +64,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
 // In the words of 8.5: "Two wide channel vectorized row major FP16 format". `type`: how the type is called there.
 std::string formatWords(Format format, std::string const& type);
 // "kCHW2".
-char const* publicNameOf(Format format);
+std::string publicNameOf(Format format);
 
 // Whether a tensor of the type can be in the format where clients see it: table 1 of 8.5's guide, for devices that are no
 // DLA. Types without a column there are linear only.

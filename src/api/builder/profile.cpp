@@ -16,75 +16,79 @@ constexpr char const* kPoint[] = {"kMIN", "kOPT", "kMAX"};
 // Elements of a shape tensor at most.
 constexpr int32_t kMaxShapeValues = 64;
 
-std::string str(std::vector<int32_t> const& v)
+using Points = OptimizationProfileObject::Points;
+using Numbers = std::vector<int32_t>;
+
+// What is set of an input.
+struct Kind
 {
-    std::string s = "(";
-    for (size_t i = 0; i < v.size(); ++i)
-        s += (i ? "," : "") + std::to_string(v[i]);
-    return s + ")";
+    OptimizationProfileObject::Settings OptimizationProfileObject::*settings;
+    char const *name, *brackets; // in messages
+};
+constexpr Kind kShapes{&OptimizationProfileObject::shapes, "shape", "[]"};
+constexpr Kind kValues{&OptimizationProfileObject::values, "values", "()"};
+
+std::string describe(Kind const& kind, std::string const& input)
+{
+    return std::string("optimization profile: ") + kind.name + " of input '" + input + "'";
 }
-std::string strOf(Dims const& d)
+std::string str(Kind const& kind, Numbers const& v)
 {
-    return tw::api::str(d);
-}
-std::string strOf(std::vector<int32_t> const& v)
-{
-    return str(v);
-}
-int32_t countOf(Dims const& d)
-{
-    return d.nbDims;
-}
-int32_t countOf(std::vector<int32_t> const& v)
-{
-    return int32_t(v.size());
-}
-int32_t const* entriesOf(Dims const& d)
-{
-    return d.d;
-}
-int32_t const* entriesOf(std::vector<int32_t> const& v)
-{
-    return v.data();
+    std::string s;
+    for (int32_t number : v)
+        s += (s.empty() ? "" : ",") + std::to_string(number);
+    return kind.brackets[0] + s + kind.brackets[1];
 }
 
 // Whether kMIN <= kOPT <= kMAX in every entry, as far as the points are set, and all have one length.
-template <class T>
-Result<void> checkOrder(std::array<std::optional<T>, 3> const& at, std::string const& what)
+Result<void> checkOrder(Points const& at, Kind const& kind, std::string const& input)
 {
-    for (int low = 0; low < 3; ++low) {
-        for (int high = low + 1; high < 3; ++high) {
+    for (size_t low = 0; low < 3; ++low) {
+        for (size_t high = low + 1; high < 3; ++high) {
             if (!at[low] || !at[high])
                 continue;
-            std::string const both =
-                what + ": " + kPoint[low] + " " + strOf(*at[low]) + " and " + kPoint[high] + " " + strOf(*at[high]);
-            if (countOf(*at[low]) != countOf(*at[high]))
+            Numbers const &least = *at[low], &most = *at[high];
+            std::string const both = describe(kind, input) + ": " + kPoint[low] + " " + str(kind, least) + " and " +
+                                     kPoint[high] + " " + str(kind, most);
+            if (least.size() != most.size())
                 return invalidArgument(both + " need the same number of entries");
-            for (int32_t i = 0; i < countOf(*at[low]); ++i)
-                if (entriesOf(*at[low])[i] > entriesOf(*at[high])[i])
+            for (size_t i = 0; i < least.size(); ++i)
+                if (least[i] > most[i])
                     return invalidArgument(both + ": entry " + std::to_string(i) + " must not fall (" +
-                                           std::to_string(entriesOf(*at[low])[i]) + " > " +
-                                           std::to_string(entriesOf(*at[high])[i]) + ")");
+                                           std::to_string(least[i]) + " > " + std::to_string(most[i]) + ")");
         }
     }
     return {};
 }
 
-template <class T>
-Result<void> checkComplete(std::array<std::optional<T>, 3> const& at, std::string const& what)
+// numbers(what): what the client gave, checked.
+template <class Of>
+Result<bool> set(OptimizationProfileObject& p, Kind const& kind, char const* method, char const* inputName,
+                 OptProfileSelector select, Of const& numbers)
 {
-    for (int i = 0; i < 3; ++i)
-        if (!at[i])
-            return invalidState(what + ": " + kPoint[i] + " is not set; all of kMIN, kOPT and kMAX are needed");
-    return checkOrder(at, what);
+    TW_ASSIGN(std::string name, checkName(inputName, method));
+    std::string const what = describe(kind, name);
+    size_t const point = static_cast<size_t>(select);
+    if (point > 2)
+        return invalidArgument(what + ": selector " + std::to_string(static_cast<int>(select)) + " does not exist");
+    auto& settings = p.*kind.settings;
+    auto const known = settings.find(name);
+    Points changed = known == settings.end() ? Points() : known->second;
+    TW_ASSIGN(changed[point], numbers(what));
+    TW_TRY(checkOrder(changed, kind, name));
+    settings[std::move(name)] = std::move(changed);
+    return true;
 }
 
-Result<int> pointOf(OptProfileSelector select, std::string const& what)
+// Null: not set.
+Numbers const* find(OptimizationProfileObject const& p, Kind const& kind, char const* inputName,
+                    OptProfileSelector select)
 {
-    int const i = static_cast<int>(select);
-    if (i < 0 || i > 2)
-        return invalidArgument(what + ": selector " + std::to_string(i) + " does not exist");
-    return i;
+    size_t const point = static_cast<size_t>(select);
+    if (!inputName || point > 2)
+        return nullptr;
+    auto const it = (p.*kind.settings).find(std::string_view(inputName));
+    return it == (p.*kind.settings).end() || !it->second[point] ? nullptr : &*it->second[point];
 }
 
 } // namespace
@@ -93,10 +97,14 @@ namespace tw::api {
 
 Result<void> OptimizationProfileObject::validate() const
 {
-    for (auto const& [name, shape] : shapes)
-        TW_TRY(checkComplete(shape.at, "optimization profile: shape of input '" + name + "'"));
-    for (auto const& [name, v] : values)
-        TW_TRY(checkComplete(v.at, "optimization profile: values of input '" + name + "'"));
+    for (Kind const& kind : {kShapes, kValues})
+        for (auto const& [name, at] : this->*kind.settings) {
+            for (size_t i = 0; i < at.size(); ++i)
+                if (!at[i])
+                    return invalidState(describe(kind, name) + ": " + kPoint[i] +
+                                        " is not set; all of kMIN, kOPT and kMAX are needed");
+            TW_TRY(checkOrder(at, kind, name));
+        }
     return {};
 }
 
@@ -106,85 +114,59 @@ namespace nvinfer1 {
 
 bool IOptimizationProfile::setDimensions(char const* inputName, OptProfileSelector select, Dims dims) noexcept
 {
-    OptimizationProfileObject& p = objectOf(*this);
-    return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
-        TW_ASSIGN(std::string name, checkName(inputName, "IOptimizationProfile::setDimensions"));
-        std::string const what = "optimization profile: shape of input '" + name + "'";
-        TW_ASSIGN(int const point, pointOf(select, what));
-        TW_TRY(checkDims(dims, 0, what));
-        auto const it = p.shapes.find(name);
-        OptimizationProfileObject::Shape changed;
-        if (it != p.shapes.end())
-            changed = it->second;
-        for (int i = dims.nbDims; i < Dims::MAX_DIMS; ++i)
-            dims.d[i] = 0;
-        changed.at[size_t(point)] = dims;
-        TW_TRY(checkOrder(changed.at, what));
-        p.shapes[std::move(name)] = changed;
-        return true;
+    return guarded<bool>(objectOf(*this), false, [&](OptimizationProfileObject& p) {
+        return set(p, kShapes, "IOptimizationProfile::setDimensions", inputName, select,
+                   [&](std::string const& what) -> Result<Numbers> {
+                       TW_TRY(checkDims(dims, 0, what));
+                       return Numbers(dims.d, dims.d + dims.nbDims);
+                   });
     });
 }
 
 Dims IOptimizationProfile::getDimensions(char const* inputName, OptProfileSelector select) const noexcept
 {
-    int const point = static_cast<int>(select);
-    if (!inputName || point < 0 || point > 2)
+    Numbers const* const found = find(objectOf(*this), kShapes, inputName, select);
+    if (!found)
         return noDims();
-    auto const it = objectOf(*this).shapes.find(std::string_view(inputName));
-    return it == objectOf(*this).shapes.end() ? noDims() : it->second.at[size_t(point)].value_or(noDims());
+    Dims d{int32_t(found->size()), {}};
+    std::copy(found->begin(), found->end(), d.d);
+    return d;
 }
 
 bool IOptimizationProfile::setShapeValues(char const* inputName, OptProfileSelector select, int32_t const* values,
                                           int32_t nbValues) noexcept
 {
-    OptimizationProfileObject& p = objectOf(*this);
-    return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
-        TW_ASSIGN(std::string name, checkName(inputName, "IOptimizationProfile::setShapeValues"));
-        std::string const what = "optimization profile: values of input '" + name + "'";
-        TW_ASSIGN(int const point, pointOf(select, what));
-        if (nbValues < 0 || nbValues > kMaxShapeValues)
-            return invalidArgument(what + ": " + std::to_string(nbValues) + " values; a shape tensor has 0 to " +
-                                   std::to_string(kMaxShapeValues) + " elements");
-        if (!values && nbValues > 0)
-            return invalidArgument(what + ": the values are a null pointer");
-        auto const it = p.values.find(name);
-        OptimizationProfileObject::Values changed;
-        if (it != p.values.end())
-            changed = it->second;
-        changed.at[size_t(point)] = std::vector<int32_t>(values, values + nbValues);
-        TW_TRY(checkOrder(changed.at, what));
-        p.values[std::move(name)] = std::move(changed);
-        return true;
+    return guarded<bool>(objectOf(*this), false, [&](OptimizationProfileObject& p) {
+        return set(p, kValues, "IOptimizationProfile::setShapeValues", inputName, select,
+                   [&](std::string const& what) -> Result<Numbers> {
+                       if (nbValues < 0 || nbValues > kMaxShapeValues)
+                           return invalidArgument(what + ": " + std::to_string(nbValues) +
+                                                  " values; a shape tensor has 0 to " +
+                                                  std::to_string(kMaxShapeValues) + " elements");
+                       if (!values && nbValues > 0)
+                           return invalidArgument(what + ": the values are a null pointer");
+                       return Numbers(values, values + nbValues);
+                   });
     });
 }
 
 int32_t IOptimizationProfile::getNbShapeValues(char const* inputName) const noexcept
 {
-    if (!inputName)
-        return -1;
-    auto const it = objectOf(*this).values.find(std::string_view(inputName));
-    if (it == objectOf(*this).values.end())
-        return -1;
-    for (auto const& v : it->second.at)
-        if (v)
-            return int32_t(v->size());
+    for (int i = 0; i < EnumMax<OptProfileSelector>(); ++i)
+        if (Numbers const* const found = find(objectOf(*this), kValues, inputName, OptProfileSelector(i)))
+            return int32_t(found->size());
     return -1;
 }
 
 int32_t const* IOptimizationProfile::getShapeValues(char const* inputName, OptProfileSelector select) const noexcept
 {
-    int const point = static_cast<int>(select);
-    if (!inputName || point < 0 || point > 2)
-        return nullptr;
-    auto const it = objectOf(*this).values.find(std::string_view(inputName));
-    return it == objectOf(*this).values.end() || !it->second.at[size_t(point)] ? nullptr
-                                                                               : it->second.at[size_t(point)]->data();
+    Numbers const* const found = find(objectOf(*this), kValues, inputName, select);
+    return found ? found->data() : nullptr;
 }
 
 bool IOptimizationProfile::setExtraMemoryTarget(float target) noexcept
 {
-    OptimizationProfileObject& p = objectOf(*this);
-    return guarded<bool>(p.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](OptimizationProfileObject& p) -> Result<bool> {
         if (!(target >= 0 && target <= 1)) // not a number, too
             return invalidArgument("optimization profile: extra memory target " + std::to_string(target) +
                                    " must be in [0, 1]");

@@ -19,22 +19,15 @@ struct OptimizationProfileObject final : nvinfer1::IOptimizationProfile
     explicit OptimizationProfileObject(Reporter const& r) : reporter(r) {}
     ~OptimizationProfileObject() noexcept override = default;
 
-    // Indexed by OptProfileSelector; empty until set.
-    struct Shape
-    {
-        std::array<std::optional<nvinfer1::Dims>, 3> at;
-    };
-    struct Values
-    {
-        std::array<std::optional<std::vector<int32_t>>, 3> at;
-    };
+    // Of an input, by OptProfileSelector; empty until set.
+    using Points = std::array<std::optional<std::vector<int32_t>>, 3>;
+    using Settings = std::map<std::string, Points, std::less<>>; // by input
 
     // What isValid() answers, with the reason.
     Result<void> validate() const;
 
     mutable Reporter reporter;
-    std::map<std::string, Shape, std::less<>> shapes;
-    std::map<std::string, Values, std::less<>> values;
+    Settings shapes, values;
     float extraMemoryTarget = 1;
 };
 

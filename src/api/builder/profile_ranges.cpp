@@ -7,12 +7,14 @@ namespace tw::api {
 
 namespace {
 
-Extents toExtents(nvinfer1::Dims const& d)
+// Null where not all of them are set.
+OptimizationProfileObject::Points const* pointsOf(OptimizationProfileObject::Settings const& settings,
+                                                  std::string const& input)
 {
-    Extents e;
-    for (int i = 0; i < d.nbDims; ++i)
-        e.push(d.d[i]);
-    return e;
+    auto const it = settings.find(input);
+    bool const isWhole = it != settings.end() &&
+                         std::all_of(it->second.begin(), it->second.end(), [](auto const& p) { return p.has_value(); });
+    return isWhole ? &it->second : nullptr;
 }
 
 } // namespace
@@ -47,46 +49,37 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
         TensorObject const* const t = n.inputs[i].get();
         bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });
         plan::ProfileRange r;
-        auto const shape = p.shapes.find(t->name);
-        bool const given = shape != p.shapes.end() && std::all_of(shape->second.at.begin(), shape->second.at.end(),
-                                                                  [](auto const& d) { return d.has_value(); });
-        if (dynamic && !given)
+        auto const* const shape = pointsOf(p.shapes, t->name);
+        if (dynamic && !shape)
             return invalidArgument(where + ": input '" + t->name + "' with shape " + str(t->dims) +
                                    " is dynamic; set its minimum, optimum and maximum dimensions");
-        if (given) {
-            for (int s = 0; s < 3; ++s) {
-                nvinfer1::Dims const& d = *shape->second.at[size_t(s)];
-                bool fits = d.nbDims == t->dims.nbDims;
-                for (int axis = 0; fits && axis < d.nbDims; ++axis)
-                    fits = t->dims.d[axis] < 0 || t->dims.d[axis] == d.d[axis];
-                if (!fits)
-                    return invalidArgument(where + ": dimensions " + str(d) + " do not fit input '" + t->name +
-                                           "' with shape " + str(t->dims));
-            }
-            r.min = toExtents(*shape->second.at[0]);
-            r.opt = toExtents(*shape->second.at[1]);
-            r.max = toExtents(*shape->second.at[2]);
-            r.hasShape = true;
+        Extents* const extents[] = {&r.min, &r.opt, &r.max};
+        for (size_t s = 0; shape && s < 3; ++s) {
+            for (int32_t d : *(*shape)[s])
+                extents[s]->push(d);
+            bool fits = extents[s]->rank == t->dims.nbDims;
+            for (int axis = 0; fits && axis < t->dims.nbDims; ++axis)
+                fits = t->dims.d[axis] < 0 || t->dims.d[axis] == (*extents[s])[axis];
+            if (!fits)
+                return invalidArgument(where + ": dimensions " + str(toPublic(*extents[s])) + " do not fit input '" +
+                                       t->name + "' with shape " + str(t->dims));
         }
-        auto const values = p.values.find(t->name);
-        bool const hasValues =
-            values != p.values.end() && std::all_of(values->second.at.begin(), values->second.at.end(),
-                                                    [](auto const& v) { return v.has_value(); });
+        r.hasShape = shape != nullptr;
+        auto const* const values = pointsOf(p.values, t->name);
         if (graph.inputs[i]->host) {
-            if (!hasValues)
+            if (!values)
                 return invalidArgument(
                     where + ": input '" + t->name +
                     "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
             int64_t count = 1;
             for (int axis = 0; axis < t->dims.nbDims; ++axis)
                 count *= t->dims.d[axis];
-            if (count != int64_t(values->second.at[0]->size()))
+            if (count != int64_t((*values)[0]->size()))
                 return invalidArgument(where + ": shape tensor '" + t->name + "' has " + std::to_string(count) +
-                                       " elements, " + std::to_string(values->second.at[0]->size()) +
-                                       " values are set");
-            r.minValues = *values->second.at[0];
-            r.optValues = *values->second.at[1];
-            r.maxValues = *values->second.at[2];
+                                       " elements, " + std::to_string((*values)[0]->size()) + " values are set");
+            r.minValues = *(*values)[0];
+            r.optValues = *(*values)[1];
+            r.maxValues = *(*values)[2];
         }
         out.inputs[t->name] = std::move(r);
     }

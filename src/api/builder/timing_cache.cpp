@@ -9,15 +9,14 @@ namespace nvinfer1 {
 
 IHostMemory* ITimingCache::serialize() const noexcept
 {
-    TimingCacheObject const& c = objectOf(*this);
-    return guarded<IHostMemory*>(c.reporter, nullptr,
-                                 [&]() -> Result<IHostMemory*> { return new HostMemoryObject(c.cache->serialize()); });
+    return guarded<IHostMemory*>(objectOf(*this), nullptr, [&](TimingCacheObject const& c) -> Result<IHostMemory*> {
+        return new HostMemoryObject(c.cache->serialize());
+    });
 }
 
 bool ITimingCache::combine(ITimingCache const& inputCache, bool ignoreMismatch) noexcept
 {
-    TimingCacheObject const& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](TimingCacheObject const& c) -> Result<bool> {
         TW_TRY(c.cache->combine(*objectOf(inputCache).cache, ignoreMismatch));
         return true;
     });
@@ -25,8 +24,7 @@ bool ITimingCache::combine(ITimingCache const& inputCache, bool ignoreMismatch) 
 
 bool ITimingCache::reset() noexcept
 {
-    TimingCacheObject const& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](TimingCacheObject const& c) -> Result<bool> {
         c.cache->clear();
         return true;
     });

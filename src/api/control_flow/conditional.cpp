@@ -50,8 +50,7 @@ namespace nvinfer1 {
 
 IIfConditional* INetworkDefinition::addIfConditional() noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<IIfConditional*>(n.reporter, nullptr, [&]() -> Result<IIfConditional*> {
+    return guarded<IIfConditional*>(objectOf(*this), nullptr, [&](NetworkObject& n) -> Result<IIfConditional*> {
         if (n.implicitBatch)
             return invalidState("addIfConditional: conditionals need an explicit batch network");
         return addConstruct<ConditionalObject>(n, false);
@@ -60,7 +59,7 @@ IIfConditional* INetworkDefinition::addIfConditional() noexcept
 
 IIfConditional* IIfConditionalBoundaryLayer::getConditional() const noexcept
 {
-    return static_cast<ConditionalObject*>(stateOf(*this).construct);
+    return static_cast<ConditionalObject*>(objectOf(*this).construct);
 }
 
 IConditionLayer* IIfConditional::setCondition(ITensor& condition) noexcept
@@ -88,8 +87,7 @@ IIfConditionalInputLayer* IIfConditional::addInput(ITensor& input) noexcept
 
 void IIfConditional::setName(char const* name) noexcept
 {
-    ConditionalObject& c = objectOf(*this);
-    guardedVoid(c.network->reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](ConditionalObject& c) -> Result<void> {
         TW_ASSIGN(c.name, checkName(name, c.describe()));
         return {};
     });

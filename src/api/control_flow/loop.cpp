@@ -125,8 +125,7 @@ std::string checkAxis(int32_t axis)
 
 ILoop* INetworkDefinition::addLoop() noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<ILoop*>(n.reporter, nullptr, [&]() -> Result<ILoop*> {
+    return guarded<ILoop*>(objectOf(*this), nullptr, [&](NetworkObject& n) -> Result<ILoop*> {
         if (n.implicitBatch)
             return invalidState("addLoop: loops need an explicit batch network");
         return addConstruct<LoopObject>(n, true);
@@ -135,7 +134,7 @@ ILoop* INetworkDefinition::addLoop() noexcept
 
 ILoop* ILoopBoundaryLayer::getLoop() const noexcept
 {
-    return static_cast<LoopObject*>(stateOf(*this).construct);
+    return static_cast<LoopObject*>(objectOf(*this).construct);
 }
 
 IRecurrenceLayer* ILoop::addRecurrence(ITensor& initialValue) noexcept
@@ -179,8 +178,7 @@ ILoopOutputLayer* ILoop::addLoopOutput(ITensor& tensor, LoopOutput outputKind, i
 
 void ILoop::setName(char const* name) noexcept
 {
-    LoopObject& l = objectOf(*this);
-    guardedVoid(l.network->reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](LoopObject& l) -> Result<void> {
         TW_ASSIGN(l.name, checkName(name, l.describe()));
         return {};
     });

@@ -15,32 +15,6 @@ namespace nvinfer1 {
 
 namespace {
 
-// Position in io of a binding, which should belong to the context's profile: bindings of profile 0 are taken for it.
-int ioOfBinding(ContextObject& c, int32_t binding, char const* method)
-{
-    int const count = c.state->ioCount();
-    int const total = int(c.state->bindingNames.size());
-    if (binding < 0 || binding >= total) {
-        c.reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
-                                         " is out of range (the engine has " + std::to_string(total) + " bindings)"));
-        return -1;
-    }
-    int const profile = binding / count;
-    if (c.context.profile() >= 0 && profile != c.context.profile()) {
-        if (profile != 0) {
-            c.reporter.error(invalidArgument(std::string(method) + ": binding '" +
-                                             c.state->bindingNames[size_t(binding)] +
-                                             "' belongs to optimization profile " + std::to_string(profile) +
-                                             ", the context uses profile " + std::to_string(c.context.profile())));
-            return -1;
-        }
-        c.reporter.warning(std::string(method) + ": binding index " + std::to_string(binding) +
-                           " belongs to profile 0 and was corrected to " +
-                           std::to_string(binding + count * c.context.profile()));
-    }
-    return binding % count;
-}
-
 // Elements of a value that are known without a run; null data when they are not.
 TensorRef contentsOf(ContextObject const& c, runtime::Instance const& inst, ir::Value const& v)
 {
@@ -58,30 +32,33 @@ Result<void> checkInt32(ir::Value const& v, char const* method)
                            ", no kINT32 shape tensor; use setTensorAddress()");
 }
 
-bool setShape(ContextObject& c, int io, Dims const& dims, char const* method)
+Result<void> checkOutput(ContextObject const& c, int io, char const* method)
 {
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        int const in = c.inputPosition(io);
-        std::string const& name = c.state->core->ioValue(io).name;
-        if (in < 0)
-            return invalidArgument(std::string(method) + ": '" + name + "' is no input");
-        if (dims.nbDims < 0 || dims.nbDims > Dims::MAX_DIMS)
-            return invalidArgument(std::string(method) + ": '" + name + "': nbDims " + std::to_string(dims.nbDims) +
-                                   " must be in 0.." + std::to_string(int(Dims::MAX_DIMS)));
-        Extents e;
-        if (c.state->core->contents().implicitBatch)
-            return invalidState(std::string(method) +
-                                ": the engine has an implicit batch dimension; its shapes are fixed");
-        for (int i = 0; i < dims.nbDims; ++i) {
-            if (dims.d[i] < 0)
-                return invalidArgument(std::string(method) + ": '" + name + "': dimension " + std::to_string(i) +
-                                       " is " + std::to_string(dims.d[i]) +
-                                       "; run-time dimensions must not be negative");
-            e.push(dims.d[i]);
-        }
-        TW_TRY(c.context.setInputShape(in, e));
-        return true;
-    });
+    if (c.inputPosition(io) < 0)
+        return {};
+    return invalidArgument(std::string(method) + ": '" + c.state->core->ioValue(io).name + "' is an input");
+}
+
+Result<bool> setShape(ContextObject& c, int io, Dims const& dims, char const* method)
+{
+    int const in = c.inputPosition(io);
+    std::string const what = std::string(method) + ": '" + c.state->core->ioValue(io).name + "'";
+    if (in < 0)
+        return invalidArgument(what + " is no input");
+    if (dims.nbDims < 0 || dims.nbDims > Dims::MAX_DIMS)
+        return invalidArgument(what + ": nbDims " + std::to_string(dims.nbDims) + " must be in 0.." +
+                               std::to_string(int(Dims::MAX_DIMS)));
+    Extents e;
+    if (c.state->core->contents().implicitBatch)
+        return invalidState(std::string(method) + ": the engine has an implicit batch dimension; its shapes are fixed");
+    for (int i = 0; i < dims.nbDims; ++i) {
+        if (dims.d[i] < 0)
+            return invalidArgument(what + ": dimension " + std::to_string(i) + " is " + std::to_string(dims.d[i]) +
+                                   "; run-time dimensions must not be negative");
+        e.push(dims.d[i]);
+    }
+    TW_TRY(c.context.setInputShape(in, e));
+    return true;
 }
 
 void setAddress(ContextObject& c, int io, void* data)
@@ -96,12 +73,7 @@ void setAddress(ContextObject& c, int io, void* data)
 Dims currentShape(ContextObject& c, int io)
 {
     runtime::Engine const& core = *c.state->core;
-    auto toDims = [&](Extents const& e) {
-        Dims d{};
-        for (int i = core.contents().implicitBatch ? 1 : 0; i < e.rank; ++i)
-            d.d[d.nbDims++] = int32_t(e[i]);
-        return d;
-    };
+    auto toDims = [&](Extents const& e) { return toPublic(e, core.contents().implicitBatch ? 1 : 0); };
     Dims const known = c.state->dimsOf(io, c.context.profile());
     if (int const in = c.inputPosition(io); in >= 0)
         return c.context.hasInputShape(in) && !core.contents().implicitBatch ? toDims(c.context.inputShape(in)) : known;
@@ -128,8 +100,7 @@ Dims currentShape(ContextObject& c, int io)
 
 bool IExecutionContext::setOptimizationProfile(int32_t profileIndex) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         TW_TRY(c.chooseProfile(profileIndex));
         return true;
     });
@@ -141,30 +112,23 @@ bool IExecutionContext::setOptimizationProfileAsync(int32_t profileIndex, cudaSt
 TW_GETTER(IExecutionContext, int32_t, getOptimizationProfile, self.context.profile())
 bool IExecutionContext::setBindingDimensions(int32_t bindingIndex, Dims dimensions) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = ioOfBinding(c, bindingIndex, "setBindingDimensions");
-    return io >= 0 && setShape(c, io, dimensions, "setBindingDimensions");
+    return ask(*this, bindingIndex, "setBindingDimensions", false,
+               [&](ContextObject& c, int io) { return setShape(c, io, dimensions, "setBindingDimensions"); });
 }
 bool IExecutionContext::setInputShape(char const* tensorName, Dims const& dims) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "setInputShape");
-    return io >= 0 && setShape(c, io, dims, "setInputShape");
+    return ask(*this, tensorName, "setInputShape", false,
+               [&](ContextObject& c, int io) { return setShape(c, io, dims, "setInputShape"); });
 }
 Dims IExecutionContext::getBindingDimensions(int32_t bindingIndex) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = ioOfBinding(c, bindingIndex, "getBindingDimensions");
-    return io < 0 ? noDims()
-                  : guarded<Dims>(c.reporter, noDims(), [&]() -> Result<Dims> { return currentShape(c, io); });
+    return ask(*this, bindingIndex, "getBindingDimensions", noDims(), currentShape);
 }
 Dims IExecutionContext::getTensorShape(char const* tensorName) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "getTensorShape");
-    return io < 0 ? noDims()
-                  : guarded<Dims>(c.reporter, noDims(), [&]() -> Result<Dims> { return currentShape(c, io); });
+    return ask(*this, tensorName, "getTensorShape", noDims(), currentShape);
 }
+
 Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
 {
     ContextObject& c = objectOf(*this);
@@ -180,57 +144,52 @@ Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
 }
 Dims IExecutionContext::getStrides(int32_t bindingIndex) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = ioOfBinding(c, bindingIndex, "getStrides");
-    return io < 0 ? noDims() : getTensorStrides(c.state->core->contents().io[size_t(io)].name.c_str());
+    return ask(*this, bindingIndex, "getStrides", noDims(), [&](ContextObject& c, int io) {
+        return getTensorStrides(c.state->core->contents().io[size_t(io)].name.c_str());
+    });
 }
 
 bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const* data) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = ioOfBinding(c, bindingIndex, "setInputShapeBinding");
-    return io >= 0 && guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-               int const in = c.inputPosition(io);
-               if (in < 0 || !c.context.needsContents(in))
-                   return invalidArgument("setInputShapeBinding: '" + c.state->core->ioValue(io).name +
-                                          "' is no input shape tensor");
-               if (!data)
-                   return invalidArgument("setInputShapeBinding: data is a null pointer");
-               ir::Value const& v = c.state->core->ioValue(io);
-               TW_TRY(checkInt32(v, "setInputShapeBinding"));
-               TW_TRY(c.context.setInputContents(
-                   in, TensorRef{v.type, c.context.inputShape(in), const_cast<int32_t*>(data)}));
-               c.io[size_t(io)].address = nullptr; // the last setting counts
-               return true;
-           });
+    constexpr char const* kMethod = "setInputShapeBinding";
+    return ask(*this, bindingIndex, kMethod, false, [&](ContextObject& c, int io) -> Result<bool> {
+        int const in = c.inputPosition(io);
+        ir::Value const& v = c.state->core->ioValue(io);
+        if (in < 0 || !c.context.needsContents(in))
+            return invalidArgument("setInputShapeBinding: '" + v.name + "' is no input shape tensor");
+        if (!data)
+            return invalidArgument("setInputShapeBinding: data is a null pointer");
+        TW_TRY(checkInt32(v, kMethod));
+        TW_TRY(c.context.setInputContents(in, TensorRef{v.type, c.context.inputShape(in), const_cast<int32_t*>(data)}));
+        c.io[size_t(io)].address = nullptr; // the last setting counts
+        return true;
+    });
 }
 bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = ioOfBinding(c, bindingIndex, "getShapeBinding");
-    return io >= 0 && guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-               if (!data)
-                   return invalidArgument("getShapeBinding: data is a null pointer");
-               ir::Value const& v = c.state->core->ioValue(io);
-               if (!c.state->core->contents().io[size_t(io)].isShapeTensor)
-                   return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
-               TW_TRY(checkInt32(v, "getShapeBinding"));
-               if (int const in = c.inputPosition(io); in >= 0) {
-                   TW_TRY(c.readContents(io));
-                   if (!c.context.hasInputContents(in))
-                       return invalidState("getShapeBinding: '" + v.name +
-                                           "' has no values yet: call setInputShapeBinding()");
-                   std::memcpy(data, c.context.inputContents(in)->data(),
-                               size_t(c.context.inputContents(in)->ref().sizeBytes()));
-                   return true;
-               }
-               TW_ASSIGN(auto inst, c.prepare());
-               TensorRef const t = contentsOf(c, *inst, v);
-               if (!t.data)
-                   return invalidState("getShapeBinding: the values of '" + v.name + "' are not known before a run");
-               std::memcpy(data, t.data, size_t(t.sizeBytes()));
-               return true;
-           });
+    constexpr char const* kMethod = "getShapeBinding";
+    return ask(*this, bindingIndex, kMethod, false, [&](ContextObject& c, int io) -> Result<bool> {
+        if (!data)
+            return invalidArgument("getShapeBinding: data is a null pointer");
+        ir::Value const& v = c.state->core->ioValue(io);
+        if (!c.state->core->contents().io[size_t(io)].isShapeTensor)
+            return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
+        TW_TRY(checkInt32(v, kMethod));
+        if (int const in = c.inputPosition(io); in >= 0) {
+            TW_TRY(c.readContents(io));
+            if (!c.context.hasInputContents(in))
+                return invalidState("getShapeBinding: '" + v.name + "' has no values yet: call setInputShapeBinding()");
+            std::memcpy(data, c.context.inputContents(in)->data(),
+                        size_t(c.context.inputContents(in)->ref().sizeBytes()));
+            return true;
+        }
+        TW_ASSIGN(auto inst, c.prepare());
+        TensorRef const t = contentsOf(c, *inst, v);
+        if (!t.data)
+            return invalidState("getShapeBinding: the values of '" + v.name + "' are not known before a run");
+        std::memcpy(data, t.data, size_t(t.sizeBytes()));
+        return true;
+    });
 }
 
 bool IExecutionContext::allInputDimensionsSpecified() const noexcept
@@ -254,8 +213,7 @@ bool IExecutionContext::allInputShapesSpecified() const noexcept
 
 int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNames) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<int32_t>(c.reporter, -1, [&]() -> Result<int32_t> {
+    return guarded<int32_t>(objectOf(*this), -1, [&](ContextObject& c) -> Result<int32_t> {
         if (nbMaxNames < 0 || (nbMaxNames > 0 && !tensorNames))
             return invalidArgument("inferShapes: no room for " + std::to_string(nbMaxNames) + " names was given");
         int32_t missing = 0;
@@ -291,74 +249,61 @@ int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNa
 
 bool IExecutionContext::setTensorAddress(char const* tensorName, void* data) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "setTensorAddress");
-    if (io < 0)
-        return false;
-    setAddress(c, io, data);
-    return true;
+    return ask(*this, tensorName, "setTensorAddress", false, [&](ContextObject& c, int io) {
+        setAddress(c, io, data);
+        return true;
+    });
 }
 void const* IExecutionContext::getTensorAddress(char const* tensorName) const noexcept
 {
-    int const io = objectOf(*this).ioIndex(tensorName, "getTensorAddress");
-    return io < 0 ? nullptr : objectOf(*this).io[size_t(io)].address;
+    return ask<void const*>(*this, tensorName, "getTensorAddress", nullptr,
+                            [](ContextObject& c, int io) { return c.io[size_t(io)].address; });
 }
 bool IExecutionContext::setInputTensorAddress(char const* tensorName, void const* data) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "setInputTensorAddress");
-    if (io < 0)
-        return false;
-    if (c.inputPosition(io) < 0) {
-        c.reporter.error(invalidArgument("setInputTensorAddress: '" + std::string(tensorName) + "' is no input"));
-        return false;
-    }
-    setAddress(c, io, const_cast<void*>(data));
-    return true;
+    return ask(*this, tensorName, "setInputTensorAddress", false, [&](ContextObject& c, int io) -> Result<bool> {
+        if (c.inputPosition(io) < 0)
+            return invalidArgument("setInputTensorAddress: '" + std::string(tensorName) + "' is no input");
+        setAddress(c, io, const_cast<void*>(data));
+        return true;
+    });
 }
 void* IExecutionContext::getOutputTensorAddress(char const* tensorName) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "getOutputTensorAddress");
-    if (io >= 0 && c.inputPosition(io) >= 0)
-        c.reporter.error(invalidArgument("getOutputTensorAddress: '" + std::string(tensorName) + "' is an input"));
-    return io < 0 || c.inputPosition(io) >= 0 ? nullptr : c.io[size_t(io)].address;
+    constexpr char const* kMethod = "getOutputTensorAddress";
+    return ask<void*>(*this, tensorName, kMethod, nullptr, [](ContextObject& c, int io) -> Result<void*> {
+        TW_TRY(checkOutput(c, io, kMethod));
+        return c.io[size_t(io)].address;
+    });
 }
 bool IExecutionContext::setOutputAllocator(char const* tensorName, IOutputAllocator* outputAllocator) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "setOutputAllocator");
-    if (io < 0)
-        return false;
-    if (c.inputPosition(io) >= 0) {
-        c.reporter.error(invalidArgument("setOutputAllocator: '" + std::string(tensorName) + "' is an input"));
-        return false;
-    }
-    if (c.io[size_t(io)].allocator != outputAllocator)
-        c.io[size_t(io)].allocated = nullptr;
-    c.io[size_t(io)].allocator = outputAllocator;
-    return true;
+    constexpr char const* kMethod = "setOutputAllocator";
+    return ask(*this, tensorName, kMethod, false, [&](ContextObject& c, int io) -> Result<bool> {
+        TW_TRY(checkOutput(c, io, kMethod));
+        if (c.io[size_t(io)].allocator != outputAllocator)
+            c.io[size_t(io)].allocated = nullptr;
+        c.io[size_t(io)].allocator = outputAllocator;
+        return true;
+    });
 }
 IOutputAllocator* IExecutionContext::getOutputAllocator(char const* tensorName) const noexcept
 {
-    int const io = objectOf(*this).ioIndex(tensorName, "getOutputAllocator");
-    return io < 0 ? nullptr : objectOf(*this).io[size_t(io)].allocator;
+    return ask<IOutputAllocator*>(*this, tensorName, "getOutputAllocator", nullptr,
+                                  [](ContextObject& c, int io) { return c.io[size_t(io)].allocator; });
 }
 int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexcept
 {
-    ContextObject& c = objectOf(*this);
-    int const io = c.ioIndex(tensorName, "getMaxOutputSize");
-    if (io < 0)
-        return -1;
-    return guarded<int64_t>(c.reporter, -1, [&]() -> Result<int64_t> {
-        if (c.inputPosition(io) >= 0)
-            return invalidArgument("getMaxOutputSize: '" + std::string(tensorName) + "' is an input");
+    constexpr char const* kMethod = "getMaxOutputSize";
+    return ask<int64_t>(*this, tensorName, kMethod, -1, [](ContextObject& c, int io) -> Result<int64_t> {
+        TW_TRY(checkOutput(c, io, kMethod));
         TW_ASSIGN(auto inst, c.prepare());
         ir::Value const& v = c.state->core->ioValue(io);
         runtime::ValueState const& s = inst->values[size_t(c.state->core->block().indexOf(&v))];
         return s.known ? TensorRef{v.type, s.dims, nullptr, v.format}.sizeBytes() : int64_t(-1);
     });
 }
+
 bool IExecutionContext::setTemporaryStorageAllocator(IGpuAllocator* allocator) noexcept
 {
     ContextObject& c = objectOf(*this);
@@ -370,24 +315,23 @@ bool IExecutionContext::setTemporaryStorageAllocator(IGpuAllocator* allocator) n
 TW_GETTER(IExecutionContext, IGpuAllocator*, getTemporaryStorageAllocator, self.temporary)
 void IExecutionContext::setDeviceMemory(void* memory) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    cuda::Target const* const gpu = c.state->core->cuda();
-    if (c.ownsMemory)
-        c.reporter.error(invalidState("setDeviceMemory: the context was created with device memory of its own; use "
-                                      "createExecutionContextWithoutDeviceMemory()"));
-    else if (reinterpret_cast<uintptr_t>(memory) % kDeviceAlignment != 0)
-        c.reporter.error(invalidArgument("setDeviceMemory: the address must be a multiple of " +
-                                         std::to_string(kDeviceAlignment) + ", as cudaMalloc gives it"));
-    else
-        guardedVoid(c.reporter, [&]() -> Result<void> {
-            if (gpu && memory) {
-                cuda::Current const current(*gpu->device);
-                TW_TRY(checkOnGpu(*gpu->device, memory, "setDeviceMemory: the memory"));
-            }
-            c.given = memory;
-            return {};
-        });
+    guardedVoid(objectOf(*this), [&](ContextObject& c) -> Result<void> {
+        cuda::Target const* const gpu = c.state->core->cuda();
+        if (c.ownsMemory)
+            return invalidState("setDeviceMemory: the context was created with device memory of its own; use "
+                                "createExecutionContextWithoutDeviceMemory()");
+        if (reinterpret_cast<uintptr_t>(memory) % kDeviceAlignment != 0)
+            return invalidArgument("setDeviceMemory: the address must be a multiple of " +
+                                   std::to_string(kDeviceAlignment) + ", as cudaMalloc gives it");
+        if (gpu && memory) {
+            cuda::Current const current(*gpu->device);
+            TW_TRY(checkOnGpu(*gpu->device, memory, "setDeviceMemory: the memory"));
+        }
+        c.given = memory;
+        return {};
+    });
 }
+
 bool IExecutionContext::setInputConsumedEvent(cudaEvent_t event) noexcept
 {
     objectOf(*this).inputConsumed = event;

@@ -56,14 +56,6 @@ private:
     int mode_ = cuda::kCaptureRelaxed; // of the thread meanwhile; then what was before
 };
 
-nvinfer1::Dims toDims(Extents const& e)
-{
-    nvinfer1::Dims d{};
-    for (int64_t v : e)
-        d.d[d.nbDims++] = int32_t(v);
-    return d;
-}
-
 // Memory for an output from its allocator. The order of calls is reallocateOutput, then notifyShape.
 Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, TensorRef const& t)
 {
@@ -74,7 +66,7 @@ Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, Ten
         return Error{ErrorCode::kFailedAllocation, "output '" + name + "': its IOutputAllocator gave no memory for " +
                                                        std::to_string(bytes) + " bytes (shape " + t.dims.str() + ")"};
     io.allocated = memory;
-    io.allocator->notifyShape(name.c_str(), toDims(t.dims));
+    io.allocator->notifyShape(name.c_str(), toPublic(t.dims));
     return memory;
 }
 
@@ -367,8 +359,7 @@ namespace nvinfer1 {
 
 bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         c.hadLateError = false;
         if (!enqueue(batchSize, bindings, nullptr, nullptr))
             return false;
@@ -379,8 +370,7 @@ bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexce
 bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaStream_t stream,
                                 cudaEvent_t* inputConsumed) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         plan::Contents const& contents = c.state->core->contents();
         if (!contents.implicitBatch)
             return invalidState(
@@ -403,8 +393,7 @@ bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaSt
 
 bool IExecutionContext::executeV2(void* const* bindings) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use execute()");
         TW_ASSIGN(auto addresses, c.fromBindings(bindings));
@@ -416,8 +405,7 @@ bool IExecutionContext::executeV2(void* const* bindings) noexcept
 
 bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cudaEvent_t* inputConsumed) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use enqueue()");
         TW_ASSIGN(auto addresses, c.fromBindings(bindings));
@@ -428,8 +416,7 @@ bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cu
 
 bool IExecutionContext::enqueueV3(cudaStream_t stream) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use enqueue()");
         std::vector<void*> addresses;

@@ -13,14 +13,12 @@ TW_PROPERTY(IExecutionContext, IProfiler*, setProfiler, getProfiler, profiler)
 TW_GETTER(IExecutionContext, ICudaEngine const&, getEngine, *self.engine)
 void IExecutionContext::setName(char const* name) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    if (!name)
-        c.reporter.error(invalidArgument("IExecutionContext::setName: the name is a null pointer"));
-    else
-        guardedVoid(c.reporter, [&]() -> Result<void> {
-            c.name = name;
-            return {};
-        });
+    guardedVoid(objectOf(*this), [&](ContextObject& c) -> Result<void> {
+        if (!name)
+            return invalidArgument("IExecutionContext::setName: the name is a null pointer");
+        c.name = name;
+        return {};
+    });
 }
 TW_GETTER(IExecutionContext, char const*, getName, self.name.c_str())
 TW_RECORDER_METHODS(IExecutionContext)
@@ -45,21 +43,18 @@ bool IExecutionContext::reportToProfiler() const noexcept
 TW_PROPERTY(IExecutionContext, size_t, setPersistentCacheLimit, getPersistentCacheLimit, persistentCacheLimit)
 bool IExecutionContext::setNvtxVerbosity(ProfilingVerbosity verbosity) noexcept
 {
-    ContextObject& c = objectOf(*this);
-    auto const rank = [](ProfilingVerbosity v) {
-        return v == ProfilingVerbosity::kNONE ? 0 : v == ProfilingVerbosity::kLAYER_NAMES_ONLY ? 1 : 2;
-    };
-    int const number = static_cast<int>(verbosity);
-    if (number < 0 || number >= EnumMax<ProfilingVerbosity>()) {
-        c.reporter.error(invalidArgument("setNvtxVerbosity: verbosity " + std::to_string(number) + " does not exist"));
-        return false;
-    }
-    if (rank(verbosity) > rank(static_cast<ProfilingVerbosity>(c.state->core->contents().profilingVerbosity))) {
-        c.reporter.error(invalidArgument("setNvtxVerbosity: the engine was built with less profiling verbosity"));
-        return false;
-    }
-    c.nvtxVerbosity = verbosity;
-    return true;
+    return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
+        auto const rank = [](ProfilingVerbosity v) {
+            return v == ProfilingVerbosity::kNONE ? 0 : v == ProfilingVerbosity::kLAYER_NAMES_ONLY ? 1 : 2;
+        };
+        int const number = static_cast<int>(verbosity);
+        if (number < 0 || number >= EnumMax<ProfilingVerbosity>())
+            return invalidArgument("setNvtxVerbosity: verbosity " + std::to_string(number) + " does not exist");
+        if (rank(verbosity) > rank(static_cast<ProfilingVerbosity>(c.state->core->contents().profilingVerbosity)))
+            return invalidArgument("setNvtxVerbosity: the engine was built with less profiling verbosity");
+        c.nvtxVerbosity = verbosity;
+        return true;
+    });
 }
 TW_GETTER(IExecutionContext, ProfilingVerbosity, getNvtxVerbosity, self.nvtxVerbosity)
 

@@ -58,13 +58,20 @@ Result<void> ContextObject::chooseProfile(int profile)
     return {};
 }
 
-int ContextObject::ioIndex(char const* tensor, char const* method) const
+Result<int> ContextObject::ioOf(int32_t binding, char const* method) const
 {
-    int const i = tensor ? state->core->ioIndex(tensor) : -1;
-    if (i < 0)
-        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
-                                       (tensor ? tensor : "(null)") + "'"));
-    return i;
+    TW_ASSIGN(int const io, state->ioOf(binding, method));
+    int const count = state->ioCount(), of = binding / count;
+    if (context.profile() < 0 || of == context.profile())
+        return io;
+    if (of != 0)
+        return invalidArgument(std::string(method) + ": binding '" + state->bindingNames[size_t(binding)] +
+                               "' belongs to optimization profile " + std::to_string(of) +
+                               ", the context uses profile " + std::to_string(context.profile()));
+    reporter.warning(std::string(method) + ": binding index " + std::to_string(binding) +
+                     " belongs to profile 0 and was corrected to " +
+                     std::to_string(binding + count * context.profile()));
+    return io;
 }
 
 int ContextObject::inputPosition(int index) const

@@ -15,24 +15,22 @@ using namespace tw::api;
 
 namespace tw::api {
 
-int EngineObject::ioIndex(char const* name, char const* method) const
+Result<int> EngineState::ioOf(char const* tensor, char const* method) const
 {
-    int const i = name ? core().ioIndex(name) : -1;
+    int const i = tensor ? core->ioIndex(tensor) : -1;
     if (i < 0)
-        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
-                                       (name ? name : "(null)") + "'"));
+        return invalidArgument(std::string(method) + ": the engine has no tensor named '" +
+                               (tensor ? tensor : "(null)") + "'");
     return i;
 }
 
-int EngineObject::ioOfBinding(int32_t binding, char const* method) const
+Result<int> EngineState::ioOf(int32_t binding, char const* method) const
 {
-    int const count = int(state->bindingNames.size());
-    if (binding < 0 || binding >= count) {
-        reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
-                                       " is out of range (the engine has " + std::to_string(count) + " bindings)"));
-        return -1;
-    }
-    return binding % state->ioCount();
+    int const count = int(bindingNames.size());
+    if (binding < 0 || binding >= count)
+        return invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                               " is out of range (the engine has " + std::to_string(count) + " bindings)");
+    return binding % ioCount();
 }
 
 } // namespace tw::api
@@ -41,64 +39,52 @@ namespace nvinfer1 {
 
 namespace {
 
-Dims toDims(Extents const& e, bool implicitBatch)
-{
-    Dims d{};
-    for (int i = implicitBatch ? 1 : 0; i < e.rank; ++i)
-        d.d[d.nbDims++] = int32_t(e[i]);
-    return d;
-}
-
-bool checkProfile(EngineObject const& e, int32_t profile, char const* method)
+Result<void> checkProfile(EngineObject const& e, int32_t profile, char const* method)
 {
     size_t const count = e.contents().profiles.size();
     if (profile >= 0 && size_t(profile) < count)
-        return true;
-    e.reporter.error(invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
-                                     " does not exist; the engine has " + std::to_string(count)));
-    return false;
+        return {};
+    return invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
+                           " does not exist; the engine has " + std::to_string(count));
 }
-bool checkSelect(EngineObject const& e, OptProfileSelector select, char const* method)
+Result<void> checkSelect(OptProfileSelector select, char const* method)
 {
     int const number = static_cast<int>(select);
     if (number >= 0 && number < EnumMax<OptProfileSelector>())
-        return true;
-    e.reporter.error(invalidArgument(std::string(method) + ": selector " + std::to_string(number) + " does not exist"));
-    return false;
+        return {};
+    return invalidArgument(std::string(method) + ": selector " + std::to_string(number) + " does not exist");
 }
-// Position in io of a binding of this profile, or of profile 0, whose bindings stand for those of every profile.
-int ioOfProfile(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
+// Whether a binding is of this profile, or of profile 0, whose bindings stand for those of every profile.
+Result<void> checkBinding(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
 {
-    int const i = e.ioOfBinding(binding, method);
-    if (i < 0 || !checkProfile(e, profile, method))
-        return -1;
+    TW_TRY(checkProfile(e, profile, method));
     int const of = binding / e.state->ioCount();
     if (of == 0 || of == profile)
-        return i;
-    e.reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
-                                     " belongs to optimization profile " + std::to_string(of) + ", not to " +
-                                     std::to_string(profile)));
-    return -1;
+        return {};
+    return invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                           " belongs to optimization profile " + std::to_string(of) + ", not to " +
+                           std::to_string(profile));
 }
 
-Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSelector select, char const* method)
+template <class T>
+T const& chosen(OptProfileSelector select, T const& min, T const& opt, T const& max)
 {
-    auto const& profiles = e.contents().profiles;
-    if (!checkProfile(e, profile, method) || !checkSelect(e, select, method))
-        return noDims();
+    return select == OptProfileSelector::kMIN ? min : select == OptProfileSelector::kOPT ? opt : max;
+}
+
+Result<Dims> profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSelector select, char const* method)
+{
+    TW_TRY(checkProfile(e, profile, method));
+    TW_TRY(checkSelect(select, method));
     plan::IoTensor const& t = e.contents().io[size_t(io)];
-    if (!t.isInput) {
-        e.reporter.error(invalidArgument(std::string(method) + ": '" + t.name + "' is no input"));
-        return noDims();
-    }
-    auto it = profiles[size_t(profile)].inputs.find(t.name);
-    if (it == profiles[size_t(profile)].inputs.end() || !it->second.hasShape)
+    if (!t.isInput)
+        return invalidArgument(std::string(method) + ": '" + t.name + "' is no input");
+    auto const& inputs = e.contents().profiles[size_t(profile)].inputs;
+    auto it = inputs.find(t.name);
+    if (it == inputs.end() || !it->second.hasShape)
         return e.state->dimsOf(io, profile); // static: all three are the same
     plan::ProfileRange const& r = it->second;
-    return toDims(select == OptProfileSelector::kMIN   ? r.min
-                  : select == OptProfileSelector::kOPT ? r.opt
-                                                       : r.max,
-                  e.contents().implicitBatch);
+    return toPublic(chosen(select, r.min, r.opt, r.max), e.contents().implicitBatch ? 1 : 0);
 }
 
 // Of kLINEAR and the other formats without vectors: -1.
@@ -119,31 +105,30 @@ int vectorDim(EngineObject const& e, int io)
 TW_GETTER(ICudaEngine, int32_t, getNbIOTensors, self.state->ioCount())
 char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 {
-    EngineObject const& e = objectOf(*this);
-    if (index < 0 || index >= e.state->ioCount()) {
-        e.reporter.error(invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
-                                         std::to_string(e.state->ioCount()) + " tensors)"));
-        return nullptr;
-    }
-    return e.contents().io[size_t(index)].name.c_str();
+    return guarded<char const*>(objectOf(*this), nullptr, [&](EngineObject const& e) -> Result<char const*> {
+        if (index < 0 || index >= e.state->ioCount())
+            return invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
+                                   std::to_string(e.state->ioCount()) + " tensors)");
+        return e.contents().io[size_t(index)].name.c_str();
+    });
 }
 Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
 {
-    int const i = objectOf(*this).ioIndex(tensorName, "getTensorShape");
-    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, -1);
+    return ask(*this, tensorName, "getTensorShape", noDims(),
+               [](EngineObject const& e, int i) { return e.state->dimsOf(i, -1); });
 }
 TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
 {
-    int const i = objectOf(*this).ioIndex(tensorName, "getTensorIOMode");
-    if (i < 0)
-        return TensorIOMode::kNONE;
-    return objectOf(*this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
+    return ask(*this, tensorName, "getTensorIOMode", TensorIOMode::kNONE, [](EngineObject const& e, int i) {
+        return e.contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
+    });
 }
 Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
                                   OptProfileSelector select) const noexcept
 {
-    int const i = objectOf(*this).ioIndex(tensorName, "getProfileShape");
-    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileShape");
+    return ask(*this, tensorName, "getProfileShape", noDims(), [&](EngineObject const& e, int i) {
+        return profileShape(e, i, profileIndex, select, "getProfileShape");
+    });
 }
 
 // ---- bindings by index
@@ -157,50 +142,50 @@ int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
 }
 char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept
 {
-    EngineObject const& e = objectOf(*this);
-    return e.ioOfBinding(bindingIndex, "getBindingName") < 0 ? nullptr
-                                                             : e.state->bindingNames[size_t(bindingIndex)].c_str();
+    return ask<char const*>(*this, bindingIndex, "getBindingName", nullptr, [&](EngineObject const& e, int) {
+        return e.state->bindingNames[size_t(bindingIndex)].c_str();
+    });
 }
 bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
 {
-    int const i = objectOf(*this).ioOfBinding(bindingIndex, "bindingIsInput");
-    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isInput;
+    return ask(*this, bindingIndex, "bindingIsInput", false,
+               [](EngineObject const& e, int i) { return e.contents().io[size_t(i)].isInput; });
 }
 Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
 {
-    int const i = objectOf(*this).ioOfBinding(bindingIndex, "getBindingDimensions");
-    return i < 0 ? noDims() : objectOf(*this).state->dimsOf(i, bindingIndex / objectOf(*this).state->ioCount());
+    return ask(*this, bindingIndex, "getBindingDimensions", noDims(),
+               [&](EngineObject const& e, int i) { return e.state->dimsOf(i, bindingIndex / e.state->ioCount()); });
 }
 Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
                                        OptProfileSelector select) const noexcept
 {
-    int const i = ioOfProfile(objectOf(*this), bindingIndex, profileIndex, "getProfileDimensions");
-    return i < 0 ? noDims() : profileShape(objectOf(*this), i, profileIndex, select, "getProfileDimensions");
+    constexpr char const* kMethod = "getProfileDimensions";
+    return ask(*this, bindingIndex, kMethod, noDims(), [&](EngineObject const& e, int i) -> Result<Dims> {
+        TW_TRY(checkBinding(e, bindingIndex, profileIndex, kMethod));
+        return profileShape(e, i, profileIndex, select, kMethod);
+    });
 }
 int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
                                                   OptProfileSelector select) const noexcept
 {
-    EngineObject const& e = objectOf(*this);
-    int const i = ioOfProfile(e, inputIndex, profileIndex, "getProfileShapeValues");
-    if (i < 0 || !checkSelect(e, select, "getProfileShapeValues"))
-        return nullptr;
-    std::string const& name = e.contents().io[size_t(i)].name;
-    auto const& profile = e.contents().profiles[size_t(profileIndex)];
-    auto it = profile.inputs.find(name);
-    if (it == profile.inputs.end() || it->second.optValues.empty()) {
-        e.reporter.error(invalidArgument("getProfileShapeValues: '" + name + "' is no input shape tensor"));
-        return nullptr;
-    }
-    plan::ProfileRange const& r = it->second;
-    return (select == OptProfileSelector::kMIN   ? r.minValues
-            : select == OptProfileSelector::kOPT ? r.optValues
-                                                 : r.maxValues)
-        .data();
+    constexpr char const* kMethod = "getProfileShapeValues";
+    using Values = int32_t const*;
+    return ask<Values>(*this, inputIndex, kMethod, nullptr, [&](EngineObject const& e, int i) -> Result<Values> {
+        TW_TRY(checkBinding(e, inputIndex, profileIndex, kMethod));
+        TW_TRY(checkSelect(select, kMethod));
+        std::string const& name = e.contents().io[size_t(i)].name;
+        auto const& profile = e.contents().profiles[size_t(profileIndex)];
+        auto it = profile.inputs.find(name);
+        if (it == profile.inputs.end() || it->second.optValues.empty())
+            return invalidArgument(std::string(kMethod) + ": '" + name + "' is no input shape tensor");
+        plan::ProfileRange const& r = it->second;
+        return chosen(select, r.minValues, r.optValues, r.maxValues).data();
+    });
 }
 bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
 {
-    int const i = objectOf(*this).ioOfBinding(bindingIndex, "isExecutionBinding");
-    return i >= 0 && objectOf(*this).contents().io[size_t(i)].isExecution;
+    return ask(*this, bindingIndex, "isExecutionBinding", false,
+               [](EngineObject const& e, int i) { return e.contents().io[size_t(i)].isExecution; });
 }
 
 // ---- tensors by either
@@ -209,15 +194,13 @@ bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
 #define TW_TENSOR_QUERY(Type, byName, byIndex, none, answer)                                                           \
     Type ICudaEngine::byName(char const* tensorName) const noexcept                                                    \
     {                                                                                                                  \
-        EngineObject const& self = objectOf(*this);                                                                    \
-        int const i = self.ioIndex(tensorName, #byName);                                                               \
-        return i < 0 ? none : answer;                                                                                  \
+        return ask<Type>(*this, tensorName, #byName, none,                                                             \
+                         []([[maybe_unused]] EngineObject const& self, int i) -> Type { return answer; });             \
     }                                                                                                                  \
     Type ICudaEngine::byIndex(int32_t bindingIndex) const noexcept                                                     \
     {                                                                                                                  \
-        EngineObject const& self = objectOf(*this);                                                                    \
-        int const i = self.ioOfBinding(bindingIndex, #byIndex);                                                        \
-        return i < 0 ? none : answer;                                                                                  \
+        return ask<Type>(*this, bindingIndex, #byIndex, none,                                                          \
+                         []([[maybe_unused]] EngineObject const& self, int i) -> Type { return answer; });             \
     }
 
 TW_TENSOR_QUERY(DataType, getTensorDataType, getBindingDataType, DataType::kFLOAT,
@@ -239,8 +222,7 @@ TW_GETTER(ICudaEngine, int32_t, getMaxBatchSize, self.contents().implicitBatch ?
 TW_GETTER(ICudaEngine, int32_t, getNbLayers, self.state->layerCount())
 IHostMemory* ICudaEngine::serialize() const noexcept
 {
-    EngineObject const& e = objectOf(*this);
-    return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+    return guarded<IHostMemory*>(objectOf(*this), nullptr, [&](EngineObject const& e) -> Result<IHostMemory*> {
         TW_ASSIGN(std::string bytes, e.plan->bytes());
         if (auto const now = e.core().generation(); now->recipes) { // as if built with the weights of now
             TW_ASSIGN(plan::Contents contents, plan::read(bytes.data(), bytes.size()));
@@ -252,8 +234,7 @@ IHostMemory* ICudaEngine::serialize() const noexcept
 }
 IExecutionContext* ICudaEngine::createExecutionContext() noexcept
 {
-    EngineObject& e = objectOf(*this);
-    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+    return guarded<IExecutionContext*>(objectOf(*this), nullptr, [&](EngineObject& e) -> Result<IExecutionContext*> {
         MemoryChange const change(e.core().cuda());
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->context.makeStates());
@@ -264,8 +245,7 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
 }
 IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
 {
-    EngineObject& e = objectOf(*this);
-    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+    return guarded<IExecutionContext*>(objectOf(*this), nullptr, [&](EngineObject& e) -> Result<IExecutionContext*> {
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->context.makeStates());
         c->ownsMemory = false;
@@ -286,10 +266,10 @@ TW_GETTER(ICudaEngine, ProfilingVerbosity, getProfilingVerbosity,
           static_cast<ProfilingVerbosity>(self.contents().profilingVerbosity))
 IEngineInspector* ICudaEngine::createEngineInspector() const noexcept
 {
-    EngineObject const& e = objectOf(*this);
-    return guarded<IEngineInspector*>(e.reporter, nullptr, [&]() -> Result<IEngineInspector*> {
-        return static_cast<IEngineInspector*>(new InspectorObject(e.reporter, e));
-    });
+    return guarded<IEngineInspector*>(objectOf(*this), nullptr,
+                                      [&](EngineObject const& e) -> Result<IEngineInspector*> {
+                                          return static_cast<IEngineInspector*>(new InspectorObject(e.reporter, e));
+                                      });
 }
 
 } // namespace nvinfer1

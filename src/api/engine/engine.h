@@ -97,6 +97,9 @@ struct EngineState
     // Public dimensions of a tensor under a profile: -1 for those that it leaves open, without an implicit batch.
     // Profile -1: numbers that all profiles share.
     nvinfer1::Dims dimsOf(int io, int profile) const;
+    // Positions in io of a tensor by its name, and of a binding of any profile; errors begin with `method`.
+    Result<int> ioOf(char const* tensor, char const* method) const;
+    Result<int> ioOf(int32_t binding, char const* method) const;
 };
 
 struct EngineObject final : nvinfer1::ICudaEngine
@@ -108,10 +111,11 @@ struct EngineObject final : nvinfer1::ICudaEngine
 
     runtime::Engine const& core() const { return *state->core; }
     plan::Contents const& contents() const { return state->core->contents(); }
-    // -1 and an error report for a null or unknown name.
-    int ioIndex(char const* name, char const* method) const;
-    // Position in io of a binding index, and its profile; -1 with a report when out of range.
-    int ioOfBinding(int32_t binding, char const* method) const;
+    template <class Which>
+    Result<int> ioOf(Which which, char const* method) const
+    {
+        return state->ioOf(which, method);
+    }
 };
 
 // Of device memory: what cudaMalloc promises.
@@ -193,7 +197,9 @@ struct ContextObject final : nvinfer1::IExecutionContext
     std::atomic<bool> hadLateError{false};
     std::weak_ptr<runtime::Instance> last; // that ran
 
-    int ioIndex(char const* tensor, char const* method) const;
+    // The same, but that the binding should be of the context's profile: bindings of profile 0 are taken for it.
+    Result<int> ioOf(char const* tensor, char const* method) const { return state->ioOf(tensor, method); }
+    Result<int> ioOf(int32_t binding, char const* method) const;
     Result<void> chooseProfile(int profile);
     // Positions among graph inputs; -1 for outputs.
     int inputPosition(int ioIndex) const;
@@ -219,6 +225,17 @@ TW_OBJECT(nvinfer1::ICudaEngine, EngineObject)
 inline ContextObject& objectOf(nvinfer1::IExecutionContext const& c)
 {
     return const_cast<ContextObject&>(static_cast<ContextObject const&>(c));
+}
+
+// Of a tensor of an engine or a context, by its name or a binding: answer(object, position in io); `none` where something is
+// refused.
+template <class T, class Public, class Which, class Answer>
+T ask(Public const& of, Which which, char const* method, T none, Answer&& answer) noexcept
+{
+    return guarded<T>(objectOf(of), none, [&](auto& object) -> Result<T> {
+        TW_ASSIGN(int const io, object.ioOf(which, method));
+        return answer(object, io);
+    });
 }
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.

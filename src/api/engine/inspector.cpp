@@ -225,8 +225,7 @@ bool IEngineInspector::setExecutionContext(IExecutionContext const* context) noe
 TW_GETTER(IEngineInspector, IExecutionContext const*, getExecutionContext, self.context)
 char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInformationFormat format) const noexcept
 {
-    InspectorObject const& i = objectOf(*this);
-    return guarded<char const*>(i.reporter, nullptr, [&]() -> Result<char const*> {
+    return guarded<char const*>(objectOf(*this), nullptr, [&](InspectorObject const& i) -> Result<char const*> {
         int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
             return invalidArgument("getLayerInformation: layer " + std::to_string(layerIndex) +
@@ -241,8 +240,7 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
 }
 char const* IEngineInspector::getEngineInformation(LayerInformationFormat format) const noexcept
 {
-    InspectorObject const& i = objectOf(*this);
-    return guarded<char const*>(i.reporter, nullptr, [&]() -> Result<char const*> {
+    return guarded<char const*>(objectOf(*this), nullptr, [&](InspectorObject const& i) -> Result<char const*> {
         if (!isFormat(format))
             return invalidArgument("getEngineInformation: unknown format");
         plan::Contents const& contents = i.state->core->contents();

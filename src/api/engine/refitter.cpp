@@ -226,8 +226,7 @@ float largest(IRefitter const* refitter, char const* method, char const* tensor)
 
 bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weights) noexcept
 {
-    RefitterObject& r = objectOf(*this);
-    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](RefitterObject& r) -> Result<bool> {
         if (!layerName)
             return invalidArgument("setWeights: the layer's name is a null pointer");
         std::vector<size_t> wanted;
@@ -260,8 +259,7 @@ bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weig
 
 bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
 {
-    RefitterObject& r = objectOf(*this);
-    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](RefitterObject& r) -> Result<bool> {
         std::vector<size_t> wanted;
         for (size_t i = 0; name && *name && i < r.sources.size(); ++i)
             if (r.sources[i].name == name)
@@ -276,8 +274,7 @@ bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
 
 bool IRefitter::refitCudaEngine() noexcept
 {
-    RefitterObject& r = objectOf(*this);
-    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](RefitterObject& r) -> Result<bool> {
         TW_TRY(r.refit());
         return true;
     });
@@ -328,8 +325,7 @@ int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexce
 
 bool IRefitter::setDynamicRange(char const* tensorName, float min, float max) noexcept
 {
-    RefitterObject& r = objectOf(*this);
-    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](RefitterObject& r) -> Result<bool> {
         TW_ASSIGN(RefitterObject::Range * range, r.rangeOf("setDynamicRange", tensorName));
         float const largest = std::max(std::fabs(min), std::fabs(max));
         if (!std::isfinite(min) || !std::isfinite(max) || min > max || !std::isnormal(largest / 127))

@@ -110,8 +110,7 @@ namespace nvinfer1 {
 
 ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size) noexcept
 {
-    RuntimeObject& r = objectOf(*this);
-    return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+    return guarded<ICudaEngine*>(objectOf(*this), nullptr, [&](RuntimeObject& r) -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
         TW_ASSIGN(auto gpu, currentGpu(r.gpu, r.environment));

@@ -30,11 +30,13 @@ Dims toPublic(ir::Shape const& s, int skipFront)
     return d;
 }
 
-Dims toPublic(Extents const& e)
+Dims toPublic(Extents const& e, int skipFront)
 {
-    return toPublic(ir::shapeOf(e));
+    Dims d{};
+    for (int i = skipFront; i < e.rank; ++i)
+        d.d[d.nbDims++] = int32_t(std::min<int64_t>(e[i], INT32_MAX));
+    return d;
 }
-
 std::vector<int64_t> toVector(Dims const& d)
 {
     int const n = std::clamp(d.nbDims, 0, int(Dims::MAX_DIMS));
@@ -98,11 +100,11 @@ Result<std::string> checkName(char const* name, std::string const& what)
 
 // ---- LayerState
 
-LayerState& stateOf(nvinfer1::ILayer& layer)
+LayerState& objectOf(nvinfer1::ILayer& layer)
 {
     return dynamic_cast<LayerState&>(layer);
 }
-LayerState const& stateOf(nvinfer1::ILayer const& layer)
+LayerState const& objectOf(nvinfer1::ILayer const& layer)
 {
     return dynamic_cast<LayerState const&>(layer);
 }
@@ -116,31 +118,22 @@ void LayerState::changed()
 {
     network->rollBack(this);
 }
-Reporter& LayerState::reporter() const
-{
-    return network->reporter;
-}
 Error LayerState::error(std::string const& what) const
 {
     return invalidArgument("layer '" + name + "' (" + typeName + "): " + what);
 }
 
-bool attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
-                 std::vector<nvinfer1::ITensor*> const& inputs)
+Result<void> attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
+                         std::vector<nvinfer1::ITensor*> const& inputs)
 {
     layer.id = network.nextLayerId;
     layer.name = "(Unnamed Layer* " + std::to_string(layer.id) + ") [" + typeName + "]";
     for (size_t i = 0; i < inputs.size(); ++i) {
-        if (!inputs[i]) {
-            network.reporter.error(layer.error("input " + std::to_string(i) + " is a null pointer"));
-            return false;
-        }
+        if (!inputs[i])
+            return layer.error("input " + std::to_string(i) + " is a null pointer");
         TensorObject& t = objectOf(*inputs[i]);
-        if (t.network != &network) {
-            network.reporter.error(
-                layer.error("input " + std::to_string(i) + " ('" + t.name + "') belongs to another network"));
-            return false;
-        }
+        if (t.network != &network)
+            return layer.error("input " + std::to_string(i) + " ('" + t.name + "') belongs to another network");
         layer.inputs.push_back(&t);
     }
     for (int i = 0; i < layer.outputCount(); ++i) {
@@ -152,7 +145,7 @@ bool attachLayer(NetworkObject& network, LayerState& layer, char const* typeName
     }
     layer.outputTypes.resize(layer.outputs.size());
     ++network.nextLayerId;
-    return true;
+    return {};
 }
 
 // ---- lowering

@@ -7,7 +7,7 @@
 //   struct ConvolutionLayer final : LayerObject<nvinfer1::IConvolutionLayer>
 //   { ...fields...; Result<void> lower(LowerContext&) override; };
 //   TW_OBJECT(nvinfer1::IConvolutionLayer, ConvolutionLayer)
-//   IConvolutionLayer's methods:           TW_PROPERTY, a line each (api/network/setter.h); else objectOf(*this), then changed()
+//   IConvolutionLayer's methods:           TW_PROPERTY, a line each (api/network/setter.h); else change(objectOf(*this), ..)
 //   INetworkDefinition::addConvolutionNd:  return addLayer<ConvolutionLayer>(*this, {&input},
 //                                              [&](ConvolutionLayer& l) { ... return Result<void>(); });
 #pragma once
@@ -48,7 +48,7 @@ inline nvinfer1::DataType toPublic(DataType t)
     return static_cast<nvinfer1::DataType>(t);
 }
 nvinfer1::Dims toPublic(ir::Shape const& s, int skipFront = 0); // -1 for an expression
-nvinfer1::Dims toPublic(Extents const& e);
+nvinfer1::Dims toPublic(Extents const& e, int skipFront = 0);
 std::vector<int64_t> toVector(nvinfer1::Dims const& d); // d.d[0 .. nbDims)
 std::string str(nvinfer1::Dims const& d);               // "[1,3,-1]"
 // Dims of n equal entries.
@@ -124,6 +124,13 @@ public:
     Result<ir::Node*> add(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs, std::string const& part = "")
     {
         return add(op, std::unique_ptr<ir::AttrsBase>(std::make_unique<A>(std::move(attrs))), std::move(inputs), part);
+    }
+    // Its first output.
+    template <class A>
+    Result<ir::Value*> value(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs, std::string const& part)
+    {
+        TW_ASSIGN(ir::Node * node, add(op, std::move(attrs), std::move(inputs), part));
+        return node->outputs[0];
     }
     // Appends the node that the layer is: their outputs are the same.
     template <class A>
@@ -202,7 +209,6 @@ struct LayerState
 
     // After every setter: the layer and what depends on it are lowered again when next asked for.
     void changed();
-    Reporter& reporter() const;
     Error error(std::string const& what) const; // "layer 'x' (Convolution): <what>", kInvalidArgument
     std::string where(char const* what) const { return "layer '" + name + "': " + what; }
     bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }
@@ -214,8 +220,8 @@ struct LayerObject : PublicLayer, LayerState
     nvinfer1::ILayer* asLayer() final { return this; }
 };
 
-LayerState& stateOf(nvinfer1::ILayer& layer);
-LayerState const& stateOf(nvinfer1::ILayer const& layer);
+LayerState& objectOf(nvinfer1::ILayer& layer);
+LayerState const& objectOf(nvinfer1::ILayer const& layer);
 
 // ---- the network
 
@@ -297,23 +303,22 @@ TW_OBJECT(nvinfer1::INetworkDefinition, NetworkObject)
 
 // Makes a layer, lets `init` set and check its fields, adds it to the network and makes its outputs. Null after an
 // error report. An input of another network, or a null one, is an error.
-bool attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
-                 std::vector<nvinfer1::ITensor*> const& inputs);
+Result<void> attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
+                         std::vector<nvinfer1::ITensor*> const& inputs);
 
 template <class Layer, class Init>
 Layer* addLayer(nvinfer1::INetworkDefinition& net, nvinfer1::LayerType type, char const* typeName,
                 std::vector<nvinfer1::ITensor*> const& inputs, Init&& init) noexcept
 {
     NetworkObject& network = objectOf(net);
-    return guarded<Layer*>(network.reporter, nullptr, [&]() -> Result<Layer*> {
+    return guarded<Layer*>(network, nullptr, [&](NetworkObject&) -> Result<Layer*> {
         auto layer = std::make_unique<Layer>();
         Layer* raw = layer.get();
         layer->network = &network;
         layer->type = type;
         layer->typeName = typeName;
         TW_TRY(init(*raw));
-        if (!attachLayer(network, *raw, typeName, inputs))
-            return raw = nullptr;
+        TW_TRY(attachLayer(network, *raw, typeName, inputs));
         network.layers.push_back(std::move(layer));
         return raw;
     });

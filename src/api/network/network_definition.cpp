@@ -11,8 +11,7 @@ namespace nvinfer1 {
 
 ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dimensions) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<ITensor*>(n.reporter, nullptr, [&]() -> Result<ITensor*> {
+    return guarded<ITensor*>(objectOf(*this), nullptr, [&](NetworkObject& n) -> Result<ITensor*> {
         TW_ASSIGN(std::string copy, checkName(name, "network input"));
         int const number = static_cast<int>(type);
         if (!isPublished(number))
@@ -46,8 +45,7 @@ ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dime
 
 void INetworkDefinition::markOutput(ITensor& tensor) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    guardedVoid(n.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
             return invalidArgument("markOutput: tensor '" + t.name + "' belongs to another network");
@@ -60,8 +58,7 @@ void INetworkDefinition::markOutput(ITensor& tensor) noexcept
 }
 void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    guardedVoid(n.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isOutput)
             return invalidArgument("unmarkOutput: tensor '" + t.name + "' is no output of this network");
@@ -72,8 +69,7 @@ void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
 }
 bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
             return invalidArgument("markOutputForShapes: tensor '" + t.name + "' belongs to another network");
@@ -91,8 +87,7 @@ bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
 }
 bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isShapeOutput)
             return invalidArgument("unmarkOutputForShapes: tensor '" + t.name +
@@ -105,8 +100,7 @@ bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
 
 void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    guardedVoid(n.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
             return invalidArgument("removeTensor: tensor '" + t.name + "' belongs to another network");
@@ -146,8 +140,7 @@ ITensor* INetworkDefinition::getOutput(int32_t index) const noexcept
 
 void INetworkDefinition::setName(char const* name) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    guardedVoid(n.reporter, [&]() -> Result<void> {
+    guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TW_ASSIGN(n.name, checkName(name, "network"));
         return {};
     });
@@ -158,8 +151,7 @@ TW_GETTER(INetworkDefinition, bool, hasExplicitPrecision, self.explicitPrecision
 
 bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexcept
 {
-    NetworkObject& n = objectOf(*this);
-    return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         auto isIt = [&](Weights const& w) {
             return w.values == weights.values && w.count == weights.count && w.type == weights.type;
         };

@@ -18,14 +18,24 @@ inline Result<void> refusal(LayerState const& layer, std::string const& why)
     return why.empty() ? Result<void>() : layer.error(why);
 }
 
+// Whether body(layer) refuses nothing: it has changed the layer then.
+template <class Layer, class Body>
+bool change(Layer& layer, Body&& body) noexcept
+{
+    return guarded<bool>(layer, false, [&](Layer&) -> Result<bool> {
+        TW_TRY(body(layer));
+        layer.changed();
+        return true;
+    });
+}
+
 // Keeps `value` where `check()` refuses nothing.
 template <std::derived_from<LayerState> Layer, class T, class Value, class Check>
 void setField(Layer& layer, T& field, Value const& value, Check&& check) noexcept
 {
-    guardedVoid(layer.reporter(), [&]() -> Result<void> {
+    change(layer, [&](Layer&) -> Result<void> {
         TW_TRY(check());
         field = value;
-        layer.changed();
         return {};
     });
 }

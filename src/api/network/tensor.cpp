@@ -38,8 +38,7 @@ void inputChanged(TensorObject& t)
 
 void ITensor::setName(char const* name) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         TW_ASSIGN(t.name, checkName(name, "tensor '" + t.name + "'"));
         inputChanged(t);
         return {};
@@ -49,8 +48,7 @@ TW_GETTER(ITensor, char const*, getName, self.name.c_str())
 
 void ITensor::setDimensions(Dims dimensions) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
             return invalidArgument("tensor '" + t.name + "': dimensions can be set for network inputs only");
         TW_TRY(checkDims(dimensions, t.network->implicitBatch ? 0 : -1, "tensor '" + t.name + "': dimensions"));
@@ -62,8 +60,7 @@ void ITensor::setDimensions(Dims dimensions) noexcept
 
 Dims ITensor::getDimensions() const noexcept
 {
-    TensorObject& t = self(this);
-    return guarded<Dims>(t.network->reporter, noDims(), [&]() -> Result<Dims> {
+    return guarded<Dims>(self(this), noDims(), [&](TensorObject& t) -> Result<Dims> {
         if (t.isInput)
             return t.dims;
         TW_ASSIGN(ir::Value const* v, t.network->lowered(t));
@@ -73,8 +70,7 @@ Dims ITensor::getDimensions() const noexcept
 
 void ITensor::setType(DataType type) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         int const number = static_cast<int>(type);
         if (!isPublished(number))
             return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
@@ -103,8 +99,7 @@ DataType ITensor::getType() const noexcept
 
 bool ITensor::setDynamicRange(float min, float max) noexcept
 {
-    TensorObject& t = self(this);
-    return guarded<bool>(t.network->reporter, false, [&]() -> Result<bool> {
+    return guarded<bool>(self(this), false, [&](TensorObject& t) -> Result<bool> {
         if (!std::isfinite(min) || !std::isfinite(max) || min > max)
             return invalidArgument("tensor '" + t.name + "': dynamic range " + std::to_string(min) + ", " +
                                    std::to_string(max) + " must be finite with min <= max");
@@ -138,8 +133,7 @@ TW_GETTER(ITensor, bool, getBroadcastAcrossBatch, self.broadcastAcrossBatch)
 TW_GETTER(ITensor, TensorLocation, getLocation, self.location)
 void ITensor::setLocation(TensorLocation location) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (location != TensorLocation::kDEVICE && location != TensorLocation::kHOST)
             return invalidArgument("tensor '" + t.name + "': location " + std::to_string(static_cast<int>(location)) +
                                    " does not exist");
@@ -150,8 +144,7 @@ void ITensor::setLocation(TensorLocation location) noexcept
 
 void ITensor::setAllowedFormats(TensorFormats formats) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if ((formats & ((1u << EnumMax<TensorFormat>()) - 1)) == 0)
             return invalidArgument("tensor '" + t.name + "': the format mask " + std::to_string(formats) +
                                    " allows no format");
@@ -163,8 +156,8 @@ TW_GETTER(ITensor, TensorFormats, getAllowedFormats, self.formats)
 
 bool ITensor::isShapeTensor() const noexcept
 {
-    TensorObject& t = self(this);
-    return guarded<bool>(t.network->reporter, false, [&]() -> Result<bool> { return t.network->isShapeTensor(t); });
+    return guarded<bool>(self(this), false,
+                         [&](TensorObject& t) -> Result<bool> { return t.network->isShapeTensor(t); });
 }
 bool ITensor::isExecutionTensor() const noexcept
 {
@@ -174,8 +167,7 @@ bool ITensor::isExecutionTensor() const noexcept
 
 void ITensor::setDimensionName(int32_t index, char const* name) noexcept
 {
-    TensorObject& t = self(this);
-    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+    guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
             return invalidArgument("tensor '" + t.name + "': dimension names belong to network inputs");
         if (index < 0 || index >= t.dims.nbDims)

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/types.h"
+#include "base/tensor.h"
 #include "importers/common/node.h"
 
 namespace tw::importers {
@@ -76,28 +76,13 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
 
 void ImportContext::store(Constant& c, int64_t i, double v)
 {
-    void* p = const_cast<void*>(c.values);
-    auto toInt = [](double x, double low, double high) { return x != x ? 0 : int64_t(std::clamp(x, low, high)); };
-    switch (c.type) {
-    case DataType::kFLOAT:
-        static_cast<float*>(p)[i] = float(v);
-        break;
-    case DataType::kHALF:
-        static_cast<uint16_t*>(p)[i] = floatToHalf(float(v));
-        break;
-    case DataType::kINT32:
-        static_cast<int32_t*>(p)[i] = int32_t(toInt(v, INT32_MIN, INT32_MAX));
-        break;
-    case DataType::kINT8:
-        static_cast<int8_t*>(p)[i] = int8_t(toInt(v, -128, 127));
-        break;
-    case DataType::kBOOL:
-        static_cast<uint8_t*>(p)[i] = v != 0;
-        break;
-    case DataType::kUINT8:
-        static_cast<uint8_t*>(p)[i] = uint8_t(toInt(v, 0, 255));
-        break;
-    }
+    auto const type = static_cast<tw::DataType>(c.type);
+    NumberType const limits = numberType(type);
+    if (isFloating(c.type))
+        v = double(float(v)); // from which a narrow type is rounded
+    else if (c.type != DataType::kBOOL)
+        v = v != v ? 0 : std::clamp(v, limits.lowest, limits.largest);
+    TensorRef{type, {}, const_cast<void*>(c.values)}.set(i, v);
 }
 
 Constant ImportContext::intConstant(std::vector<int64_t> const& values) const

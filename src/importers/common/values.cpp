@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/types.h"
+#include "base/tensor.h"
 
 namespace tw::importers {
 
@@ -22,38 +22,25 @@ void checkElement(Constant const& c, int64_t i)
                           SourceLocation::current()};
 }
 
+// Numbers of both enumerations of types are the same.
+TensorRef elementsOf(Constant const& c)
+{
+    return {tw::DataType(c.type), {}, const_cast<void*>(c.values)};
+}
+
 } // namespace
 
 int64_t Constant::intAt(int64_t i) const
 {
-    checkElement(*this, i);
-    switch (type) {
-    case DataType::kINT32:
-        return static_cast<int32_t const*>(values)[i];
-    case DataType::kINT8:
-        return static_cast<int8_t const*>(values)[i];
-    case DataType::kBOOL:
-    case DataType::kUINT8:
-        return static_cast<uint8_t const*>(values)[i];
-    default: {
-        // Conversion of a float outside int64 would be undefined.
-        double const v = floatAt(i);
-        return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v != v ? 0 : int64_t(v);
-    }
-    }
+    double const v = floatAt(i);
+    // Conversion of a float outside int64 would be undefined.
+    return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v != v ? 0 : int64_t(v);
 }
 
 double Constant::floatAt(int64_t i) const
 {
     checkElement(*this, i);
-    switch (type) {
-    case DataType::kFLOAT:
-        return static_cast<float const*>(values)[i];
-    case DataType::kHALF:
-        return halfToFloat(static_cast<uint16_t const*>(values)[i]);
-    default:
-        return double(intAt(i));
-    }
+    return elementsOf(*this).get(i);
 }
 
 std::vector<int64_t> Constant::ints() const
@@ -111,26 +98,13 @@ std::string describe(Dims const& dims)
 
 char const* typeName(DataType type)
 {
-    switch (type) {
-    case DataType::kFLOAT:
-        return "FLOAT";
-    case DataType::kHALF:
-        return "HALF";
-    case DataType::kINT8:
-        return "INT8";
-    case DataType::kINT32:
-        return "INT32";
-    case DataType::kBOOL:
-        return "BOOL";
-    case DataType::kUINT8:
-        return "UINT8";
-    }
-    return "unknown type";
+    constexpr char const* kNames[] = {"FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8"}; // by number
+    return size_t(type) < std::size(kNames) ? kNames[size_t(type)] : "unknown type";
 }
 
 bool isFloating(DataType type)
 {
-    return type == DataType::kFLOAT || type == DataType::kHALF;
+    return tw::isFloating(tw::DataType(type));
 }
 
 std::vector<int> allAxes(int rank)
@@ -143,15 +117,7 @@ std::vector<int> allAxes(int rank)
 
 int64_t sizeOf(DataType type)
 {
-    switch (type) {
-    case DataType::kFLOAT:
-    case DataType::kINT32:
-        return 4;
-    case DataType::kHALF:
-        return 2;
-    default:
-        return 1;
-    }
+    return tw::sizeOf(tw::DataType(type));
 }
 
 } // namespace tw::importers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network/network.h"
+#include "api/network/setter.h"
 #include "ops/assertion/op.h"
 
 using namespace tw;
@@ -45,10 +45,8 @@ IAssertionLayer* INetworkDefinition::addAssertion(ITensor& condition, char const
 
 void IAssertionLayer::setMessage(char const* message) noexcept
 {
-    AssertionLayer& l = objectOf(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(objectOf(*this), [&](AssertionLayer& l) -> Result<void> {
         TW_ASSIGN(l.message, checked(message));
-        l.changed();
         return {};
     });
 }

@@ -2,7 +2,7 @@
 // Einsum becomes sums, transposes and one matrix product (or an element-wise one, where nothing is summed over).
 #include <algorithm>
 
-#include "api/network/network.h"
+#include "api/network/setter.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
@@ -126,7 +126,7 @@ public:
                 a.axes |= int64_t(1) << d;
         if (a.axes == 0)
             return t;
-        TW_ASSIGN(ir::Value * y, add(ops::reduce::def(), std::move(a), {t.x}, "sum"));
+        TW_ASSIGN(ir::Value * y, ctx_.value(ops::reduce::def(), std::move(a), {t.x}, "sum"));
         return Term{y, those(t.labels, [&](char c) { return has(wanted, c); })};
     }
 
@@ -137,7 +137,7 @@ public:
         ops::shuffle::Attrs a;
         for (char c : order)
             a.firstTranspose.push_back(int64_t(t.labels.find(c)));
-        TW_ASSIGN(ir::Value * y, add(ops::shuffle::def(), std::move(a), {t.x}, "transpose"));
+        TW_ASSIGN(ir::Value * y, ctx_.value(ops::shuffle::def(), std::move(a), {t.x}, "transpose"));
         return Term{y, order};
     }
 
@@ -167,17 +167,10 @@ public:
 
     Result<ir::Value*> copied(ir::Value* x)
     {
-        return add(ops::identity::def(), ops::identity::Attrs(x->type), {x}, "copy");
+        return ctx_.value(ops::identity::def(), ops::identity::Attrs(x->type), {x}, "copy");
     }
 
 private:
-    template <class A>
-    Result<ir::Value*> add(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs, char const* part)
-    {
-        TW_ASSIGN(ir::Node * node, ctx_.add(op, std::move(attrs), std::move(inputs), part));
-        return node->outputs[0];
-    }
-
     // Dimensions `begin` to `end` of x, each for itself, or all of them as one.
     static std::vector<Product> each(ir::Value* x, size_t begin, size_t end)
     {
@@ -210,7 +203,7 @@ private:
         TW_ASSIGN(ir::Value * right, reshaped(b.x, all({each(b.x, 0, n), std::vector<Product>(rows.size()),
                                                         each(b.x, n, n + columns.size())})));
         ops::elementwise::Attrs const prod(ops::elementwise::Operation::kProd);
-        return add(ops::elementwise::def(), prod, {left, right}, "product");
+        return ctx_.value(ops::elementwise::def(), prod, {left, right}, "product");
     }
 
     Result<ir::Value*> matrixProduct(Term const& a, Term const& b, std::string const& batch, std::string const& rows,
@@ -227,7 +220,7 @@ private:
         TW_ASSIGN(ir::Value * right,
                   reshaped(b.x, all({before, {joined(b.x, n, n + inner), joined(b.x, n + inner, endB)}})));
         ops::matrix_multiply::Attrs const none;
-        TW_ASSIGN(ir::Value * y, add(ops::matrix_multiply::def(), none, {left, right}, ""));
+        TW_ASSIGN(ir::Value * y, ctx_.value(ops::matrix_multiply::def(), none, {left, right}, ""));
         return reshaped(y, all({each(a.x, 0, endRows), each(b.x, n + inner, endB)}));
     }
 
@@ -253,7 +246,7 @@ private:
             in.push_back(nullptr);
             TW_ASSIGN(in.back(), numbers(dims));
         }
-        return add(ops::shuffle::def(), std::move(a), std::move(in), "reshape");
+        return ctx_.value(ops::shuffle::def(), std::move(a), std::move(in), "reshape");
     }
 
     // The dimensions as a shape tensor.
@@ -266,23 +259,23 @@ private:
                 TW_ASSIGN(ir::Value * next, sizeOf(f));
                 if (size) {
                     ops::elementwise::Attrs const prod(ops::elementwise::Operation::kProd);
-                    TW_ASSIGN(next, add(ops::elementwise::def(), prod, {size, next}, "size"));
+                    TW_ASSIGN(next, ctx_.value(ops::elementwise::def(), prod, {size, next}, "size"));
                 }
                 size = next;
             }
             parts.push_back(size ? size : number(1));
         }
-        return add(ops::concatenation::def(), ops::concatenation::Attrs(), std::move(parts), "dimensions");
+        return ctx_.value(ops::concatenation::def(), ops::concatenation::Attrs(), std::move(parts), "dimensions");
     }
     Result<ir::Value*> sizeOf(Factor const& f)
     {
         if (f.dim().isConst())
             return number(int32_t(f.dim().value()));
-        TW_ASSIGN(ir::Value * shape, add(ops::shape::def(), ir::NoAttrs(), {f.of}, "shape"));
+        TW_ASSIGN(ir::Value * shape, ctx_.value(ops::shape::def(), ir::NoAttrs(), {f.of}, "shape"));
         ops::slice::Attrs a;
         a.start = {int64_t(f.axis)};
         a.size = a.stride = {1};
-        return add(ops::slice::def(), std::move(a), {shape}, "size");
+        return ctx_.value(ops::slice::def(), std::move(a), {shape}, "size");
     }
     ir::Value* number(int32_t v) { return ctx_.graph().addConstant("size", DataType::kInt32, {1}, &v); }
 
@@ -336,9 +329,7 @@ private:
                 return error("input '" + inputs[i]->name + "' is " + nameOf(in[i]->type) + " (allowed: f32, f16)");
         for (ir::Value*& v : in)
             if (v->type != in[0]->type || v->type != in.back()->type) {
-                TW_ASSIGN(ir::Node * node,
-                          ctx.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {v}, "float"));
-                v = node->outputs[0];
+                TW_ASSIGN(v, ctx.value(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {v}, "float"));
             }
         return {};
     }
@@ -362,6 +353,8 @@ private:
     }
 };
 
+TW_OBJECT(nvinfer1::IEinsumLayer, EinsumLayer)
+
 } // namespace
 
 namespace nvinfer1 {
@@ -380,16 +373,8 @@ IEinsumLayer* INetworkDefinition::addEinsum(ITensor* const* inputs, int32_t nbIn
 
 bool IEinsumLayer::setEquation(char const* equation) noexcept
 {
-    auto& l = static_cast<EinsumLayer&>(*this);
-    return guarded<bool>(l.reporter(), false, [&]() -> Result<bool> {
-        TW_TRY(l.set(equation, l.inputs.size()));
-        l.changed();
-        return true;
-    });
+    return change(objectOf(*this), [&](EinsumLayer& l) { return l.set(equation, l.inputs.size()); });
 }
-char const* IEinsumLayer::getEquation() const noexcept
-{
-    return static_cast<EinsumLayer const&>(*this).text.c_str();
-}
+TW_GETTER(IEinsumLayer, char const*, getEquation, self.text.c_str())
 
 } // namespace nvinfer1

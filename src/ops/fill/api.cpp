@@ -17,13 +17,12 @@ struct FillLayer final : LayerObject<nvinfer1::IFillLayer>
     // A setter takes the place of the input that says the same.
     void dropInput(size_t i)
     {
-        changed();
         if (hasInput(i))
             inputs[i] = nullptr;
     }
     void set(double& field, size_t input, double value, char const* what)
     {
-        guardedVoid(reporter(), [&]() -> Result<void> {
+        change(*this, [&](FillLayer&) -> Result<void> {
             TW_TRY(refusal(*this, checkFinite(value, what)));
             dropInput(input);
             field = value;
@@ -75,8 +74,7 @@ IFillLayer* INetworkDefinition::addFill(Dims dimensions, FillOperation op) noexc
 
 void IFillLayer::setDimensions(Dims dimensions) noexcept
 {
-    FillLayer& l = objectOf(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(objectOf(*this), [&](FillLayer& l) -> Result<void> {
         TW_TRY(checkDims(dimensions, 0, l.where("dimensions")));
         l.dropInput(0);
         l.dims = dimensions;

@@ -50,12 +50,10 @@ TW_PROPERTY(IGridSampleLayer, InterpolationMode, setInterpolationMode, getInterp
 TW_PROPERTY(IGridSampleLayer, bool, setAlignCorners, getAlignCorners, alignCorners)
 bool IGridSampleLayer::setSampleMode(SampleMode mode) noexcept
 {
-    GridSampleLayer& l = objectOf(*this);
-    return guarded<bool>(l.reporter(), false, [&]() -> Result<bool> {
+    return change(objectOf(*this), [&](GridSampleLayer& l) -> Result<void> {
         TW_TRY(refusal(l, checkOutside(mode)));
         l.outside = mode;
-        l.changed();
-        return true;
+        return {};
     });
 }
 TW_GETTER(IGridSampleLayer, SampleMode, getSampleMode, self.outside)

@@ -26,11 +26,6 @@ struct RaggedSoftMaxLayer final : LayerObject<nvinfer1::IRaggedSoftMaxLayer>
         TW_TRY(check(ctx, *in[0], *in[1]));
         TW_TRY(ctx.shareBatch(in));
         ir::Value *x = in[0], *lengths = in[1];
-        auto add = [&](ir::OpDef const& op, auto attrs, std::vector<ir::Value*> of,
-                       char const* part) -> Result<ir::Value*> {
-            TW_ASSIGN(ir::Node * node, ctx.add(op, std::move(attrs), std::move(of), part));
-            return node->outputs[0];
-        };
         // Lengths [z] and [z, 1] mean the same.
         std::vector<int64_t> row(size_t(x->rank()), 1);
         if (lengths->rank() < x->rank()) {
@@ -38,7 +33,7 @@ struct RaggedSoftMaxLayer final : LayerObject<nvinfer1::IRaggedSoftMaxLayer>
             column.hasReshape = true;
             column.reshape.assign(size_t(lengths->rank()), 0);
             column.reshape.push_back(1);
-            TW_ASSIGN(lengths, add(ops::shuffle::def(), std::move(column), {lengths}, "lengths"));
+            TW_ASSIGN(lengths, ctx.value(ops::shuffle::def(), std::move(column), {lengths}, "lengths"));
         }
         ops::fill::Attrs count;
         count.outputType = DataType::kInt32;
@@ -46,28 +41,29 @@ struct RaggedSoftMaxLayer final : LayerObject<nvinfer1::IRaggedSoftMaxLayer>
         if (x->shape.back().isConst()) {
             count.dims = {x->shape.back().value()};
         } else {
-            TW_ASSIGN(ir::Value * shape, add(ops::shape::def(), ir::NoAttrs(), {x}, "shape"));
+            TW_ASSIGN(ir::Value * shape, ctx.value(ops::shape::def(), ir::NoAttrs(), {x}, "shape"));
             ops::slice::Attrs last;
             last.start = {x->rank() - 1};
             last.size = last.stride = {1};
             size.push_back(nullptr);
-            TW_ASSIGN(size[0], add(ops::slice::def(), std::move(last), {shape}, "row"));
+            TW_ASSIGN(size[0], ctx.value(ops::slice::def(), std::move(last), {shape}, "row"));
         }
-        TW_ASSIGN(ir::Value * at, add(ops::fill::def(), std::move(count), std::move(size), "positions"));
+        TW_ASSIGN(ir::Value * at, ctx.value(ops::fill::def(), std::move(count), std::move(size), "positions"));
         row.back() = x->shape.back().isConst() ? x->shape.back().value() : -1;
         ops::shuffle::Attrs asRow;
         asRow.hasReshape = true;
         asRow.zeroIsPlaceholder = false;
         asRow.reshape = row;
-        TW_ASSIGN(at, add(ops::shuffle::def(), std::move(asRow), {at}, "row of positions"));
+        TW_ASSIGN(at, ctx.value(ops::shuffle::def(), std::move(asRow), {at}, "row of positions"));
         ops::elementwise::Attrs const less(ops::elementwise::Operation::kLess);
-        TW_ASSIGN(ir::Value * inside, add(ops::elementwise::def(), less, {at, lengths}, "inside"));
-        TW_ASSIGN(ir::Value * y, add(ops::select::def(), ir::NoAttrs(),
-                                     {inside, x, number(ctx, *x, -std::numeric_limits<double>::infinity())}, "mask"));
+        TW_ASSIGN(ir::Value * inside, ctx.value(ops::elementwise::def(), less, {at, lengths}, "inside"));
+        TW_ASSIGN(ir::Value * y,
+                  ctx.value(ops::select::def(), ir::NoAttrs(),
+                            {inside, x, number(ctx, *x, -std::numeric_limits<double>::infinity())}, "mask"));
         ops::softmax::Attrs a;
         a.axis = x->rank() - 1;
-        TW_ASSIGN(y, add(ops::softmax::def(), std::move(a), {y}, "softmax"));
-        TW_ASSIGN(y, add(ops::select::def(), ir::NoAttrs(), {inside, y, number(ctx, *x, 0)}, ""));
+        TW_ASSIGN(y, ctx.value(ops::softmax::def(), std::move(a), {y}, "softmax"));
+        TW_ASSIGN(y, ctx.value(ops::select::def(), ir::NoAttrs(), {inside, y, number(ctx, *x, 0)}, ""));
         ctx.output(0, y);
         return {};
     }

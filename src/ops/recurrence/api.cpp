@@ -184,14 +184,12 @@ private:
             flat.push_back(ctx.graph().addConstant(name + ".rest", type, {w.count}, copy.data()));
         }
         char const* const what = role == ir::WeightsRole::kBias ? "bias" : "kernel";
-        TW_ASSIGN(ir::Node * all, ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(0), flat, what));
+        TW_ASSIGN(ir::Value * all, ctx.value(ops::concatenation::def(), ops::concatenation::Attrs(0), flat, what));
         ops::shuffle::Attrs a;
         a.hasReshape = true;
         a.zeroIsPlaceholder = false;
         a.reshape.assign(dims.begin(), dims.end());
-        TW_ASSIGN(ir::Node * shaped,
-                  ctx.add(ops::shuffle::def(), std::move(a), {all->outputs[0]}, std::string(what) + ".shape"));
-        return shaped->outputs[0];
+        return ctx.value(ops::shuffle::def(), std::move(a), {all}, std::string(what) + ".shape");
     }
     Result<ir::Value*> matrix(LowerContext& ctx, tw::DataType type, int32_t level, bool isW, int64_t columns)
     {
@@ -248,18 +246,14 @@ private:
         ir::Value* indices = ctx.graph().addConstant(name + ".levels", tw::DataType::kInt32, {directions()}, picked);
         ops::gather::Attrs a;
         a.axis = all->rank() - 2;
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::gather::def(), std::move(a), {all, indices}, what + std::to_string(level)));
-        return node->outputs[0];
+        return ctx.value(ops::gather::def(), std::move(a), {all, indices}, what + std::to_string(level));
     }
     static Result<ir::Value*> joinedStates(LowerContext& ctx, std::vector<ir::Value*> const& states,
                                            std::string const& what)
     {
         if (states.size() == 1)
             return states[0];
-        TW_ASSIGN(ir::Node * node,
-                  ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(states[0]->rank() - 2), states, what));
-        return node->outputs[0];
+        return ctx.value(ops::concatenation::def(), ops::concatenation::Attrs(states[0]->rank() - 2), states, what);
     }
 };
 
@@ -277,7 +271,7 @@ std::string checkOperation(RecurrentLayer const& l, RNNOperation op)
 void setGate(RecurrentLayer& l, std::map<RecurrentLayer::Key, nvinfer1::Weights>& to, char const* method,
              RecurrentLayer::Key const& key, nvinfer1::Weights const& w)
 {
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(l, [&](RecurrentLayer&) -> Result<void> {
         int32_t const index = std::get<0>(key), most = 2 * l.levels;
         if (index < 0 || index >= most)
             return l.error(std::string(method) + ": layer index " + std::to_string(index) +
@@ -287,7 +281,6 @@ void setGate(RecurrentLayer& l, std::map<RecurrentLayer::Key, nvinfer1::Weights>
         TW_TRY(checkWeights(w, method));
         if (w.type != nvinfer1::DataType::kFLOAT && w.type != nvinfer1::DataType::kHALF)
             return l.error(std::string(method) + ": weights must be kFLOAT or kHALF");
-        l.changed();
         to[key] = w;
         return {};
     });

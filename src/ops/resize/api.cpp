@@ -77,22 +77,19 @@ IResizeLayer* INetworkDefinition::addResize(ITensor& input) noexcept
 
 void IResizeLayer::setOutputDimensions(Dims dimensions) noexcept
 {
-    ResizeLayer& l = objectOf(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(objectOf(*this), [&](ResizeLayer& l) -> Result<void> {
         if (l.hasInput(1))
             return l.error("the output dimensions come from input 1, they cannot be set");
         TW_TRY(checkDims(dimensions, 0, l.where("output dimensions")));
         l.outputDims = dimensions;
         l.scales.clear();
-        l.changed();
         return {};
     });
 }
 TW_GETTER(IResizeLayer, Dims, getOutputDimensions, self.outputDims)
 void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
 {
-    ResizeLayer& l = objectOf(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(objectOf(*this), [&](ResizeLayer& l) -> Result<void> {
         if (l.hasInput(1))
             return l.error("the output dimensions come from input 1, scales cannot be set");
         if (!scales || nbScales < 1 || nbScales > Dims::MAX_DIMS)
@@ -104,7 +101,6 @@ void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
                                " must be positive, and neither too small nor too large (about 2^-24 to 2^24)");
         l.scales.assign(scales, scales + nbScales);
         l.outputDims = Dims{-1, {}};
-        l.changed();
         return {};
     });
 }

@@ -98,15 +98,13 @@ IShuffleLayer* INetworkDefinition::addShuffle(ITensor& input) noexcept
 
 void IShuffleLayer::setReshapeDimensions(Dims dimensions) noexcept
 {
-    ShuffleLayer& l = objectOf(*this);
-    guardedVoid(l.reporter(), [&]() -> Result<void> {
+    change(objectOf(*this), [&](ShuffleLayer& l) -> Result<void> {
         TW_TRY(checkDims(dimensions, -1, l.where("reshape dimensions")));
         int wildcards = 0;
         for (int64_t d : toVector(dimensions))
             wildcards += d == -1;
         if (wildcards > 1)
             return l.error("reshape dimensions " + str(dimensions) + " have more than one -1");
-        l.changed();
         while (l.inputs.size() > 1)
             l.inputs.pop_back();
         l.reshape = dimensions;

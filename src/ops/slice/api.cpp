@@ -25,9 +25,8 @@ struct SliceLayer final : LayerObject<nvinfer1::ISliceLayer>
 
     void set(nvinfer1::Dims& field, size_t input, nvinfer1::Dims const& d, int32_t least, char const* what)
     {
-        guardedVoid(reporter(), [&]() -> Result<void> {
+        change(*this, [&](SliceLayer&) -> Result<void> {
             TW_TRY(checkDims(d, least, where(what)));
-            changed();
             if (hasInput(input))
                 inputs[input] = nullptr;
             field = d;
@@ -38,15 +37,13 @@ struct SliceLayer final : LayerObject<nvinfer1::ISliceLayer>
     // Implicit batch: the whole batch is kept, whose size is a tensor.
     Result<ir::Value*> batchedSize(LowerContext& ctx, ir::Value* x)
     {
-        TW_ASSIGN(ir::Node * shape, ctx.add(ops::shape::def(), ir::NoAttrs(), {x}, "shape"));
+        TW_ASSIGN(ir::Value * shape, ctx.value(ops::shape::def(), ir::NoAttrs(), {x}, "shape"));
         ops::slice::Attrs first;
         first.start = {0};
         first.size = first.stride = {1};
-        TW_ASSIGN(ir::Node * batch, ctx.add(ops::slice::def(), std::move(first), {shape->outputs[0]}, "batch"));
+        TW_ASSIGN(ir::Value * batch, ctx.value(ops::slice::def(), std::move(first), {shape}, "batch"));
         ir::Value* rest = ctx.graph().addConstant(name + ".size", tw::DataType::kInt32, {size.nbDims}, size.d);
-        TW_ASSIGN(ir::Node * joined,
-                  ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(), {batch->outputs[0], rest}, "size"));
-        return joined->outputs[0];
+        return ctx.value(ops::concatenation::def(), ops::concatenation::Attrs(), {batch, rest}, "size");
     }
 
     Result<void> lower(LowerContext& ctx) override

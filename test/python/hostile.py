@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """usage: PYTHONPATH=build/release/python .venv/bin/python test/python/hostile.py [--seconds 600] [--seed 1] [--judge] [--json FILE] [--only ATTACK,...]
+       [--at-once]
 
-`tensorwright serve` between clients that misbehave in all the ways below and clients that do not: a process asks right questions at half
-of what the server can answer, first alone, then beside a process with a thread for each misbehaviour. Everything goes to 127.0.0.1, in
-amounts that are bounded, and ends by itself. Strangers have cores of their own: the process of those that misbehave runs in SCHED_IDLE, where
+`tensorwright serve` between a client that misbehaves in all the ways below, one after the other, and clients that do not: a process asks
+right questions at half of what the server can answer, first alone, then beside the process that misbehaves. --at-once: each of the ways that
+mostly wait has a client of its own, ten in all. Everything goes to 127.0.0.1, in amounts that are bounded, and ends by itself. Strangers have cores of their own: the process of those that misbehave runs in SCHED_IDLE, where
 what it computes takes nothing from the server and the good clients; with --nice it has their class, at nice 19.
 
 Fails when the server ends or answers wrongly, when its memory grows (the medians of the middle and the last third of the time), when it
@@ -290,7 +291,7 @@ class Attacks:
             self.ask_by_hand(question("scale", np.ones((3000, 5), np.float32)), settings=struct.pack(">HI", 4, 0), wait=1)
 
 
-# What mostly waits: each of these has a thread of its own. The others take turns.
+# What mostly waits: with --at-once each of these has a thread of its own. The others take turns.
 WAITING = {
     "promises",
     "half_headers",
@@ -304,10 +305,10 @@ WAITING = {
 }
 
 
-def attack(ports, seed, seconds, names, nice):
+def attack(ports, seed, seconds, names, options):
     """All of them; prints how often each was done."""
     os.nice(19)  # what the attacker computes is no attack
-    if not nice:
+    if not options.nice:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     end, counts, failures = threading.Event(), dict.fromkeys(names, 0), []
     Attacks.ZEROS, Attacks.SPACES = packed(b"\0", 60), packed(b" ", 200)
@@ -330,7 +331,8 @@ def attack(ports, seed, seconds, names, nice):
                 counts[name] += 1
                 end.wait(each.random.uniform(0.1, 0.3))
 
-    groups = [[name] for name in names if name in WAITING] + [[name for name in names if name not in WAITING]]
+    alone = WAITING if options.at_once else ()
+    groups = [[name] for name in names if name in alone] + [[name for name in names if name not in alone]]
     threads = [threading.Thread(target=work, args=(seed * 1000 + i, group)) for i, group in enumerate(groups)]
     for thread in threads:
         thread.start()
@@ -461,6 +463,7 @@ def run(options):
     except ImportError:
         by_grpc = False
     only = [*(["--only", options.only] if options.only else []), *(["--nice"] if options.nice else [])]
+    only += ["--at-once"] if options.at_once else []
     me = [sys.executable, os.path.abspath(__file__)]
     with tempfile.TemporaryDirectory() as folder:
         plans(folder)
@@ -538,6 +541,7 @@ def run(options):
     result = {
         "seconds": options.seconds,
         "seed": options.seed,
+        "at_once": options.at_once,
         "load_average": os.getloadavg(),
         "rate": round(rate, 1),
         "alone": alone,
@@ -565,6 +569,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600.0, help="of misbehaviour")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--judge", action="store_true", help="fail when good clients wait too long")
+    parser.add_argument("--at-once", action="store_true", help="ten clients misbehave at a time, not one")
     parser.add_argument("--nice", action="store_true", help="the process that attacks is at nice 19, not in SCHED_IDLE")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--only", help="these attacks: " + ",".join(Attacks.names()))
@@ -576,7 +581,7 @@ def main():
     ports = [int(port) for port in (options.ports or "").split(",") if port]
     if options.attack:
         names = options.only.split(",") if options.only else Attacks.names()
-        return attack(ports, options.seed, options.attack, names, options.nice)
+        return attack(ports, options.seed, options.attack, names, options)
     if options.good:
         return good(ports, options.good, bool(options.grpc), options.rate or None)
     return run(options)

@@ -501,7 +501,7 @@ def test_json_that_would_be_wide(plan):
 def test_all_of_them_beside_good_clients():
     """hostile.py for some seconds: no good client fails, the server stays within its limits and ends at once."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile.py")
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", script, "--seconds", "6"]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", script, "--seconds", "6", "--at-once"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert run.returncode == 0, run.stdout + run.stderr
     result = json.loads(run.stdout)

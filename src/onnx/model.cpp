@@ -2,7 +2,6 @@
 #include "onnx/model.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "onnx/fold.h"
 #include "onnx/plugin.h"

@@ -2,10 +2,7 @@
 // Imports one ModelProto into a network: order of nodes, names, weights, folding, errors.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>

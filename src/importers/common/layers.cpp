@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImportContext: constants and the layers that importers combine.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/tensor.h"

@@ -79,7 +79,7 @@ public:
     std::vector<float> constantFloats(int i, char const* what, Where where = Where::current()) const;
 
     int nbOutputs() const { return int(outputNames_.size()); }
-    bool wantsOutput(int i) const { return !outputName(i).empty(); } // the model gives it a name
+    bool wantsOutput(int i) const { return i < nbOutputs() && !outputNames_[size_t(i)].empty(); } // it has a name
     std::string outputName(int i) const { return i < nbOutputs() ? outputNames_[size_t(i)] : std::string(); }
     void setOutput(int i, Value value, Where where = Where::current());
     // A constant that this node computes of its inputs: remembers how, where a refit may replace one of them.

@@ -57,6 +57,25 @@ TW_INLINE void measure(Set const& set, Pack<X, Set::V> const (&x)[Set::P], float
             }
     set.template join<1>(squares, 0.0f, sum);
 }
+// What the floats of a pack are as integers.
+template <int V>
+TW_INLINE Pack<i8, V> integersOf(Pack<T, V> const& y, Steps const& steps)
+{
+    Pack<i8, V> q;
+    if constexpr (V % 2 == 0) {
+#pragma unroll
+        for (int j = 0; j < V; j += 2) {
+            u32 const bytes = toBytes(steps(load<float>(y.v[j])), steps(load<float>(y.v[j + 1])));
+            q.v[j] = i8(bytes);
+            q.v[j + 1] = i8(bytes >> 8);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < V; ++j)
+            q.v[j] = store<i8>(steps(load<float>(y.v[j])));
+    }
+    return q;
+}
 // `at`: of what the set counts from, in y.
 template <class Set, class X, class Weights>
 TW_INLINE void normalize(Set const& set, Pack<X, Set::V> const (&x)[Set::P], float const (&mean)[Set::SETS],
@@ -76,22 +95,8 @@ TW_INLINE void normalize(Set const& set, Pack<X, Set::V> const (&x)[Set::P], flo
                                   weights.beta(i, j));
             if constexpr (kFloats)
                 *reinterpret_cast<Pack<T, V>*>(to + set.at(i)) = y;
-            if constexpr (kIntegers) {
-                Pack<i8, V> q;
-                if constexpr (V % 2 == 0) {
-#pragma unroll
-                    for (int j = 0; j < V; j += 2) {
-                        u32 const bytes = toBytes(steps(load<float>(y.v[j])), steps(load<float>(y.v[j + 1])));
-                        q.v[j] = i8(bytes);
-                        q.v[j + 1] = i8(bytes >> 8);
-                    }
-                } else {
-#pragma unroll
-                    for (int j = 0; j < V; ++j)
-                        q.v[j] = store<i8>(steps(load<float>(y.v[j])));
-                }
-                *reinterpret_cast<Pack<i8, V>*>(integers + set.at(i)) = q;
-            }
+            if constexpr (kIntegers)
+                *reinterpret_cast<Pack<i8, V>*>(integers + set.at(i)) = integersOf(y, steps);
         }
 }
 

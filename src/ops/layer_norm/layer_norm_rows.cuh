@@ -5,7 +5,6 @@
 //   int kRow, kThreads, kWidth, kPacks; bool kEarly, and what row_weights.cuh wants
 #pragma once
 
-#include "kernels/cuda/common/bytes.cuh"
 #include "ops/layer_norm/row_weights.cuh"
 
 namespace tw::ops::layer_norm {
@@ -83,22 +82,8 @@ TW_INLINE void rows(RowParams const& p)
                 y.v[j] = finished(v[i][j] * scale, gamma[i].at(j), beta[i].at(j));
             if constexpr (kFloats)
                 to[i * kRow + lane] = y;
-            if constexpr (kIntegers) {
-                Pack<i8, V> q;
-                if constexpr (V % 2 == 0) {
-#pragma unroll
-                    for (int j = 0; j < V; j += 2) {
-                        u32 const bytes = toBytes(steps(load<float>(y.v[j])), steps(load<float>(y.v[j + 1])));
-                        q.v[j] = i8(bytes);
-                        q.v[j + 1] = i8(bytes >> 8);
-                    }
-                } else {
-#pragma unroll
-                    for (int j = 0; j < V; ++j)
-                        q.v[j] = store<i8>(steps(load<float>(y.v[j])));
-                }
-                integers[i * kRow + lane] = q;
-            }
+            if constexpr (kIntegers)
+                integers[i * kRow + lane] = integersOf(y, steps);
         }
 }
 TW_KERNEL __launch_bounds__(kThreads) layer_norm_packs(const __grid_constant__ RowParams p)

@@ -2,6 +2,7 @@
 // Number types of tensors and conversions between them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -157,6 +158,16 @@ inline uint16_t floatToBf16(float f)
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return uint16_t(bits >> 16 | 0x40u);
     return uint16_t((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+// TF32: FP32 with 10 bits of mantissa.
+
+// To the nearest, ties away from zero, as GPUs do; infinities and NaN stay.
+inline float roundToTf32(float v)
+{
+    constexpr uint32_t kExponent = 0x7F800000U, kHalf = 1U << 12, kDropped = (1U << 13) - 1;
+    uint32_t const bits = std::bit_cast<uint32_t>(v);
+    return (bits & kExponent) == kExponent ? v : std::bit_cast<float>((bits + kHalf) & ~kDropped);
 }
 
 } // namespace tw

@@ -8,7 +8,6 @@
 #include "builder/integer_layers.h"
 #include "builder/lowering.h"
 #include "builder/points.h"
-#include "builder/shapes.h"
 #include "builder/types.h"
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"

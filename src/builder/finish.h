@@ -7,7 +7,7 @@
 #include "passes/pass.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
-#include "runtime/unfold_panels.h"
+#include "runtime/constants.h"
 
 namespace tw::builder {
 

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "builder/target_info.h"
 #include "builder/types.h"
 #include "device/cuda/target.h"
 #include "ir/shape_values.h"

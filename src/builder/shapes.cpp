@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "builder/shapes.h"
+#include "builder/points.h"
 
 namespace tw::builder {
 

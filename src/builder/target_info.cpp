@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "builder/target_info.h"
-
+#include "builder/types.h"
 #include "device/cpu.h"
 #include "device/cuda/target.h"
 #include "kernels/cpu/jit/emitter.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "builder/lowering.h"
-#include "builder/target_info.h"
 #include "builder/variants.h"
 #include "ir/op_def.h"
 #include "tactic/cpu_tactic.h"

@@ -10,6 +10,7 @@
 #include "builder/build.h"
 #include "builder/formats.h"
 #include "passes/precision.h"
+#include "passes/target_info.h"
 #include "runtime/block.h"
 
 namespace tw::builder {
@@ -60,5 +61,20 @@ Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& bl
                                 runtime::Instance const& max, Options const& options, TypePolicy policy,
                                 TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights,
                                 Log& log);
+
+} // namespace tw::builder
+
+// Describes machines to passes: the one place where what the device layers know becomes a passes::TargetInfo.
+namespace tw::device {
+struct CpuInfo;
+}
+namespace tw::cuda {
+struct Target;
+}
+
+namespace tw::builder {
+
+passes::TargetInfo describe(device::CpuInfo const& cpu);
+passes::TargetInfo describe(cuda::Target const& gpu);
 
 } // namespace tw::builder

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/machine_load.h"
-
 #include <cstdio>
 #include <cstdlib>
 
+#include "device/cpu.h"
 #include "device/thread_pool.h"
 
 namespace tw::device {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "cuda_runtime_api.h"
 #include "state.h"
 
 namespace tw::hostcuda {
@@ -32,5 +33,12 @@ cudaError_t makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind, Work& work);
 cudaError_t make3DCopy(cudaMemcpy3DParms const& parms, Work& work);
 cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
                      unsigned int elementBytes, Box const& box, Work& work);
+
+// Sets every field; cudaErrorInvalidDevice for a device other than 0.
+cudaError_t fillProperties(cudaDeviceProp& prop, int device);
+
+// False for a number that is no attribute. Attributes of things that do not exist here (textures, surfaces, links,
+// peer devices, memory clock and bus) are 0.
+bool attributeOf(cudaDeviceAttr attr, int& value);
 
 } // namespace tw::hostcuda

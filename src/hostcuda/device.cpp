@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "device_facts.h"
+#include "copy.h"
 #include "state.h"
 
 #if TW_CUDART_MAJOR == 12

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine's CPU, described in the words that CUDA has for a GPU.
-#include "device_facts.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include <sched.h>
 
+#include "copy.h"
 #include "registry.h"
 
 namespace tw::hostcuda {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "onnx/fold.h"
-#include "onnx/plugin.h"
+#include "onnx/importer.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {

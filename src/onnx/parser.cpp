@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "onnx/importer.h"
 #include "onnx/model.h"
-#include "onnx/plugin.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/plugin.h"
-
 #include <algorithm>
 #include <list>
 #include <memory>
 
+#include "onnx/importer.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/quantization.h"
-
 #include <cmath>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

@@ -2,7 +2,7 @@
 // Reductions of scatters. 8.5 has no layer for them: a loop goes along the updates, reads what stands where one belongs,
 // and writes both, reduced. Of elements it goes along the axis: the updates of one trip never meet. The builder knows the
 // form (passes/fuse_scatter_reduction.cpp) and makes one step of it.
-#include "onnx/scatter_reduction.h"
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-#include "base/power_of_two.h"
+#include "base/round.h"
 #include "ops/activation/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"

@@ -7,7 +7,7 @@
 // integers, constants that refit reaches, products of which an element would be no power of two.
 #include <optional>
 
-#include "base/power_of_two.h"
+#include "base/round.h"
 #include "ops/elementwise/op.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine that an engine is for, as far as passes ask: facts alone. What follows from them for a pass, and the
-// numbers that were measured for it, stand in that pass. The builder describes machines (builder/target_info.h).
+// numbers that were measured for it, stand in that pass. The builder describes machines (builder/types.h).
 #pragma once
 
 #include <cstdint>

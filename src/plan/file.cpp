@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "device/large_pages.h"
-#include "plan/old_hash.h"
+#include "plan/old.h"
 
 namespace tw::plan {
 

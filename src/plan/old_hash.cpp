@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/old_hash.h"
-
 #include <cstring>
+
+#include "plan/old.h"
 
 namespace tw::plan {
 

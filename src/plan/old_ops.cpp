@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/old_ops.h"
-
 #include <algorithm>
 #include <string_view>
 
-#include "plan/old_hash.h"
-#include "tactic/former_names.h"
+#include "plan/old.h"
+#include "tactic/registry.h"
 
 namespace tw::plan {
 

@@ -9,7 +9,7 @@
 #include "device/large_pages.h"
 #include "ir/op_def.h"
 #include "plan/file.h"
-#include "plan/old_ops.h"
+#include "plan/old.h"
 #include "plan/plan.h"
 #include "plan/read_graph.h"
 #include "plan/verified.h"

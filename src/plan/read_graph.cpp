@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "plan/old_ops.h"
+#include "plan/old.h"
 #include "tactic/registry.h"
 
 namespace tw::plan {

@@ -8,7 +8,6 @@
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "recipe/recipes.h"
-#include "recipe/reshaped.h"
 
 namespace tw::recipe {
 

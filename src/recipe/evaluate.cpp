@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipe/evaluate.h"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
+#include "recipe/recipes.h"
 
 namespace tw::recipe {
 

@@ -8,7 +8,7 @@
 #include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "recipe/evaluate.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {

@@ -7,8 +7,6 @@
 #include "base/tensor.h"
 #include "ops/dequantize/op.h"
 #include "ops/quantize/op.h"
-#include "recipe/evaluate.h"
-#include "recipe/reshaped.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {

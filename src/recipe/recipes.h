@@ -13,7 +13,11 @@
 
 #include "base/blob.h"
 #include "base/result.h"
+#include "base/tensor.h"
+#include "base/workers.h"
 #include "ir/graph.h"
+#include "ops/shuffle/op.h"
+#include "tactic/registry.h"
 
 namespace tw::recipe {
 
@@ -124,5 +128,35 @@ private:
     Recipes* recipes_;
     ir::Graph graph_;
 };
+
+// Runs recipes. Nodes that large weights go through have loops of their own, which give the bits of their reference.
+
+Result<std::vector<Tensor>> evaluateNode(ir::Node const& node, std::vector<TensorRef> const& inputs);
+
+// Graphs of constants: the bytes of each output, null for those that need none of the constants in `changed` (by
+// position among values(); empty: all are wanted). Nodes that do not wait for each other are shared out to the workers.
+Result<std::vector<BlobPtr>> evaluate(ir::Graph const& graph, std::vector<bool> const& changed,
+                                      Workers& workers = serialWorkers());
+
+// Loops for what passes do to large weights: one factor for each channel, side by side, parts, transposed, in FP16. Each
+// gives the bits of the op's reference: of two floats a sum, difference, product or quotient that is rounded from
+// double is the one that is rounded at once.
+
+// The node's output; without data where there is no loop for it.
+Tensor runLoop(ir::Node const& node, std::vector<TensorRef> const& inputs);
+
+// A constant's elements in other dimensions, as a node of the recipes.
+
+inline Result<ir::Value*> reshaped(ir::Graph& g, ir::Value* v, Extents const& dims)
+{
+    if (v->isConstant() && ir::extentsOf(v->shape) == dims)
+        return v;
+    ops::shuffle::Attrs a;
+    a.hasReshape = true;
+    a.zeroIsPlaceholder = false;
+    a.reshape.assign(dims.begin(), dims.end());
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::shuffle::def(), a.clone(), {v}, v->name + ".view"));
+    return n->outputs[0];
+}
 
 } // namespace tw::recipe

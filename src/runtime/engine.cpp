@@ -8,11 +8,10 @@
 #include "device/cuda/target.h"
 #include "device/memory_source.h"
 #include "ir/op_def.h"
+#include "runtime/constants.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_shapes.h"
-#include "runtime/release_constants.h"
 #include "runtime/retarget.h"
-#include "runtime/unfold_panels.h"
 #include "tactic/packed_constants.h"
 
 namespace tw::runtime {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/blob.h"
+#include "plan/plan.h"
 #include "runtime/block.h"
 
 namespace tw::runtime {
@@ -26,7 +27,10 @@ struct Generation
     std::vector<BlobPtr> made;
 };
 
-// New elements of sources, by position among the constants of the recipes (constants_of.h).
+// New elements of sources, by position among the constants of the recipes (constants.h).
 using NewWeights = std::map<size_t, BlobPtr>;
+
+// Gives the contents of the plan that an engine was loaded from the weights that it has now.
+void takeWeights(plan::Contents& contents, Generation const& now);
 
 } // namespace tw::runtime

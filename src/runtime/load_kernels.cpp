@@ -6,10 +6,9 @@
 
 #include "device/memory_source.h"
 #include "ir/op_def.h"
+#include "runtime/constants.h"
 #include "runtime/engine.h"
-#include "runtime/release_constants.h"
 #include "runtime/retarget.h"
-#include "runtime/unfold_panels.h"
 #include "tactic/cuda_library.h"
 #include "tactic/packed_constants.h"
 

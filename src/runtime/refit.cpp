@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next generation of an engine: recipes run again with new weights, then the kernels that read what came of it.
-#include "runtime/refit.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "recipe/evaluate.h"
-#include "runtime/constants_of.h"
+#include "recipe/recipes.h"
+#include "runtime/constants.h"
 #include "runtime/engine.h"
-#include "runtime/unfold_panels.h"
+#include "runtime/generation.h"
 
 namespace tw::runtime {
 

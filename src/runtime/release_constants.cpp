@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/release_constants.h"
-
 #include <map>
 #include <set>
 
 #include "ir/shape_values.h"
+#include "runtime/constants.h"
 
 namespace tw::runtime {
 

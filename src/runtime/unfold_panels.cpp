@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/unfold_panels.h"
-
 #include <algorithm>
 
 #include "base/tensor.h"
 #include "device/large_pages.h"
+#include "runtime/constants.h"
 
 namespace tw::runtime {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tactic/cuda_packed.h"
-
 #include "base/hash.h"
 #include "base/round.h"
 #include "device/cuda/device.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops {
 

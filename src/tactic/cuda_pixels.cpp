@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tactic/cuda_pixels.h"
-
 #include "device/cuda/device.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops {
 

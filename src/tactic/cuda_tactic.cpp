@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/source.h"
-#include "tactic/cuda_packed.h"
 
 namespace tw::ops {
 

@@ -8,6 +8,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/result.h"
+#include "base/tensor.h"
+#include "device/cuda/device.h"
+#include "device/cuda/driver.h"
 #include "device/cuda/target.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/prelude.h"
@@ -202,5 +206,18 @@ CudaSource wholeSource(char const* name, Spec const& spec)
 {
     return wholeSource(name, source(spec), spec.sharedBytes());
 }
+
+// Copies of tensors by pixels between memories where those lie differently far apart (tactic/parts.h).
+
+// Tensors of one type, format and shape; neither may be empty.
+Result<void> copyPixels(cuda::Driver const& driver, TensorRef const& from, TensorRef const& to, CUstream_st* stream);
+
+// Bytes that kernels have made of constants, in GPU memory: what kernels of an engine make alike lies there once.
+
+using DeviceBytes = std::shared_ptr<cuda::Buffer const>;
+
+// Found again by what they are, since several constants may go into one part. The device's context is current.
+Result<DeviceBytes> uploadPacked(std::string const& bytes, std::shared_ptr<cuda::Device const> const& device,
+                                 PackedConstants& packed);
 
 } // namespace tw::ops

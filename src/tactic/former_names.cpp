@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tactic/former_names.h"
-
 #include <algorithm>
 
 #include "base/hash.h"
+#include "tactic/registry.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/gemm_parts.h"
 
 namespace tw::ops {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tactic/widened_tactic.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "base/round.h"
 #include "kernels/cpu/casts.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops {

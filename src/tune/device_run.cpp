@@ -6,7 +6,7 @@
 #include "device/cuda/device.h"
 #include "device/cuda/target.h"
 #include "ir/shape_values.h"
-#include "tactic/cuda_pixels.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/parts.h"
 
 namespace tw::tune {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines as passes see them.
-#include "builder/target_info.h"
-
 #include <gtest/gtest.h>
 
+#include "builder/types.h"
 #include "device/cpu.h"
 #include "device/cuda/target.h"
 

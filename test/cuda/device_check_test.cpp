@@ -12,7 +12,7 @@
 #include "ops/activation/op.h"
 #include "support/case_problem.h"
 #include "support/faulty_kernels.h"
-#include "tactic/cuda_packed.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/registry.h"
 #include "tune/device_run.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiles.h"
 #include "kernels/cuda/conv/mma_nd.h"
-#include "kernels/cuda/conv/stem_i8.h"
+#include "kernels/cuda/conv/stem.h"
 #include "kernels/cuda/gemm/gemv_i8.h"
 #include "kernels/cuda/gemm/mma.h"
 #include "support/share_of_the_day.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/tf32.h"
+#include "base/types.h"
 #include "compiles.h"
 #include "kernels/cuda/attention/mma_f32.h"
 #include "kernels/cuda/attention/wgmma_f16.h"

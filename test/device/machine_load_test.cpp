@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/machine_load.h"
-
 #include <gtest/gtest.h>
+
+#include "device/cpu.h"
 
 namespace tw::test {
 

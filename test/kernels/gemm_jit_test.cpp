@@ -13,7 +13,7 @@
 
 #include "backward_workers.h"
 #include "device/cpu.h"
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/casts.h"
 
 namespace {
 

@@ -11,7 +11,6 @@
 #include "cases/cases.h"
 #include "device/cuda/target.h"
 #include "support/case_problem.h"
-#include "tactic/former_names.h"
 #include "tactic/registry.h"
 #include "tactic/tactic.h"
 

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "passes/list.h"
-#include "recipe/evaluate.h"
 #include "recipe/recipes.h"
 #include "support/graph_maker.h"
 

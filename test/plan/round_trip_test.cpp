@@ -12,9 +12,8 @@
 #include "ops/activation/op.h"
 #include "plan/file.h"
 #include "plan/network.h"
-#include "plan/old_hash.h"
-#include "runtime/constants_of.h"
-#include "runtime/unfold_panels.h"
+#include "plan/old.h"
+#include "runtime/constants.h"
 #include "support/share_of_the_day.h"
 #include "tactic/cpu_tactic.h"
 #include "tactic/registry.h"
@@ -300,7 +299,7 @@ uint64_t plainFileHash(std::string const& bytes)
     return hashBytes(all.data(), all.size());
 }
 
-// And as plan/old_hash.h does.
+// And as plan/old.h does.
 uint64_t plainOldHash(std::string const& bytes, int minor)
 {
     constexpr size_t kPiece = 1 << 20;

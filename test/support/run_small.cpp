@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/op_def.h"
-#include "runtime/constants_of.h"
+#include "runtime/constants.h"
 #include "runtime/context.h"
 #include "runtime/profile_shapes.h"
 

@@ -18,7 +18,7 @@
 #include "api/plugin/graph.h"
 #include "builder/build.h"
 #include "builder/sparse_layers.h"
-#include "builder/target_info.h"
+#include "builder/types.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"

@@ -8,7 +8,7 @@
 #include "api/host_memory.h"
 #include "api/memory_usage.h"
 #include "api/network/network.h"
-#include "runtime/refit.h"
+#include "runtime/generation.h"
 
 using namespace tw;
 using namespace tw::api;

@@ -14,7 +14,7 @@
 #include "api/object_methods.h"
 #include "device/thread_pool.h"
 #include "recipe/recipes.h"
-#include "runtime/constants_of.h"
+#include "runtime/constants.h"
 
 using namespace tw;
 using namespace tw::api;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/network/implicit_batch.h"
-
 #include <algorithm>
 
+#include "api/network/network.h"
 #include "ops/concatenation/op.h"
 #include "ops/shape/op.h"
 #include "ops/slice/op.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/network/implicit_batch.h"
 #include "api/network/network.h"
 #include "api/network/ranges.h"
 

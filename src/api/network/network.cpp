@@ -7,7 +7,6 @@
 
 #include "api/control_flow/emit.h"
 #include "api/control_flow/nesting.h"
-#include "api/network/implicit_batch.h"
 #include "api/network/ranges.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"

@@ -2,7 +2,7 @@
 // Of FP16 and of FP32.
 #include <algorithm>
 
-#include "families/convolution/cuda_conv_depthwise_f16_params.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/common/hopper.h"
 

@@ -4,7 +4,7 @@
 //   int R, S, STRIDE, DILATION, COLUMNS, V, THREADS; bool RESIDUAL
 #pragma once
 
-#include "families/convolution/cuda_conv_depthwise_f16_params.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::ops::conv_f16 {

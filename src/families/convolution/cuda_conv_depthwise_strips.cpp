@@ -4,7 +4,7 @@
 // that is the thread's own, so that no thread waits for another.
 #include <algorithm>
 
-#include "families/convolution/cuda_conv_depthwise_strips_params.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"

@@ -4,7 +4,7 @@
 //   int R, S, STEP_H, STEP_W, DILATION, COLUMNS, V, ROWS, SLICE, AHEAD, BLOCKS, kChannels, THREADS; bool RESIDUAL
 #pragma once
 
-#include "families/convolution/cuda_conv_depthwise_strips_params.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::ops::conv_f16 {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/round.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "families/convolution/cuda_conv_i8.h"
-#include "families/convolution/cuda_conv_i8_depthwise_params.h"
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::conv_i8 {

@@ -5,7 +5,7 @@
 //   int R, S, STRIDE, DILATION, COLUMNS, V, THREADS
 #pragma once
 
-#include "families/convolution/cuda_conv_i8_depthwise_params.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "kernels/cuda/common/dependence.cuh"
 #include "kernels/cuda/common/integer_fours.cuh"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_i8.h"
-#include "families/elementwise/cuda_integer_end.h"
-#include "kernels/cuda/conv/stem_i8.h"
+#include "families/elementwise/cuda_epilogue.h"
+#include "kernels/cuda/conv/stem.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::conv_i8 {

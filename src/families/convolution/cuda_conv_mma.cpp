@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_tiles.h"
+#include "families/convolution/cuda_conv_nd.h"
 #include "kernels/cuda/conv/mma_2d.h"
 
 namespace tw::ops::conv_f16 {

@@ -7,9 +7,8 @@
 
 #include "base/format.h"
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/conv/mma_2d.h"
 #include "kernels/cuda/conv/mma_nd.h"
 #include "ops/convolution/op.h"

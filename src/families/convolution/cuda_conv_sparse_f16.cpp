@@ -2,7 +2,7 @@
 // Convolutions of FP16 and i8 with filters that follow 2:4 along their channels.
 #include "base/round.h"
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
 #include "ops/convolution/op.h"
 #include "tactic/sparsity.h"

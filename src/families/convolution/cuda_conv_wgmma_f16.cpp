@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::conv_f16 {

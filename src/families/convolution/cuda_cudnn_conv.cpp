@@ -13,8 +13,7 @@
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
 #include "tactic/cuda_library.h"
-#include "tactic/cuda_packed.h"
-#include "tactic/cuda_pixels.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/cudnn_layer.h"
 
 namespace tw::ops {

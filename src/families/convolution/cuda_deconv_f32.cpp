@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/cuda_deconv_f32.h"
-
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_tiles.h"
+#include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_2d.h"
 #include "ops/convolution/op.h"

@@ -4,7 +4,6 @@
 #include "families/convolution/cuda_plain_convolution_params.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/elementwise/cuda_integer_end.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/cuda/common/integer_end_params.h"
+#include "kernels/cuda/common/epilogue_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::ops {

@@ -6,7 +6,7 @@
 #include "device/large_pages.h"
 #include "families/convolution/depthwise_bands.h"
 #include "families/convolution/window_phases.h"
-#include "families/elementwise/activate_jit.h"
+#include "families/elementwise/jit_end.h"
 
 namespace tw::ops {
 

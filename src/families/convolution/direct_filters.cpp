@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/direct_filters.h"
 
-#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/gemm_parts.h"
 
 namespace tw::ops {
 

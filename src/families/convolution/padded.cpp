@@ -4,7 +4,7 @@
 // are output channels; after each pointer the sum runs over the channels of the group. In one group with dilation 1
 // the elements of a filter row follow each other with their channels, and are one pointer together. Where nothing is
 // outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
-// With factors in BF16 (kernels/cpu/bf16.h) the copy is what rounds the image: there is always one, of those pixels
+// With factors in BF16 (kernels/cpu/casts.h) the copy is what rounds the image: there is always one, of those pixels
 // alone that are read, and a window of one element makes one row of all of them.
 // Of i8, sums run over four bytes at a time: what is read beyond the last channel of a run is multiplied by zeros. A
 // transposed convolution with stride S is one with stride 1, its window turned round, over an image with S - 1 zeros
@@ -15,7 +15,7 @@
 
 #include "device/large_pages.h"
 #include "families/convolution/padded_parts.h"
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/casts.h"
 
 namespace tw::ops {
 

@@ -4,7 +4,7 @@
 #include "base/element.h"
 #include "base/round.h"
 #include "families/convolution/tactics.h"
-#include "families/elementwise/integer_end.h"
+#include "families/elementwise/epilogue.h"
 
 namespace tw::ops {
 

@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "families/elementwise/activate_jit.h"
 #include "families/elementwise/jit_end.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "ops/convolution/op.h"

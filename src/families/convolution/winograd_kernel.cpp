@@ -15,7 +15,7 @@
 
 #include "base/round.h"
 #include "device/large_pages.h"
-#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/gemm_parts.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/winograd.h"
 

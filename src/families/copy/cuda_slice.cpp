@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_slice.h"
-
 #include <algorithm>
 
 #include "base/format.h"
 #include "families/copy/copy_params.h"
+#include "families/copy/cuda_segments.h"
 #include "families/copy/cuda_strided_copy.h"
 #include "families/elementwise/cuda_pointwise.h"
 

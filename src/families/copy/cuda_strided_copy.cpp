@@ -6,7 +6,6 @@
 
 #include "families/copy/copy_params.h"
 #include "families/copy/cuda_strided_copy_tiles.h"
-#include "families/copy/cuda_vec16.h"
 
 namespace tw::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_vec16.h"
-
 #include <algorithm>
+
+#include "families/copy/cuda_strided_copy.h"
 
 namespace tw::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/activate_jit.h"
-
 #include <algorithm>
+
+#include "families/elementwise/jit_end.h"
 
 namespace tw::ops {
 

@@ -6,7 +6,6 @@
 
 #include "base/element.h"
 #include "families/elementwise/cuda_pointwise.h"
-#include "families/elementwise/cuda_steps.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
 

@@ -3,8 +3,11 @@
 // floats.
 #pragma once
 
+#include <span>
 #include <string>
 
+#include "base/step_code.h"
+#include "base/types.h"
 #include "families/elementwise/epilogue.h"
 #include "kernels/cuda/common/epilogue.h"
 #include "tactic/tactic.h"
@@ -24,5 +27,20 @@ void setEpilogue(cuda::Epilogue& e, Epilogue const& epilogue, bool hasResidual, 
 // The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros after: bytes for
 // CudaKernels::pack().
 std::string packFloats(TensorSpec const& constant, int64_t count);
+
+// What CUDA kernels of sums of i8 end with, of one node (families/elementwise/epilogue.h). Its numbers are read where
+// the engine put them.
+
+cuda::IntegerEnd integerEndOf(Problem const& problem, Epilogue const& epilogue);
+// Of a run; y is the kernel's own matter.
+cuda::IntegerEndArgs integerEndArgs(RunArgs const& args);
+
+// Expressions of steps as device code.
+
+// Source of `float name(float v0, float v1, ...)` of so many inputs, as exact as results of type `result` need, with
+// what it includes. `rounds`: each step is rounded by itself, as where something is i8
+// (docs/adr/0012-int8-in-the-graph.md).
+std::string stepsSource(std::string const& name, std::span<ExpressionStep const> steps, int inputs, DataType result,
+                        bool rounds);
 
 } // namespace tw::ops

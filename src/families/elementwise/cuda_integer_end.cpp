@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/cuda_integer_end.h"
-
 #include "families/elementwise/cuda_epilogue.h"
 
 namespace tw::ops {

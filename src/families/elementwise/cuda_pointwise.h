@@ -39,4 +39,15 @@ bool isStatic(Problem const& problem);
 // that become FP16, after kernels/cuda/common/half_math.cuh.
 std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf = false);
 
+// quantize and dequantize as generated pointwise kernels: their scales, input 1, as a tensor of x's rank.
+
+// For Pointwise::Views.
+inline void scaleViews(int32_t axis, RunArgs const& args, Extents& y, Extents* operands)
+{
+    y = operands[0] = args.inputs[0].dims;
+    operands[1] = y;
+    for (int d = 0; d < y.rank; ++d)
+        operands[1][d] = d == axis ? y[d] : 1;
+}
+
 } // namespace tw::ops

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/cuda_steps.h"
-
 #include <cmath>
 #include <optional>
 
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "kernels/cuda/common/source.h"
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "families/elementwise/activate_jit.h"
 #include "families/elementwise/jit_end.h"
 
 namespace tw::ops {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/integer_end.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "families/elementwise/epilogue.h"
 #include "tactic/blocks.h"
 
 namespace tw::ops {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/jit_end.h"
 
-#include "families/elementwise/activate_jit.h"
 #include "tactic/cpu_tactic.h"
 
 namespace tw::ops {

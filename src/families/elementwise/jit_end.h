@@ -2,8 +2,11 @@
 // What emitted kernels of sums end with, of one node (families/elementwise/epilogue.h).
 #pragma once
 
+#include <optional>
+
 #include "families/elementwise/epilogue.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
+#include "kernels/cpu/jit/sum_end.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
@@ -31,5 +34,16 @@ private:
 // Whether the numbers that it rounds to i8 are no NaN and lie within 2^30, whatever the factors are: said by constant
 // scales and bias. `k`: how many factors each sum has at most. (int8_bounds.cpp)
 bool staysBounded(Problem const& problem, Epilogue const& epilogue, double k);
+
+// The end of a fused op, as emitted kernels know it.
+
+// Nothing where there is no activation.
+std::optional<kernels::jit::Activation> jitActivation(FusedActivation const& f);
+// What stands behind sums of floats and their bias.
+kernels::jit::SumEnd jitEnd(Epilogue const& epilogue);
+
+// Whether a rounding error of what it is applied to may be as large a step of its result: for tactics that round.
+bool jumps(kernels::jit::SumEnd const& end);
+inline constexpr char kJumps[] = "rounds factors, and what follows the sums jumps";
 
 } // namespace tw::ops

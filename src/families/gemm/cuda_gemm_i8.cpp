@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/round.h"
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "kernels/cuda/gemm/mma.h"
 #include "tactic/cuda_tactic.h"

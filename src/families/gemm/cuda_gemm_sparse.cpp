@@ -3,9 +3,8 @@
 
 #include "base/round.h"
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm.h"
-#include "families/gemm/cuda_gemm_wgmma_pack.h"
+#include "families/gemm/cuda_gemm_wgmma_run.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
 #include "tactic/cuda_tactic.h"
 #include "tactic/sparsity.h"

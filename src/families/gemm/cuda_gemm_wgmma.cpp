@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
 namespace tw::ops::gemm_f16 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_gemm_wgmma_pack.h"
-
 #include <algorithm>
 #include <cstring>
 
-#include "base/tf32.h"
+#include "base/types.h"
+#include "families/gemm/cuda_gemm_wgmma_run.h"
 
 namespace tw::ops::gemm_f16 {
 

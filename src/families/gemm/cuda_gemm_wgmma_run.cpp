@@ -2,8 +2,6 @@
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/elementwise/cuda_integer_end.h"
-#include "families/gemm/cuda_gemm_wgmma_pack.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gemm_f16 {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "base/blob.h"
 #include "base/round.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "kernels/cuda/gemm/mma.h"
@@ -48,5 +50,30 @@ Product productOf(Resolved const& resolved, matrix_multiply::Geometry const& geo
 char const* unsupported(Resolved const& resolved, kernel::Shape const& shape);
 // Those of what was resolved, with its tile.
 std::unique_ptr<CudaKernels> kernelsOf(Resolved const& resolved);
+
+// Constant second operands as the kernels of cuda_gemm_f16.h want them.
+
+struct PackedMatrices
+{
+    int64_t rows = 0, columns = 0; // of each matrix as stored, one or more
+    int64_t padded = 0;            // elements of a packed row
+    int64_t size = 2;              // bytes of an element: i8, FP16, FP32
+    bool transposes = false;       // packed rows are stored columns
+    // The columns of a gated product, in groups of 8 gates and the 8 columns that they let through.
+    enum class Gated
+    {
+        kNot,
+        kRows,    // are packed rows
+        kColumns, // are columns of packed rows
+    };
+    Gated gated = Gated::kNot;
+    bool tf32x3 = false; // FP32: high parts in a packed row's first half, low ones in its second
+};
+
+// Zeros after each row.
+std::string packMatrices(Blob const& matrices, PackedMatrices const& how);
+
+// n floats, biases of a gated product, in that order.
+void packGatedBias(std::string& bias);
 
 } // namespace tw::ops::gemm_f16

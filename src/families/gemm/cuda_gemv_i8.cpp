@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "families/elementwise/cuda_integer_end.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/gemm/cuda_gemm_i8.h"
 #include "kernels/cuda/gemm/gemv_i8.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_plain_gemm.h"
-
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/elementwise/cuda_integer_end.h"
 #include "families/gemm/cuda_plain_gemm_params.h"
+#include "families/gemm/cuda_product_norm.h"
 
 namespace tw::ops {
 

@@ -2,8 +2,7 @@
 #include "families/gemm/cuda_product_norm.h"
 
 #include "families/gemm/cuda_gemm_wgmma.h"
-#include "families/gemm/cuda_plain_gemm.h"
-#include "families/gemm/cuda_product_norm_params.h"
+#include "families/gemm/cuda_plain_gemm_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops::product_norm {

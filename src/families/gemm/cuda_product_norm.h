@@ -3,6 +3,7 @@
 // in FP16, a warp for each row after the product of cuda_gemm_wgmma.h.
 #pragma once
 
+#include "ops/matrix_multiply/op.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops::product_norm {
@@ -25,3 +26,12 @@ constexpr CudaTactic tactic(char const* name)
 }
 
 } // namespace tw::ops::product_norm
+
+// The generated plain matrix product y = f(a b + bias + residual), of floats or, with the end of integers, of i8: tiles of
+// 64 x 64 in shared memory, any strides.
+namespace tw::ops {
+
+// Of a matrix product, without its norm.
+std::unique_ptr<CudaKernels> multiplyKernels(Problem const& problem);
+
+} // namespace tw::ops

@@ -3,7 +3,7 @@
 //   type T
 #pragma once
 
-#include "families/gemm/cuda_product_norm_params.h"
+#include "families/gemm/cuda_plain_gemm_params.h"
 #include "kernels/cuda/common/prelude.cuh"
 
 namespace tw::ops::product_norm {

@@ -3,7 +3,7 @@
 //   int NORM_UNITS: of a lane, at the most
 #pragma once
 
-#include "families/gemm/cuda_product_norm_params.h"
+#include "families/gemm/cuda_plain_gemm_params.h"
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::ops::product_norm {

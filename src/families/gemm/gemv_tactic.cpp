@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families/elementwise/activate_jit.h"
+#include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
 #include "kernels/cpu/gemv_jit.h"
 

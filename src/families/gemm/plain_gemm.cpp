@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/round.h"
-#include "families/elementwise/integer_end.h"
+#include "families/elementwise/epilogue.h"
 #include "families/gemm/tactics.h"
-#include "kernels/cpu/gemm_plain.h"
+#include "kernels/cpu/gemm_parts.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <immintrin.h>
 
-#include "kernels/cpu/int8_pack.h"
+#include "kernels/cpu/int8_pixels.h"
 
 namespace tw::avx2 {
 

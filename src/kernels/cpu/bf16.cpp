@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/bf16.h"
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "kernels/cpu/casts.h"
-#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/gemm_parts.h"
 
 namespace tw::kernels {
 

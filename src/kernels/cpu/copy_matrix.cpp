@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/copy_matrix.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include <emmintrin.h>
 #include <xmmintrin.h>
+
+#include "kernels/cpu/gemm_parts.h"
 
 namespace tw::kernels {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "base/round.h"
-#include "kernels/cpu/bf16.h"
-#include "kernels/cpu/copy_matrix.h"
-#include "kernels/cpu/int8_pack.h"
+#include "kernels/cpu/casts.h"
+#include "kernels/cpu/gemm_parts.h"
+#include "kernels/cpu/int8_pixels.h"
 
 namespace tw::kernels {
 

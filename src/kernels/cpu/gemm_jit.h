@@ -20,7 +20,6 @@
 
 #include "base/workers.h"
 #include "kernels/cpu/gemm_parts.h"
-#include "kernels/cpu/gemm_plain.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 
 namespace tw::kernels {

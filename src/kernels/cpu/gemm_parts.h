@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "base/types.h"
 
 namespace tw::kernels {
 
@@ -41,5 +42,30 @@ struct GemmParts
         return {};
     }
 };
+
+// Portable matrix product for the plain tactics: c[m,n] = sum over k of a[m,k] * b[k,n], plus bias[n] when given.
+
+struct GemmShape
+{
+    int64_t m = 0, n = 0, k = 0;
+    int64_t aRow = 0, aColumn = 0; // strides in elements: a[i,p] is at i * aRow + p * aColumn
+    int64_t bRow = 0, bColumn = 0; // b[p,j] is at p * bRow + j * bColumn
+};
+
+// Grows with each of m, n, k.
+int64_t gemmPlainWorkspaceBytes(int64_t m, int64_t n, int64_t k);
+// All of one floating type; c is dense; sums in float. With k = 0 c is the bias, or zero. The workspace needs no alignment
+// beyond float's.
+void gemmPlain(DataType type, GemmShape const& s, void const* a, void const* b, void const* bias, void* c,
+               void* workspace);
+
+// Copies a matrix of any strides to rows one after the other: how operands are packed.
+
+// to[i * ld + j] = from[i * rowStride + j * columnStride] for i < rows, j < columns; zero for columns <= j < width.
+void copyMatrix(float* to, int64_t ld, int64_t width, float const* from, int64_t rows, int64_t columns,
+                int64_t rowStride, int64_t columnStride);
+// to[rowOf[i] * ld + j] = from[i + j * columnStride] for i < rows, j < columns.
+void copyTransposed(float* to, int64_t ld, int64_t const* rowOf, float const* from, int64_t rows, int64_t columns,
+                    int64_t columnStride);
 
 } // namespace tw::kernels

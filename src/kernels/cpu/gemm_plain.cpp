@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/gemm_plain.h"
-
 #include <algorithm>
 
 #include "base/element.h"
+#include "kernels/cpu/gemm_parts.h"
 
 namespace tw::kernels {
 

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "families/copy/cuda_segments.h"
-#include "families/copy/cuda_vec16.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/concatenation/concatenation_params.h"
 #include "ops/concatenation/op.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/tactics.h"
 #include "ops/convolution/op.h"
-#include "tactic/widened_tactic.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::convolution {
 

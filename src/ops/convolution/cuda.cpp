@@ -4,7 +4,6 @@
 #include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_cudnn_conv.h"
 #include "families/convolution/cuda_deconv_f16.h"
-#include "families/convolution/cuda_deconv_f32.h"
 #include "families/convolution/cuda_plain_convolution.h"
 #include "ops/convolution/op.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/cuda_scale_axis.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/dequantize/op.h"
 
 namespace tw::ops::dequantize {

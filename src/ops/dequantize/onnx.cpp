@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onnx/importer.h"
-#include "onnx/quantization.h"
 
 namespace tw::onnx {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "families/copy/cuda_vec16.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
 #include "ops/gather/tactics.h"

@@ -4,9 +4,8 @@
 
 #include "base/element.h"
 #include "base/round.h"
-#include "families/elementwise/activate_jit.h"
+#include "families/elementwise/jit_end.h"
 #include "kernels/cpu/jit/layer_norm_kernel.h"
-#include "ops/layer_norm/jit_columns.h"
 #include "ops/layer_norm/layout.h"
 #include "ops/layer_norm/op.h"
 #include "tactic/cpu_tactic.h"

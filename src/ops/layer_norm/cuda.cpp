@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/layer_norm/cuda_sources.h"
+#include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets that are contiguous and too long for one block.
-#include "ops/layer_norm/cuda_sources.h"
+#include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/layer_norm/cuda_sources.h"
+#include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
 

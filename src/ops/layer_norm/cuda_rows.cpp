@@ -2,7 +2,7 @@
 // Sets that are contiguous and fit into the registers of a warp or a block.
 #include <algorithm>
 
-#include "ops/layer_norm/cuda_sources.h"
+#include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
 

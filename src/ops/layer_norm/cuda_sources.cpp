@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/layer_norm/cuda_sources.h"
-
 #include "families/elementwise/cuda_pointwise.h"
+#include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
 

@@ -3,13 +3,11 @@
 // column is n elements, and k columns are a set; of a contiguous row each kLanes-th element is in the same column, and all
 // columns are a set. Statistics of a few rows at a time, in float, are joined in double:
 //   of a and b together  mean = mean_a + d n_b / n,  squares = squares_a + squares_b + d^2 n_a n_b / n,  d = mean_b - mean_a
-#include "ops/layer_norm/jit_columns.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/round.h"
-#include "families/elementwise/activate_jit.h"
+#include "families/elementwise/jit_end.h"
 #include "kernels/cpu/jit/norm_columns_kernel.h"
 #include "ops/layer_norm/layout.h"
 

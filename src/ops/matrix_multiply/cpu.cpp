@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/tactics.h"
 #include "ops/matrix_multiply/op.h"
-#include "tactic/widened_tactic.h"
+#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::matrix_multiply {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_slice.h"
+#include "families/copy/cuda_segments.h"
 #include "ops/padding/op.h"
 
 namespace tw::ops::padding {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "api/network/implicit_batch.h"
 #include "api/network/network.h"
 #include "api/plugin/exprs.h"
 #include "api/plugin/kernel.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/pointwise/cpu_table.h"
 #include "ops/pointwise/jit_program.h"
 #include "tactic/blocks.h"
 

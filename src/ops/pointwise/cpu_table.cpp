@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pointwise/cpu_table.h"
-
 #include <array>
 
 #include "kernels/cpu/jit/byte_table.h"
+#include "ops/pointwise/jit_program.h"
 #include "ops/pointwise/op.h"
 #include "tactic/cpu_tactic.h"
 #include "tactic/vector_tactic.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/elementwise/cuda_epilogue.h"
 #include "families/elementwise/cuda_pointwise.h"
-#include "families/elementwise/cuda_steps.h"
 #include "ops/pointwise/op.h"
 
 namespace tw::ops::pointwise {

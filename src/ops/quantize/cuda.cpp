@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/elementwise/cuda_scale_axis.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/quantize/op.h"
 #include "ops/quantize/quantize_pixels_params.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear. Without a zero point ONNX means UINT8; 8.5 takes it as INT8, and so does this importer, with a warning.
 #include "onnx/importer.h"
-#include "onnx/quantization.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {

@@ -4,7 +4,6 @@
 
 #include "base/round.h"
 #include "kernels/cpu/rows.h"
-#include "ops/reduce/cpu_plain.h"
 #include "ops/reduce/loops.h"
 #include "tactic/tactic.h"
 #include "tactic/vector_tactic.h"

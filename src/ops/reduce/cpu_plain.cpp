@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cpu_plain.h"
-
 #include <cmath>
 #include <limits>
 

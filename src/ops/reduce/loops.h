@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/reduce/op.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::reduce {
 
@@ -57,5 +58,8 @@ inline int64_t keptOffset(Loops const& loops, int64_t k)
     }
     return offset;
 }
+
+// Everything that the op allows.
+Result<void> runPlain(ir::Node const& node, RunArgs& args);
 
 } // namespace tw::ops::reduce

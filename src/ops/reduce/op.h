@@ -12,7 +12,6 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "ops/reduce/fused_params.h"
 #include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "ops/reduce/fused_params.h"
+#include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter, ScatterElements, ScatterND.
 #include "onnx/importer.h"
-#include "onnx/scatter_reduction.h"
 
 namespace tw::onnx {
 

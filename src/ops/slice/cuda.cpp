@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/format.h"
-#include "families/copy/cuda_slice.h"
+#include "families/copy/cuda_segments.h"
 #include "ops/slice/op.h"
 
 namespace tw::ops::slice {

@@ -372,4 +372,11 @@ private:
     }
 };
 
+// Sums of products of pairs of BF16 by the tiles of AMX. Includes Xbyak: for .cpp files only.
+
+inline constexpr int kTileSums = 64 * 16; // floats: of the largest kernel, 4 tiles of 16 x 16
+
+// The whole function: sums of `spec`, without its epilogue, to args.c, [rows in sixteens][vectors][16] floats.
+void emitTileProducts(VectorCode& c, GemmKernelSpec const& spec);
+
 } // namespace tw::kernels::jit

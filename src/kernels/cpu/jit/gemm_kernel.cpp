@@ -8,7 +8,6 @@
 #include "device/cpu.h"
 #include "kernels/cpu/jit/gemm_end_code.h"
 #include "kernels/cpu/jit/row_bases.h"
-#include "kernels/cpu/jit/tile_code.h"
 
 namespace tw::kernels::jit {
 

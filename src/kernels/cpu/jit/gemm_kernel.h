@@ -18,7 +18,7 @@
 //   first conv on NCHW           a pointer per (channel, filter row); lda = stride * 4; body: S steps, bodyCount 1
 // Offsets and row ranges are fixed when the kernel is emitted, strides and counts are arguments.
 //
-// Factors in BF16 (Factors): each 32-bit element of A and B is a pair of numbers (kernels/cpu/bf16.h), a step adds the two
+// Factors in BF16 (Factors): each 32-bit element of A and B is a pair of numbers (kernels/cpu/casts.h), a step adds the two
 // products of each. With tiles a step takes 16 elements of A, and 16 packed rows of B, at once.
 //
 // Factors of bytes: the sum is exact (in 32 bits, modulo 2^32). Each element of A, at any alignment, and of B is four

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cpu/jit/activation.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/jit/sum_end.h"
 
 namespace tw::kernels::jit {
 

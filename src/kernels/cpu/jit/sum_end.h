@@ -8,10 +8,16 @@
 
 #include "base/step_code.h"
 #include "base/types.h"
-#include "kernels/cpu/jit/activation.h"
 #include "kernels/cpu/jit/emitter.h"
 
 namespace tw::kernels::jit {
+
+// A function of one number that kernels can end with.
+struct Activation
+{
+    ActivationKind kind = ActivationKind::kRelu;
+    float alpha = 0, beta = 0;
+};
 
 struct SumEnd
 {

@@ -2,13 +2,12 @@
 // Every tile is 16 rows of 64 bytes, whatever is multiplied, so that a thread sets the registers once: the instruction
 // that does it takes as long as a dozen products of tiles. Rows of A behind the last one, and columns of B behind it,
 // make sums that nobody reads.
-#include "kernels/cpu/jit/tile_code.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/round.h"
+#include "kernels/cpu/jit/gemm_end_code.h"
 #include "kernels/cpu/jit/pointer_walk.h"
 
 namespace tw::kernels::jit {

@@ -5,7 +5,7 @@
 // only.
 #pragma once
 
-#include "kernels/cpu/jit/activation.h"
+#include "kernels/cpu/jit/sum_end.h"
 #include "kernels/cpu/jit/vector_code.h"
 
 namespace tw::kernels::jit {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/common/integer_end.h"
-
+#include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
 #include "kernels/cuda/common/source.h"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/cuda/common/bytes.cuh"
-#include "kernels/cuda/common/integer_end_params.h"
+#include "kernels/cuda/common/epilogue_params.h"
 
 namespace tw::cuda {
 

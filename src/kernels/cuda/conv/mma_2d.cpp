@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/tf32.h"
+#include "base/types.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::cuda::conv_2d {

@@ -15,7 +15,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
-#include "kernels/cuda/conv/mma_2d_params.h"
+#include "kernels/cuda/conv/mma_nd_params.h"
 #include "kernels/cuda/conv/shape.h"
 
 namespace tw::cuda::conv_2d {

@@ -2,7 +2,7 @@
 // Convolutions over up to three axes, transposed ones too, as implicit matrix products by mma.sync, for compute
 // capability 8.0 and later: any channels, windows, strides, dilations, padding and groups; x and y pixel by pixel
 // ([n, d, h, w, c]), FP16, or FP32 with factors rounded to TF32, or as three TF32 products that keep 21 of 24 bits; or x
-// of i8, whose exact sums end as integer_end.h says.
+// of i8, whose exact sums end as epilogue.h says.
 //
 // Rows are output positions, columns filters, k runs over taps and channels as x has them in memory. A transposed
 // convolution of stride S is S convolutions of stride 1 along each axis (phases): outputs o = q S + p of one p read the
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/common/integer_end.h"
+#include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "kernels/cuda/conv/mma_nd_params.h"

@@ -50,3 +50,37 @@ struct Launch
 Launch launch(Spec const& spec, Shape const& shape);
 
 } // namespace tw::cuda::stem_f16
+
+// The first convolution of an image network in i8: up to 4 channels, x linear, y and the residual NHWC, windows of up to 8
+// columns. For compute capability 8.0 and later (mma.sync).
+namespace tw::cuda::stem_i8 {
+
+struct Spec
+{
+    IntegerEnd end;
+    int rows = 4, columns = 4; // of a block's outputs: rows, and columns of 16
+    int tileN = 64;            // filters: 32 or 64
+    int channels = 3, filterH = 7, filterW = 7, strideH = 2, strideW = 2;
+    bool packs = true; // rows of x are whole words
+
+    // Of a filter in k: 32 for two of its rows where these have up to 4 taps, else for one. A row is 4 or 8 taps of 4
+    // channels.
+    int filterBytes() const { return (filterW <= 4 ? (filterH + 1) / 2 : filterH) * 32; }
+    int64_t sharedBytes() const;
+    std::string name() const; // "stem_i8_4x64x64_c3_7x7_s2x2_y8_b"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "stem";
+
+struct Shape
+{
+    int64_t n = 1, h = 1, w = 1, k = 1, outH = 1, outW = 1, padH = 0, padW = 0;
+};
+char const* unsupported(Spec const& spec, Shape const& shape);
+
+// Puts sizes into `args`.
+LaunchGeometry launch(Spec const& spec, Shape const& shape, Args& args);
+
+} // namespace tw::cuda::stem_i8

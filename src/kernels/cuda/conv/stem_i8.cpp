@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/conv/stem_i8.h"
-
 #include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/conv/stem.h"
 
 namespace tw::cuda::stem_i8 {
 

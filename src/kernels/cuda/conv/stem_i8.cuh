@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/cuda/common/mma_i8.cuh"
-#include "kernels/cuda/conv/stem_i8_params.h"
+#include "kernels/cuda/conv/stem_params.h"
 
 namespace tw::cuda::stem_i8 {
 

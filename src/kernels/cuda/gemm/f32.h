@@ -13,7 +13,7 @@
 
 #include "base/extents.h"
 #include "kernels/cuda/common/tensor_map.h"
-#include "kernels/cuda/gemm/f32_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 
 namespace tw::cuda::gemm_f32 {
 

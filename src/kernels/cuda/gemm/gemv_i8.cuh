@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/dependence.cuh"
 #include "kernels/cuda/common/integer_end.cuh"
-#include "kernels/cuda/gemm/gemv_i8_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 
 namespace tw::cuda::gemv_i8 {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/common/integer_end.h"
+#include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
-#include "kernels/cuda/gemm/gemv_i8_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 
 namespace tw::cuda::gemv_i8 {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products on tensor cores by mma.sync (compute capability 8.0 and later), for operands that lie in any way: rows on 16, 8 or
 // 4 bytes come to shared memory by asynchronous copies, several steps ahead, others through registers, one step ahead.
-// y = f(a b + bias + residual) in FP16 with float sums, or exact sums of i8 and their end (integer_end.h).
+// y = f(a b + bias + residual) in FP16 with float sums, or exact sums of i8 and their end (epilogue.h).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/cuda/common/epilogue.h"
-#include "kernels/cuda/common/integer_end.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "kernels/cuda/gemm/mma_params.h"
 #include "kernels/cuda/gemm/wgmma.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/cuda/common/epilogue_params.h"
-#include "kernels/cuda/common/integer_end_params.h"
 #include "kernels/cuda/common/params.h"
+#include "kernels/cuda/common/types.h"
 
 namespace tw::cuda::gemm_mma {
 
@@ -28,3 +28,31 @@ struct IntegerArgs
 };
 
 } // namespace tw::cuda::gemm_mma
+
+namespace tw::cuda::gemm_f32 {
+
+// The text has the same struct.
+struct Params
+{
+    float const *a = nullptr, *b = nullptr, *bias = nullptr, *residual = nullptr;
+    float* y = nullptr;
+    i64 m = 0, n = 0, k = 0;
+    i64 lda = 0, ldb = 0; // between stored rows
+    Div tilesM, tilesN;
+    Loop<2> batch; // a, b
+};
+
+} // namespace tw::cuda::gemm_f32
+
+namespace tw::cuda::gemv_i8 {
+
+struct Args
+{
+    i8 const *a = nullptr, *b = nullptr; // [m, k]; [n, ldb], ldb whole 16 bytes, zeros behind k
+    void* y = nullptr;                   // [m, n]
+    IntegerEndArgs end;
+    i64 lda = 0, ldb = 0;
+    i32 m = 0, n = 0, k = 0, units = 0; // of 16 bytes in k, rounded up
+};
+
+} // namespace tw::cuda::gemv_i8

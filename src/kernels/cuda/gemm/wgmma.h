@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "kernels/cuda/common/epilogue.h"
-#include "kernels/cuda/common/integer_end.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "kernels/cuda/gemm/wgmma_params.h"
 

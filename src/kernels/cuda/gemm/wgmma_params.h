@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/cuda/common/epilogue_params.h"
-#include "kernels/cuda/common/integer_end_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::cuda::gemm_f16 {
@@ -63,3 +62,16 @@ struct PadArgs
 };
 
 } // namespace tw::cuda::gemm_f16
+
+namespace tw::cuda::gemm_sparse {
+
+// The kernel's last parameter, after the tensor maps of pixels, of y and of the residual, if it has one. tilesP counts
+// tiles of filters (multicast: pairs of them), tilesQ those of pixels.
+template <class Element>
+struct ArgsOf : gemm_f16::ArgsOf<Element>
+{
+    void const* weights = nullptr; // packSparse()
+    i32 blocks = 0;                // of 64 filters
+};
+
+} // namespace tw::cuda::gemm_sparse

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/gemm/sparse_weights.h"
 #include "kernels/cuda/gemm/wgmma.h"
-#include "kernels/cuda/gemm/wgmma_sparse_params.h"
+#include "kernels/cuda/gemm/wgmma_params.h"
 
 namespace tw::cuda::gemm_sparse {
 

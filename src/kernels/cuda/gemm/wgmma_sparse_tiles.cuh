@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/common/epilogue.cuh"
 #include "kernels/cuda/common/hopper.cuh"
-#include "kernels/cuda/gemm/wgmma_sparse_params.h"
+#include "kernels/cuda/gemm/wgmma_params.h"
 
 namespace tw::cuda::gemm_sparse {
 

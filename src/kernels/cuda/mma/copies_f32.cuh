@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
-#include "kernels/cuda/gemm/f32_params.h"
+#include "kernels/cuda/gemm/mma_params.h"
 #include "kernels/cuda/mma/copies.cuh"
 
 namespace tw::cuda::product {

@@ -3,7 +3,7 @@
 //   types Element, Stride; int VECTOR; bool NCHW
 #pragma once
 
-#include "kernels/cuda/conv/mma_2d_params.h"
+#include "kernels/cuda/conv/mma_nd_params.h"
 #include "kernels/cuda/mma/window_split.cuh"
 
 namespace tw::cuda::product {

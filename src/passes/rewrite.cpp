@@ -50,8 +50,12 @@ bool hasWish(ir::Node const& n)
 void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second)
 {
     std::vector<std::string> layers = first.layers;
-    layers.insert(layers.end(), second.layers.begin(), second.layers.end());
-    std::string name = first.name + " + " + second.name;
+    std::string name = first.name;
+    // Nodes of one layer, as those of a standard plugin, are called the same.
+    if (first.name != second.name && !first.name.ends_with(" + " + second.name)) {
+        layers.insert(layers.end(), second.layers.begin(), second.layers.end());
+        name += " + " + second.name;
+    }
     auto const precision = first.precision.byUser ? first.precision : second.precision;
     auto const device = first.device.byUser ? first.device : second.device;
     auto outputTypes = second.outputTypes;

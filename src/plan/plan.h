@@ -122,8 +122,14 @@ struct Contents
     // its outputs what is computed of them. `made`: constants of `graph`, and of its regions, that such an output is.
     std::unique_ptr<ir::Graph> recipes;
     std::map<ir::Value const*, int32_t> made;
-    std::map<std::string, std::string> notes; // builder version, host, ... (never read by the runtime)
+    std::map<std::string, std::string> notes; // builder version, host, ... (nothing runs by them)
 };
+
+// The key of the note that says which standard plugin a layer was.
+inline std::string pluginNote(std::string const& layer)
+{
+    return "plugin of layer " + layer;
+}
 
 // Deterministic: equal contents give equal bytes.
 Result<std::string> write(Contents const& contents);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "NvCaffeParser.h"
-#include "NvInferPlugin.h"
 #include "NvUffParser.h"
 #include "api/client.h"
 #include "api/entry.h"
@@ -108,21 +107,6 @@ TEST_F(Parsers, FieldMapKeepsItsArguments)
     EXPECT_EQ(map.data, value);
     EXPECT_EQ(map.type, nvuffparser::FieldType::kINT32);
     EXPECT_EQ(map.length, 2);
-}
-
-TEST_F(Parsers, PluginsComeLater)
-{
-    int32_t before = 0, after = 0;
-    getPluginRegistry()->getPluginCreatorList(&before);
-    KeepingLogger own;
-    EXPECT_TRUE(initLibNvInferPlugins(&own, ""));
-    EXPECT_EQ(own.warnings(), 1);
-    EXPECT_TRUE(initLibNvInferPlugins(nullptr, "mine"));
-    EXPECT_EQ(logger.warnings(), 1) << "without a logger the process-wide one is used";
-    EXPECT_FALSE(initLibNvInferPlugins(&own, nullptr));
-    EXPECT_EQ(own.errors(), 1);
-    getPluginRegistry()->getPluginCreatorList(&after);
-    EXPECT_EQ(before, after);
 }
 
 } // namespace

@@ -180,6 +180,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         *contents.graph, services,
         {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.ranges, &n.openScalesOfPlugins}));
     contents.engineName = n.name;
+    for (auto const& l : n.layers)
+        if (char const* const plugin = l->pluginName())
+            contents.notes[plan::pluginNote(l->name)] = plugin;
     contents.implicitBatch = n.implicitBatch;
     contents.maxBatchSize = b.maxBatchSize;
     contents.profilingVerbosity = static_cast<int32_t>(c.profilingVerbosity);

@@ -162,6 +162,13 @@ std::string InspectorObject::layer(int index, bool json) const
     std::shared_ptr<runtime::Instance const> const kept = instanceOf(*this, profile);
     runtime::Instance const* const instance = kept.get();
     ops::LayerFacts facts = ops::factsOf(node, tactic);
+    // A node that came of a standard plugin alone is the plugin that the network had.
+    auto const& notes = contents.notes;
+    if (auto const it = notes.find(plan::pluginNote(node.layers.size() == 1 ? node.layers[0] : ""));
+        it != notes.end()) {
+        facts.kind("PluginV2");
+        facts.parameters = {{"PluginType", it->second}};
+    }
     if (isNoOp(instance, step, index)) {
         facts.kind("NoOp", "");
         facts.parameters.clear();

@@ -198,6 +198,8 @@ struct LayerState
     virtual int maxInputs() const { return int(inputs.size()); }
     // What setWeights methods and creators were given, empty ones included.
     virtual std::vector<nvinfer1::Weights> heldWeights() const { return {}; }
+    // Of a plugin that became ops, its name; else null.
+    virtual char const* pluginName() const { return nullptr; }
     // Whether dimensions and types of the layer do not need input `index`: the next value of a recurrence, the only
     // edge that may go back.
     virtual bool isBackEdge(int /*index*/) const { return false; }

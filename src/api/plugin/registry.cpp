@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/standard_plugins/standard_plugin.h"
+
 namespace tw::api {
 
 using nvinfer1::AsciiChar;
@@ -97,6 +99,8 @@ IPluginCreator* PluginRegistry::getPluginCreator(AsciiChar const* pluginName, As
         report(invalidArgument("IPluginRegistry::getPluginCreator: name, version and namespace must not be null"));
         return nullptr;
     }
+    if (pluginNamespace == std::string_view(kStandardNamespace))
+        return standardCreator(pluginName, pluginVersion);
     std::lock_guard lock(mutex_);
     for (Entry const& e : entries_) {
         auto const& [name, version, space] = e.id;

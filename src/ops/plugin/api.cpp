@@ -4,6 +4,7 @@
 #include "api/network/network.h"
 #include "api/plugin/exprs.h"
 #include "api/plugin/kernel.h"
+#include "api/standard_plugins/standard_plugin.h"
 #include "ops/plugin/op.h"
 
 using namespace tw;
@@ -28,9 +29,11 @@ Result<std::string> keyPart(char const* text, std::string const& where, char con
 struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
 {
     PluginPtr plugin;
+    std::shared_ptr<StandardInstance const> standard; // null: a client's plugin
     int nbOutputs = 1;
 
     int outputCount() const override { return nbOutputs; }
+    char const* pluginName() const override { return standard ? standard->plugin->name : nullptr; }
     nvinfer1::DataType naturalOutputType(int index) const override
     {
         std::vector<tw::DataType> types;
@@ -50,6 +53,7 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
         if (copy == &given)
             return invalidState("addPluginV2: clone() gave the plugin itself; it must make a new one");
         TW_ASSIGN(plugin, PluginObject::own(copy, "(added by addPluginV2)"));
+        standard = standardInstanceOf(plugin->get());
         nbOutputs = plugin->get().getNbOutputs();
         std::string const where = "addPluginV2: " + plugin->where();
         if (nbOutputs < 1 || nbOutputs + int64_t(nbInputs) > ops::plugin::kMaxTensors)
@@ -73,6 +77,8 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
         std::vector<ir::Value*> in;
         for (int i = 0; i < ctx.inputCount(); ++i)
             in.push_back(ctx.in(i));
+        if (standard)
+            return lowerStandard(ctx, std::move(in));
         a.interface = plugin->interface();
         a.dropsBatch = a.interface != Interface::kDynamicExt;
         a.instance = id;
@@ -102,6 +108,21 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
     }
 
 private:
+    // As the ops that it stands for.
+    Result<void> lowerStandard(LowerContext& ctx, std::vector<ir::Value*> in)
+    {
+        plugin->setLayer(name);
+        TW_TRY(ctx.shareBatch(in));
+        auto outputs = standard->plugin->lowered(
+            ctx.graph(), standard->fields, std::move(in), name,
+            [&](ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
+                std::string const& part) { return ctx.add(op, std::move(attrs), std::move(inputs), part); });
+        if (!outputs.ok())
+            return std::move(outputs).error().in(plugin->where());
+        for (int i = 0; i < nbOutputs; ++i)
+            ctx.output(i, (*outputs)[size_t(i)]);
+        return {};
+    }
     Result<void> describe(ir::OpaqueBytes& s) const
     {
         nvinfer1::IPluginV2& p = plugin->get();

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "api/network/network.h"
+#include "api/standard_plugins/standard_plugin.h"
+#include "ops/concatenation/op.h"
+#include "ops/gather/op.h"
+#include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/select/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "ops/softmax/op.h"
+
+namespace tw::api {
+
+using Value = ir::Value;
+
+namespace {
+
+template <class T>
+T orThrow(Result<T> r)
+{
+    if (!r.ok())
+        throw PluginLowering::Failed{r.error()};
+    return std::move(r).value();
+}
+
+} // namespace
+
+ir::Node* PluginLowering::added(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, Values in,
+                                std::string const& part)
+{
+    return orThrow(add_(op, std::move(attrs), std::move(in), part));
+}
+
+Value* PluginLowering::in(size_t i, int rank) const
+{
+    check(i < inputs.size(),
+          "there are " + std::to_string(inputs.size()) + " inputs; input " + std::to_string(i) + " is missing");
+    check(rank < 0 || inputs[i]->rank() == rank, "input " + std::to_string(i) + " ('" + inputs[i]->name +
+                                                     "') has the shape " + str(inputs[i]->shape) + "; it needs " +
+                                                     std::to_string(rank) + " dimensions with the batch");
+    return inputs[i];
+}
+
+int64_t PluginLowering::known(Value const* v, int dimension) const
+{
+    ir::Dim const& d = v->shape[size_t(dimension)];
+    check(d.isConst(), "dimension " + std::to_string(dimension) + " of '" + v->name + "' " + str(v->shape) +
+                           " must be known when the engine is built");
+    return d.value();
+}
+
+Value* PluginLowering::constant(std::vector<double> const& values, Extents const& dims, DataType type)
+{
+    Tensor t(type, dims);
+    for (size_t i = 0; i < values.size(); ++i)
+        t.ref().set(int64_t(i), values[i]);
+    return graph_.addConstant(layer_ + " [constant]", type, dims, t.data());
+}
+
+Value* PluginLowering::scalar(double value, Value const* like)
+{
+    Extents ones;
+    for (int i = 0; i < like->rank(); ++i)
+        ones.push(1);
+    return constant({value}, ones, like->type);
+}
+
+Value* PluginLowering::weights(nvinfer1::Weights const& w, Extents const& dims, DataType type, ir::WeightsRole role)
+{
+    int64_t const count = std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
+    check(w.count == count, "weights have " + std::to_string(w.count) + " elements; " + std::to_string(count) +
+                                " are needed (shape " + dims.str() + ")");
+    auto c = std::make_shared<ir::Constant>();
+    Tensor t(type, dims);
+    copyElements(TensorRef{toCore(w.type), dims, const_cast<void*>(w.values)}, t.ref());
+    c->data = Blob::copy(t.data(), size_t(count * sizeOf(type)));
+    c->layer = layer_;
+    c->role = role;
+    return graph_.addConstant(layer_ + " [weights]", type, dims, std::move(c));
+}
+
+Value* PluginLowering::binary(Binary op, Value* a, Value* b)
+{
+    auto const widened = [&](Value* v, int rank) {
+        if (v->rank() == rank)
+            return v;
+        std::vector<int64_t> dims(size_t(rank - v->rank()), 1);
+        for (ir::Dim const& d : v->shape)
+            dims.push_back(d.isConst() ? d.value() : -1);
+        return reshape(v, dims);
+    };
+    int const rank = std::max(a->rank(), b->rank());
+    return value(ops::elementwise::def(), ops::elementwise::Attrs(op), {widened(a, rank), widened(b, rank)});
+}
+
+Value* PluginLowering::unary(Unary op, Value* x)
+{
+    return value(ops::unary::def(), ops::unary::Attrs(op), {x});
+}
+
+Value* PluginLowering::activation(ops::activation::Kind kind, Value* x, float alpha, float beta)
+{
+    return value(ops::activation::def(), ops::activation::Attrs(kind, alpha, beta), {x});
+}
+
+Value* PluginLowering::cast(Value* x, DataType type)
+{
+    return x->type == type ? x : value(ops::identity::def(), ops::identity::Attrs(type), {x});
+}
+
+Value* PluginLowering::reduce(ops::reduce::Kind kind, Value* x, std::vector<int> const& axes, bool keepDims)
+{
+    ops::reduce::Attrs a;
+    a.kind = kind;
+    for (int axis : axes)
+        a.axes |= int64_t(1) << axis;
+    a.keepDims = keepDims;
+    return value(ops::reduce::def(), a, {x});
+}
+
+Value* PluginLowering::softmax(Value* x, int axis)
+{
+    ops::softmax::Attrs a;
+    a.axis = axis;
+    return value(ops::softmax::def(), a, {x});
+}
+
+Value* PluginLowering::select(Value* condition, Value* a, Value* b)
+{
+    return added(ops::select::def(), std::make_unique<ir::NoAttrs>(), {condition, a, b}, "")->outputs[0];
+}
+
+Value* PluginLowering::matmul(Value* a, Value* b, bool transposeA, bool transposeB)
+{
+    using enum ops::matrix_multiply::MatrixOperation;
+    return value(ops::matrix_multiply::def(),
+                 ops::matrix_multiply::Attrs(transposeA ? kTranspose : kNone, transposeB ? kTranspose : kNone), {a, b});
+}
+
+Value* PluginLowering::gather(Value* data, Value* indices, int axis)
+{
+    ops::gather::Attrs a;
+    a.axis = axis;
+    return value(ops::gather::def(), a, {data, indices});
+}
+
+Value* PluginLowering::reshape(Value* x, std::vector<int64_t> const& dims)
+{
+    ops::shuffle::Attrs a;
+    a.hasReshape = true;
+    a.reshape = dims;
+    return value(ops::shuffle::def(), std::move(a), {x});
+}
+
+Value* PluginLowering::transpose(Value* x, std::vector<int64_t> const& order)
+{
+    ops::shuffle::Attrs a;
+    a.firstTranspose = order;
+    return value(ops::shuffle::def(), std::move(a), {x});
+}
+
+Value* PluginLowering::concat(Values const& parts, int axis)
+{
+    return parts.size() == 1 ? parts[0] : value(ops::concatenation::def(), ops::concatenation::Attrs(axis), parts);
+}
+
+Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
+{
+    // Gathered rows are a slice to the passes; other dimensions may vary.
+    std::vector<double> rows(size_t(end - begin));
+    std::iota(rows.begin(), rows.end(), double(begin));
+    return gather(x, constant(rows, {end - begin}, DataType::kInt32), axis);
+}
+
+Value* PluginLowering::normalized(Value* x, std::vector<int> const& axes, double epsilon)
+{
+    Value* const centred = sub(x, reduce(ops::reduce::Kind::kAvg, x, axes));
+    Value* const variance = reduce(ops::reduce::Kind::kAvg, mul(centred, centred), axes);
+    return div(centred, unary(Unary::kSqrt, sum(variance, scalar(epsilon, x))));
+}
+
+Value* PluginLowering::along(Value* numbers, int axis, int rank)
+{
+    std::vector<int64_t> dims(size_t(rank), 1);
+    dims[size_t(axis)] = -1;
+    return reshape(numbers, dims);
+}
+
+namespace {
+
+struct Letter
+{
+    char type;
+    char suffix; // '*', '?' or 0
+};
+std::vector<Letter> lettersOf(std::string_view text)
+{
+    std::vector<Letter> letters;
+    for (char c : text)
+        if (c == '*' || c == '?')
+            letters.back().suffix = c;
+        else
+            letters.push_back({c, 0});
+    return letters;
+}
+
+std::optional<char> letterAt(std::vector<Letter> const& letters, size_t i)
+{
+    if (i < letters.size())
+        return letters[i].type;
+    if (!letters.empty() && letters.back().suffix == '*')
+        return letters.back().type;
+    return std::nullopt;
+}
+
+std::pair<std::vector<Letter>, std::vector<Letter>> sidesOf(char const* text)
+{
+    std::string_view const all(text);
+    size_t const arrow = all.find('>');
+    return {lettersOf(all.substr(0, arrow)), lettersOf(all.substr(arrow + 1))};
+}
+
+} // namespace
+
+std::optional<char> TypeRule::input(size_t i, size_t inputs) const
+{
+    return i < inputs ? letterAt(sidesOf(text).first, i) : std::nullopt;
+}
+
+std::optional<char> TypeRule::output(size_t i) const
+{
+    return letterAt(sidesOf(text).second, i);
+}
+
+size_t TypeRule::leastInputs() const
+{
+    auto const letters = sidesOf(text).first;
+    return size_t(std::count_if(letters.begin(), letters.end(), [](Letter const& l) { return l.suffix == 0; }));
+}
+
+bool TypeRule::takes(size_t inputs) const
+{
+    auto const letters = sidesOf(text).first;
+    bool const isOpen = !letters.empty() && letters.back().suffix == '*';
+    return inputs >= leastInputs() && (isOpen || inputs <= letters.size());
+}
+
+int StandardPlugin::outputCount(PluginFields const& f) const
+{
+    return outputs ? outputs(f) : int(sidesOf(types.text).second.size());
+}
+
+Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFields const& fields,
+                                                    std::vector<Value*> inputs, std::string const& layer,
+                                                    PluginLowering::Add const& add) const
+{
+    PluginLowering p(graph, fields, std::move(inputs), layer, add);
+    try {
+        p.check(types.takes(p.inputs.size()), std::to_string(p.inputs.size()) + " inputs are not possible");
+        std::optional<DataType> floating;
+        for (size_t i = 0; i < p.inputs.size(); ++i) {
+            char const letter = *types.input(i, p.inputs.size());
+            DataType const type = p.inputs[i]->type;
+            bool const fits = letter == 'i'   ? type == DataType::kInt32
+                              : letter == 'f' ? isFullFloat(type)
+                              : letter == 'h' ? isNarrowFloat(type)
+                                              : isFloating(type) && floating.value_or(type) == type;
+            p.check(fits, "input " + std::to_string(i) + " ('" + p.inputs[i]->name + "') is of " + nameOf(type));
+            if (letter == 'T')
+                floating = type;
+        }
+        lower(p);
+    } catch (PluginLowering::Failed const& e) {
+        return e.error;
+    }
+    if (int(p.outputs.size()) != outputCount(fields))
+        return Error{ErrorCode::kInternal, describe() + " made " + std::to_string(p.outputs.size()) + " outputs"};
+    return p.outputs;
+}
+
+Result<std::vector<ir::Shape>> StandardPlugin::shapes(PluginFields const& fields, std::vector<DataType> const& types,
+                                                      std::vector<ir::Shape> const& inputs) const
+{
+    ir::Graph graph;
+    std::vector<Value*> values;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        values.push_back(graph.addInput("input " + std::to_string(i), types[i], inputs[i]));
+    TW_ASSIGN(auto const outputs,
+              lowered(graph, fields, values, name,
+                      [&](ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<Value*> in,
+                          std::string const&) { return graph.addNode(op, std::move(attrs), std::move(in), name); }));
+    std::vector<ir::Shape> shapes;
+    for (Value const* v : outputs)
+        shapes.push_back(v->shape);
+    return shapes;
+}
+
+} // namespace tw::api

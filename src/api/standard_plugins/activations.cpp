@@ -4,7 +4,7 @@
 
 namespace tw::api {
 
-using ops::activation::Kind;
+using Function = PluginLowering::Function;
 using enum nvinfer1::PluginFieldType;
 using Interface = ops::plugin::Interface;
 
@@ -13,13 +13,13 @@ namespace {
 void clip(PluginLowering& p)
 {
     p.outputs = {
-        p.activation(Kind::kClip, p.in(0), float(p.fields.number("clipMin")), float(p.fields.number("clipMax")))};
+        p.activation(Function::kClip, p.in(0), float(p.fields.number("clipMin")), float(p.fields.number("clipMax")))};
 }
 
 // x > 0 ? x : negSlope x
 void leakyRelu(PluginLowering& p)
 {
-    p.outputs = {p.activation(Kind::kLeakyRelu, p.in(0), float(p.fields.number("negSlope")))};
+    p.outputs = {p.activation(Function::kLeakyRelu, p.in(0), float(p.fields.number("negSlope")))};
 }
 
 // L gelu(R) of the halves L and R of the last dimension.
@@ -43,7 +43,7 @@ void customGelu(PluginLowering& p)
         x = p.sum(x, p.weights(bias, {1, 1, e}, x->type, ir::WeightsRole::kBias));
     }
     auto* const cubic = p.mul(x, p.sum(p.mul(p.mul(x, x), p.scalar(0.0356774, x)), p.scalar(0.797885, x)));
-    auto* const tanh = p.activation(Kind::kTanh, cubic);
+    auto* const tanh = p.activation(Function::kTanh, cubic);
     p.outputs = {p.mul(x, p.sum(p.mul(tanh, p.scalar(0.5, x)), p.scalar(0.5, x)))};
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "NvInferPluginUtils.h"
 #include "base/types.h"
 
 namespace tw::api {
@@ -146,6 +147,15 @@ Result<PluginFields> PluginFields::read(Specs specs, nvinfer1::PluginFieldCollec
             return invalidArgument(what + " is of " + nameOf(f.type) + "; " +
                                    (isWeights ? "weights are of kFLOAT32, kFLOAT16, kINT32 or kINT8"
                                               : "it must be of " + nameOf(spec->type)));
+        if (spec->count == FieldSpec::Count::kTree) {
+            if (auto const* const tree = static_cast<nvinfer1::plugin::softmaxTree const*>(f.data)) {
+                if (tree->groups < 1 || tree->groups > (1 << 20) || !tree->groupSize)
+                    return invalidArgument(what + " has a tree of " + std::to_string(tree->groups) + " groups");
+                auto const* const sizes = reinterpret_cast<std::byte const*>(tree->groupSize);
+                fields.fields_.push_back({f.name, spec->type, {sizes, sizes + size_t(tree->groups) * sizeof(int32_t)}});
+            }
+            continue;
+        }
         // Of one number clients often leave the length at 0, and nothing but the first element is read.
         int64_t const count = spec->count == kOne && !isWeights ? 1 : f.length;
         if (count < 0 || count > (int64_t(1) << 31))

@@ -23,6 +23,7 @@ struct FieldSpec
     {
         kOne,
         kAny,
+        kTree, // the data are a softmaxTree, of which the sizes of its groups are kept
     };
 
     char const* name;

@@ -5,10 +5,12 @@
 #include "api/network/network.h"
 #include "api/standard_plugins/standard_plugin.h"
 #include "ops/concatenation/op.h"
+#include "ops/cumulative_sum/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/select/op.h"
+#include "ops/shape/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/softmax/op.h"
@@ -102,7 +104,7 @@ Value* PluginLowering::unary(Unary op, Value* x)
     return value(ops::unary::def(), ops::unary::Attrs(op), {x});
 }
 
-Value* PluginLowering::activation(ops::activation::Kind kind, Value* x, float alpha, float beta)
+Value* PluginLowering::activation(Function kind, Value* x, float alpha, float beta)
 {
     return value(ops::activation::def(), ops::activation::Attrs(kind, alpha, beta), {x});
 }
@@ -112,7 +114,7 @@ Value* PluginLowering::cast(Value* x, DataType type)
     return x->type == type ? x : value(ops::identity::def(), ops::identity::Attrs(type), {x});
 }
 
-Value* PluginLowering::reduce(ops::reduce::Kind kind, Value* x, std::vector<int> const& axes, bool keepDims)
+Value* PluginLowering::reduce(Join kind, Value* x, std::vector<int> const& axes, bool keepDims)
 {
     ops::reduce::Attrs a;
     a.kind = kind;
@@ -170,7 +172,16 @@ Value* PluginLowering::concat(Values const& parts, int axis)
 
 Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
 {
-    // Gathered rows are a slice to the passes; other dimensions may vary.
+    if (isStatic(x->shape)) {
+        ops::slice::Attrs a;
+        a.start.assign(size_t(x->rank()), 0);
+        a.stride.assign(size_t(x->rank()), 1);
+        for (ir::Dim const& d : x->shape)
+            a.size.push_back(d.value());
+        a.start[size_t(axis)] = begin;
+        a.size[size_t(axis)] = end - begin;
+        return value(ops::slice::def(), std::move(a), {x});
+    }
     std::vector<double> rows(size_t(end - begin));
     std::iota(rows.begin(), rows.end(), double(begin));
     return gather(x, constant(rows, {end - begin}, DataType::kInt32), axis);
@@ -178,8 +189,8 @@ Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
 
 Value* PluginLowering::normalized(Value* x, std::vector<int> const& axes, double epsilon)
 {
-    Value* const centred = sub(x, reduce(ops::reduce::Kind::kAvg, x, axes));
-    Value* const variance = reduce(ops::reduce::Kind::kAvg, mul(centred, centred), axes);
+    Value* const centred = sub(x, reduce(Join::kAvg, x, axes));
+    Value* const variance = reduce(Join::kAvg, mul(centred, centred), axes);
     return div(centred, unary(Unary::kSqrt, sum(variance, scalar(epsilon, x))));
 }
 
@@ -188,6 +199,58 @@ Value* PluginLowering::along(Value* numbers, int axis, int rank)
     std::vector<int64_t> dims(size_t(rank), 1);
     dims[size_t(axis)] = -1;
     return reshape(numbers, dims);
+}
+
+Value* PluginLowering::shapeOf(Value* x, int begin, int end)
+{
+    Value* const all = added(ops::shape::def(), std::make_unique<ir::NoAttrs>(), {x}, "shape")->outputs[0];
+    return part(all, 0, begin, end);
+}
+
+Value* PluginLowering::reshapeLike(Value* x, Value* like)
+{
+    if (isStatic(like->shape)) {
+        std::vector<int64_t> dims;
+        for (ir::Dim const& d : like->shape)
+            dims.push_back(d.value());
+        return reshape(x, dims);
+    }
+    ops::shuffle::Attrs a;
+    a.hasReshape = true;
+    a.zeroIsPlaceholder = false;
+    return value(ops::shuffle::def(), std::move(a), {x, shapeOf(like, 0, like->rank())});
+}
+
+Value* PluginLowering::repeated(Value* x, Value* like)
+{
+    ops::slice::Attrs a;
+    a.start.assign(size_t(x->rank()), 0);
+    a.stride.assign(size_t(x->rank()), 1);
+    a.stride[0] = 0;
+    if (isStatic(x->shape) && like->shape[0].isConst()) {
+        a.size.push_back(like->shape[0].value());
+        for (int d = 1; d < x->rank(); ++d)
+            a.size.push_back(x->shape[size_t(d)].value());
+        return value(ops::slice::def(), std::move(a), {x});
+    }
+    Value* const size = concat({shapeOf(like, 0, 1), shapeOf(x, 1, x->rank())}, 0);
+    return value(ops::slice::def(), std::move(a), {x, nullptr, size});
+}
+
+Value* PluginLowering::positions(Value* x, int axis)
+{
+    // 1 everywhere, whatever x is: it equals itself or it does not.
+    Value* const integers = cast(x, DataType::kInt32);
+    Value* const ones = sum(mul(integers, scalar(0, integers)), scalar(1, integers));
+    return runningSum(ones, axis, true);
+}
+
+Value* PluginLowering::runningSum(Value* x, int axis, bool exclusive)
+{
+    ops::cumulative_sum::Attrs a;
+    a.axis = axis;
+    a.exclusive = exclusive;
+    return value(ops::cumulative_sum::def(), a, {x});
 }
 
 namespace {
@@ -249,6 +312,11 @@ bool TypeRule::takes(size_t inputs) const
     return inputs >= leastInputs() && (isOpen || inputs <= letters.size());
 }
 
+std::optional<char> StandardPlugin::output(PluginFields const& f, size_t i) const
+{
+    return outputLetter ? outputLetter(f, i) : types.output(i);
+}
+
 int StandardPlugin::outputCount(PluginFields const& f) const
 {
     return outputs ? outputs(f) : int(sidesOf(types.text).second.size());
@@ -268,9 +336,11 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
             bool const fits = letter == 'i'   ? type == DataType::kInt32
                               : letter == 'f' ? isFullFloat(type)
                               : letter == 'h' ? isNarrowFloat(type)
-                                              : isFloating(type) && floating.value_or(type) == type;
+                              : letter == '.' ? true
+                                              : (isFloating(type) || (letter == 'A' && type == DataType::kInt32)) &&
+                                                    floating.value_or(type) == type;
             p.check(fits, "input " + std::to_string(i) + " ('" + p.inputs[i]->name + "') is of " + nameOf(type));
-            if (letter == 'T')
+            if (letter == 'T' || letter == 'A')
                 floating = type;
         }
         lower(p);

@@ -6,7 +6,7 @@
 
 namespace tw::api {
 
-using ops::activation::Kind;
+using Function = PluginLowering::Function;
 using enum nvinfer1::PluginFieldType;
 using Interface = ops::plugin::Interface;
 using Value = ir::Value;
@@ -37,7 +37,7 @@ void instanceNorm(PluginLowering& p)
     y = p.mul(y, numbers("scales"));
     y = p.sum(y, numbers("bias"));
     if (p.fields.flag("relu"))
-        y = p.activation(Kind::kLeakyRelu, y, float(p.fields.number("alpha")));
+        y = p.activation(Function::kLeakyRelu, y, float(p.fields.number("alpha")));
     p.outputs = {y};
 }
 
@@ -66,7 +66,7 @@ void groupNormalization(PluginLowering& p)
 void diffusionGroupNorm(PluginLowering& p)
 {
     Value* const y = groupNorm(p, 32, p.fields.number("epsilon"));
-    p.outputs = {p.fields.flag("bSwish") ? p.mul(y, p.activation(Kind::kSigmoid, y)) : y};
+    p.outputs = {p.fields.flag("bSwish") ? p.mul(y, p.activation(Function::kSigmoid, y)) : y};
 }
 
 void layerNorm(PluginLowering& p)
@@ -91,7 +91,7 @@ void normalize(PluginLowering& p)
     std::vector<int> axes{1};
     if (p.fields.flag("acrossSpatial"))
         axes = {1, 2, 3};
-    Value* const squares = p.reduce(ops::reduce::Kind::kSum, p.mul(x, x), axes);
+    Value* const squares = p.reduce(PluginLowering::Join::kSum, p.mul(x, x), axes);
     Value* const root = p.unary(PluginLowering::Unary::kSqrt, p.sum(squares, p.scalar(p.fields.number("eps"), x)));
     p.outputs = {p.mul(p.div(x, root), p.constant(weights, {1, wanted, 1, 1}, x->type))};
 }

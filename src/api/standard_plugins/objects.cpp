@@ -12,7 +12,7 @@
 
 namespace tw::api {
 
-using nvinfer1::DataType;
+using PublicType = nvinfer1::DataType;
 using nvinfer1::Dims;
 using nvinfer1::PluginFormat;
 using nvinfer1::PluginTensorDesc;
@@ -85,43 +85,49 @@ protected:
     {
         PluginTensorDesc const& t = tensors[position];
         auto const letterOf = [&](size_t i) {
-            return i < inputs ? plugin().types.input(i, inputs) : plugin().types.output(i - inputs);
+            return i < inputs ? plugin().types.input(i, inputs) : outputLetter(i - inputs);
         };
         auto const letter = letterOf(position);
         if (!letter || t.format != PluginFormat::kLINEAR)
             return false;
-        if (*letter != 'T')
+        if (*letter == '.')
+            return t.type == PublicType::kFLOAT || t.type == PublicType::kHALF || t.type == PublicType::kINT32;
+        if (!isShared(*letter))
             return t.type == typeOf(*letter, t.type);
         for (size_t i = 0; i < position; ++i)
-            if (letterOf(i) == 'T')
+            if (letterOf(i) == letter)
                 return t.type == tensors[i].type;
-        return t.type == DataType::kFLOAT || t.type == DataType::kHALF;
+        return t.type == PublicType::kFLOAT || t.type == PublicType::kHALF ||
+               (letter == 'A' && t.type == PublicType::kINT32);
     }
-    static DataType typeOf(char letter, DataType floating)
+    static PublicType typeOf(char letter, PublicType floating)
     {
-        return letter == 'i'   ? DataType::kINT32
-               : letter == 'f' ? DataType::kFLOAT
-               : letter == 'h' ? DataType::kHALF
+        return letter == 'i'   ? PublicType::kINT32
+               : letter == 'f' ? PublicType::kFLOAT
+               : letter == 'h' ? PublicType::kHALF
                                : floating;
     }
+    std::optional<char> outputLetter(size_t o) const { return plugin().output(instance_->fields, o); }
+    static bool isShared(char letter) { return letter == 'T' || letter == 'A'; }
     // Of all T; FP32 without one.
-    DataType floatingOf(DataType const* types, size_t inputs) const
+    PublicType floatingOf(PublicType const* types, size_t inputs) const
     {
         for (size_t i = 0; i < inputs; ++i)
-            if (plugin().types.input(i, inputs) == 'T')
+            if (isShared(plugin().types.input(i, inputs).value_or('i')))
                 return types[i];
-        return DataType::kFLOAT;
+        return PublicType::kFLOAT;
     }
-    DataType outputType(size_t o, DataType const* inputs, size_t count) const
+    PublicType outputType(size_t o, PublicType const* inputs, size_t count) const
     {
-        return typeOf(plugin().types.output(o).value_or('T'), floatingOf(inputs, count));
+        return typeOf(outputLetter(o).value_or('T'), floatingOf(inputs, count));
     }
     std::vector<ir::Shape> shapesOf(std::vector<ir::Shape> const& inputs) const
     {
         return answered<std::vector<ir::Shape>>({}, [&]() -> Result<std::vector<ir::Shape>> {
             std::vector<tw::DataType> types;
             for (size_t i = 0; i < inputs.size(); ++i)
-                types.push_back(toCore(typeOf(plugin().types.input(i, inputs.size()).value_or('T'), DataType::kFLOAT)));
+                types.push_back(
+                    toCore(typeOf(plugin().types.input(i, inputs.size()).value_or('T'), PublicType::kFLOAT)));
             auto shapes = plugin().shapes(instance_->fields, types, inputs);
             return shapes.ok() ? std::move(shapes) : std::move(shapes).error().in(plugin().describe());
         });
@@ -181,8 +187,8 @@ public:
     }
 
 protected:
-    void configure(Dims const* inputs, int32_t count, Dims const* outputs, int32_t outputCount, DataType const* types,
-                   DataType const* outputTypes, PluginFormat format)
+    void configure(Dims const* inputs, int32_t count, Dims const* outputs, int32_t outputCount, PublicType const* types,
+                   PublicType const* outputTypes, PluginFormat format)
     {
         configured_.clear();
         for (int32_t i = 0; i < count; ++i)
@@ -191,10 +197,11 @@ protected:
             configured_.push_back({outputs[i], outputTypes[i], format, 1});
         inputs_ = count;
     }
-    bool supports(DataType type, PluginFormat format) const
+    bool supports(PublicType type, PluginFormat format) const
     {
-        bool const isInteger = type == DataType::kINT32 && std::strchr(this->plugin().types.text, 'i');
-        return format == PluginFormat::kLINEAR && (type == DataType::kFLOAT || type == DataType::kHALF || isInteger);
+        bool const isInteger = type == PublicType::kINT32 && std::strchr(this->plugin().types.text, 'i');
+        return format == PluginFormat::kLINEAR &&
+               (type == PublicType::kFLOAT || type == PublicType::kHALF || isInteger);
     }
 
     std::vector<PluginTensorDesc> configured_; // inputs, then outputs
@@ -207,11 +214,11 @@ public:
     using Batched::Batched;
     nvinfer1::IPluginV2* clone() const noexcept override { return new PluginV2(*this); }
     PluginV2(PluginV2 const& o) : Batched(o.instance_, o.space_) { configured_ = o.configured_, inputs_ = o.inputs_; }
-    bool supportsFormat(DataType type, PluginFormat format) const noexcept override { return supports(type, format); }
-    void configureWithFormat(Dims const* inputs, int32_t count, Dims const* outputs, int32_t outputCount, DataType type,
-                             PluginFormat format, int32_t) noexcept override
+    bool supportsFormat(PublicType type, PluginFormat format) const noexcept override { return supports(type, format); }
+    void configureWithFormat(Dims const* inputs, int32_t count, Dims const* outputs, int32_t outputCount,
+                             PublicType type, PluginFormat format, int32_t) noexcept override
     {
-        std::vector<DataType> const types(size_t(std::max({count, outputCount, 0})), type);
+        std::vector<PublicType> const types(size_t(std::max({count, outputCount, 0})), type);
         configure(inputs, count, outputs, outputCount, types.data(), types.data(), format);
     }
 };
@@ -222,15 +229,15 @@ public:
     using Batched::Batched;
     nvinfer1::IPluginV2Ext* clone() const noexcept override { return new PluginExt(*this); }
     PluginExt(PluginExt const& o) : Batched(o.instance_, o.space_) { configured_ = o.configured_, inputs_ = o.inputs_; }
-    bool supportsFormat(DataType type, PluginFormat format) const noexcept override { return supports(type, format); }
-    DataType getOutputDataType(int32_t index, DataType const* types, int32_t count) const noexcept override
+    bool supportsFormat(PublicType type, PluginFormat format) const noexcept override { return supports(type, format); }
+    PublicType getOutputDataType(int32_t index, PublicType const* types, int32_t count) const noexcept override
     {
         return outputType(size_t(index), types, size_t(count));
     }
     bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept override { return false; }
     bool canBroadcastInputAcrossBatch(int32_t) const noexcept override { return false; }
     void configurePlugin(Dims const* inputs, int32_t count, Dims const* outputs, int32_t outputCount,
-                         DataType const* types, DataType const* outputTypes, bool const*, bool const*,
+                         PublicType const* types, PublicType const* outputTypes, bool const*, bool const*,
                          PluginFormat format, int32_t) noexcept override
     {
         configure(inputs, count, outputs, outputCount, types, outputTypes, format);
@@ -246,7 +253,7 @@ public:
     {
         configured_ = o.configured_, inputs_ = o.inputs_;
     }
-    DataType getOutputDataType(int32_t index, DataType const* types, int32_t count) const noexcept override
+    PublicType getOutputDataType(int32_t index, PublicType const* types, int32_t count) const noexcept override
     {
         return outputType(size_t(index), types, size_t(count));
     }
@@ -272,7 +279,7 @@ public:
     using Common::Common;
     PluginDynamicExt(PluginDynamicExt const& o) : Common(o.instance_, o.space_), inputCount_(o.inputCount_) {}
     nvinfer1::IPluginV2DynamicExt* clone() const noexcept override { return new PluginDynamicExt(*this); }
-    DataType getOutputDataType(int32_t index, DataType const* types, int32_t count) const noexcept override
+    PublicType getOutputDataType(int32_t index, PublicType const* types, int32_t count) const noexcept override
     {
         return outputType(size_t(index), types, size_t(count));
     }

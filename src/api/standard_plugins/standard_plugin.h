@@ -34,6 +34,8 @@ public:
     using Values = std::vector<Value*>;
     using Binary = ops::elementwise::Operation;
     using Unary = ops::unary::Operation;
+    using Function = ops::activation::Kind;
+    using Join = ops::reduce::Kind;
     struct Failed
     {
         Error error;
@@ -85,9 +87,9 @@ public:
     Value* mul(Value* a, Value* b) { return binary(Binary::kProd, a, b); }
     Value* div(Value* a, Value* b) { return binary(Binary::kDiv, a, b); }
     Value* unary(Unary op, Value* x);
-    Value* activation(ops::activation::Kind kind, Value* x, float alpha = 0, float beta = 0);
+    Value* activation(Function kind, Value* x, float alpha = 0, float beta = 0);
     Value* cast(Value* x, DataType type); // x itself where it has the type
-    Value* reduce(ops::reduce::Kind kind, Value* x, std::vector<int> const& axes, bool keepDims = true);
+    Value* reduce(Join kind, Value* x, std::vector<int> const& axes, bool keepDims = true);
     Value* softmax(Value* x, int axis);
     Value* select(Value* condition, Value* a, Value* b);
     Value* matmul(Value* a, Value* b, bool transposeA = false, bool transposeB = false);
@@ -102,6 +104,15 @@ public:
     Value* normalized(Value* x, std::vector<int> const& axes, double epsilon);
     // Numbers of one dimension laid along `axis` of tensors of that rank.
     Value* along(Value* numbers, int axis, int rank);
+    // The dimensions, i32 [rank], and [begin, end) of them.
+    Value* shapeOf(Value* x, int begin, int end);
+    Value* reshapeLike(Value* x, Value* like);
+    // x of shape [1, ...] as often as `like` has images.
+    Value* repeated(Value* x, Value* like);
+    // Of x and all in front of it along an axis.
+    Value* runningSum(Value* x, int axis, bool exclusive = false);
+    // 0, 1, 2, ... along an axis of x, of its shape: i32.
+    Value* positions(Value* x, int axis);
 
 private:
     ir::Node* added(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, Values in, std::string const& part);
@@ -111,8 +122,8 @@ private:
     Add add_;
 };
 
-// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16); f FP32; h FP16; i
-// INT32. A star behind a letter: any number of such tensors; a question mark: it may be missing. "TTT?>iTTi": inputs,
+// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16); A the same with
+// INT32, too; f FP32; h FP16; i INT32; a dot any type. A star behind a letter: any number of such tensors; a question mark: it may be missing. "TTT?>iTTi": inputs,
 // then outputs.
 struct TypeRule
 {
@@ -133,12 +144,14 @@ struct StandardPlugin
     void (*lower)(PluginLowering& p) = nullptr;
     // What is wrong with the fields; empty: nothing.
     std::string (*check)(PluginFields const& fields) = nullptr;
-    int (*outputs)(PluginFields const& fields) = nullptr; // null: as many as `types` has
-    bool checksTypes = true;                              // of fields
+    int (*outputs)(PluginFields const& fields) = nullptr;                      // null: as many as `types` has
+    char (*outputLetter)(PluginFields const& fields, size_t output) = nullptr; // null: that of `types`
+    bool checksTypes = true;                                                   // of fields
     bool isMade = true; // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
 
     bool operator==(StandardPlugin const& o) const { return this == &o; }
     int outputCount(PluginFields const& f) const;
+    std::optional<char> output(PluginFields const& f, size_t i) const;
     std::string describe() const { return std::string("plugin '") + name + "' version '" + version + "'"; }
     // Appends the ops to `graph`; gives their outputs.
     Result<std::vector<ir::Value*>> lowered(ir::Graph& graph, PluginFields const& fields,

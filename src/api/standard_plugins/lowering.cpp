@@ -221,20 +221,36 @@ Value* PluginLowering::reshapeLike(Value* x, Value* like)
     return value(ops::shuffle::def(), std::move(a), {x, shapeOf(like, 0, like->rank())});
 }
 
-Value* PluginLowering::repeated(Value* x, Value* like)
+Value* PluginLowering::spread(Value* x, int64_t step, Value* like, std::vector<int64_t> const& rest)
 {
     ops::slice::Attrs a;
-    a.start.assign(size_t(x->rank()), 0);
-    a.stride.assign(size_t(x->rank()), 1);
+    a.start.assign(rest.size() + 1, 0);
+    a.stride.assign(rest.size() + 1, step);
     a.stride[0] = 0;
-    if (isStatic(x->shape) && like->shape[0].isConst()) {
-        a.size.push_back(like->shape[0].value());
-        for (int d = 1; d < x->rank(); ++d)
-            a.size.push_back(x->shape[size_t(d)].value());
+    if (like->shape[0].isConst()) {
+        a.size = rest;
+        a.size.insert(a.size.begin(), like->shape[0].value());
         return value(ops::slice::def(), std::move(a), {x});
     }
-    Value* const size = concat({shapeOf(like, 0, 1), shapeOf(x, 1, x->rank())}, 0);
-    return value(ops::slice::def(), std::move(a), {x, nullptr, size});
+    Value* const dims =
+        constant(std::vector<double>(rest.begin(), rest.end()), {int64_t(rest.size())}, DataType::kInt32);
+    return value(ops::slice::def(), std::move(a), {x, nullptr, concat({shapeOf(like, 0, 1), dims}, 0)});
+}
+
+Value* PluginLowering::repeated(Value* x, Value* like)
+{
+    std::vector<int64_t> rest;
+    for (int d = 1; d < x->rank(); ++d)
+        rest.push_back(known(x, d));
+    return spread(x, 1, like, rest);
+}
+
+Value* PluginLowering::zeros(Value* like, std::vector<int64_t> const& dims)
+{
+    Extents ones{1};
+    for (size_t d = 0; d < dims.size(); ++d)
+        ones.push(1);
+    return spread(constant({0}, ones, like->type), 0, like, dims);
 }
 
 Value* PluginLowering::positions(Value* x, int axis)

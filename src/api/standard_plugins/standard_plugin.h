@@ -107,6 +107,8 @@ public:
     // The dimensions, i32 [rank], and [begin, end) of them.
     Value* shapeOf(Value* x, int begin, int end);
     Value* reshapeLike(Value* x, Value* like);
+    // [N, dims...] of `like`'s type, N its first dimension.
+    Value* zeros(Value* like, std::vector<int64_t> const& dims);
     // x of shape [1, ...] as often as `like` has images.
     Value* repeated(Value* x, Value* like);
     // Of x and all in front of it along an axis.
@@ -115,6 +117,8 @@ public:
     Value* positions(Value* x, int axis);
 
 private:
+    // x from its begin on, `step` apart along all dimensions but the first, along which it does not move: [N, rest...].
+    Value* spread(Value* x, int64_t step, Value* like, std::vector<int64_t> const& rest);
     ir::Node* added(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, Values in, std::string const& part);
 
     ir::Graph& graph_;

@@ -29,7 +29,7 @@ void cases(CaseList& list)
               f32({1, 2, 4}, {10, 20, 30, 40, 50, 60, 70, 80})},
              {{66, 124, 96, 154}});
     for (DataType type : {DataType::kFloat, DataType::kHalf}) {
-        std::string const suffix = type == DataType::kHalf ? "_half" : "";
+        std::string const suffix = isNarrowFloat(type) ? "_half" : "";
         add(list, "deberta" + suffix, 4, 128, 32, type);
         add(list, "long" + suffix, 1, 300, 16, type);
         add(list, "all_near" + suffix, 2, 9, 20, type);

@@ -139,20 +139,6 @@ std::string fullText(CudaSource const& source, Problem const& problem)
 
 } // namespace
 
-Result<void> CudaLaunch::launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
-                                int64_t sharedBytes) const
-{
-    if (x <= 0 || y <= 0 || z <= 0)
-        return {};
-    cuda::LaunchGeometry g;
-    g.grid = x;
-    g.gridY = y;
-    g.gridZ = z;
-    g.block = threads;
-    g.sharedBytes = sharedBytes;
-    return withGeometry(kernel, g, {params});
-}
-
 Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
                                       std::initializer_list<void const*> params) const
 {
@@ -261,26 +247,6 @@ bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
 {
     return config.size() == numbers &&
            std::all_of(config.begin(), config.end(), [&](int64_t v) { return v >= least && v <= most; });
-}
-
-Support CudaTactic::supports(Problem const& problem) const
-{
-    return supports_ ? supports_(problem) : Support::yes();
-}
-
-std::vector<Formats> CudaTactic::formats(Problem const& problem) const
-{
-    return formats_ ? formats_(problem) : std::vector<Formats>{linearFormats(problem)};
-}
-
-std::vector<Config> CudaTactic::configs(Problem const& problem) const
-{
-    return configs_ ? configs_(problem) : std::vector<Config>{Config{}};
-}
-
-double CudaTactic::estimate(Problem const& problem, Config const& config) const
-{
-    return estimate_ ? estimate_(problem, config) : 0;
 }
 
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const

@@ -37,13 +37,19 @@ public:
     Result<void> operator()(int kernel, int64_t blocks, int threads, Params const& params,
                             int64_t sharedBytes = 0) const
     {
-        return launch(kernel, blocks, 1, 1, threads, &params, sharedBytes);
+        return grid(kernel, blocks, 1, 1, threads, params, sharedBytes);
     }
     template <class Params>
     Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,
                       int64_t sharedBytes = 0) const
     {
-        return launch(kernel, x, y, z, threads, &params, sharedBytes);
+        cuda::LaunchGeometry g;
+        g.grid = x;
+        g.gridY = y;
+        g.gridZ = z;
+        g.block = threads;
+        g.sharedBytes = sharedBytes;
+        return withGeometry(kernel, g, {&params});
     }
     // Any parameters, in the kernel's order, and clusters.
     Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
@@ -57,8 +63,6 @@ public:
     CUstream_st* stream() const { return stream_; }
 
 private:
-    Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
-                        int64_t sharedBytes) const;
     cuda::Device const& device_;
     CUfunc_st* const* functions_;
     std::span<void const* const> packed_;
@@ -133,6 +137,12 @@ std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, CudaRun run, CudaWorks
 std::unique_ptr<CudaKernels> noKernels(Error const& why);
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
+// Puts its numbers into these in order, from the one at `at` on.
+template <class... Numbers>
+void readConfig(Config const& config, size_t at, Numbers&... to)
+{
+    ((to = Numbers(config[at++])), ...);
+}
 
 class CudaTactic final : public Tactic, public PackingTactic
 {
@@ -150,10 +160,13 @@ public:
           formats_(formats), estimate_(estimate), traits_(traits)
     {}
     Traits traits() const override { return traits_; }
-    Support supports(Problem const& problem) const override;
-    std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
-    std::vector<Config> configs(Problem const& problem) const override;
-    double estimate(Problem const& problem, Config const& config) const override;
+    Support supports(Problem const& p) const override { return supports_ ? supports_(p) : Tactic::supports(p); }
+    std::vector<Formats> formats(Problem const& p) const override
+    {
+        return formats_ ? formats_(p) : Tactic::formats(p);
+    }
+    std::vector<Config> configs(Problem const& p) const override { return configs_ ? configs_(p) : Tactic::configs(p); }
+    double estimate(Problem const& p, Config const& c) const override { return estimate_ ? estimate_(p, c) : 0; }
     // The compiled kernels: a cubin after a hash.
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,

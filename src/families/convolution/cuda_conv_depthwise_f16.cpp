@@ -12,7 +12,6 @@ namespace tw::ops::conv_f16 {
 namespace depthwise_rows {
 namespace {
 
-constexpr int kThreads = 128;
 constexpr int64_t kMostTaps = 49, kMostStep = 4, kMostSeen = 16;
 constexpr int64_t kNarrow = 32; // outputs of a row, up to which threads with one each are tried
 
@@ -55,7 +54,7 @@ std::string textOf(Problem const& p, Part const& part, bool isHalf)
            cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
            cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
            cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +
-           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) + fewSource(isHalf) +
+           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kRowThreads) + fewSource(isHalf) +
            cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
 }
 
@@ -65,20 +64,13 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
         return noKernels(unsupported("a config has other numbers"));
     Part const part{config[0], config[1]};
-    return depthwiseKernels(
-        textOf(p, part, isHalf), 0, [&node = *p.node, part](CudaLaunch const& launch, RunArgs& args) {
-            Geometry const g = geometryOf(node, args);
-            RowParams a;
-            setImages(a, launch, args, g);
-            int64_t const vectors = roundUp8(g.c) / part.channels, wide = cuda::ceilDiv(g.out[2], part.columns);
-            a.vectors = cuda::divBy(vectors);
-            a.wide = cuda::divBy(wide);
-            a.tall = cuda::divBy(g.out[1]);
-            a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
-            a.strideH = int32_t(g.stride[1]);
-            a.dilationH = int32_t(g.dilation[1]);
-            return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
-        });
+    return depthwiseKernels(textOf(p, part, isHalf), 0,
+                            [&node = *p.node, part](CudaLaunch const& launch, RunArgs& args) {
+                                Geometry const g = geometryOf(node, args);
+                                RowParams a;
+                                setImages(a, launch, args, g);
+                                return launchRows(a, launch, g, roundUp8(g.c), part.columns, part.channels);
+                            });
 }
 
 } // namespace

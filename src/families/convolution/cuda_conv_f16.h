@@ -175,6 +175,21 @@ Support supportsAlone(Problem const& problem, DataType type);
 
 // The kernel `depthwise` of a whole text.
 std::unique_ptr<CudaKernels> depthwiseKernels(std::string text, int64_t sharedBytes, CudaRun run);
+// The launch of a kernel whose threads have `channels` of a pixel's `stored` of `columns` outputs of a row each.
+constexpr int kRowThreads = 128;
+template <class Params>
+Result<void> launchRows(Params& a, CudaLaunch const& launch, Geometry const& g, int64_t stored, int64_t columns,
+                        int64_t channels)
+{
+    int64_t const vectors = stored / channels, wide = (g.out[2] + columns - 1) / columns;
+    a.vectors = cuda::divBy(vectors);
+    a.wide = cuda::divBy(wide);
+    a.tall = cuda::divBy(g.out[1]);
+    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
+    a.strideH = int32_t(g.stride[1]);
+    a.dilationH = int32_t(g.dilation[1]);
+    return launch(0, blocksFor(int64_t(a.count), kRowThreads), kRowThreads, a);
+}
 // Addresses, steps from pixel to pixel and sizes of a run, of kernels of i8 too.
 template <class Params>
 void setImages(Params& a, CudaLaunch const& launch, RunArgs const& args, Geometry const& g)
@@ -221,11 +236,7 @@ bool setTile(Config const& c, Spec& s)
 {
     if (!isConfig(c, tileConfigOf(s).size(), 0, 256))
         return false;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.stages = int(c[2]);
-    s.vector = int(c[3]);
-    s.split = int(c[4]);
+    readConfig(c, 0, s.tileM, s.tileN, s.stages, s.vector, s.split);
     return true;
 }
 

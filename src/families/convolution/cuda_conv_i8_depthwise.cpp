@@ -11,7 +11,6 @@ namespace tw::ops::conv_f16 {
 namespace depthwise_i8 {
 namespace {
 
-constexpr int kThreads = 128;
 constexpr int64_t kMostWide = 8, kMostTaps = 64, kMostStep = 4, kMostSeen = 16;
 constexpr int64_t kUnit = 16; // channels that pixels are rounded up to
 
@@ -42,7 +41,7 @@ CudaSource sourceOf(Problem const& p, Part const& part)
                            cuda::constant("R", g.window[1]) + cuda::constant("S", g.window[2]) +
                            cuda::constant("STRIDE", g.stride[2]) + cuda::constant("DILATION", g.dilation[2]) +
                            cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +
-                           cuda::constant("THREADS", kThreads) + cuda::flag("ALIGNED", true) +
+                           cuda::constant("THREADS", kRowThreads) + cuda::flag("ALIGNED", true) +
                            cuda::include("families/convolution/cuda_conv_i8_depthwise.cuh"),
                        0);
 }
@@ -69,15 +68,8 @@ Result<void> run(ir::Node const& node, Part const& part, CudaLaunch const& launc
     Geometry const g = geometryOf(node, args);
     conv_i8::DepthwiseParams a;
     setImages(a, launch, args, g);
-    int64_t const vectors = roundUp(g.c, kUnit) / part.channels, wide = divideUp(g.out[2], part.columns);
-    a.vectors = cuda::divBy(vectors);
-    a.wide = cuda::divBy(wide);
-    a.tall = cuda::divBy(g.out[1]);
-    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
     a.channels = int32_t(g.c);
-    a.strideH = int32_t(g.stride[1]);
-    a.dilationH = int32_t(g.dilation[1]);
-    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
+    return launchRows(a, launch, g, roundUp(g.c, kUnit), part.columns, part.channels);
 }
 
 Support supports(Problem const& p, Arithmetic)

@@ -40,9 +40,7 @@ void setNumbers(Spec& s, Geometry const& g, Config const& c)
     s.filterH = int(g.window[1]);
     s.filterW = int(g.window[2]);
     s.strideH = int(g.stride[1]);
-    s.rows = int(c[0]);
-    s.columns = int(c[1]);
-    s.tileN = int(c[2]);
+    readConfig(c, 0, s.rows, s.columns, s.tileN);
 }
 
 char const* specOf(Problem const& p, Config const& c, Floats& s)

@@ -49,16 +49,9 @@ Config configOf(sparse::Spec const& s)
 
 void setConfig(Config const& c, gemm::Spec& s)
 {
-    s.groups = int(c[4]);
-    s.pingPong = c[5] != 0;
-    s.split = int(c[6]);
-    s.swap = c[7] != 0;
-    s.copies = c[8] != 0;
-    if (s.integers) {
-        s.multicast = int(c[9]);
-        s.stepBytes = int(c[10]);
-        s.ahead = c[11] != 0;
-    }
+    readConfig(c, 4, s.groups, s.pingPong, s.split, s.swap, s.copies);
+    if (s.integers)
+        readConfig(c, 9, s.multicast, s.stepBytes, s.ahead);
 }
 
 void setConfig(Config const& c, sparse::Spec& s)
@@ -91,10 +84,7 @@ char const* specOf(Problem const& p, Config const& c, Spec& s)
     s = baseOf<Spec>(p);
     if (!isConfig(c, configOf(s).size(), 0, 256))
         return "a config has other numbers";
-    s.image = c[0] != 0;
-    s.tileP = int(c[1]);
-    s.tileQ = int(c[2]);
-    s.stages = int(c[3]);
+    readConfig(c, 0, s.image, s.tileP, s.tileQ, s.stages);
     setConfig(c, s);
     return unsupported(s);
 }
@@ -124,21 +114,8 @@ gemm::Shape shapeOf(Spec const& spec, Geometry const& g, int64_t pixelX = 0, int
     gemm::Shape s;
     int64_t const channels = pixelOf(x, g.c), filters = pixelOf(y, g.k);
     if (spec.image) {
-        gemm::Image i;
-        i.n = g.batch;
-        i.h = g.in[1];
-        i.w = g.in[2];
+        gemm::Image i = conv_f16::shapeOf(g);
         i.c = channels;
-        i.r = g.window[1];
-        i.s = g.window[2];
-        i.outH = g.out[1];
-        i.outW = g.out[2];
-        i.strideH = int(g.stride[1]);
-        i.strideW = int(g.stride[2]);
-        i.padH = int(g.before[1]);
-        i.padW = int(g.before[2]);
-        i.dilationH = int(g.dilation[1]);
-        i.dilationW = int(g.dilation[2]);
         s = gemm::imageShape(i, filters);
     } else {
         s.m = g.batch * g.out[1] * g.out[2];

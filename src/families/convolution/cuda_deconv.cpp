@@ -67,13 +67,7 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     if (!isConfig(c, 7, 0, 256))
         return "a config has other numbers";
     s = baseOf(p);
-    s.tileP = int(c[0]);
-    s.tileQ = int(c[1]);
-    s.stages = int(c[2]);
-    s.groups = int(c[3]);
-    s.pingPong = c[4] != 0;
-    s.split = int(c[5]);
-    s.copies = c[6] != 0;
+    readConfig(c, 0, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.copies);
     return gemm::unsupported(s);
 }
 

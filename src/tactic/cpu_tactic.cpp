@@ -22,44 +22,6 @@ Support CpuTactic::supports(Problem const& problem) const
     return does_.supports(*this, problem);
 }
 
-std::vector<Formats> CpuTactic::formats(Problem const& problem) const
-{
-    return does_.formats ? does_.formats(*this, problem) : Tactic::formats(problem);
-}
-
-std::vector<Config> CpuTactic::configs(Problem const& problem) const
-{
-    return does_.configs ? does_.configs(*this, problem) : Tactic::configs(problem);
-}
-
-double CpuTactic::estimate(Problem const& problem, Config const& config) const
-{
-    return does_.estimate ? does_.estimate(*this, problem, config) : 0;
-}
-
-Result<std::unique_ptr<Kernel>> CpuTactic::load(Problem const& problem, Config const& config, std::string const&) const
-{
-    PackedConstants alone;
-    return does_.load(*this, problem, config, alone);
-}
-
-Result<std::unique_ptr<Kernel>> CpuTactic::loadShared(Problem const& problem, Config const& config, std::string const&,
-                                                      PackedConstants& packed) const
-{
-    return does_.load(*this, problem, config, packed);
-}
-
-std::optional<PanelOrder> CpuTactic::panelOrder(Problem const& problem, Config const& config) const
-{
-    return does_.panelOrder ? does_.panelOrder(*this, problem, config) : std::nullopt;
-}
-
-Result<std::unique_ptr<Kernel>> CpuTactic::loadPanels(Problem const& problem, Config const& config,
-                                                      BlobPtr const& panels) const
-{
-    return does_.loadPanels(*this, problem, config, panels);
-}
-
 Support supportsPositions(CpuTactic const&, Problem const& problem)
 {
     Extents const& x = problem.inputs[0].maxDims;

@@ -69,16 +69,38 @@ public:
 
     Traits traits() const override;
     Support supports(Problem const& problem) const override;
-    std::vector<Formats> formats(Problem const& problem) const override;
-    std::vector<Config> configs(Problem const& problem) const override;
-    double estimate(Problem const& problem, Config const& config) const override;
-    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
-                                         std::string const& image) const override;
-    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
-                                               PackedConstants& packed) const override;
-    std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
-    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
-                                               BlobPtr const& panels) const override;
+    std::vector<Formats> formats(Problem const& p) const override
+    {
+        return does_.formats ? does_.formats(*this, p) : Tactic::formats(p);
+    }
+    std::vector<Config> configs(Problem const& p) const override
+    {
+        return does_.configs ? does_.configs(*this, p) : Tactic::configs(p);
+    }
+    double estimate(Problem const& p, Config const& config) const override
+    {
+        return does_.estimate ? does_.estimate(*this, p, config) : 0;
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const& config,
+                                         std::string const& image) const override
+    {
+        PackedConstants alone;
+        return loadShared(p, config, image, alone);
+    }
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& p, Config const& config, std::string const&,
+                                               PackedConstants& packed) const override
+    {
+        return does_.load(*this, p, config, packed);
+    }
+    std::optional<PanelOrder> panelOrder(Problem const& p, Config const& config) const override
+    {
+        return does_.panelOrder ? does_.panelOrder(*this, p, config) : std::nullopt;
+    }
+    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& p, Config const& config,
+                                               BlobPtr const& panels) const override
+    {
+        return does_.loadPanels(*this, p, config, panels);
+    }
 
 private:
     CpuFunctions const& does_;

@@ -5,15 +5,8 @@ namespace tw::ops {
 
 char const* nameOf(Source source)
 {
-    switch (source) {
-    case Source::kOwn:
-        return "our own kernels";
-    case Source::kCublasLt:
-        return "cuBLASLt";
-    case Source::kCudnn:
-        return "cuDNN";
-    }
-    return "unknown";
+    constexpr char const* kNames[] = {"our own kernels", "cuBLASLt", "cuDNN"};
+    return size_t(source) < std::size(kNames) ? kNames[size_t(source)] : "unknown";
 }
 
 Result<void> openLibrary(Source source, cuda::Target const& target)

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/round.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/source.h"
 
@@ -136,31 +137,7 @@ std::string fullText(CudaSource const& source, Problem const& problem)
            cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
 }
 
-class NoKernels final : public CudaKernels
-{
-public:
-    explicit NoKernels(Error why) : CudaKernels(CudaSource{}), why_(std::move(why)) {}
-    Result<void> run(CudaLaunch const&, RunArgs&) const override { return why_; }
-
-private:
-    Error why_;
-};
-
 } // namespace
-
-Result<void> CudaLaunch::launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
-                                int64_t sharedBytes) const
-{
-    if (x <= 0 || y <= 0 || z <= 0)
-        return {};
-    cuda::LaunchGeometry g;
-    g.grid = x;
-    g.gridY = y;
-    g.gridZ = z;
-    g.block = threads;
-    g.sharedBytes = sharedBytes;
-    return withGeometry(kernel, g, {params});
-}
 
 Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
                                       std::initializer_list<void const*> params) const
@@ -232,35 +209,44 @@ CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
     return out;
 }
 
+std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, CudaRun run, CudaWorkspace workspace, CudaPack pack,
+                                       std::vector<size_t> replaced)
+{
+    struct Kernels final : CudaKernels
+    {
+        using CudaKernels::CudaKernels;
+        Result<void> run(CudaLaunch const& launch, RunArgs& args) const override { return run_(launch, args); }
+        int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+        {
+            return workspace_ ? workspace_(in, out) : 0;
+        }
+        PackedParts pack(Problem const& p) const override { return pack_ ? pack_(p) : CudaKernels::pack(p); }
+        bool readsOnDevice(size_t i) const override
+        {
+            return std::find(replaced_.begin(), replaced_.end(), i) == replaced_.end();
+        }
+        CudaRun run_;
+        CudaWorkspace workspace_;
+        CudaPack pack_;
+        std::vector<size_t> replaced_;
+    };
+    auto kernels = std::make_unique<Kernels>(std::move(source));
+    kernels->run_ = std::move(run);
+    kernels->workspace_ = std::move(workspace);
+    kernels->pack_ = std::move(pack);
+    kernels->replaced_ = std::move(replaced);
+    return kernels;
+}
+
 std::unique_ptr<CudaKernels> noKernels(Error const& why)
 {
-    return std::make_unique<NoKernels>(why);
+    return kernelsOf({}, [why](CudaLaunch const&, RunArgs&) -> Result<void> { return why; });
 }
 
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
 {
     return config.size() == numbers &&
            std::all_of(config.begin(), config.end(), [&](int64_t v) { return v >= least && v <= most; });
-}
-
-Support CudaTactic::supports(Problem const& problem) const
-{
-    return supports_ ? supports_(problem) : Support::yes();
-}
-
-std::vector<Formats> CudaTactic::formats(Problem const& problem) const
-{
-    return formats_ ? formats_(problem) : std::vector<Formats>{linearFormats(problem)};
-}
-
-std::vector<Config> CudaTactic::configs(Problem const& problem) const
-{
-    return configs_ ? configs_(problem) : std::vector<Config>{Config{}};
-}
-
-double CudaTactic::estimate(Problem const& problem, Config const& config) const
-{
-    return estimate_ ? estimate_(problem, config) : 0;
 }
 
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
@@ -302,6 +288,37 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
     cuda::Current const current(*problem.cuda->device);
     TW_TRY(kernel->pack(problem, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+Result<void> copyPixels(cuda::Driver const& driver, TensorRef const& from, TensorRef const& to, CUstream_st* stream)
+{
+    int64_t const channels = to.dims[channelAxis(to.format, to.dims.rank)];
+    size_t const size = size_t(sizeOf(to.type));
+    cuda::CopyRows copy;
+    copy.from = cuda::addressOf(from.data);
+    copy.fromPitch = size_t(from.pixelStride()) * size;
+    copy.to = cuda::addressOf(to.data);
+    copy.toPitch = size_t(to.pixelStride()) * size;
+    copy.rowBytes = size_t(channels) * size;
+    copy.rows = size_t(to.count() / channels);
+    TW_CUDA(driver, cuMemcpy2DAsync(&copy, stream));
+    return {};
+}
+
+Result<DeviceBytes> uploadPacked(std::string const& bytes, std::shared_ptr<cuda::Device const> const& device,
+                                 PackedConstants& packed)
+{
+    constexpr int64_t kStep = 256;
+    Blob const anyConstant(nullptr, 0);
+    // 128 bits tell parts of one engine apart.
+    Hash128 const h = hashBytes128(bytes.data(), bytes.size());
+    Recipe const recipe{"bytes on the device", {int64_t(h.low), int64_t(h.high)}};
+    return packed.get<cuda::Buffer>(anyConstant, recipe, [&]() -> Result<cuda::Buffer> {
+        // Kernels may read whole vectors at the end.
+        TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, roundUp(int64_t(bytes.size()), kStep)));
+        TW_TRY(cuda::upload(device->driver(), memory.data(), bytes.data(), bytes.size()));
+        return memory;
+    });
 }
 
 bool isWide(Problem const& problem)

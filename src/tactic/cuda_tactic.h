@@ -2,10 +2,10 @@
 // CUDA tactics whose kernels are text: what is compiled for a problem, and how it is launched, are a class each.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "base/result.h"
@@ -37,13 +37,19 @@ public:
     Result<void> operator()(int kernel, int64_t blocks, int threads, Params const& params,
                             int64_t sharedBytes = 0) const
     {
-        return launch(kernel, blocks, 1, 1, threads, &params, sharedBytes);
+        return grid(kernel, blocks, 1, 1, threads, params, sharedBytes);
     }
     template <class Params>
     Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,
                       int64_t sharedBytes = 0) const
     {
-        return launch(kernel, x, y, z, threads, &params, sharedBytes);
+        cuda::LaunchGeometry g;
+        g.grid = x;
+        g.gridY = y;
+        g.gridZ = z;
+        g.block = threads;
+        g.sharedBytes = sharedBytes;
+        return withGeometry(kernel, g, {&params});
     }
     // Any parameters, in the kernel's order, and clusters.
     Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
@@ -57,8 +63,6 @@ public:
     CUstream_st* stream() const { return stream_; }
 
 private:
-    Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
-                        int64_t sharedBytes) const;
     cuda::Device const& device_;
     CUfunc_st* const* functions_;
     std::span<void const* const> packed_;
@@ -94,6 +98,8 @@ struct CudaSource
 // A kernel whose text is all there is: dependent, on addresses aligned to 16 bytes.
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes);
 
+using PackedParts = Result<std::vector<std::string>>;
+
 // The host's side of a tactic for one problem and config: what is compiled, and how it is launched. Its members are
 // what was settled then; it is made when the tactic is built and again when a plan is loaded.
 class CudaKernels
@@ -111,10 +117,7 @@ public:
     }
     // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
     // constants are there. Equal parts of an engine's kernels lie there once.
-    virtual Result<std::vector<std::string>> pack(Problem const& /*problem*/) const
-    {
-        return std::vector<std::string>();
-    }
+    virtual PackedParts pack(Problem const& /*problem*/) const { return std::vector<std::string>(); }
     // Whether run() reads constant input `i` where the engine put it: no, where it reads what pack() made of it.
     virtual bool readsOnDevice(size_t /*input*/) const { return true; }
 
@@ -122,38 +125,24 @@ private:
     CudaSource source_;
 };
 
-// What is compiled of `source` and launched by run(launch, args); workspace(inputs, outputs) gives its bytes, where it
-// needs any. What the two
-// capture is what was settled for the problem and config.
-template <class Run, class Workspace = std::nullptr_t>
-std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, Run run, Workspace workspace = nullptr)
-{
-    class Launched final : public CudaKernels
-    {
-    public:
-        Launched(CudaSource source, Run run, Workspace workspace)
-            : CudaKernels(std::move(source)), run_(std::move(run)), workspace_(std::move(workspace))
-        {}
-        Result<void> run(CudaLaunch const& launch, RunArgs& args) const override { return run_(launch, args); }
-        int64_t workspaceBytes([[maybe_unused]] std::span<TensorRef const> inputs,
-                               [[maybe_unused]] std::span<TensorRef const> outputs) const override
-        {
-            if constexpr (std::is_null_pointer_v<Workspace>)
-                return 0;
-            else
-                return workspace_(inputs, outputs);
-        }
-
-    private:
-        Run const run_;
-        Workspace const workspace_;
-    };
-    return std::make_unique<Launched>(std::move(source), std::move(run), std::move(workspace));
-}
+// What is compiled of `source` and launched by run(launch, args), with the functions of CudaKernels that are given.
+// `replaced`: inputs that run() reads as pack() made them. What they capture is what was settled for the problem and
+// config.
+using CudaRun = std::function<Result<void>(CudaLaunch const&, RunArgs&)>;
+using CudaWorkspace = std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)>;
+using CudaPack = std::function<PackedParts(Problem const&)>;
+std::unique_ptr<CudaKernels> kernelsOf(CudaSource source, CudaRun run, CudaWorkspace workspace = {}, CudaPack pack = {},
+                                       std::vector<size_t> replaced = {});
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
 std::unique_ptr<CudaKernels> noKernels(Error const& why);
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
+// Puts its numbers into these in order, from the one at `at` on.
+template <class... Numbers>
+void readConfig(Config const& config, size_t at, Numbers&... to)
+{
+    ((to = Numbers(config[at++])), ...);
+}
 
 class CudaTactic final : public Tactic, public PackingTactic
 {
@@ -171,10 +160,13 @@ public:
           formats_(formats), estimate_(estimate), traits_(traits)
     {}
     Traits traits() const override { return traits_; }
-    Support supports(Problem const& problem) const override;
-    std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
-    std::vector<Config> configs(Problem const& problem) const override;
-    double estimate(Problem const& problem, Config const& config) const override;
+    Support supports(Problem const& p) const override { return supports_ ? supports_(p) : Tactic::supports(p); }
+    std::vector<Formats> formats(Problem const& p) const override
+    {
+        return formats_ ? formats_(p) : Tactic::formats(p);
+    }
+    std::vector<Config> configs(Problem const& p) const override { return configs_ ? configs_(p) : Tactic::configs(p); }
+    double estimate(Problem const& p, Config const& c) const override { return estimate_ ? estimate_(p, c) : 0; }
     // The compiled kernels: a cubin after a hash.
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,

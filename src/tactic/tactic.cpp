@@ -3,38 +3,13 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
+#include "tactic/registry.h"
 
 namespace tw::ops {
 
-namespace {
-
-class PlainKernel final : public Kernel
-{
-public:
-    PlainKernel(ir::Node const& node, PlainTactic::Run run, PlainTactic::Workspace workspace)
-        : node_(node), run_(run), workspace_(workspace)
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
-    {
-        return workspace_ ? workspace_(node_, in, out) : 0;
-    }
-    Result<void> run(RunArgs& args) const override { return run_(node_, args); }
-
-private:
-    ir::Node const& node_;
-    PlainTactic::Run run_;
-    PlainTactic::Workspace workspace_;
-};
-
-} // namespace
-
 uint64_t Tactic::id() const
 {
-    Hasher h;
-    h.text(name_);
-    h.number(uint64_t(version_));
-    return h.value();
+    return tacticId(name_, version_);
 }
 
 Formats linearFormats(Problem const& problem)
@@ -90,9 +65,34 @@ Support supportsFormats(Tactic const& tactic, Problem const& problem)
     return tactic.supports(problem);
 }
 
+std::unique_ptr<Kernel> kernelOf(ir::Node const& node, std::function<Result<void>(RunArgs&)> run,
+                                 PlainTactic::Workspace workspace)
+{
+    class RunKernel final : public Kernel
+    {
+    public:
+        RunKernel(ir::Node const& node, std::function<Result<void>(RunArgs&)> run, PlainTactic::Workspace workspace)
+            : node_(node), run_(std::move(run)), workspace_(workspace)
+        {}
+        int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+        {
+            return workspace_ ? workspace_(node_, in, out) : 0;
+        }
+        Result<void> run(RunArgs& args) const override { return run_(args); }
+
+    private:
+        ir::Node const& node_;
+        std::function<Result<void>(RunArgs&)> run_;
+        PlainTactic::Workspace workspace_;
+    };
+    return std::make_unique<RunKernel>(node, std::move(run), workspace);
+}
+
 Result<std::unique_ptr<Kernel>> PlainTactic::load(Problem const& problem, Config const&, std::string const&) const
 {
-    return std::unique_ptr<Kernel>(std::make_unique<PlainKernel>(*problem.node, run_, workspace_));
+    ir::Node const& node = *problem.node;
+    return kernelOf(
+        node, [&node, run = run_](RunArgs& args) { return run(node, args); }, workspace_);
 }
 
 } // namespace tw::ops

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -242,6 +243,9 @@ private:
     Run run_;
     Workspace workspace_;
 };
+// A kernel that is run(args); `workspace`: null where it needs none.
+std::unique_ptr<Kernel> kernelOf(ir::Node const& node, std::function<Result<void>(RunArgs&)> run,
+                                 PlainTactic::Workspace workspace);
 
 // A list of these, as an op has it.
 template <auto const&... tactics>

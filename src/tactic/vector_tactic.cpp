@@ -5,35 +5,6 @@
 
 namespace tw::ops {
 
-namespace {
-
-class VectorKernel final : public Kernel
-{
-public:
-    VectorKernel(ir::Node const& node, kernels::ChannelsLastKernels const& kernels, VectorTactic::Run run,
-                 VectorTactic::Workspace workspace)
-        : node_(node), kernels_(kernels), run_(run), workspace_(workspace)
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
-    {
-        return workspace_ ? workspace_(node_, in, out) : 0;
-    }
-    Result<void> run(RunArgs& args) const override
-    {
-        if (args.outputs[0].count() == 0)
-            return {};
-        return run_(node_, kernels_, args);
-    }
-
-private:
-    ir::Node const& node_;
-    kernels::ChannelsLastKernels const& kernels_;
-    VectorTactic::Run run_;
-    VectorTactic::Workspace workspace_;
-};
-
-} // namespace
-
 Support VectorTactic::supports(Problem const& problem) const
 {
     TW_SUPPORTS(supportsIsa(isa_));
@@ -48,7 +19,11 @@ Support VectorTactic::supports(Problem const& problem) const
 Result<std::unique_ptr<Kernel>> VectorTactic::load(Problem const& problem, Config const&, std::string const&) const
 {
     auto const& kernels = isa_ == kernels::jit::Isa::kAvx512 ? avx512::kChannelsLast : avx2::kChannelsLast;
-    return std::unique_ptr<Kernel>(std::make_unique<VectorKernel>(*problem.node, kernels, run_, workspace_));
+    ir::Node const& node = *problem.node;
+    auto const run = [&node, &kernels, run = run_](RunArgs& args) {
+        return args.outputs[0].count() == 0 ? Result<void>() : run(node, kernels, args);
+    };
+    return kernelOf(node, run, workspace_);
 }
 
 std::vector<Formats> onlyChannelsLast(Problem const& problem)

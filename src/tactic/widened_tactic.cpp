@@ -174,8 +174,7 @@ Result<WideConstant> widenedConstant(TensorSpec const& t)
 
 Support WidenedTactic::supports(Problem const& p) const
 {
-    if (Support const types = takesOnly(kNarrow, p); !types.ok)
-        return types;
+    TW_SUPPORTS(takesOnly(kNarrow, p));
     if (p.inputs.size() > kMostTensors || p.outputs.size() > kMostTensors)
         return Support::no("has more than " + std::to_string(kMostTensors) + " inputs or outputs");
     return inner_.supports(widened(p));

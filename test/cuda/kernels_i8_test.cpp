@@ -194,7 +194,7 @@ TEST(CudaStemI8, Compiles)
 TEST(CudaStemI8, Refuses)
 {
     cuda::stem_i8::Spec s;
-    cuda::stem_i8::Shape g{2, 224, 224, 64, 112, 112, 3, 3};
+    cuda::stem_i8::Shape g{.n = 2, .h = 224, .w = 224, .k = 64, .outH = 112, .outW = 112, .padH = 3, .padW = 3};
     EXPECT_EQ(unsupported(s, g), nullptr);
     g.w = 222;
     EXPECT_NE(unsupported(s, g), nullptr); // rows of whole words

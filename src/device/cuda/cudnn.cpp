@@ -84,45 +84,43 @@ Cudnn::Lent::~Lent()
     cudnn_.handles_[context_].free.push_back(handle_);
 }
 
-CudnnDescriptor::~CudnnDescriptor()
-{
-    if (descriptor_)
-        cudnn_->cudnnBackendDestroyDescriptor(descriptor_);
-}
-
 Result<CudnnDescriptor> CudnnDescriptor::create(Cudnn const& cudnn, int kind)
 {
     CudnnDescriptor d;
-    d.cudnn_ = &cudnn;
     d.kind_ = kind;
-    TW_TRY(cudnn.check(cudnn.cudnnBackendCreateDescriptor(kind, &d.descriptor_),
-                       ("creating a descriptor of kind " + std::to_string(kind)).c_str()));
+    void* descriptor = nullptr;
+    int const status = cudnn.cudnnBackendCreateDescriptor(kind, &descriptor);
+    d.descriptor_ = {descriptor, Destroy{&cudnn}};
+    TW_TRY(d.check(status, "creating a descriptor"));
     return d;
+}
+
+Result<void> CudnnDescriptor::check(int status, char const* what, int attribute) const
+{
+    if (status == 0)
+        return {};
+    std::string const number = attribute < 0 ? std::string() : " " + std::to_string(attribute);
+    return descriptor_.get_deleter().cudnn->check(status,
+                                                  (what + number + " of kind " + std::to_string(kind_)).c_str());
 }
 
 Result<void> CudnnDescriptor::set(int attribute, int type, int64_t count, void const* values)
 {
-    int const status = cudnn_->cudnnBackendSetAttribute(descriptor_, attribute, type, count, values);
-    if (status == 0)
-        return {};
-    return cudnn_->check(
-        status, ("setting attribute " + std::to_string(attribute) + " of kind " + std::to_string(kind_)).c_str());
+    return check(descriptor_.get_deleter().cudnn->cudnnBackendSetAttribute(get(), attribute, type, count, values),
+                 "setting attribute", attribute);
 }
 
 Result<void> CudnnDescriptor::finalize()
 {
-    int const status = cudnn_->cudnnBackendFinalize(descriptor_);
-    return status == 0 ? Result<void>()
-                       : cudnn_->check(status, ("finalizing a descriptor of kind " + std::to_string(kind_)).c_str());
+    return check(descriptor_.get_deleter().cudnn->cudnnBackendFinalize(get()), "finalizing a descriptor");
 }
 
 Result<int64_t> CudnnDescriptor::read(int attribute, int type, int64_t most, void* values) const
 {
     int64_t count = 0;
-    int const status = cudnn_->cudnnBackendGetAttribute(descriptor_, attribute, type, most, &count, values);
-    if (status != 0)
-        TW_TRY(cudnn_->check(
-            status, ("reading attribute " + std::to_string(attribute) + " of kind " + std::to_string(kind_)).c_str()));
+    TW_TRY(
+        check(descriptor_.get_deleter().cudnn->cudnnBackendGetAttribute(get(), attribute, type, most, &count, values),
+              "reading attribute", attribute));
     return count;
 }
 

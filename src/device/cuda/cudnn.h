@@ -194,17 +194,9 @@ private:
 class CudnnDescriptor
 {
 public:
-    CudnnDescriptor() = default;
-    ~CudnnDescriptor();
-    CudnnDescriptor(CudnnDescriptor&& other) noexcept { swap(other); }
-    CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept
-    {
-        swap(other);
-        return *this;
-    }
     static Result<CudnnDescriptor> create(Cudnn const& cudnn, int kind);
 
-    void* get() const { return descriptor_; }
+    void* get() const { return descriptor_.get(); }
     Result<void> set(int attribute, int type, int64_t count, void const* values);
     Result<void> setNumber(int attribute, int64_t value) { return set(attribute, kDnnTypeInt64, 1, &value); }
     Result<void> setNumbers(int attribute, std::span<int64_t const> values)
@@ -223,15 +215,15 @@ public:
     Result<int64_t> read(int attribute, int type, int64_t most, void* values) const;
 
 private:
-    void swap(CudnnDescriptor& other)
+    struct Destroy
     {
-        std::swap(cudnn_, other.cudnn_);
-        std::swap(kind_, other.kind_);
-        std::swap(descriptor_, other.descriptor_);
-    }
-    Cudnn const* cudnn_ = nullptr;
+        Cudnn const* cudnn;
+        void operator()(void* descriptor) const { cudnn->cudnnBackendDestroyDescriptor(descriptor); }
+    };
+    // what: "setting attribute", of that number if it is none below 0.
+    Result<void> check(int status, char const* what, int attribute = -1) const;
     int kind_ = 0;
-    void* descriptor_ = nullptr;
+    std::unique_ptr<void, Destroy> descriptor_;
 };
 
 } // namespace tw::cuda

@@ -138,25 +138,19 @@ Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t si
         return std::move(done).error().in("no GPU memory for " + std::to_string(sizeBytes) + " bytes");
     }
     Buffer b;
-    b.device_ = std::move(device);
-    b.data_ = reinterpret_cast<void*>(uintptr_t(address));
-    b.sizeBytes_ = sizeBytes;
+    b.memory_ = {reinterpret_cast<void*>(uintptr_t(address)), {std::move(device), sizeBytes}};
     count(sizeBytes);
     return b;
 }
 
-void Buffer::reset()
+void Buffer::Free::operator()(void* memory) const
 {
-    if (!data_)
-        return;
-    Current const current(*device_);
-    if (device_->allocator())
-        device_->allocator()->free(data_);
+    Current const current(*device);
+    if (device->allocator())
+        device->allocator()->free(memory);
     else
-        device_->driver().cuMemFree(addressOf(data_));
-    count(-sizeBytes_);
-    data_ = nullptr;
-    sizeBytes_ = 0;
+        device->driver().cuMemFree(addressOf(memory));
+    count(-sizeBytes);
 }
 
 Module::~Module()

@@ -93,29 +93,19 @@ private:
 class Buffer
 {
 public:
-    Buffer() = default;
-    ~Buffer() { reset(); }
-    Buffer(Buffer&& other) noexcept { swap(other); }
-    Buffer& operator=(Buffer&& other) noexcept
-    {
-        swap(other);
-        return *this;
-    }
     static Result<Buffer> allocate(std::shared_ptr<Device const> device, int64_t sizeBytes);
-    void* data() const { return data_; }
-    int64_t sizeBytes() const { return sizeBytes_; }
-    void reset();
+    void* data() const { return memory_.get(); }
+    int64_t sizeBytes() const { return memory_ ? memory_.get_deleter().sizeBytes : 0; }
+    void reset() { memory_.reset(); }
 
 private:
-    void swap(Buffer& other)
+    struct Free
     {
-        device_.swap(other.device_);
-        std::swap(data_, other.data_);
-        std::swap(sizeBytes_, other.sizeBytes_);
-    }
-    std::shared_ptr<Device const> device_;
-    void* data_ = nullptr;
-    int64_t sizeBytes_ = 0;
+        std::shared_ptr<Device const> device;
+        int64_t sizeBytes;
+        void operator()(void* memory) const;
+    };
+    std::unique_ptr<void, Free> memory_;
 };
 
 // Loaded device code.

@@ -4,6 +4,7 @@
 
 #include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "families/convolution/cuda_conv_f16.h"
+#include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
 
 namespace tw::ops::conv_f16 {
@@ -11,7 +12,6 @@ namespace tw::ops::conv_f16 {
 namespace depthwise_rows {
 namespace {
 
-constexpr int kThreads = 128;
 constexpr int64_t kMostTaps = 49, kMostStep = 4, kMostSeen = 16;
 constexpr int64_t kNarrow = 32; // outputs of a row, up to which threads with one each are tried
 
@@ -54,35 +54,8 @@ std::string textOf(Problem const& p, Part const& part, bool isHalf)
            cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
            cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
            cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +
-           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) + fewSource(isHalf) +
+           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kRowThreads) + fewSource(isHalf) +
            cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
-}
-
-class RowKernels final : public DepthwiseKernels
-{
-public:
-    RowKernels(Problem const& p, Part const& part, bool isHalf)
-        : DepthwiseKernels(p, textOf(p, part, isHalf), 0), part_(part)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Part const part_;
-};
-
-Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    Geometry const g = geometryOf(node_, args);
-    RowParams a;
-    setImages(a, launch, args, g);
-    int64_t const vectors = roundUp8(g.c) / part_.channels, wide = (g.out[2] + part_.columns - 1) / part_.columns;
-    a.vectors = cuda::divBy(vectors);
-    a.wide = cuda::divBy(wide);
-    a.tall = cuda::divBy(g.out[1]);
-    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
-    a.strideH = int32_t(g.stride[1]);
-    a.dilationH = int32_t(g.dilation[1]);
-    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic arithmetic)
@@ -90,15 +63,21 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
     bool const isHalf = arithmetic == Arithmetic::kHalf;
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
         return noKernels(unsupported("a config has other numbers"));
-    return std::make_unique<RowKernels>(p, Part{config[0], config[1]}, isHalf);
+    Part const part{config[0], config[1]};
+    return depthwiseKernels(textOf(p, part, isHalf), 0,
+                            [&node = *p.node, part](CudaLaunch const& launch, RunArgs& args) {
+                                Geometry const g = geometryOf(node, args);
+                                RowParams a;
+                                setImages(a, launch, args, g);
+                                return launchRows(a, launch, g, roundUp8(g.c), part.columns, part.channels);
+                            });
 }
-
-constexpr Algorithm kAlgorithm{Format::kHWC8, supports, configs,
-                               [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, generate};
 
 } // namespace
 } // namespace depthwise_rows
 
-constinit Algorithm const kDepthwise = depthwise_rows::kAlgorithm;
+constinit Algorithm const kDepthwise{pixelFormats, depthwise_rows::supports, depthwise_rows::configs,
+                                     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
+                                     depthwise_rows::generate};
 
 } // namespace tw::ops::conv_f16

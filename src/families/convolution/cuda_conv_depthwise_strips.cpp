@@ -68,8 +68,9 @@ char const* misfit(Geometry const& g, Config const& c, bool isHalf)
     return registersOf(g, c) > kMostRegisters ? "a thread has too few registers" : nullptr;
 }
 
-std::vector<Config> configsOf(Problem const& p, bool isHalf)
+std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
 {
+    bool const isHalf = arithmetic == Arithmetic::kHalf;
     Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
     std::vector<Config> list;
     auto add = [&](int64_t columns, int64_t vector, int64_t wanted, int64_t ahead, int64_t blocks) {
@@ -96,9 +97,9 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
     return list;
 }
 
-Support supportsStrips(Problem const& p, DataType type)
+Support supports(Problem const& p, Arithmetic arithmetic)
 {
-    TW_SUPPORTS(supportsAlone(p, type));
+    TW_SUPPORTS(supportsAlone(p, typeOf(p, arithmetic)));
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps || g.stride[1] > g.window[1] ||
         std::max({g.stride[1], g.stride[2], g.dilation[2]}) > kMostStep || (g.dilation[1] > 1 && g.window[1] > 1))
@@ -107,7 +108,7 @@ Support supportsStrips(Problem const& p, DataType type)
                            std::to_string(kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
-    return configsOf(p, isNarrowFloat(type)).empty() ? Support::no("a thread has too few registers") : Support::yes();
+    return configs(p, arithmetic).empty() ? Support::no("a thread has too few registers") : Support::yes();
 }
 
 std::string textOf(Problem const& p, Config const& config, bool isHalf)
@@ -124,52 +125,35 @@ std::string textOf(Problem const& p, Config const& config, bool isHalf)
            cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
 }
 
-class StripKernels final : public DepthwiseKernels
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
-public:
-    StripKernels(Problem const& p, Config const& config, int64_t shared, bool isHalf)
-        : DepthwiseKernels(p, textOf(p, config, isHalf), shared), config_(config)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Config const config_;
-};
-
-Result<void> StripKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    Geometry const g = geometryOf(node_, args);
-    StripParams a;
-    setImages(a, launch, args, g);
-    a.vectors = int32_t(roundUp8(g.c) / config_[kVector]);
-    int64_t const wide = ceilDiv(g.out[2], config_[kColumns]), tall = ceilDiv(g.out[1], config_[kRows]),
-                  slices = ceilDiv(a.vectors, config_[kSlice]);
-    a.wide = cuda::divBy(wide);
-    a.slices = cuda::divBy(slices);
-    a.tall = cuda::divBy(tall);
-    a.count = uint64_t(g.batch * tall * slices * wide * config_[kSlice]);
-    a.outH = int32_t(g.out[1]);
-    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a, source().sharedBytes);
-}
-
-std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& config, DataType type)
-{
-    bool const isHalf = isNarrowFloat(type);
+    bool const isHalf = arithmetic == Arithmetic::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
-    return std::make_unique<StripKernels>(p, config, sharedBytes(largest, config, isHalf), isHalf);
+    int64_t const shared = sharedBytes(largest, config, isHalf);
+    auto const run = [&node = *p.node, config, shared](CudaLaunch const& launch, RunArgs& args) {
+        Geometry const g = geometryOf(node, args);
+        StripParams a;
+        setImages(a, launch, args, g);
+        a.vectors = int32_t(roundUp8(g.c) / config[kVector]);
+        int64_t const wide = ceilDiv(g.out[2], config[kColumns]), tall = ceilDiv(g.out[1], config[kRows]),
+                      slices = ceilDiv(a.vectors, config[kSlice]);
+        a.wide = cuda::divBy(wide);
+        a.slices = cuda::divBy(slices);
+        a.tall = cuda::divBy(tall);
+        a.count = uint64_t(g.batch * tall * slices * wide * config[kSlice]);
+        a.outH = int32_t(g.out[1]);
+        return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a, shared);
+    };
+    return depthwiseKernels(textOf(p, config, isHalf), shared, run);
 }
-
-constexpr Algorithm kAlgorithm{
-    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsStrips(p, typeOf(p, a)); },
-    [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
-    [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
-    [](Problem const& p, Config const& c, Arithmetic a) { return generateStrips(p, c, typeOf(p, a)); }};
 
 } // namespace
 } // namespace depthwise_strips
 
-constinit Algorithm const kDepthwiseStrips = depthwise_strips::kAlgorithm;
+constinit Algorithm const kDepthwiseStrips{
+    pixelFormats, depthwise_strips::supports, depthwise_strips::configs,
+    [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, depthwise_strips::generate};
 
 } // namespace tw::ops::conv_f16

@@ -87,8 +87,9 @@ char const* misfit(Geometry const& g, Config const& c, bool isHalf)
     return nullptr;
 }
 
-std::vector<Config> configsOf(Problem const& p, bool isHalf)
+std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
 {
+    bool const isHalf = arithmetic == Arithmetic::kHalf;
     Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
     int64_t const capability = p.cuda ? p.cuda->capability : 90;
     int64_t const shared = capability >= 90 ? kMostShared : (capability == 80 ? 160 : 96) * 1024;
@@ -126,9 +127,9 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
     return list;
 }
 
-Support supportsTile(Problem const& p, DataType type)
+Support supports(Problem const& p, Arithmetic arithmetic)
 {
-    TW_SUPPORTS(supportsAlone(p, type));
+    TW_SUPPORTS(supportsAlone(p, typeOf(p, arithmetic)));
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps ||
         std::max({g.stride[1], g.stride[2], g.dilation[1], g.dilation[2]}) > kMostStep)
@@ -136,7 +137,7 @@ Support supportsTile(Problem const& p, DataType type)
                            std::to_string(kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
-    return configsOf(p, isNarrowFloat(type)).empty() ? Support::no("no tile fits") : Support::yes();
+    return configs(p, arithmetic).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
 std::string textOf(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
@@ -158,61 +159,41 @@ std::string textOf(Problem const& p, Config const& config, Shape const& shape, b
            cuda::include("families/convolution/cuda_conv_depthwise_tile.cuh");
 }
 
-class TileKernels final : public DepthwiseKernels
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
-public:
-    TileKernels(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
-        : DepthwiseKernels(p, textOf(p, config, shape, isHalf), shape.sharedBytes), config_(config), shape_(shape),
-          channelsOfVector_(isHalf ? 8 : 4)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Config const config_;
-    Shape const shape_;
-    int64_t const channelsOfVector_;
-};
-
-Result<void> TileKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    Geometry const g = geometryOf(node_, args);
-    TileParams a;
-    setImages(a, launch, args, g);
-    a.vectors = int32_t(roundUp8(g.c) / channelsOfVector_);
-    int64_t const slices = ceilDiv(a.vectors, config_[kVectors]), wide = ceilDiv(g.out[2], shape_.tileW),
-                  tall = ceilDiv(g.out[1], shape_.tileH);
-    a.slices = cuda::divBy(slices);
-    a.tilesW = cuda::divBy(wide);
-    a.tilesH = cuda::divBy(tall);
-    a.outH = int32_t(g.out[1]);
-    int64_t const tiles = g.batch * wide * tall;
-    if (tiles == 0)
-        return {};
-    // As many blocks as there is room for, each with as many tiles as the others, but for one.
-    int64_t const most = std::clamp<int64_t>(config_[kBlocks] * launch.multiprocessors() / slices, 1, tiles);
-    a.tiles = uint32_t(tiles);
-    a.step = uint32_t(ceilDiv(tiles, ceilDiv(tiles, most)));
-    return launch(0, int64_t(a.step) * slices, int(config_[kVectors] * 32), a, shape_.sharedBytes);
-}
-
-std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config, DataType type)
-{
-    bool const isHalf = isNarrowFloat(type);
+    bool const isHalf = arithmetic == Arithmetic::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
-    return std::make_unique<TileKernels>(p, config, shapeOf(largest, config, isHalf), isHalf);
+    Shape const shape = shapeOf(largest, config, isHalf);
+    auto const run = [&node = *p.node, config, shape, isHalf](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        Geometry const g = geometryOf(node, args);
+        TileParams a;
+        setImages(a, launch, args, g);
+        a.vectors = int32_t(roundUp8(g.c) / (isHalf ? 8 : 4));
+        int64_t const slices = ceilDiv(a.vectors, config[kVectors]), wide = ceilDiv(g.out[2], shape.tileW),
+                      tall = ceilDiv(g.out[1], shape.tileH);
+        a.slices = cuda::divBy(slices);
+        a.tilesW = cuda::divBy(wide);
+        a.tilesH = cuda::divBy(tall);
+        a.outH = int32_t(g.out[1]);
+        int64_t const tiles = g.batch * wide * tall;
+        if (tiles == 0)
+            return {};
+        // As many blocks as there is room for, each with as many tiles as the others, but for one.
+        int64_t const most = std::clamp<int64_t>(config[kBlocks] * launch.multiprocessors() / slices, 1, tiles);
+        a.tiles = uint32_t(tiles);
+        a.step = uint32_t(ceilDiv(tiles, ceilDiv(tiles, most)));
+        return launch(0, int64_t(a.step) * slices, int(config[kVectors] * 32), a, shape.sharedBytes);
+    };
+    return depthwiseKernels(textOf(p, config, shape, isHalf), shape.sharedBytes, run);
 }
-
-constexpr Algorithm kAlgorithm{
-    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(p, a)); },
-    [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
-    [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
-    [](Problem const& p, Config const& c, Arithmetic a) { return generateTile(p, c, typeOf(p, a)); }};
 
 } // namespace
 } // namespace depthwise_tile
 
-constinit Algorithm const kDepthwiseTile = depthwise_tile::kAlgorithm;
+constinit Algorithm const kDepthwiseTile{pixelFormats, depthwise_tile::supports, depthwise_tile::configs,
+                                         [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
+                                         depthwise_tile::generate};
 
 } // namespace tw::ops::conv_f16

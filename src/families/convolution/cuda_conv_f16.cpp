@@ -19,11 +19,37 @@ bool isPresent(Problem const& p, size_t i)
     return i < p.inputs.size() && p.inputs[i].present;
 }
 
+// But types and bias.
+Support supportsSizes(Problem const& p)
+{
+    if (!p.cuda)
+        return Support::no("runs on GPUs only");
+    if (p.node->attrsAs<convolution::Attrs>().transposed)
+        return Support::no("takes no transposed convolutions");
+    TensorSpec const& w = p.inputs[1];
+    if (w.dims.rank != 4)
+        return Support::no("takes 2-D windows only");
+    if (!w.constant)
+        return Support::no("takes constant filters only");
+    if (w.dims.volume() == 0)
+        return Support::no("needs channels and filters");
+    constexpr int64_t kLimit = int64_t(1) << 30;
+    Geometry const g = geometryOf(p, true);
+    for (int i = 1; i < 3; ++i)
+        if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
+            (g.window[i] - 1) * g.dilation[i] >= kLimit)
+            return Support::no("counts in 32 bits");
+    if (g.batch * g.out[1] * g.out[2] >= kLimit || g.batch * g.in[1] * g.in[2] >= kLimit || g.c >= kLimit ||
+        g.k >= kLimit)
+        return Support::no("counts in 32 bits");
+    return Support::yes();
+}
+
 } // namespace
 
 Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
 {
-    return ops::geometryOf(WindowKind::kConvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
+    return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
 }
 
 int64_t filtersOf(Geometry const& g)
@@ -58,6 +84,11 @@ int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t
     return nchw ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
 }
 
+int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)
+{
+    return (r * w[3] + s) * channels + c;
+}
+
 double estimateUs(Problem const& p, double teraflops)
 {
     constexpr double kBytesPerUs = 3e6, kLeastUs = 2;
@@ -74,9 +105,20 @@ std::string exactEpilogueOf(Problem const& p)
     return exactEpilogue(p.node->attrsAs<convolution::Attrs>().epilogue, hasResidual(p));
 }
 
+cuda::IntegerEnd integerEndOf(Problem const& p)
+{
+    return ops::integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+}
+
 bool hasResidual(Problem const& p)
 {
     return isPresent(p, kResidual);
+}
+
+Support needsSm80(Problem const& p)
+{
+    return p.cuda && p.cuda->capability >= 80 ? Support::yes()
+                                              : Support::no("needs a GPU of compute capability 8.0 or later");
 }
 
 Support supportsCommon(Problem const& p, DataType type)
@@ -90,29 +132,11 @@ Support supportsCommon(Problem const& p, DataType type)
     return supportsSizes(p);
 }
 
-Support supportsSizes(Problem const& p)
+Support supportsInt8(Problem const& p)
 {
-    if (!p.cuda)
-        return Support::no("runs on GPUs only");
-    if (p.node->attrsAs<convolution::Attrs>().transposed)
-        return Support::no("takes no transposed convolutions");
-    TensorSpec const& w = p.inputs[1];
-    if (w.dims.rank != 4)
-        return Support::no("takes 2-D windows only");
-    if (!w.constant)
-        return Support::no("takes constant filters only");
-    if (w.dims.volume() == 0)
-        return Support::no("needs channels and filters");
-    constexpr int64_t kLimit = int64_t(1) << 30;
-    Geometry const g = geometryOf(p, true);
-    for (int i = 1; i < 3; ++i)
-        if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
-            (g.window[i] - 1) * g.dilation[i] >= kLimit)
-            return Support::no("counts in 32 bits");
-    if (g.batch * g.out[1] * g.out[2] >= kLimit || g.batch * g.in[1] * g.in[2] >= kLimit || g.c >= kLimit ||
-        g.k >= kLimit)
-        return Support::no("counts in 32 bits");
-    return Support::yes();
+    TW_SUPPORTS(takesOnly(DataType::kInt8, p, 2));
+    TW_SUPPORTS(needsSm80(p));
+    return isWide(p) ? Support::no("counts in 32 bits") : supportsSizes(p);
 }
 
 cuda::Epilogue epilogueOf(Problem const& p)
@@ -123,17 +147,25 @@ cuda::Epilogue epilogueOf(Problem const& p)
     return e;
 }
 
-std::vector<Formats> formatsWith(Problem const& p, Format x)
+std::vector<Formats> pixelFormats(Problem const& p)
 {
     // Before the shapes are looked at: a tactic without formats takes part in nothing.
     if (p.inputs[0].dims.rank < leastRankOf(Format::kHWC8) || p.outputs[0].dims.rank < leastRankOf(Format::kHWC8))
         return {};
     Formats f = linearFormats(p);
-    f.inputs[0] = x == Format::kHWC8 ? pixelVectorsOf(p.inputs[0].type) : x;
+    f.inputs[0] = pixelVectorsOf(p.inputs[0].type);
     f.outputs[0] = pixelVectorsOf(p.outputs[0].type);
     if (hasResidual(p))
         f.inputs[kResidual] = pixelVectorsOf(p.inputs[kResidual].type);
     return {f};
+}
+
+std::vector<Formats> linearInputFormats(Problem const& p)
+{
+    std::vector<Formats> list = pixelFormats(p);
+    for (Formats& f : list)
+        f.inputs[0] = Format::kLinear;
+    return list;
 }
 
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout)
@@ -170,6 +202,41 @@ void setOutput(cuda::Output& out, RunArgs const& args, void const* bias)
         out.residual = args.inputs[kResidual].data;
         out.ldResidual = args.inputs[kResidual].pixelStride();
     }
+}
+
+std::string fewSource(bool isHalf)
+{
+    return cuda::include(isHalf ? "families/convolution/few_f16.cuh" : "families/convolution/few_f32.cuh");
+}
+
+std::string epilogueSource(Problem const& p, bool isHalf)
+{
+    return isHalf ? cuda::epilogueFunction(epilogueOf(p)) : exactEpilogueOf(p);
+}
+
+Support supportsAlone(Problem const& p, DataType type)
+{
+    TW_SUPPORTS(supportsCommon(p, type));
+    TW_SUPPORTS(needsSm80(p));
+    Geometry const g = geometryOf(p, true);
+    if (g.groups != g.c || g.k != g.c)
+        return Support::no("takes one filter for each channel");
+    return Support::yes();
+}
+
+std::unique_ptr<CudaKernels> depthwiseKernels(std::string text, int64_t sharedBytes, CudaRun run)
+{
+    auto const pack = [](Problem const& p) {
+        TensorSpec const& w = p.inputs[1];
+        // [r, s, c] of all
+        TensorSpec turned = w;
+        turned.dims[0] = 1;
+        turned.dims[1] = w.dims[0];
+        int64_t const channels = roundUp8(w.dims[0]);
+        return std::vector<std::string>{
+            packBias(p, channels), packFilters(turned, 1, w.dims[2] * w.dims[3] * channels, placeByPixels, channels)};
+    };
+    return kernelsOf(wholeSource("depthwise", std::move(text), sharedBytes), std::move(run), {}, pack, {1, 2});
 }
 
 } // namespace tw::ops::conv_f16

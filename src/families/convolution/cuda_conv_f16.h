@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, and of i8 with the end that
-// such sums have, not transposed. Residual and y are in Format::kHWC8, what is i8 in kHWC16, x too where an algorithm
-// does not say otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
+// such sums have. Residual and y are in Format::kHWC8, what is i8 in kHWC16, x too where an algorithm does not say
+// otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
 #include "base/format.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
+#include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/conv/shape.h"
 #include "kernels/cuda/gemm/wgmma.h"
@@ -32,12 +33,15 @@ inline DataType typeOf(Problem const& p, Arithmetic a)
 // What tactics have in common that compute by the same algorithm.
 struct Algorithm
 {
-    Format x;
+    std::vector<Formats> (*formats)(Problem const& problem);
     Support (*supports)(Problem const& problem, Arithmetic arithmetic);
     std::vector<Config> (*configs)(Problem const& problem, Arithmetic arithmetic);
     double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
     std::unique_ptr<CudaKernels> (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
+
+// --- not transposed, over two axes ---
+
 // wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32, i8.
 extern Algorithm const kWgmma;
@@ -49,29 +53,44 @@ extern Algorithm const kMma;
 extern Algorithm const kMmaNchw;
 // A first layer that steps over two columns, x linear: pixels stay in shared memory. FP16, TF32.
 extern Algorithm const kStem;
+// A first layer of i8: up to 4 channels, x linear.
+extern Algorithm const kStemInt8;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
 extern Algorithm const kDepthwise;
+// The same of i8: small windows.
+extern Algorithm const kDepthwiseInt8;
 // The same in strips, with a row's sums in registers: small windows. Compute capability 8.0.
 extern Algorithm const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 extern Algorithm const kDepthwiseTile;
 
-// One combination: y and residual in pixelVectorsOf() their types, x in `x`; kHWC8 stands for pixelVectorsOf() of x.
-std::vector<Formats> formatsWith(Problem const& problem, Format x);
+// --- transposed or not ---
+
+// Over two and three axes, with any window, stride, dilation, padding and groups: kernels/cuda/conv/mma_nd.h. kDHWC8 of
+// three axes. FP16, FP32 (whose factors are three TF32 products), TF32, i8.
+extern Algorithm const kNd;
+
+// --- transposed, with windows that lie side by side (stride = window, no padding) ---
+
+// FP16: each position of the window is a product of its own, by wgmma, which writes every stride-th pixel.
+extern Algorithm const kBesideHalf;
+// FP32, TF32: the same, all in one launch.
+extern Algorithm const kBeside;
+// Whether windows of at most so many positions in each direction lie side by side.
+bool areBeside(KernelWindowGeometry const& geometry, int64_t mostWindow);
 
 // `narrow`: the type of kHalf.
 template <Algorithm const& algorithm, Arithmetic arithmetic, DataType narrow = DataType::kHalf>
-constexpr CudaTactic tactic(char const* name)
+constexpr CudaTactic tactic(char const* name, int version = arithmetic == Arithmetic::kInt8 ? 4 : 3)
 {
     return CudaTactic(
-        name, arithmetic == Arithmetic::kInt8 ? 4 : 3,
-        [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
+        name, version, [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
         [](Problem const& p) {
             Support const s = algorithm.supports(p, arithmetic);
             return s.ok && arithmetic == Arithmetic::kHalf ? takesOnly(narrow, p) : s;
         },
         [](Problem const& p) { return algorithm.configs(p, arithmetic); },
-        [](Problem const& p) { return formatsWith(p, algorithm.x); },
+        [](Problem const& p) { return algorithm.formats(p); },
         [](Problem const& p, Config const& c) { return algorithm.estimate(p, c, arithmetic); },
         Traits{.rounding = arithmetic == Arithmetic::kTf32 ? Rounding::kTf32 : Rounding::kPlain,
                .isSparse = &algorithm == &kSparse,
@@ -93,9 +112,18 @@ inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
     return geometryOf(node, args.inputs[0].dims, args.inputs[1].dims, args.outputs[0].dims);
 }
 
+inline bool isEmpty(Geometry const& g)
+{
+    return g.batch * g.out[0] * g.out[1] * g.out[2] == 0;
+}
+// One combination: y and residual in pixelVectorsOf() their types, x too, or linear.
+std::vector<Formats> pixelFormats(Problem const& problem);
+std::vector<Formats> linearInputFormats(Problem const& problem);
 // As the implicit products of kernels/cuda take them, and the order of k in their filters (for packFilters()).
 cuda::ConvShape shapeOf(Geometry const& geometry);
 int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t nchw);
+// The same order in steps of `channels` for each position.
+int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels);
 // Those of one group round up to 8; groups lie one after the other as they are.
 int64_t filtersOf(Geometry const& geometry);
 constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
@@ -104,11 +132,13 @@ constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
 double estimateUs(Problem const& problem, double teraflops);
 
 std::string exactEpilogueOf(Problem const& p); // as exactEpilogue()
+cuda::IntegerEnd integerEndOf(Problem const& p);
 bool hasResidual(Problem const& problem);
+Support needsSm80(Problem const& problem);
 // Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type);
-// The same but types and bias.
-Support supportsSizes(Problem const& problem);
+// The same of i8 by kernels of their own, for compute capability 8.0 and later.
+Support supportsInt8(Problem const& problem);
 // Bias (zeros, where there is none), residual, activation after it.
 cuda::Epilogue epilogueOf(Problem const& problem);
 
@@ -129,29 +159,6 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
 // Floats, zeros after them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
 
-// Kernels that read filters and bias as pack() made them.
-class PackedKernels : public CudaKernels
-{
-public:
-    PackedKernels(Problem const& problem, CudaSource source) : CudaKernels(std::move(source)), node_(*problem.node) {}
-    bool readsOnDevice(size_t i) const override { return i != 1 && i != 2; }
-
-protected:
-    ir::Node const& node_;
-};
-// The same of what a Spec describes.
-template <class Spec>
-class SpecKernels : public PackedKernels
-{
-public:
-    SpecKernels(Problem const& problem, char const* name, Spec const& spec)
-        : PackedKernels(problem, wholeSource(name, spec)), spec_(spec)
-    {}
-
-protected:
-    Spec const spec_;
-};
-
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);
 
@@ -166,29 +173,40 @@ std::string epilogueSource(Problem const& problem, bool isHalf);
 // One filter for each channel, on compute capability 8.0 or later.
 Support supportsAlone(Problem const& problem, DataType type);
 
-// Bias, and filters as [r, s, c] of all.
-std::vector<std::string> packAlone(Problem const& problem);
 // The kernel `depthwise` of a whole text.
-class DepthwiseKernels : public PackedKernels
+std::unique_ptr<CudaKernels> depthwiseKernels(std::string text, int64_t sharedBytes, CudaRun run);
+// The launch of a kernel whose threads have `channels` of a pixel's `stored` of `columns` outputs of a row each.
+constexpr int kRowThreads = 128;
+template <class Params>
+Result<void> launchRows(Params& a, CudaLaunch const& launch, Geometry const& g, int64_t stored, int64_t columns,
+                        int64_t channels)
 {
-public:
-    DepthwiseKernels(Problem const& problem, std::string text, int64_t sharedBytes)
-        : PackedKernels(problem, wholeSource("depthwise", std::move(text), sharedBytes))
-    {}
-    Result<std::vector<std::string>> pack(Problem const& problem) const override { return packAlone(problem); }
-};
-
-// Addresses, steps from pixel to pixel and sizes of a run.
+    int64_t const vectors = stored / channels, wide = (g.out[2] + columns - 1) / columns;
+    a.vectors = cuda::divBy(vectors);
+    a.wide = cuda::divBy(wide);
+    a.tall = cuda::divBy(g.out[1]);
+    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
+    a.strideH = int32_t(g.stride[1]);
+    a.dilationH = int32_t(g.dilation[1]);
+    return launch(0, blocksFor(int64_t(a.count), kRowThreads), kRowThreads, a);
+}
+// Addresses, steps from pixel to pixel and sizes of a run, of kernels of i8 too.
 template <class Params>
 void setImages(Params& a, CudaLaunch const& launch, RunArgs const& args, Geometry const& g)
 {
     TensorRef const& x = args.inputs[0];
+    a.x = static_cast<decltype(a.x)>(x.data);
     cuda::Output output;
-    setOutput(output, args, launch.packed(0));
-    a.x = x.data;
-    a.filters = launch.packed(1);
-    a.bias = output.bias;
-    a.residual = output.residual;
+    if constexpr (requires { a.end; }) {
+        setOutput(output, args, nullptr);
+        a.end = integerEndArgs(args);
+        a.filters = static_cast<uint32_t const*>(launch.packed(0));
+    } else {
+        setOutput(output, args, launch.packed(0));
+        a.filters = launch.packed(1);
+        a.bias = output.bias;
+        a.residual = output.residual;
+    }
     a.y = args.outputs[0].data;
     a.pixelX = x.pixelStride();
     a.pixelY = output.ldy;
@@ -200,26 +218,26 @@ void setImages(Params& a, CudaLaunch const& launch, RunArgs const& args, Geometr
     a.padW = int32_t(g.before[2]);
 }
 
-// Convolutions as the products of kernels/cuda/gemm/wgmma.h and wgmma_sparse.h: of images that TMA reads through an im2col
-// map, or, of 1x1 convolutions, of plain rows.
-inline bool isEmpty(Geometry const& g)
-{
-    return g.batch * g.out[1] * g.out[2] == 0;
-}
-// A window of one position that touches every pixel once.
-bool isProduct(Geometry const& geometry);
-// One group of such a type on a GPU that has wgmma.
-Support supportsWgmma(Problem const& problem, DataType type);
-// Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels. `x` is also the filters' type.
-cuda::gemm_f16::Shape wgmmaShape(bool image, DataType x, DataType y, Geometry const& geometry, int64_t pixelX = 0,
-                                 int64_t pixelY = 0);
-// Null, or why it is no image that TMA reads, or no product.
-char const* unsupportedWindow(bool image, Geometry const& geometry);
-// The map of an image as it lies in memory: gaps between its pixels, if any, read as zeros.
-void readInPlace(cuda::TensorMapSpec& map, Geometry const& geometry, int64_t pixelX, int64_t elementBytes);
-// The residual's map from y's: rows of pixels `pixelBytes` apart.
-void setPixelStride(cuda::TensorMapSpec& map, int64_t pixelBytes);
-// For packFilters(): k as the image is walked, `channels` for each position.
-int64_t placeByPixels(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels);
-
 } // namespace tw::ops::conv_f16
+
+// Configs of convolution kernels with tiles, {tileM, tileN, stages, vector, split}, and their Specs (cuda::conv_2d,
+// cuda::conv_nd), which have members of these names.
+namespace tw::ops {
+
+template <class Spec>
+Config tileConfigOf(Spec const& s)
+{
+    return {s.tileM, s.tileN, s.stages, s.vector, s.split};
+}
+
+// Puts a config's numbers into the spec; false: the config has others.
+template <class Spec>
+bool setTile(Config const& c, Spec& s)
+{
+    if (!isConfig(c, tileConfigOf(s).size(), 0, 256))
+        return false;
+    readConfig(c, 0, s.tileM, s.tileN, s.stages, s.vector, s.split);
+    return true;
+}
+
+} // namespace tw::ops

@@ -3,18 +3,14 @@
 
 #include "base/round.h"
 #include "families/convolution/cuda_conv_depthwise_tile_params.h"
-#include "families/convolution/cuda_conv_i8.h"
+#include "families/convolution/cuda_conv_f16.h"
 #include "families/elementwise/cuda_epilogue.h"
-#include "ops/convolution/op.h"
 
-namespace tw::ops::conv_i8 {
+namespace tw::ops::conv_f16 {
 
+namespace depthwise_i8 {
 namespace {
 
-using conv_f16::geometryOf;
-using Geometry = conv_f16::Geometry;
-
-constexpr int kThreads = 128;
 constexpr int64_t kMostWide = 8, kMostTaps = 64, kMostStep = 4, kMostSeen = 16;
 constexpr int64_t kUnit = 16; // channels that pixels are rounded up to
 
@@ -40,14 +36,12 @@ char const* misfit(Geometry const& g, Config const& c)
 CudaSource sourceOf(Problem const& p, Part const& part)
 {
     Geometry const g = geometryOf(p, true);
-    auto const& attrs = p.node->attrsAs<convolution::Attrs>();
     return wholeSource("depthwise",
-                       cuda::include("kernels/cuda/common/matrix.cuh") +
-                           cuda::integerEndSource(integerEndOf(p, attrs.epilogue)) + cuda::constant("R", g.window[1]) +
-                           cuda::constant("S", g.window[2]) + cuda::constant("STRIDE", g.stride[2]) +
-                           cuda::constant("DILATION", g.dilation[2]) + cuda::constant("COLUMNS", part.columns) +
-                           cuda::constant("V", part.channels) + cuda::constant("THREADS", kThreads) +
-                           cuda::flag("ALIGNED", true) +
+                       cuda::include("kernels/cuda/common/matrix.cuh") + cuda::integerEndSource(integerEndOf(p)) +
+                           cuda::constant("R", g.window[1]) + cuda::constant("S", g.window[2]) +
+                           cuda::constant("STRIDE", g.stride[2]) + cuda::constant("DILATION", g.dilation[2]) +
+                           cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +
+                           cuda::constant("THREADS", kRowThreads) + cuda::flag("ALIGNED", true) +
                            cuda::include("families/convolution/cuda_conv_i8_depthwise.cuh"),
                        0);
 }
@@ -69,54 +63,18 @@ std::string packFilters(TensorSpec const& w)
     return packed;
 }
 
-class DepthwiseKernels final : public Kernels
+Result<void> run(ir::Node const& node, Part const& part, CudaLaunch const& launch, RunArgs& args)
 {
-public:
-    DepthwiseKernels(Problem const& p, Part const& part) : Kernels(p, sourceOf(p, part)), part_(part) {}
-    Result<std::vector<std::string>> pack(Problem const& p) const override
-    {
-        return std::vector<std::string>{packFilters(p.inputs[1])};
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    Part const part_;
-};
-
-Result<void> DepthwiseKernels::run(CudaLaunch const& launch, RunArgs& args) const
-{
-    Geometry const g = geometryOf(node_, args);
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    DepthwiseParams a;
-    a.x = x.as<int8_t>();
-    a.filters = static_cast<uint32_t const*>(launch.packed(0));
-    a.y = y.data;
-    a.end = integerEndArgs(args);
-    a.pixelX = x.pixelStride();
-    a.pixelY = y.pixelStride();
-    if (a.end.residual)
-        a.pixelResidual = args.inputs[Epilogue::kResidual].pixelStride();
-    int64_t const vectors = roundUp(g.c, kUnit) / part_.channels, wide = (g.out[2] + part_.columns - 1) / part_.columns;
-    a.vectors = cuda::divBy(vectors);
-    a.wide = cuda::divBy(wide);
-    a.tall = cuda::divBy(g.out[1]);
-    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
+    Geometry const g = geometryOf(node, args);
+    conv_i8::DepthwiseParams a;
+    setImages(a, launch, args, g);
     a.channels = int32_t(g.c);
-    a.h = int32_t(g.in[1]);
-    a.w = int32_t(g.in[2]);
-    a.outW = int32_t(g.out[2]);
-    a.padH = int32_t(g.before[1]);
-    a.padW = int32_t(g.before[2]);
-    a.strideH = int32_t(g.stride[1]);
-    a.dilationH = int32_t(g.dilation[1]);
-    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
+    return launchRows(a, launch, g, roundUp(g.c, kUnit), part.columns, part.channels);
 }
 
-} // namespace
-
-Support Depthwise::supports(Problem const& p)
+Support supports(Problem const& p, Arithmetic)
 {
-    TW_SUPPORTS(supportsCommon(p));
+    TW_SUPPORTS(supportsInt8(p));
     Geometry const g = geometryOf(p, true);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel");
@@ -126,7 +84,7 @@ Support Depthwise::supports(Problem const& p)
     return Support::yes();
 }
 
-std::vector<Config> Depthwise::configs(Problem const& p)
+std::vector<Config> configs(Problem const& p, Arithmetic)
 {
     Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
     std::vector<Config> list;
@@ -136,16 +94,22 @@ std::vector<Config> Depthwise::configs(Problem const& p)
     return list;
 }
 
-double Depthwise::estimate(Problem const& p, Config const&)
-{
-    return conv_f16::estimateUs(p, 15);
-}
-
-std::unique_ptr<CudaKernels> Depthwise::generate(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic)
 {
     if (char const* const why = misfit(geometryOf(p, true), config))
         return noKernels(unsupported(why));
-    return std::make_unique<DepthwiseKernels>(p, Part{config[0], config[1]});
+    Part const part{config[0], config[1]};
+    return kernelsOf(
+        sourceOf(p, part),
+        [&node = *p.node, part](CudaLaunch const& launch, RunArgs& args) { return run(node, part, launch, args); }, {},
+        [](Problem const& p) { return std::vector<std::string>{packFilters(p.inputs[1])}; }, {1});
 }
 
-} // namespace tw::ops::conv_i8
+} // namespace
+} // namespace depthwise_i8
+
+constinit Algorithm const kDepthwiseInt8{pixelFormats, depthwise_i8::supports, depthwise_i8::configs,
+                                         [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 15); },
+                                         depthwise_i8::generate};
+
+} // namespace tw::ops::conv_f16

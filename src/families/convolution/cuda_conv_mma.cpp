@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_nd.h"
 #include "kernels/cuda/conv/mma_2d.h"
 
 namespace tw::ops::conv_f16 {
@@ -27,11 +26,6 @@ struct Kind
         return isHalf() ? conv::Kind::kHalf : arithmetic == Arithmetic::kFloat ? conv::Kind::kFloat : conv::Kind::kTf32;
     }
 };
-
-bool isEmpty(Geometry const& g)
-{
-    return g.batch * g.out[1] * g.out[2] == 0;
-}
 
 char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 {
@@ -94,8 +88,10 @@ std::vector<Config> halfConfigs(Problem const& p, Kind kind)
     return list;
 }
 
-std::vector<Config> configs(Problem const& p, Kind kind)
+template <bool nchw>
+std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
 {
+    Kind const kind{arithmetic, nchw};
     if (kind.isHalf())
         return halfConfigs(p, kind);
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
@@ -112,11 +108,12 @@ std::vector<Config> configs(Problem const& p, Kind kind)
     return list;
 }
 
-Support supports(Problem const& p, Kind kind)
+template <bool nchw>
+Support supports(Problem const& p, Arithmetic arithmetic)
 {
-    TW_SUPPORTS(supportsCommon(p, typeOf(p, kind.arithmetic)));
-    if (p.cuda->capability < 80)
-        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Kind const kind{arithmetic, nchw};
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, arithmetic)));
+    TW_SUPPORTS(needsSm80(p));
     Geometry const g = geometryOf(p, true);
     if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))
         return Support::no("takes one group of at most " + std::to_string(kMostNchwChannels) + " channels");
@@ -124,16 +121,18 @@ Support supports(Problem const& p, Kind kind)
         return Support::no("channels that stand alone have a kernel of their own");
     conv::Spec least = baseOf(p, kind);
     least.vector = 1;
-    char const* why = kind.isHalf() ? specOf(p, kind, configs(p, kind)[0], least) : nullptr;
+    char const* why = kind.isHalf() ? specOf(p, kind, configs<nchw>(p, arithmetic)[0], least) : nullptr;
     why = why ? why : unsupportedGeometry(least, g);
     if (why)
         return Support::no(why);
-    return isEmpty(g) || !configs(p, kind).empty() ? Support::yes() : Support::no("no tile fits");
+    return isEmpty(g) || !configs<nchw>(p, arithmetic).empty() ? Support::yes() : Support::no("no tile fits");
 }
 
 // Of FP16 only to order tactics by: copies of one element are slow.
-double estimate(Problem const& p, Kind kind, Config const& c)
+template <bool nchw>
+double estimate(Problem const& p, Config const& c, Arithmetic arithmetic)
 {
+    Kind const kind{arithmetic, nchw};
     if (kind.isHalf())
         return estimateUs(p, c.size() == 4 && c[3] > 1 ? 150 : 30);
     conv::Spec spec;
@@ -143,40 +142,15 @@ double estimate(Problem const& p, Kind kind, Config const& c)
     return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
 }
 
-class ProductKernels final : public SpecKernels<conv::Spec>
-{
-public:
-    using SpecKernels::SpecKernels;
-    Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        return spec_.isHalf() ? runWith<conv::HalfArgs>(launch, args) : runWith<conv::FloatArgs>(launch, args);
-    }
-
-private:
-    template <class Args>
-    Result<void> runWith(CudaLaunch const& launch, RunArgs& args) const;
-};
-
-Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
-{
-    Geometry const g = geometryOf(p, true);
-    int64_t const filters = filtersOf(g);
-    std::string packed = packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec_.nchw);
-    if (spec_.kind == conv::Kind::kTf32)
-        conv::roundAllToTf32(packed);
-    return std::vector<std::string>{packBias(p, filters), std::move(packed)};
-}
-
 template <class Args>
-Result<void> ProductKernels::runWith(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(ir::Node const& node, conv::Spec const& spec, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& x = args.inputs[0];
-    Geometry const g = geometryOf(node_, args);
-    if (char const* const why = unsupportedGeometry(spec_, g))
+    Geometry const g = geometryOf(node, args);
+    if (char const* const why = unsupportedGeometry(spec, g))
         return unsupported(why);
-    conv::Launch<Args> l = conv::launch<Args>(spec_, shapeOf(g));
-    if (!spec_.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
+    conv::Launch<Args> l = conv::launch<Args>(spec, shapeOf(g));
+    if (!spec.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
         return unsupported("a row of x has more elements than 32 bits count");
     setOutput(l.args, args, launch.packed(0));
     l.args.x = x.data;
@@ -184,36 +158,33 @@ Result<void> ProductKernels::runWith(CudaLaunch const& launch, RunArgs& args) co
     return launch.withGeometry(0, l.geometry, {&l.args});
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Kind kind, Config const& config)
+template <bool nchw>
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
     conv::Spec spec;
-    if (char const* const why = specOf(p, kind, config, spec))
+    if (char const* const why = specOf(p, {arithmetic, nchw}, config, spec))
         return noKernels(unsupported(why));
-    return std::make_unique<ProductKernels>(p, conv::kKernel, spec);
-}
-
-template <bool nchw>
-constexpr Algorithm algorithmOf()
-{
-    return {nchw ? Format::kLinear : Format::kHWC8,
-            [](Problem const& p, Arithmetic a) {
-                return supports(p, {a, nchw});
-            },
-            [](Problem const& p, Arithmetic a) {
-                return configs(p, {a, nchw});
-            },
-            [](Problem const& p, Config const& c, Arithmetic a) {
-                return estimate(p, {a, nchw}, c);
-            },
-            [](Problem const& p, Config const& c, Arithmetic a) {
-                return generate(p, {a, nchw}, c);
-            }};
+    auto const pack = [spec](Problem const& p) {
+        Geometry const g = geometryOf(p, true);
+        int64_t const filters = filtersOf(g);
+        std::string packed = packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec.nchw);
+        if (spec.kind == conv::Kind::kTf32)
+            conv::roundAllToTf32(packed);
+        return std::vector<std::string>{packBias(p, filters), std::move(packed)};
+    };
+    auto const run = [&node = *p.node, spec](CudaLaunch const& launch, RunArgs& args) {
+        return spec.isHalf() ? conv_mma::run<conv::HalfArgs>(node, spec, launch, args)
+                             : conv_mma::run<conv::FloatArgs>(node, spec, launch, args);
+    };
+    return kernelsOf(wholeSource(conv::kKernel, spec), run, {}, pack, {1, 2});
 }
 
 } // namespace
 } // namespace conv_mma
 
-constinit Algorithm const kMma = conv_mma::algorithmOf<false>();
-constinit Algorithm const kMmaNchw = conv_mma::algorithmOf<true>();
+constinit Algorithm const kMma{pixelFormats, conv_mma::supports<false>, conv_mma::configs<false>,
+                               conv_mma::estimate<false>, conv_mma::generate<false>};
+constinit Algorithm const kMmaNchw{linearInputFormats, conv_mma::supports<true>, conv_mma::configs<true>,
+                                   conv_mma::estimate<true>, conv_mma::generate<true>};
 
 } // namespace tw::ops::conv_f16

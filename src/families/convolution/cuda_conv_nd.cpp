@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/convolution/cuda_conv_nd.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "base/format.h"
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_deconv_f16.h"
-#include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/conv/mma_2d.h"
 #include "kernels/cuda/conv/mma_nd.h"
 #include "ops/convolution/op.h"
 
-namespace tw::ops::conv_nd {
+namespace tw::ops::conv_f16 {
 
+namespace nd {
 namespace {
 
 namespace conv = cuda::conv_nd;
-using Geometry = KernelWindowGeometry;
-using conv_f16::roundUp8;
 
 constexpr size_t kMostConfigs = 4;
 // Convolutions of i8 with so many channels and products are left to wgmma, where that exists: mma.sync keeps the tensor
@@ -70,11 +64,6 @@ WindowKind kindOf(Problem const& p)
     return p.node->attrsAs<convolution::Attrs>().kind();
 }
 
-int64_t filtersOf(Geometry const& g)
-{
-    return g.groups == 1 ? roundUp8(g.k) : g.k;
-}
-
 conv::Shape shapeOf(Geometry const& g, WindowKind kind)
 {
     conv::Shape s;
@@ -87,44 +76,28 @@ conv::Shape shapeOf(Geometry const& g, WindowKind kind)
     return s;
 }
 
-Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
-{
-    return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
-}
-
-Geometry geometryOf(Problem const& p, bool atMaximum)
-{
-    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
-    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
-}
-
-bool isEmpty(Geometry const& g)
-{
-    return g.batch * g.out[0] * g.out[1] * g.out[2] == 0;
-}
-
-conv::Spec baseOf(Problem const& p, Operand operand)
+conv::Spec baseOf(Problem const& p, Arithmetic a)
 {
     Geometry const g = geometryOf(p, true);
     conv::Spec s;
-    s.integers = operand == Operand::kInt8;
-    s.half = operand == Operand::kHalf;
-    s.tf32x3 = operand == Operand::kTf32x3;
+    s.integers = a == Arithmetic::kInt8;
+    s.half = a == Arithmetic::kHalf;
+    s.tf32x3 = a == Arithmetic::kFloat;
     // Pixels of i8 are whole 16 bytes, but in kDHWC8.
     s.vector = s.integers ? (p.inputs[1].dims.rank == 5 ? 8 : 16) : s.half ? 8 : 4;
     while (g.groups > 1 && g.c / g.groups % s.vector != 0)
         s.vector /= 2;
     s.aligned = filtersOf(g) / g.groups % 4 == 0;
     if (s.integers)
-        s.end = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+        s.end = integerEndOf(p);
     else
-        s.epilogue = conv_f16::exactEpilogueOf(p);
+        s.epilogue = exactEpilogueOf(p);
     return s;
 }
 
-char const* specOf(Problem const& p, Operand operand, Config const& c, conv::Spec& s)
+char const* specOf(Problem const& p, Arithmetic a, Config const& c, conv::Spec& s)
 {
-    s = baseOf(p, operand);
+    s = baseOf(p, a);
     int const vector = s.vector;
     if (!setTile(c, s))
         return "a config has other numbers";
@@ -176,39 +149,18 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
     return packed;
 }
 
-class ProductKernels final : public conv_f16::SpecKernels<conv::Spec>
-{
-public:
-    ProductKernels(Problem const& p, conv::Spec const& spec)
-        : SpecKernels(p, conv::kKernel, spec), kind_(kindOf(p)), packed_(geometryOf(p, true))
-    {}
-    Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-    bool readsOnDevice(size_t i) const override { return i != 1 && (i != 2 || spec_.integers); }
-
-private:
-    WindowKind const kind_;
-    Geometry const packed_; // whose filters were packed
-};
-
-Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
-{
-    std::vector<std::string> parts{packFilters(p, spec_, kind_)};
-    if (!spec_.integers)
-        parts.push_back(conv_f16::packBias(p, filtersOf(packed_)));
-    return parts;
-}
-
-Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(ir::Node const& node, conv::Spec const& spec, Geometry const& packed, CudaLaunch const& launch,
+                 RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Geometry const g = geometryOf(node_, x.dims, args.inputs[1].dims, y.dims);
+    WindowKind const kind = node.attrsAs<convolution::Attrs>().kind();
+    Geometry const g = geometryOf(node, args);
     // Which taps a phase has depends on what is cut off before.
-    if (kind_ == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed_.before))
+    if (kind == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed.before))
         return unsupported("padding that differs from that of the maximum shapes");
-    if (char const* const why = unsupportedGeometry(spec_, g, kind_))
+    if (char const* const why = unsupportedGeometry(spec, g, kind))
         return unsupported(why);
-    conv::Launch l = conv::launch(spec_, shapeOf(g, kind_), x.pixelStride(), y.pixelStride());
+    conv::Launch l = conv::launch(spec, shapeOf(g, kind), x.pixelStride(), y.pixelStride());
     conv::Args& a = l.args;
     a.x = x.data;
     a.y = y.data;
@@ -217,7 +169,7 @@ Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
         a.residual = args.inputs[Epilogue::kResidual].data;
         a.pixelResidual = args.inputs[Epilogue::kResidual].pixelStride();
     }
-    if (spec_.integers) {
+    if (spec.integers) {
         conv::IntegerArgs b{a, integerEndArgs(args), int32_t(g.k)};
         return launch.withGeometry(0, l.geometry, {&b});
     }
@@ -225,17 +177,27 @@ Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch.withGeometry(0, l.geometry, {&a});
 }
 
-} // namespace
-
-Support Tactics::supports(Problem const& p, Operand operand)
+std::vector<Config> configs(Problem const& p, Arithmetic a)
 {
     WindowKind const kind = kindOf(p);
-    if (!p.cuda || p.cuda->capability < 80)
-        return Support::no("needs a GPU of compute capability 8.0 or later");
-    bool const integers = operand == Operand::kInt8;
-    DataType const type = integers                    ? DataType::kInt8
-                          : operand == Operand::kHalf ? narrowOr(DataType::kHalf, p.inputs[0].type)
-                                                      : DataType::kFloat;
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    conv::Spec const base = baseOf(p, a);
+    if (isEmpty(optimum))
+        return {tileConfigOf(base)};
+    std::vector<Config> list;
+    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.cuda->multiprocessors,
+                                                p.cuda->capability >= 90, kMostConfigs))
+        if (!unsupportedGeometry(s, maximum, kind))
+            list.push_back(tileConfigOf(s));
+    return list;
+}
+
+Support supports(Problem const& p, Arithmetic a)
+{
+    WindowKind const kind = kindOf(p);
+    TW_SUPPORTS(needsSm80(p));
+    bool const integers = a == Arithmetic::kInt8;
+    DataType const type = typeOf(p, a);
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     if (x.type != type || w.type != type || (!integers && p.outputs[0].type != type))
         return Support::no(std::string("takes ") + nameOf(type) + " only");
@@ -250,9 +212,9 @@ Support Tactics::supports(Problem const& p, Operand operand)
     Geometry const g = geometryOf(p, true);
     if (integers && p.cuda->capability == 90 && kind == WindowKind::kConvolution && g.groups == 1 &&
         w.dims[1] >= kWgmmaChannels && p.outputs[0].dims.volume() >= kWgmmaProducts / (w.dims.volume() / w.dims[0]) &&
-        conv_f16::kWgmma.supports(p, conv_f16::Arithmetic::kInt8).ok)
+        kWgmma.supports(p, Arithmetic::kInt8).ok)
         return Support::no("leaves large ones to wgmma");
-    if (kind == WindowKind::kDeconvolution && isFullFloat(p.inputs[0].type) && deconv_f16::areBeside(g, 16))
+    if (kind == WindowKind::kDeconvolution && isFullFloat(p.inputs[0].type) && areBeside(g, 16))
         return Support::no("leaves windows side by side to kernels of their own");
     for (int i = 0; i < 3; ++i)
         if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
@@ -260,27 +222,12 @@ Support Tactics::supports(Problem const& p, Operand operand)
             return Support::no("windows and images of less than 2^24 along each axis");
     if (kind == WindowKind::kDeconvolution && std::max({g.stride[0], g.stride[1], g.stride[2]}) > conv::kMostPhases)
         return Support::no("takes strides up to " + std::to_string(conv::kMostPhases));
-    if (char const* const why = unsupportedGeometry(baseOf(p, operand), g, kind))
+    if (char const* const why = unsupportedGeometry(baseOf(p, a), g, kind))
         return Support::no(why);
-    return configs(p, operand).empty() ? Support::no("no tile fits") : Support::yes();
+    return configs(p, a).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
-std::vector<Config> Tactics::configs(Problem const& p, Operand operand)
-{
-    WindowKind const kind = kindOf(p);
-    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
-    conv::Spec const base = baseOf(p, operand);
-    if (isEmpty(optimum))
-        return {tileConfigOf(base)};
-    std::vector<Config> list;
-    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.cuda->multiprocessors,
-                                                p.cuda->capability >= 90, kMostConfigs))
-        if (!unsupportedGeometry(s, maximum, kind))
-            list.push_back(tileConfigOf(s));
-    return list;
-}
-
-std::vector<Formats> Tactics::formats(Problem const& p)
+std::vector<Formats> formats(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
     bool const isVolume = p.inputs[1].dims.rank == 5;
@@ -290,27 +237,43 @@ std::vector<Formats> Tactics::formats(Problem const& p)
     Formats f = linearFormats(p);
     f.inputs[0] = formatOf(p.inputs[0]);
     f.outputs[0] = formatOf(p.outputs[0]);
-    if (conv_f16::hasResidual(p))
+    if (hasResidual(p))
         f.inputs[3] = formatOf(p.inputs[3]);
     return {f};
 }
 
-double Tactics::estimate(Problem const& p, Config const& config, Operand operand)
+double estimate(Problem const& p, Config const& config, Arithmetic a)
 {
     WindowKind const kind = kindOf(p);
     conv::Spec spec;
     Geometry const g = geometryOf(p, false);
-    if (specOf(p, operand, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
+    if (specOf(p, a, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
         return 0;
     return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
 }
 
-std::unique_ptr<CudaKernels> Tactics::generate(Problem const& p, Config const& config, Operand operand)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic a)
 {
     conv::Spec spec;
-    if (char const* const why = specOf(p, operand, config, spec))
+    if (char const* const why = specOf(p, a, config, spec))
         return noKernels(unsupported(why));
-    return std::make_unique<ProductKernels>(p, spec);
+    auto const pack = [spec](Problem const& p) {
+        std::vector<std::string> parts{packFilters(p, spec, kindOf(p))};
+        if (!spec.integers)
+            parts.push_back(packBias(p, filtersOf(geometryOf(p, true))));
+        return parts;
+    };
+    return kernelsOf(
+        wholeSource(conv::kKernel, spec),
+        [&node = *p.node, spec, packed = geometryOf(p, true)](CudaLaunch const& launch, RunArgs& args) {
+            return run(node, spec, packed, launch, args);
+        },
+        {}, pack, spec.integers ? std::vector<size_t>{1} : std::vector<size_t>{1, 2});
 }
 
-} // namespace tw::ops::conv_nd
+} // namespace
+} // namespace nd
+
+constinit Algorithm const kNd{nd::formats, nd::supports, nd::configs, nd::estimate, nd::generate};
+
+} // namespace tw::ops::conv_f16

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of FP16, of FP32 rounded to TF32, and of i8.
+// Convolutions as the products of kernels/cuda/gemm/wgmma.h, of FP16, of FP32 rounded to TF32 and of i8, and of
+// wgmma_sparse.h, of FP16 and i8 with filters that follow 2:4 along their channels: of images that TMA reads through an
+// im2col map, or, of 1x1 convolutions, of plain rows.
 #include <algorithm>
 
+#include "base/round.h"
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/elementwise/cuda_epilogue.h"
+#include "kernels/cuda/gemm/wgmma_sparse.h"
 #include "ops/convolution/op.h"
+#include "tactic/sparsity.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -12,28 +16,23 @@ namespace conv_wgmma {
 namespace {
 
 namespace gemm = cuda::gemm_f16;
+namespace sparse = cuda::gemm_sparse;
 
-constexpr size_t kMostConfigs = 5;
+constexpr size_t kMostConfigs = 5, kMostSparseConfigs = 6;
 constexpr int64_t kLeastChannels = 16;
 
-// A config's numbers.
-enum ConfigField
+// A window of one position that touches every pixel once.
+bool isProduct(Geometry const& g)
 {
-    kImage,
-    kTileP,
-    kTileQ,
-    kStages,
-    kGroups,
-    kPingPong,
-    kSplit,
-    kSwap,
-    kCopies,
-    kMulticast, // this and the next of i8 only
-    kStepBytes,
-    kAhead,
-    kConfigFields,
-};
+    bool product = true;
+    for (int i = 1; i < 3; ++i)
+        product = product && g.window[i] == 1 && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
+    return product;
+}
 
+// --- configs ---
+
+// Of i8 only: the last three.
 Config configOf(gemm::Spec const& s)
 {
     Config c{s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
@@ -43,51 +42,57 @@ Config configOf(gemm::Spec const& s)
     return c;
 }
 
-// All but the tile.
-gemm::Spec baseOf(Problem const& p)
+Config configOf(sparse::Spec const& s)
 {
-    gemm::Spec s;
+    return {s.image, s.tileP, s.tileQ, s.stages, s.multicast};
+}
+
+void setConfig(Config const& c, gemm::Spec& s)
+{
+    readConfig(c, 4, s.groups, s.pingPong, s.split, s.swap, s.copies);
+    if (s.integers)
+        readConfig(c, 9, s.multicast, s.stepBytes, s.ahead);
+}
+
+void setConfig(Config const& c, sparse::Spec& s)
+{
+    s.multicast = int(c[4]);
+}
+
+// All but the tile.
+template <class Spec>
+Spec baseOf(Problem const& p)
+{
+    Spec s;
     if (isQuantized(p.inputs[0].type)) {
-        s.integers = integerEndOf(p, p.node->attrsAs<convolution::Attrs>().epilogue);
+        s.integers = integerEndOf(p);
         s.bias = false;
-        s.copies = true;
-        return s;
+    } else {
+        static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     }
-    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
-    s.single = isFullFloat(p.inputs[0].type);
-    s.copies = !s.single;
+    if constexpr (std::is_same_v<Spec, gemm::Spec>) {
+        s.single = isFullFloat(p.inputs[0].type);
+        s.copies = !s.single;
+    }
     return s;
 }
 
 // Null: there is no such kernel.
-char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
+template <class Spec>
+char const* specOf(Problem const& p, Config const& c, Spec& s)
 {
-    s = baseOf(p);
-    if (!isConfig(c, s.integers ? kConfigFields : kMulticast, 0, 256))
+    s = baseOf<Spec>(p);
+    if (!isConfig(c, configOf(s).size(), 0, 256))
         return "a config has other numbers";
-    s.image = c[kImage] != 0;
-    s.tileP = int(c[kTileP]);
-    s.tileQ = int(c[kTileQ]);
-    s.stages = int(c[kStages]);
-    s.groups = int(c[kGroups]);
-    s.pingPong = c[kPingPong] != 0;
-    s.split = int(c[kSplit]);
-    s.swap = c[kSwap] != 0;
-    s.copies = c[kCopies] != 0;
-    if (s.integers) {
-        s.multicast = int(c[kMulticast]);
-        s.stepBytes = int(c[kStepBytes]);
-        s.ahead = c[kAhead] != 0;
-    }
-    return gemm::unsupported(s);
+    readConfig(c, 0, s.image, s.tileP, s.tileQ, s.stages);
+    setConfig(c, s);
+    return unsupported(s);
 }
 
-// What x and w are, and y.
-struct Types
-{
-    DataType x, y;
-};
-Types typesOf(gemm::Spec const& s)
+// --- sizes ---
+
+// Of x and w, and of y.
+std::pair<DataType, DataType> typesOf(gemm::Spec const& s)
 {
     if (s.integers)
         return {DataType::kInt8, s.integers->store};
@@ -95,139 +100,271 @@ Types typesOf(gemm::Spec const& s)
     return {t, t};
 }
 
-// Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels.
-gemm::Shape shapeOf(gemm::Spec const& spec, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
+std::pair<DataType, DataType> typesOf(sparse::Spec const& s)
 {
-    Types const t = typesOf(spec);
-    return wgmmaShape(spec.image, t.x, t.y, g, pixelX, pixelY);
+    DataType const t = s.integers ? DataType::kInt8 : DataType::kHalf;
+    return {t, t};
 }
 
-char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
+// Tensors of a run, or dense ones (0): pixelX and pixelY are the elements between pixels.
+template <class Spec>
+gemm::Shape shapeOf(Spec const& spec, Geometry const& g, int64_t pixelX = 0, int64_t pixelY = 0)
+{
+    auto const [x, y] = typesOf(spec);
+    gemm::Shape s;
+    int64_t const channels = pixelOf(x, g.c), filters = pixelOf(y, g.k);
+    if (spec.image) {
+        gemm::Image i = conv_f16::shapeOf(g);
+        i.c = channels;
+        s = gemm::imageShape(i, filters);
+    } else {
+        s.m = g.batch * g.out[1] * g.out[2];
+        s.n = filters;
+        s.k = g.c;
+        s.lda = pixelX ? pixelX : channels;
+        s.ldb = channels;
+    }
+    s.ldy = pixelY ? pixelY : filters;
+    return s;
+}
+
+template <class Spec>
+char const* unsupportedGeometry(Spec const& spec, Geometry const& g)
 {
     if (isEmpty(g))
         return nullptr; // nothing is launched
-    if (char const* const why = unsupportedWindow(spec.image, g))
-        return why;
-    return gemm::unsupported(spec, shapeOf(spec, g));
+    if (!spec.image && !isProduct(g))
+        return "a window of one position makes a product";
+    // The corners of the box of filter origins are numbers of 8 bits.
+    for (int i = 1; spec.image && i < 3; ++i) {
+        int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
+        if (g.before[i] < -127 || upper < -128 || upper > 127)
+            return "TMA's padding ends at 127";
+    }
+    return unsupported(spec, shapeOf(spec, g));
+}
+
+// The map of an image as it lies in memory: gaps between its pixels, if any, read as zeros.
+void readInPlace(cuda::TensorMapSpec& map, Geometry const& g, int64_t pixelX, int64_t elementBytes)
+{
+    map.dims[0] = uint64_t(g.c);
+    uint64_t stride = uint64_t(pixelX * elementBytes);
+    for (int i = 0; i < 3; ++i) {
+        map.strides[i] = stride;
+        stride *= map.dims[i + 1];
+    }
+}
+
+// The residual's map from y's: rows of pixels `pixelBytes` apart.
+void setPixelStride(cuda::TensorMapSpec& map, int64_t pixelBytes)
+{
+    map.strides[0] = uint64_t(pixelBytes);
+    map.strides[1] = map.strides[0] * map.dims[1];
+}
+
+// --- tactics ---
+
+template <class Spec>
+void addConfigs(Problem const& p, bool image, size_t most, std::vector<Config>& list)
+{
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    Spec base = baseOf<Spec>(p);
+    base.image = image;
+    if (isEmpty(optimum) || (!image && !isProduct(maximum)))
+        return;
+    for (Spec const& s : candidates(base, shapeOf(base, optimum), p.cuda->multiprocessors, most))
+        if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
+            list.push_back(configOf(s));
+}
+
+std::vector<Config> configs(Problem const& p, Arithmetic)
+{
+    std::vector<Config> list;
+    addConfigs<gemm::Spec>(p, false, kMostConfigs, list);
+    addConfigs<gemm::Spec>(p, true, list.empty() ? kMostConfigs : 1, list);
+    return list;
+}
+
+std::vector<Config> sparseConfigs(Problem const& p, Arithmetic)
+{
+    std::vector<Config> list;
+    addConfigs<sparse::Spec>(p, !isProduct(geometryOf(p, true)), kMostSparseConfigs, list);
+    return list;
+}
+
+Support supportsChannels(Problem const& p, int64_t least, int64_t step)
+{
+    if (p.inputs[1].dims[1] < least)
+        return Support::no("needs " + std::to_string(least) + " channels or more, of " + std::to_string(step) +
+                           " that a step has");
+    return Support::yes();
+}
+
+// One group on a GPU that has wgmma.
+Support supportsWgmma(Problem const& p, Arithmetic a)
+{
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, a)));
+    if (p.cuda->capability != 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    return p.node->attrsAs<KernelWindowAttrs>().groups == 1 ? Support::yes() : Support::no("takes one group");
+}
+
+Support supports(Problem const& p, Arithmetic a)
+{
+    TW_SUPPORTS(supportsWgmma(p, a));
+    TW_SUPPORTS(supportsChannels(p, kLeastChannels, baseOf<gemm::Spec>(p).stepK()));
+    return configs(p, a).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
+}
+
+Support supportsSparse(Problem const& p, Arithmetic a)
+{
+    TW_SUPPORTS(supportsWgmma(p, a));
+    TensorSpec const& w = p.inputs[1];
+    int64_t const step = baseOf<sparse::Spec>(p).stepK();
+    TW_SUPPORTS(supportsChannels(p, step / 2, step));
+    if (sparseConfigs(p, a).empty())
+        return Support::no(a == Arithmetic::kInt8 ? "TMA cannot read such an image, or its sums make no i8"
+                                                  : "TMA cannot read such an image");
+    if (!isTwoOfFour({w.type, w.dims, const_cast<void*>(w.constant->data())}, 1))
+        return Support::no("its filters do not follow 2:4 along their channels");
+    return Support::yes();
+}
+
+template <class Spec>
+double estimate(Problem const& p, Config const& config, Arithmetic)
+{
+    Spec spec;
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, config, spec) || isEmpty(g))
+        return 0;
+    return estimateUs(spec, shapeOf(spec, g), p.cuda->multiprocessors);
 }
 
 // Filters in the order of k in memory already: read where they are.
-bool areInPlace(Problem const& p)
+bool areInPlace(gemm::Spec const&, Problem const& p)
 {
     Extents const& w = p.inputs[1].dims;
     return w[1] == pixelOf(p.inputs[1].type, w[1]) && w[2] * w[3] == 1;
 }
 
-std::vector<Config> configs(Problem const& p)
+bool areInPlace(sparse::Spec const&, Problem const&)
 {
-    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
-    gemm::Spec base = baseOf(p);
-    std::vector<Config> list;
-    auto add = [&](bool image, size_t most) {
-        base.image = image;
-        if (isEmpty(optimum) || (!image && !isProduct(maximum)))
-            return;
-        gemm::Shape const shape = shapeOf(base, optimum);
-        for (gemm::Spec const& s : gemm::candidates(base, shape, p.cuda->multiprocessors, most))
-            if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
-                list.push_back(configOf(s));
-    };
-    add(false, kMostConfigs);
-    add(true, list.empty() ? kMostConfigs : 1);
-    return list;
+    return false;
 }
 
-Support supports(Problem const& p, Arithmetic a)
-{
-    TW_SUPPORTS(supportsWgmma(p, typeOf(p, a)));
-    if (p.inputs[1].dims[1] < kLeastChannels)
-        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of " +
-                           std::to_string(baseOf(p).stepK()) + " that a step has");
-    return configs(p).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
-}
-
-double estimate(Problem const& p, Config const& config)
-{
-    gemm::Spec spec;
-    Geometry const g = geometryOf(p, false);
-    if (specOf(p, config, spec) || isEmpty(g))
-        return 0;
-    return gemm::estimateUs(spec, shapeOf(spec, g), p.cuda->multiprocessors);
-}
-
-class WgmmaKernels final : public SpecKernels<gemm::Spec>
-{
-public:
-    WgmmaKernels(Problem const& p, gemm::Spec const& spec)
-        : SpecKernels(p, gemm::kKernel, spec), isInPlace_(areInPlace(p))
-    {}
-    Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    bool readsOnDevice(size_t i) const override
-    {
-        return i == 1 ? isInPlace_ : spec_.integers || SpecKernels::readsOnDevice(i);
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    bool const isInPlace_; // filters are read where the engine put them
-};
-
-Result<std::vector<std::string>> WgmmaKernels::pack(Problem const& p) const
+PackedParts pack(Problem const& p, gemm::Spec const& spec)
 {
     TensorSpec const& w = p.inputs[1];
     int64_t const channels = pixelOf(w.type, w.dims[1]);
     std::vector<std::string> parts;
-    if (!spec_.integers)
+    if (!spec.integers)
         parts.push_back(packBias(p, roundUp8(w.dims[0])));
-    if (!isInPlace_)
+    if (!areInPlace(spec, p))
         parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeByPixels, channels));
     return parts;
 }
 
-Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
+PackedParts pack(Problem const& p, sparse::Spec const& spec)
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = roundUp(w.dims[1], spec.stepK()), k = w.dims[2] * w.dims[3] * channels;
+    std::string const dense = packFilters(w, w.dims[0], k, placeByPixels, channels);
+    std::optional<std::string> packed =
+        spec.integers ? sparse::packSparse(reinterpret_cast<int8_t const*>(dense.data()), w.dims[0], k)
+                      : sparse::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), w.dims[0], k);
+    if (!packed)
+        return notTwoOfFour(p.node->name, "its filters, along their channels");
+    std::vector<std::string> parts{std::move(*packed)};
+    if (!spec.integers)
+        parts.push_back(packBias(p, roundUp8(w.dims[0])));
+    return parts;
+}
+
+// `bias`: of floats.
+template <class Args>
+void setEnd(Args& a, RunArgs const& args, Geometry const& g, bool integers, void const* bias)
+{
+    setOutput(a, args, bias);
+    if (integers) {
+        a.end = integerEndArgs(args);
+        a.channels = int32_t(g.k);
+    }
+}
+
+Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* inPlace, CudaLaunch const& launch,
+                 RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    Geometry const g = geometryOf(node_, args);
-    if (char const* const why = unsupportedGeometry(spec_, g))
-        return unsupported(why);
     int64_t const pixelX = x.pixelStride();
-    gemm::Launch l = gemm::launch(spec_, shapeOf(spec_, g, pixelX, y.pixelStride()), launch.multiprocessors());
-    if (spec_.image)
-        readInPlace(l.p, g, pixelX, spec_.operandBytes());
-    (spec_.swap ? l.p : l.q).dims[spec_.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
-    void const* const filters = isInPlace_ ? args.inputs[1].data : launch.packed(spec_.integers ? 0 : 1);
-    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec_.swap ? filters : x.data));
-    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec_.swap ? x.data : filters));
-    setOutput(l.args, args, spec_.integers ? nullptr : launch.packed(0));
-    if (spec_.integers) {
-        l.args.end = integerEndArgs(args);
-        l.args.channels = int32_t(g.k);
-    }
-    if (!spec_.copies)
+    gemm::Launch l = gemm::launch(spec, shapeOf(spec, g, pixelX, y.pixelStride()), launch.multiprocessors());
+    if (spec.image)
+        readInPlace(l.p, g, pixelX, spec.operandBytes());
+    (spec.swap ? l.p : l.q).dims[spec.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
+    void const* const filters = inPlace ? inPlace : launch.packed(spec.integers ? 0 : 1);
+    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
+    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
+    setEnd(l.args, args, g, bool(spec.integers), spec.integers ? nullptr : launch.packed(0));
+    if (!spec.copies)
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
-    if (!spec_.bringsResidual())
+    if (!spec.bringsResidual())
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
-    setPixelStride(l.y, l.args.ldResidual * spec_.storeBytes());
+    setPixelStride(l.y, l.args.ldResidual * spec.storeBytes());
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
+Result<void> run(sparse::Spec const& spec, Geometry const& g, void const*, CudaLaunch const& launch, RunArgs& args)
 {
-    gemm::Spec spec;
-    if (char const* const why = specOf(p, config, spec))
-        return noKernels(unsupported(why));
-    return std::make_unique<WgmmaKernels>(p, spec);
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const pixelX = x.pixelStride();
+    sparse::Launch l = sparse::launch(spec, shapeOf(spec, g, pixelX, y.pixelStride()), launch.multiprocessors());
+    if (spec.image)
+        readInPlace(l.q, g, pixelX, spec.operandBytes());
+    setEnd(l.args, args, g, bool(spec.integers), spec.integers ? nullptr : launch.packed(1));
+    l.args.weights = launch.packed(0);
+    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, x.data));
+    TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
+    if (!spec.hasResidual())
+        return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &l.args});
+    setPixelStride(l.y, l.args.ldResidual * spec.operandBytes());
+    TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+    return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &mapResidual, &l.args});
 }
 
-constexpr Algorithm kAlgorithm{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
-                               [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
-                               [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+template <class Spec>
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic)
+{
+    Spec spec;
+    if (char const* const why = specOf(p, config, spec))
+        return noKernels(tw::unsupported(why));
+    std::vector<size_t> replaced;
+    bool const inPlace = areInPlace(spec, p);
+    if (!inPlace)
+        replaced.push_back(1);
+    if (!spec.integers)
+        replaced.push_back(2);
+    auto const run = [&node = *p.node, spec, inPlace](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        Geometry const g = geometryOf(node, args);
+        if (isEmpty(g))
+            return {};
+        if (char const* const why = unsupportedGeometry(spec, g))
+            return tw::unsupported(why);
+        return conv_wgmma::run(spec, g, inPlace ? args.inputs[1].data : nullptr, launch, args);
+    };
+    char const* const name = std::is_same_v<Spec, sparse::Spec> ? sparse::kKernel : gemm::kKernel;
+    return kernelsOf(
+        wholeSource(name, spec), run, {}, [spec](Problem const& p) { return pack(p, spec); }, replaced);
+}
 
 } // namespace
 } // namespace conv_wgmma
 
-constinit Algorithm const kWgmma = conv_wgmma::kAlgorithm;
+constinit Algorithm const kWgmma{pixelFormats, conv_wgmma::supports, conv_wgmma::configs,
+                                 conv_wgmma::estimate<cuda::gemm_f16::Spec>,
+                                 conv_wgmma::generate<cuda::gemm_f16::Spec>};
+constinit Algorithm const kSparse{pixelFormats, conv_wgmma::supportsSparse, conv_wgmma::sparseConfigs,
+                                  conv_wgmma::estimate<cuda::gemm_sparse::Spec>,
+                                  conv_wgmma::generate<cuda::gemm_sparse::Spec>};
 
 } // namespace tw::ops::conv_f16

@@ -9,7 +9,7 @@
 #include "base/round.h"
 #include "device/cuda/cudnn_graph.h"
 #include "device/cuda/device.h"
-#include "families/convolution/kernel_window.h"
+#include "families/convolution/cuda_conv_f16.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
 #include "tactic/cuda_library.h"
@@ -40,40 +40,27 @@ FusedActivation activationOf(ir::Node const& node)
 // False: the library has no such end of a convolution.
 bool setActivation(FusedActivation const& f, CudnnConvolution& c)
 {
+    using activation::Kind;
+    constexpr std::pair<int, int> kModes[] = {{int(FusedKind::kSwish), cuda::kDnnSwish},
+                                              {int(FusedKind::kGeluErf), cuda::kDnnGelu},
+                                              {int(FusedKind::kGeluTanh), cuda::kDnnGeluTanh},
+                                              {int(Kind::kRelu), cuda::kDnnRelu},
+                                              {int(Kind::kSigmoid), cuda::kDnnSigmoid},
+                                              {int(Kind::kTanh), cuda::kDnnTanh},
+                                              {int(Kind::kClip), cuda::kDnnRelu}};
     c.activates = f.any();
-    switch (FusedKind(f.kind)) {
-    case FusedKind::kSwish:
-        c.activation.mode = cuda::kDnnSwish;
-        return true;
-    case FusedKind::kGeluErf:
-        c.activation.mode = cuda::kDnnGelu;
-        return true;
-    case FusedKind::kGeluTanh:
-        c.activation.mode = cuda::kDnnGeluTanh;
-        return true;
-    default:
-        break;
-    }
     if (!f.any())
         return true;
-    switch (activation::Kind(f.kind)) {
-    case activation::Kind::kRelu:
-        c.activation.mode = cuda::kDnnRelu;
-        return true;
-    case activation::Kind::kSigmoid:
-        c.activation.mode = cuda::kDnnSigmoid;
-        return true;
-    case activation::Kind::kTanh:
-        c.activation.mode = cuda::kDnnTanh;
-        return true;
-    case activation::Kind::kClip:
-        c.activation.mode = cuda::kDnnRelu;
-        c.activation.lower = double(f.alpha);
-        c.activation.upper = double(f.beta);
-        return f.alpha == 0 && f.beta > 0;
-    default:
+    auto const* const found =
+        std::find_if(std::begin(kModes), std::end(kModes), [&](auto const& m) { return m.first == f.kind; });
+    if (found == std::end(kModes))
         return false;
-    }
+    c.activation.mode = found->second;
+    if (f.kind != int(Kind::kClip))
+        return true;
+    c.activation.lower = double(f.alpha);
+    c.activation.upper = double(f.beta);
+    return f.alpha == 0 && f.beta > 0;
 }
 
 KernelWindowGeometry geometryOf(Problem const& p)
@@ -108,35 +95,6 @@ CudnnConvolution convolutionOf(Problem const& p)
     return c;
 }
 
-// Filters as [k, window, c].
-template <class T>
-std::string packFilters(TensorSpec const& w)
-{
-    Extents const& d = w.dims;
-    int64_t const window = d[2] * d[3], channels = d[1];
-    std::string bytes(size_t(d.volume()) * sizeof(T), '\0');
-    auto* to = reinterpret_cast<T*>(bytes.data());
-    T const* const from = w.constant->as<T>();
-    for (int64_t k = 0; k < d[0]; ++k)
-        for (int64_t s = 0; s < window; ++s)
-            for (int64_t c = 0; c < channels; ++c)
-                *to++ = from[(k * channels + c) * window + s];
-    return bytes;
-}
-
-// In float; zeros where there is none.
-std::string packBias(Problem const& p, int64_t count)
-{
-    std::string bytes(size_t(count) * sizeof(float), '\0');
-    if (!isPresent(p, kBias))
-        return bytes;
-    TensorSpec const& bias = p.inputs[kBias];
-    TensorRef const from{bias.type, bias.dims, const_cast<void*>(bias.constant->data())};
-    for (int64_t i = 0; i < std::min(count, from.count()); ++i)
-        reinterpret_cast<float*>(bytes.data())[i] = float(from.get(i));
-    return bytes;
-}
-
 class CudnnConvKernel final : public Kernel
 {
 public:
@@ -145,8 +103,10 @@ public:
     Result<void> pack(Problem const& p, PackedConstants& packed)
     {
         TensorSpec const& w = p.inputs[kFilter];
-        std::string const filters = withFloat(w.type, [&](auto element) { return packFilters<decltype(element)>(w); }),
-                          bias = packBias(p, w.dims[0]);
+        int64_t const channels = w.dims[1];
+        std::string const filters = conv_f16::packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels,
+                                                          conv_f16::placeByPixels, channels), // [k, window, c]
+            bias = conv_f16::packBias(p, w.dims[0]);
         for (auto [bytes, buffer] : {std::pair(&filters, &filter_), std::pair(&bias, &bias_)}) {
             TW_ASSIGN(*buffer, uploadPacked(*bytes, device_, packed));
         }
@@ -263,13 +223,7 @@ Support CudnnConvTactic::supports(Problem const& p) const
 
 std::vector<Formats> CudnnConvTactic::formats(Problem const& p) const
 {
-    if (p.inputs[0].dims.rank < leastRankOf(Format::kHWC8) || p.outputs[0].dims.rank < leastRankOf(Format::kHWC8))
-        return {};
-    Formats f = linearFormats(p);
-    f.inputs[0] = f.outputs[0] = Format::kHWC8;
-    if (isPresent(p, kResidual))
-        f.inputs[kResidual] = Format::kHWC8;
-    return {f};
+    return conv_f16::pixelFormats(p);
 }
 
 std::vector<Config> CudnnConvTactic::configs(Problem const& p) const

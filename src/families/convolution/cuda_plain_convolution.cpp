@@ -86,17 +86,6 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
-{
-    auto const& attrs = problem.node->attrsAs<convolution::Attrs>();
-    return kernelsOf(
-        sourceOf(problem),
-        [&attrs, isOfIntegers = sumsIntegers(*problem.node)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-            return ops::run(attrs, attrs.kind(), launch, args.inputs, args.outputs[0], 0,
-                            isOfIntegers ? integerEndArgs(args) : cuda::IntegerEndArgs{});
-        });
-}
-
 CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
 {
     CudaSource out;
@@ -113,44 +102,37 @@ CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, Fus
     return out;
 }
 
-class PlainTwice final : public CudaKernels
-{
-public:
-    PlainTwice(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
-        : CudaKernels(sourceOfTwo(problem, inner, outer)), attrs_(problem.node->attrsAs<KernelWindowAttrs>())
-    {}
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> results) const override
-    {
-        return between(in[0], results[0], nullptr).sizeBytes();
-    }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        TensorRef const z = between(args.inputs[0], args.outputs[0], args.workspace);
-        TensorRef const second[] = {z, args.inputs[3], args.inputs[4]};
-        KernelWindowAttrs const one = KernelWindowAttrs::plain(2);
-        TW_TRY(ops::run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
-        return ops::run(attrs_, WindowKind::kConvolution, launch, second, args.outputs[0], 2);
-    }
-
-private:
-    static TensorRef between(TensorRef const& x, TensorRef const& y, void* at)
-    {
-        return {y.type, expandedDims(x.dims, y.dims), at};
-    }
-    KernelWindowAttrs const& attrs_;
-};
-
 } // namespace
 
 std::unique_ptr<CudaKernels> convolveKernels(Problem const& problem, Config const&)
 {
-    return plainKernels(problem);
+    auto const& attrs = problem.node->attrsAs<convolution::Attrs>();
+    return kernelsOf(
+        sourceOf(problem),
+        [&attrs, isOfIntegers = sumsIntegers(*problem.node)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            return ops::run(attrs, attrs.kind(), launch, args.inputs, args.outputs[0], 0,
+                            isOfIntegers ? integerEndArgs(args) : cuda::IntegerEndArgs{});
+        });
 }
 
 std::unique_ptr<CudaKernels> convolveTwiceKernels(Problem const& problem, FusedActivation const& inner,
                                                   FusedActivation const& outer)
 {
-    return std::make_unique<PlainTwice>(problem, inner, outer);
+    auto const between = [](std::span<TensorRef const> in, TensorRef const& y, void* at) {
+        return TensorRef{y.type, expandedDims(in[0].dims, y.dims), at};
+    };
+    auto const run = [between, &attrs = problem.node->attrsAs<KernelWindowAttrs>()](CudaLaunch const& launch,
+                                                                                    RunArgs& args) -> Result<void> {
+        TensorRef const z = between(args.inputs, args.outputs[0], args.workspace);
+        TensorRef const second[] = {z, args.inputs[3], args.inputs[4]};
+        KernelWindowAttrs const one = KernelWindowAttrs::plain(2);
+        TW_TRY(ops::run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
+        return ops::run(attrs, WindowKind::kConvolution, launch, second, args.outputs[0], 2);
+    };
+    return kernelsOf(sourceOfTwo(problem, inner, outer), run,
+                     [between](std::span<TensorRef const> in, std::span<TensorRef const> results) {
+                         return between(in, results[0], nullptr).sizeBytes();
+                     });
 }
 
 } // namespace tw::ops

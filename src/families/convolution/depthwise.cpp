@@ -203,10 +203,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 } // namespace
 } // namespace depthwise
 
-constexpr CpuFunctions kDepthwiseConvolution{.supports = depthwise::supports,
-                                             .formats = allChannelsLast,
-                                             .configs = depthwise::configs,
-                                             .estimate = depthwise::estimate,
-                                             .load = depthwise::load};
+constexpr CpuFunctions kDepthwiseConvolution{depthwise::supports, allChannelsLast, depthwise::configs,
+                                             depthwise::estimate, depthwise::load};
 
 } // namespace tw::ops

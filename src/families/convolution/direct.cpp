@@ -381,17 +381,9 @@ double estimateBytes(CpuTactic const& t, Problem const& p, Config const& config)
 } // namespace
 } // namespace direct
 
-constexpr CpuFunctions kDirectConvolution{.supports = direct::supports,
-                                          .formats = direct::formats,
-                                          .configs = direct::configs,
-                                          .estimate = direct::estimate,
-                                          .load = direct::load,
-                                          .panelOrder = direct::panelOrder,
-                                          .loadPanels = direct::loadPanels};
-constexpr CpuFunctions kInt8DirectConvolution{.supports = direct::supportsBytes,
-                                              .formats = allChannelsLast,
-                                              .configs = direct::configsOfBytes,
-                                              .estimate = direct::estimateBytes,
-                                              .load = direct::load};
+constexpr CpuFunctions kDirectConvolution{direct::supports, direct::formats,    direct::configs,   direct::estimate,
+                                          direct::load,     direct::panelOrder, direct::loadPanels};
+constexpr CpuFunctions kInt8DirectConvolution{direct::supportsBytes, allChannelsLast, direct::configsOfBytes,
+                                              direct::estimateBytes, direct::load};
 
 } // namespace tw::ops

@@ -223,10 +223,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 } // namespace
 } // namespace int8_depthwise
 
-constexpr CpuFunctions kInt8DepthwiseConvolution{.supports = int8_depthwise::supports,
-                                                 .formats = allChannelsLast,
-                                                 .configs = int8_depthwise::configs,
-                                                 .estimate = int8_depthwise::estimate,
-                                                 .load = int8_depthwise::load};
+constexpr CpuFunctions kInt8DepthwiseConvolution{int8_depthwise::supports, allChannelsLast, int8_depthwise::configs,
+                                                 int8_depthwise::estimate, int8_depthwise::load};
 
 } // namespace tw::ops

@@ -450,15 +450,9 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 } // namespace
 } // namespace padded
 
-constexpr CpuFunctions kPaddedConvolution{.supports = padded::supports,
-                                          .formats = padded::formats,
-                                          .configs = padded::configs,
-                                          .estimate = padded::estimate,
-                                          .load = padded::load};
-constexpr CpuFunctions kInt8PaddedConvolution{.supports = padded::supportsBytes,
-                                              .formats = padded::formats,
-                                              .configs = padded::configs,
-                                              .estimate = padded::estimate,
-                                              .load = padded::load};
+constexpr CpuFunctions kPaddedConvolution{padded::supports, padded::formats, padded::configs, padded::estimate,
+                                          padded::load};
+constexpr CpuFunctions kInt8PaddedConvolution{padded::supportsBytes, padded::formats, padded::configs, padded::estimate,
+                                              padded::load};
 
 } // namespace tw::ops

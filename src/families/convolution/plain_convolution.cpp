@@ -10,24 +10,16 @@ namespace tw::ops {
 
 namespace {
 
-// First output o >= 0 with o * stride + shift >= 0, and one past the last with o * stride + shift < in.
+// Positions i of [0, n) with 0 <= i * stride + shift < other.
 struct Span
 {
     int64_t begin, end;
 };
-Span validOutputs(int64_t out, int64_t in, int64_t stride, int64_t shift)
+Span validPositions(int64_t n, int64_t other, int64_t stride, int64_t shift)
 {
     int64_t const begin = shift >= 0 ? 0 : divideUp(-shift, stride);
-    int64_t const end = in - shift <= 0 ? 0 : divideUp(in - shift, stride);
-    return Span{std::min(begin, out), std::clamp<int64_t>(end, 0, out)};
-}
-
-// Inputs i of [0, in) with 0 <= i * stride + shift < out.
-Span validInputs(int64_t in, int64_t out, int64_t stride, int64_t shift)
-{
-    int64_t const begin = shift >= 0 ? 0 : divideUp(-shift, stride);
-    int64_t const end = out - shift <= 0 ? 0 : divideUp(out - shift, stride);
-    return Span{std::min(begin, in), std::clamp<int64_t>(end, 0, in)};
+    int64_t const end = other - shift <= 0 ? 0 : divideUp(other - shift, stride);
+    return Span{std::min(begin, n), std::clamp<int64_t>(end, 0, n)};
 }
 
 // What stands before and after the sums of floats.
@@ -72,101 +64,53 @@ Sum load(T v)
         return loadElement(v);
 }
 
-// One output plane at a time in an accumulator of out[0] * out[1] * out[2] elements; the innermost loop runs over
-// a row of outputs with one weight, so that it vectorizes for stride 1.
-template <class T, class End>
-void convolveForward(convolution::Geometry const& g, T const* x, T const* w, End const& end, typename End::Sum* plane)
+// One output plane at a time in an accumulator of out[0] * out[1] * out[2] elements. Positions i run over outputs, which
+// take the inputs i * stride + shift; of a transposed convolution over inputs, which go to such outputs. The innermost loop
+// runs over a row of them with one weight, so that it vectorizes for stride 1.
+template <class T, class End, bool transposed>
+void convolveAll(convolution::Geometry const& g, T const* x, T const* w, End const& end, typename End::Sum* plane)
 {
     using Sum = typename End::Sum;
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
-    int64_t const window = g.window[0] * g.window[1] * g.window[2];
-    for (int64_t n = 0; n < g.batch; ++n) {
-        for (int64_t k = 0; k < g.k; ++k) {
-            std::fill(plane, plane + outPlane, end.begin(k));
-            for (int64_t c = 0; c < groupC; ++c) {
-                T const* xPlane = x + (n * g.c + k / groupK * groupC + c) * inPlane;
-                T const* wPlane = w + (k * groupC + c) * window;
-                for (int64_t f0 = 0; f0 < g.window[0]; ++f0) {
-                    int64_t const shift0 = f0 * g.dilation[0] - g.before[0];
-                    Span const s0 = validOutputs(g.out[0], g.in[0], g.stride[0], shift0);
-                    for (int64_t f1 = 0; f1 < g.window[1]; ++f1) {
-                        int64_t const shift1 = f1 * g.dilation[1] - g.before[1];
-                        Span const s1 = validOutputs(g.out[1], g.in[1], g.stride[1], shift1);
-                        for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
-                            int64_t const shift2 = f2 * g.dilation[2] - g.before[2];
-                            Span const s2 = validOutputs(g.out[2], g.in[2], g.stride[2], shift2);
-                            Sum const weight = load<Sum>(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
-                            for (int64_t o0 = s0.begin; o0 < s0.end; ++o0)
-                                for (int64_t o1 = s1.begin; o1 < s1.end; ++o1) {
-                                    T const* xRow =
-                                        xPlane +
-                                        ((o0 * g.stride[0] + shift0) * g.in[1] + o1 * g.stride[1] + shift1) * g.in[2] +
-                                        shift2;
-                                    Sum* row = plane + (o0 * g.out[1] + o1) * g.out[2];
-                                    if (g.stride[2] == 1)
-                                        for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
-                                            row[o2] += weight * load<Sum>(xRow[o2]);
-                                    else
-                                        for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
-                                            row[o2] += weight * load<Sum>(xRow[o2 * g.stride[2]]);
-                                }
-                        }
+    int64_t const window = g.window[0] * g.window[1] * g.window[2], stride = g.stride[2];
+    int64_t const *n = transposed ? g.in : g.out, *other = transposed ? g.out : g.in;
+    auto shiftOf = [&](int axis, int64_t f) { return f * g.dilation[axis] - g.before[axis]; };
+    auto spanOf = [&](int axis, int64_t f) {
+        return validPositions(n[axis], other[axis], g.stride[axis], shiftOf(axis, f));
+    };
+    for (int64_t nk = 0; nk < g.batch * g.k; ++nk) {
+        int64_t const k = nk % g.k, firstC = k / groupK * groupC;
+        std::fill(plane, plane + outPlane, end.begin(k));
+        for (int64_t c = 0; c < groupC; ++c) {
+            T const* const xPlane = x + (nk / g.k * g.c + firstC + c) * inPlane;
+            T const* weights = w + (transposed ? (firstC + c) * groupK + k % groupK : k * groupC + c) * window;
+            for (int64_t f0 = 0; f0 < g.window[0]; ++f0)
+                for (int64_t f1 = 0; f1 < g.window[1]; ++f1)
+                    for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
+                        Sum const weight = load<Sum>(*weights++);
+                        Span const s0 = spanOf(0, f0), s1 = spanOf(1, f1), s2 = spanOf(2, f2);
+                        for (int64_t i0 = s0.begin; i0 < s0.end; ++i0)
+                            for (int64_t i1 = s1.begin; i1 < s1.end; ++i1) {
+                                int64_t const row = (i0 * n[1] + i1) * n[2];
+                                int64_t const otherRow = ((i0 * g.stride[0] + shiftOf(0, f0)) * other[1] +
+                                                          i1 * g.stride[1] + shiftOf(1, f1)) *
+                                                             other[2] +
+                                                         shiftOf(2, f2);
+                                T const* const from = xPlane + (transposed ? row : otherRow);
+                                Sum* const to = plane + (transposed ? otherRow : row);
+                                if (stride == 1)
+                                    for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
+                                        to[i2] += weight * load<Sum>(from[i2]);
+                                else
+                                    for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
+                                        to[transposed ? i2 * stride : i2] +=
+                                            weight * load<Sum>(from[transposed ? i2 : i2 * stride]);
+                            }
                     }
-                }
-            }
-            end.store(plane, outPlane, (n * g.k + k) * outPlane, k);
         }
+        end.store(plane, outPlane, nk * outPlane, k);
     }
-}
-
-// One output plane at a time in an accumulator of out[0] * out[1] * out[2] elements; the innermost loop spreads a row of
-// inputs with one weight, so that it vectorizes for stride 1.
-template <class T, class End>
-void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, End const& end,
-                        typename End::Sum* plane)
-{
-    using Sum = typename End::Sum;
-    int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
-    int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
-    int64_t const window = g.window[0] * g.window[1] * g.window[2];
-    for (int64_t n = 0; n < g.batch; ++n)
-        for (int64_t k = 0; k < g.k; ++k) {
-            std::fill(plane, plane + outPlane, end.begin(k));
-            int64_t const firstC = k / groupK * groupC;
-            for (int64_t c = firstC; c < firstC + groupC; ++c) {
-                T const* xPlane = x + (n * g.c + c) * inPlane;
-                T const* wPlane = w + (c * groupK + k % groupK) * window;
-                for (int64_t f0 = 0; f0 < g.window[0]; ++f0) {
-                    int64_t const shift0 = f0 * g.dilation[0] - g.before[0];
-                    Span const s0 = validInputs(g.in[0], g.out[0], g.stride[0], shift0);
-                    for (int64_t f1 = 0; f1 < g.window[1]; ++f1) {
-                        int64_t const shift1 = f1 * g.dilation[1] - g.before[1];
-                        Span const s1 = validInputs(g.in[1], g.out[1], g.stride[1], shift1);
-                        for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
-                            int64_t const stride = g.stride[2], shift2 = f2 * g.dilation[2] - g.before[2];
-                            Span const s2 = validInputs(g.in[2], g.out[2], stride, shift2);
-                            Sum const weight = load<Sum>(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
-                            for (int64_t i0 = s0.begin; i0 < s0.end; ++i0)
-                                for (int64_t i1 = s1.begin; i1 < s1.end; ++i1) {
-                                    T const* xRow = xPlane + (i0 * g.in[1] + i1) * g.in[2];
-                                    int64_t const row =
-                                        ((i0 * g.stride[0] + shift0) * g.out[1] + i1 * g.stride[1] + shift1) *
-                                            g.out[2] +
-                                        shift2;
-                                    if (stride == 1)
-                                        for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
-                                            plane[row + i2] += weight * load<Sum>(xRow[i2]);
-                                    else
-                                        for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
-                                            plane[row + i2 * stride] += weight * load<Sum>(xRow[i2]);
-                                }
-                        }
-                    }
-                }
-            }
-            end.store(plane, outPlane, (n * g.k + k) * outPlane, k);
-        }
 }
 
 } // namespace
@@ -183,7 +127,7 @@ template <class T, class End>
 void convolve(WindowKind kind, convolution::Geometry const& g, TensorRef const& x, TensorRef const& w, End const& end,
               void* plane)
 {
-    auto const one = kind == WindowKind::kDeconvolution ? convolveTransposed<T, End> : convolveForward<T, End>;
+    auto const one = kind == WindowKind::kDeconvolution ? convolveAll<T, End, true> : convolveAll<T, End, false>;
     one(g, x.as<T>(), w.as<T>(), end, static_cast<typename End::Sum*>(plane));
 }
 

@@ -157,12 +157,8 @@ CpuFunctions::Loaded loadPanels(CpuTactic const& t, Problem const& p, Config con
 } // namespace
 } // namespace winograd
 
-constexpr CpuFunctions kWinogradConvolution{.supports = winograd::supports,
-                                            .formats = allChannelsLast,
-                                            .configs = winograd::configs,
-                                            .estimate = winograd::estimate,
-                                            .load = winograd::load,
-                                            .panelOrder = winograd::panelOrder,
-                                            .loadPanels = winograd::loadPanels};
+constexpr CpuFunctions kWinogradConvolution{winograd::supports,  allChannelsLast, winograd::configs,
+                                            winograd::estimate,  winograd::load,  winograd::panelOrder,
+                                            winograd::loadPanels};
 
 } // namespace tw::ops

@@ -86,40 +86,12 @@ std::string placesOf(Segments const& r, Shape const& shape)
            "};\n";
 }
 
-class SegmentKernels final : public CudaKernels
+int64_t chunksOf(Segments const& r, Shape const& shape)
 {
-public:
-    SegmentKernels(Segments const& r, BlockShape const& block, int fillInput)
-        : SegmentKernels(r, block, shapeOf(r, block), fillInput)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
-    {
-        RunParams p;
-        for (size_t k = 0; k < inputs_.size(); ++k)
-            p.x[k] = args.inputs[inputs_[k]].data;
-        if (fillInput_ >= 0 && fillInput_ < int(args.inputs.size()))
-            p.fill = args.inputs[size_t(fillInput_)].data;
-        p.y = args.outputs[0].data;
-        return launch(0, chunks_, threads_, p, source().sharedBytes);
-    }
+    return cuda::ceilDiv(r.rows, shape.rows);
+}
 
-private:
-    SegmentKernels(Segments const& r, BlockShape const& block, Shape const& shape, int fillInput)
-        : CudaKernels(sourceOf(r, block, shape)), fillInput_(fillInput), threads_(block.warps * 32),
-          chunks_(chunksOf(r, shape))
-    {
-        for (SegmentSource const& s : r.sources)
-            inputs_.push_back(size_t(s.input));
-    }
-    static int64_t chunksOf(Segments const& r, Shape const& shape) { return cuda::ceilDiv(r.rows, shape.rows); }
-    static CudaSource sourceOf(Segments const& r, BlockShape const& block, Shape const& shape);
-
-    std::vector<size_t> inputs_; // of each source
-    int const fillInput_, threads_;
-    int64_t const chunks_; // a block each
-};
-
-CudaSource SegmentKernels::sourceOf(Segments const& r, BlockShape const& block, Shape const& shape)
+CudaSource sourceOf(Segments const& r, BlockShape const& block, Shape const& shape)
 {
     int64_t const size = r.elementBytes, chunks = chunksOf(r, shape);
     int64_t pieces = 0; // that a warp moves of a row
@@ -214,7 +186,22 @@ std::vector<Config> configsOfSegments(Segments const& segments)
 
 std::unique_ptr<CudaKernels> segmentKernels(Segments const& r, Config const& config, int fillInput)
 {
-    return std::make_unique<SegmentKernels>(r, blockShapeOf(config), fillInput);
+    BlockShape const& block = blockShapeOf(config);
+    Shape const shape = shapeOf(r, block);
+    std::vector<size_t> inputs; // of each source
+    for (SegmentSource const& s : r.sources)
+        inputs.push_back(size_t(s.input));
+    auto const run = [inputs, fillInput, chunks = chunksOf(r, shape), threads = block.warps * 32,
+                      shared = shape.sharedBytes()](CudaLaunch const& launch, RunArgs& args) {
+        RunParams p;
+        for (size_t k = 0; k < inputs.size(); ++k)
+            p.x[k] = args.inputs[inputs[k]].data;
+        if (fillInput >= 0 && fillInput < int(args.inputs.size()))
+            p.fill = args.inputs[size_t(fillInput)].data;
+        p.y = args.outputs[0].data;
+        return launch(0, chunks, threads, p, shared); // a block for each chunk
+    };
+    return kernelsOf(sourceOf(r, block, shape), run);
 }
 
 } // namespace tw::ops

@@ -111,42 +111,40 @@ CudaSource sourceOf(Problem const& problem, Pointwise const& what, int64_t pack)
     return out;
 }
 
-class PointwiseKernels final : public CudaKernels
+// What a run needs of the problem.
+struct Operands
 {
-public:
-    PointwiseKernels(Problem const& problem, Pointwise const& what, int64_t pack)
-        : CudaKernels(sourceOf(problem, what, pack)), node_(*problem.node), inputs_(what.inputs), views_(what.views),
-          pack_(pack)
-    {}
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    ir::Node const& node;
+    std::vector<int> inputs;
+    Pointwise::Views views;
+    int64_t pack; // elements
 
-private:
-    Result<void> runPixels(CudaLaunch const& launch, RunArgs& args) const;
-
-    ir::Node const& node_;
-    std::vector<int> const inputs_;
-    Pointwise::Views const views_;
-    int64_t const pack_; // elements
+    // Dimensions of y and of the operands.
+    void dimsOf(RunArgs const& args, Extents& y, Extents* in) const
+    {
+        y = args.outputs[0].dims;
+        for (size_t k = 0; k < inputs.size(); ++k)
+            in[k] = args.inputs[size_t(inputs[k])].dims;
+        if (views)
+            views(node, args, y, in);
+    }
 };
 
 // Images by pixels: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps after
 // the last channel, as far as all have them, take part: what lies there is nobody's.
-Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args) const
+Result<void> runPixels(Operands const& o, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& out = args.outputs[0];
-    Extents y = out.dims, in[kMaxCudaOperands];
-    size_t const count = inputs_.size();
-    for (size_t k = 0; k < count; ++k)
-        in[k] = args.inputs[size_t(inputs_[k])].dims;
-    if (views_)
-        views_(node_, args, y, in);
+    Extents y, in[kMaxCudaOperands];
+    size_t const count = o.inputs.size();
+    o.dimsOf(args, y, in);
     int const axis = y.rank - 3;
     int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2];
     int64_t stored = pixelStrideOf(out.format, out.type, y[axis]);
-    for (int i : inputs_)
+    for (int i : o.inputs)
         if (TensorRef const& t = args.inputs[size_t(i)]; isPixelVectors(t.format))
             stored = std::min(stored, pixelStrideOf(t.format, t.type, y[axis]));
-    int64_t const packs = stored / pack_;
+    int64_t const packs = stored / o.pack;
     PointwiseParams p;
     p.out = out.data;
     p.yPixel = out.pixelStride();
@@ -154,8 +152,8 @@ Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args
     bool isDense = p.yPixel == stored;
     PixelSteps steps[kMaxCudaOperands];
     for (size_t k = 0; k < count; ++k) {
-        TensorRef const& t = args.inputs[size_t(inputs_[k])];
-        if (!pixelSteps(y, in[k], t, pack_, steps[k]))
+        TensorRef const& t = args.inputs[size_t(o.inputs[k])];
+        if (!pixelSteps(y, in[k], t, o.pack, steps[k]))
             return unsupported("operand " + std::to_string(k) + " of dimensions " + in[k].str() +
                                " is not one number for each channel, pixel or image of " + y.str());
         p.in[k] = t.data;
@@ -166,39 +164,36 @@ Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args
     p.loop.set(dims);
     for (size_t k = 0; k < count; ++k)
         p.loop.setStrides(int(k),
-                          isDense ? Extents{pack_} : Extents{steps[k].image, steps[k].pixel, steps[k].unit * pack_});
+                          isDense ? Extents{o.pack} : Extents{steps[k].image, steps[k].pixel, steps[k].unit * o.pack});
     p.packs = uint64_t(dims.volume());
     return launch(isDense ? 0 : 2, blocksFor(dims.volume(), kThreads), kThreads, p);
 }
 
-Result<void> PointwiseKernels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(Operands const& o, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& out = args.outputs[0];
     if (isPixelVectors(out.format))
-        return runPixels(launch, args);
-    Extents y = out.dims, in[kMaxCudaOperands];
-    size_t const count = inputs_.size();
-    for (size_t k = 0; k < count; ++k)
-        in[k] = args.inputs[size_t(inputs_[k])].dims;
-    if (views_)
-        views_(node_, args, y, in);
+        return runPixels(o, launch, args);
+    Extents y, in[kMaxCudaOperands];
+    size_t const count = o.inputs.size();
+    o.dimsOf(args, y, in);
     BroadcastLoop const loop = loopOf(y, in, count);
     PointwiseParams p;
     p.out = out.data;
     int64_t const last = loop.rank - 1;
     bool const oneRow = loop.rank == 1;
     bool packs =
-        pack_ > 1 && (oneRow || loop.extent[last] % pack_ == 0) && isAligned(out.data, pack_ * sizeOf(out.type));
+        o.pack > 1 && (oneRow || loop.extent[last] % o.pack == 0) && isAligned(out.data, o.pack * sizeOf(out.type));
     for (size_t k = 0; k < count; ++k) {
-        TensorRef const& t = args.inputs[size_t(inputs_[k])];
+        TensorRef const& t = args.inputs[size_t(o.inputs[k])];
         p.in[k] = t.data;
         p.unit[k] = int32_t(loop.stride[k][last]);
-        bool fits = p.unit[k] == 0 || isAligned(t.data, pack_ * sizeOf(t.type));
+        bool fits = p.unit[k] == 0 || isAligned(t.data, o.pack * sizeOf(t.type));
         for (int64_t d = 0; d < last && fits && p.unit[k] != 0; ++d)
-            fits = loop.stride[k][d] % pack_ == 0;
+            fits = loop.stride[k][d] % o.pack == 0;
         packs = packs && fits;
     }
-    int64_t const width = packs ? pack_ : 1;
+    int64_t const width = packs ? o.pack : 1;
     Extents dims;
     for (int d = 0; d < loop.rank; ++d)
         dims.push(d == last ? (loop.extent[d] + width - 1) / width : loop.extent[d]);
@@ -229,7 +224,10 @@ bool isStatic(Problem const& problem)
 
 std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
-    return std::make_unique<PointwiseKernels>(problem, what, packOf(problem, what.inputs));
+    int64_t const pack = packOf(problem, what.inputs);
+    return kernelsOf(sourceOf(problem, what, pack),
+                     [o = Operands{*problem.node, what.inputs, what.views, pack}](
+                         CudaLaunch const& launch, RunArgs& args) { return run(o, launch, args); });
 }
 
 std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& inputs, Pointwise::Views views)
@@ -288,105 +286,49 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& p)
 
 namespace {
 
-// Of half_math.cuh; null: the plain expression is cheap, or exact.
-char const* halfActivation(int kind)
+// y of x, alpha and beta; `half`, of half_math.cuh: null where the plain expression is cheap, or exact. Comparisons are
+// turned so that NaN goes through.
+struct ActivationText
 {
-    switch (FusedKind(kind)) {
-    case FusedKind::kSwish:
-        return "x * halfSigmoid(x)";
-    case FusedKind::kGeluErf:
-        return "halfGelu(x)";
-    case FusedKind::kGeluTanh: // 1 + tanh u = 2 / (1 + exp(-2 u))
-        return "x * halfSigmoid(1.59576912f * (x + 0.044715f * x * x * x))";
-    default:
-        break;
-    }
-    switch (activation::Kind(kind)) {
-    case activation::Kind::kSigmoid:
-        return "halfSigmoid(x)";
-    case activation::Kind::kTanh:
-        return "halfTanh(x)";
-    case activation::Kind::kElu:
-        return "x >= 0 ? x : alpha * halfExpm1(x)";
-    case activation::Kind::kSelu:
-        return "x > 0 ? beta * x : beta * (alpha * halfExpm1(x))";
-    case activation::Kind::kSoftsign:
-        return "x * halfRecip(1 + fabs(x))";
-    case activation::Kind::kSoftplus:
-        return "alpha * halfSoftplus(beta * x)";
-    case activation::Kind::kScaledTanh:
-        return "alpha * halfTanh(beta * x)";
-    default:
-        return nullptr;
-    }
-}
+    int kind;
+    char const* text;
+    char const* half = nullptr;
+};
+using activation::Kind;
+constexpr ActivationText kActivationTexts[] = {
+    {int(FusedKind::kSwish), "x / (1 + exp(-x))", "x * halfSigmoid(x)"},
+    {int(FusedKind::kHardSwish), "x * ((alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
+                                 "(alpha * x + beta > 1 ? T(1) : alpha * x + beta))"},
+    {int(FusedKind::kGeluErf), "T(0.5) * x * (1 + erf(x * T(0.70710678118654752)))", "halfGelu(x)"},
+    // 1 + tanh u = 2 / (1 + exp(-2 u))
+    {int(FusedKind::kGeluTanh), "T(0.5) * x * (1 + tanh(T(0.79788456080286536) * (x + T(0.044715) * x * x * x)))",
+     "x * halfSigmoid(1.59576912f * (x + 0.044715f * x * x * x))"},
+    {int(Kind::kRelu), "x < 0 ? T(0) : x"},
+    {int(Kind::kSigmoid), "1 / (1 + exp(-x))", "halfSigmoid(x)"},
+    {int(Kind::kTanh), "tanh(x)", "halfTanh(x)"},
+    {int(Kind::kLeakyRelu), "x >= 0 ? x : alpha * x"},
+    {int(Kind::kElu), "x >= 0 ? x : alpha * expm1(x)", "x >= 0 ? x : alpha * halfExpm1(x)"},
+    {int(Kind::kSelu), "x > 0 ? beta * x : beta * (alpha * expm1(x))",
+     "x > 0 ? beta * x : beta * (alpha * halfExpm1(x))"},
+    {int(Kind::kSoftsign), "x / (1 + fabs(x))", "x * halfRecip(1 + fabs(x))"},
+    {int(Kind::kSoftplus), "alpha * ((beta * x < 0 ? T(0) : beta * x) + log1p(exp(-fabs(beta * x))))",
+     "alpha * halfSoftplus(beta * x)"},
+    {int(Kind::kClip), "(x > beta ? beta : x) < alpha ? alpha : (x > beta ? beta : x)"},
+    {int(Kind::kHardSigmoid), "(alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
+                              "(alpha * x + beta > 1 ? T(1) : alpha * x + beta)"},
+    {int(Kind::kScaledTanh), "alpha * tanh(beta * x)", "alpha * halfTanh(beta * x)"},
+    {int(Kind::kThresholdedRelu), "x > alpha ? x : T(0)"},
+};
 
 } // namespace
 
 std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf)
 {
-    // Comparisons are turned so that NaN goes through.
-    std::string body;
-    switch (FusedKind(kind)) {
-    case FusedKind::kSwish:
-        body = "x / (1 + exp(-x))";
-        break;
-    case FusedKind::kHardSwish:
-        body = "x * ((alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
-               "(alpha * x + beta > 1 ? T(1) : alpha * x + beta))";
-        break;
-    case FusedKind::kGeluErf:
-        body = "T(0.5) * x * (1 + erf(x * T(0.70710678118654752)))";
-        break;
-    case FusedKind::kGeluTanh:
-        body = "T(0.5) * x * (1 + tanh(T(0.79788456080286536) * (x + T(0.044715) * x * x * x)))";
-        break;
-    default:
-        break;
-    }
-    switch (activation::Kind(kind)) {
-    case activation::Kind::kRelu:
-        body = "x < 0 ? T(0) : x";
-        break;
-    case activation::Kind::kSigmoid:
-        body = "1 / (1 + exp(-x))";
-        break;
-    case activation::Kind::kTanh:
-        body = "tanh(x)";
-        break;
-    case activation::Kind::kLeakyRelu:
-        body = "x >= 0 ? x : alpha * x";
-        break;
-    case activation::Kind::kElu:
-        body = "x >= 0 ? x : alpha * expm1(x)";
-        break;
-    case activation::Kind::kSelu:
-        body = "x > 0 ? beta * x : beta * (alpha * expm1(x))";
-        break;
-    case activation::Kind::kSoftsign:
-        body = "x / (1 + fabs(x))";
-        break;
-    case activation::Kind::kSoftplus:
-        body = "alpha * ((beta * x < 0 ? T(0) : beta * x) + log1p(exp(-fabs(beta * x))))";
-        break;
-    case activation::Kind::kClip:
-        body = "(x > beta ? beta : x) < alpha ? alpha : (x > beta ? beta : x)";
-        break;
-    case activation::Kind::kHardSigmoid:
-        body = "(alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
-               "(alpha * x + beta > 1 ? T(1) : alpha * x + beta)";
-        break;
-    case activation::Kind::kScaledTanh:
-        body = "alpha * tanh(beta * x)";
-        break;
-    case activation::Kind::kThresholdedRelu:
-        body = "x > alpha ? x : T(0)";
-        break;
-    default:
-        body = body.empty() ? "x" : body;
-    }
-    if (char const* half = isHalf ? halfActivation(kind) : nullptr)
-        body = half;
+    auto const* const found = std::find_if(std::begin(kActivationTexts), std::end(kActivationTexts),
+                                           [&](ActivationText const& a) { return a.kind == kind; });
+    std::string const body = found == std::end(kActivationTexts) ? "x"
+                             : isHalf && found->half             ? found->half
+                                                                 : found->text;
     return std::string("template <class T> TW_INLINE T ") + name +
            "(T x)\n{\n    T const alpha = " + cuda::literal(alpha) + ", beta = " + cuda::literal(beta) +
            ";\n    (void)alpha; (void)beta;\n    return " + body + ";\n}\n";

@@ -32,7 +32,7 @@ private:
 };
 
 // Whether the numbers that it rounds to i8 are no NaN and lie within 2^30, whatever the factors are: said by constant
-// scales and bias. `k`: how many factors each sum has at most. (int8_bounds.cpp)
+// scales and bias. `k`: how many factors each sum has at most.
 bool staysBounded(Problem const& problem, Epilogue const& epilogue, double k);
 
 // The end of a fused op, as emitted kernels know it.

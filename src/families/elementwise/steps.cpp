@@ -161,56 +161,46 @@ void appendStep(ExpressionStep const& step, std::vector<int64_t>& numbers, std::
     parameters.insert(parameters.end(), {step.alpha, step.beta});
 }
 
+namespace {
+
+template <class Operation, size_t n>
+std::optional<StepCode> find(Operation operation, std::pair<Operation, StepCode> const (&list)[n])
+{
+    for (auto const& [o, code] : list)
+        if (o == operation)
+            return code;
+    return std::nullopt;
+}
+
+} // namespace
+
 std::optional<StepCode> stepOf(elementwise::Operation operation)
 {
     using O = elementwise::Operation;
-    switch (operation) {
-    case O::kSum:
-        return StepCode::kAdd;
-    case O::kProd:
-        return StepCode::kMul;
-    case O::kMax:
-        return StepCode::kMax;
-    case O::kMin:
-        return StepCode::kMin;
-    case O::kSub:
-        return StepCode::kSub;
-    case O::kDiv:
-        return StepCode::kDiv;
-    default:
-        return std::nullopt;
-    }
+    using S = StepCode;
+    return find<O>(operation, {{O::kSum, S::kAdd},
+                               {O::kProd, S::kMul},
+                               {O::kMax, S::kMax},
+                               {O::kMin, S::kMin},
+                               {O::kSub, S::kSub},
+                               {O::kDiv, S::kDiv}});
 }
 
 std::optional<StepCode> stepOf(unary::Operation operation)
 {
     using O = unary::Operation;
-    switch (operation) {
-    case O::kExp:
-        return StepCode::kExp;
-    case O::kLog:
-        return StepCode::kLog;
-    case O::kSqrt:
-        return StepCode::kSqrt;
-    case O::kRecip:
-        return StepCode::kReciprocal;
-    case O::kAbs:
-        return StepCode::kAbs;
-    case O::kNeg:
-        return StepCode::kNegate;
-    case O::kCeil:
-        return StepCode::kCeil;
-    case O::kFloor:
-        return StepCode::kFloor;
-    case O::kErf:
-        return StepCode::kErf;
-    case O::kRound:
-        return StepCode::kRound;
-    case O::kSign:
-        return StepCode::kSign;
-    default:
-        return std::nullopt;
-    }
+    using S = StepCode;
+    return find<O>(operation, {{O::kExp, S::kExp},
+                               {O::kLog, S::kLog},
+                               {O::kSqrt, S::kSqrt},
+                               {O::kRecip, S::kReciprocal},
+                               {O::kAbs, S::kAbs},
+                               {O::kNeg, S::kNegate},
+                               {O::kCeil, S::kCeil},
+                               {O::kFloor, S::kFloor},
+                               {O::kErf, S::kErf},
+                               {O::kRound, S::kRound},
+                               {O::kSign, S::kSign}});
 }
 
 Result<void> computeSteps(std::span<ExpressionStep const> steps, std::span<float const* const> x, float* y,

@@ -321,19 +321,10 @@ Result<Opened> open(Problem const& p)
     return o;
 }
 
-Product productOf(Resolved const& s, Problem const& p, bool most)
-{
-    auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
-}
-
 // But for the library and the GPU.
 Support supportsProblem(Problem const& p, bool tf32)
 {
-    if (Support const s = supportsAllColumns(p); !s.ok)
-        return s;
-    if (Support const s = supportsNorm(p, false); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProductAlone(p));
     DataType const type = p.inputs[0].type;
     if (type != DataType::kFloat && (tf32 || type != DataType::kHalf))
         return Support::no(std::string("computes in ") + (tf32 ? "f32" : "f16 and f32") + ", input 0 is " +
@@ -352,7 +343,7 @@ Support supportsProblem(Problem const& p, bool tf32)
         return Support::no("the summed dimension is not known when the engine is built");
     Resolved const s = resolve(p, tf32);
     for (bool const most : {false, true}) {
-        Product const product = productOf(s, p, most);
+        Product const product = productOf(s, geometryOf(p, most));
         if (product.k == 0)
             return Support::no("nothing is summed");
         if (std::max({product.m, product.n, product.k, product.batch}) > INT32_MAX)
@@ -388,7 +379,7 @@ std::vector<Config> CublasLtTactic::configs(Problem const& p) const
         return list;
     cuda::Current const current(*p.cuda->device);
     Resolved const s = resolve(p, tf32_);
-    auto const asked = ask(*opened->lt, opened->handle, s, productOf(s, p, false));
+    auto const asked = ask(*opened->lt, opened->handle, s, productOf(s, geometryOf(p, false)));
     for (size_t i = 0; asked.ok() && i < std::max<size_t>((*asked)->choices.size(), 1); ++i)
         list.push_back({int64_t(i)});
     return list;
@@ -400,7 +391,7 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
     constexpr double kHalfRate = 650e6, kTf32Rate = 330e6, kFloatRate = 45e6; // operations in a microsecond
     constexpr double kBytesPerUs = 3e6, kLeastUs = 2.5, kEachRank = 1.03, kTile = 128, kTilesAtOnce = 132;
     Resolved const s = resolve(p, tf32_);
-    Product const product = productOf(s, p, false);
+    Product const product = productOf(s, geometryOf(p, false));
     double const m = double(product.m), n = double(product.n), k = double(product.k),
                  batch = double(product.batch * product.outer.volume());
     double const tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * batch;
@@ -429,7 +420,7 @@ Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config co
     auto kernel = std::make_unique<CublasLtKernel>(p.cuda->device, p.cuda->libraries, *opened.lt, opened.handle, s,
                                                    size_t(config[0]));
     if (isStatic(p))
-        TW_TRY(kernel->settleWorkspace(productOf(s, p, true)));
+        TW_TRY(kernel->settleWorkspace(productOf(s, geometryOf(p, true))));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -22,9 +22,22 @@ Support supportsNorm(Problem const& p, bool wanted)
     return Support::no(wanted ? "normalizes rows always" : "does not normalize rows");
 }
 
-Support supportsAllColumns(Problem const& p)
+Support supportsProductAlone(Problem const& p)
 {
-    return matrix_multiply::isGated(*p.node) ? Support::no("does not gate columns") : Support::yes();
+    return matrix_multiply::isGated(*p.node) ? Support::no("does not gate columns") : supportsNorm(p, false);
+}
+
+matrix_multiply::Geometry geometryOf(Problem const& p, bool atMaximum)
+{
+    auto dims = [&](size_t i) -> Extents const& { return atMaximum ? p.inputs[i].maxDims : p.inputs[i].dims; };
+    return matrix_multiply::geometryOf(*p.node, dims(0), dims(1));
+}
+
+Error wrongShapes(ir::Node const& node, RunArgs const& args, char const* why)
+{
+    return Error{ErrorCode::kFailedExecution, "layer '" + node.name + "': shapes " + args.inputs[0].dims.str() +
+                                                  " and " + args.inputs[1].dims.str() +
+                                                  " are not among those that its kernel was made for: " + why};
 }
 
 ProductRows rowsOf(matrix_multiply::Geometry const& g, bool aAlongK, bool bAlongK)

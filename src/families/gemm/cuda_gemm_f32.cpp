@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_gemm_f32.h"
-
-#include <algorithm>
-
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_gemm.h"
+#include "kernels/cuda/gemm/f32.h"
 
-namespace tw::ops::gemm_f32 {
+namespace tw::ops {
 
+namespace gemm_f32 {
 namespace {
 
 namespace kernel = cuda::gemm_f32;
@@ -27,14 +25,16 @@ bool packs(ir::Value const& v, bool known, int64_t size)
 }
 
 // All but the tile.
-kernel::Spec baseOf(Problem const& p, GemmF32Algorithm algorithm)
+kernel::Spec baseOf(Problem const& p, GemmAlgorithm algorithm)
 {
     kernel::Spec s;
-    s.sums = algorithm;
+    s.sums = algorithm == GemmAlgorithm::kFloat  ? kernel::Sums::kCores
+             : algorithm == GemmAlgorithm::kTf32 ? kernel::Sums::kTf32
+                                                 : kernel::Sums::kTf32x3;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
-    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = geometryOf(p, false);
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     bool const aKnown = ir::isStatic(a.shape), bKnown = ir::isStatic(b.shape);
     s.packsA = packs(a, aKnown || (s.aAlongK && bKnown), s.aAlongK ? g.k : g.m);
@@ -52,16 +52,9 @@ struct Sizes
     Geometry geometry;
     ProductRows rows;
 };
-
-Sizes sizesOf(kernel::Spec const& s, ir::Node const& node, Extents const& a, Extents const& b)
+Sizes sizesOf(kernel::Spec const& s, Geometry const& g)
 {
-    Geometry const g = matrix_multiply::geometryOf(node, a, b);
     return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
-}
-
-Sizes sizesOf(kernel::Spec const& s, Problem const& p)
-{
-    return sizesOf(s, *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
 
 // False: nothing that configs() makes, or no kernel.
@@ -69,12 +62,7 @@ bool decode(Config const& c, kernel::Spec& s)
 {
     if (!isConfig(c, 6, 1, 256))
         return false;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.shareM = int(c[2]);
-    s.shareN = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
+    readConfig(c, 0, s.tileM, s.tileN, s.shareM, s.shareN, s.stages, s.split);
     return !kernel::unsupported(s);
 }
 
@@ -89,30 +77,17 @@ CudaSource sourceOf(kernel::Spec const& spec)
     return out;
 }
 
-class ProductKernels final : public CudaKernels
+Result<void> run(ir::Node const& node, kernel::Spec const& spec, CudaLaunch const& launcher, RunArgs& args)
 {
-public:
-    ProductKernels(Problem const& problem, kernel::Spec const& spec)
-        : CudaKernels(sourceOf(spec)), spec_(spec), node_(*problem.node)
-    {}
-    Result<void> run(CudaLaunch const& launcher, RunArgs& args) const override;
-
-private:
-    kernel::Spec const spec_;
-    ir::Node const& node_;
-};
-
-Result<void> ProductKernels::run(CudaLaunch const& launcher, RunArgs& args) const
-{
-    Sizes const z = sizesOf(spec_, node_, args.inputs[0].dims, args.inputs[1].dims);
+    Sizes const z = sizesOf(spec, matrix_multiply::geometryOf(node, args.inputs[0].dims, args.inputs[1].dims));
     auto at = [&](int i, bool present) {
         return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
     };
     kernel::Params params;
     params.a = at(0, true);
     params.b = at(1, true);
-    params.bias = at(Epilogue::kBias, spec_.bias);
-    params.residual = at(Epilogue::kResidual, spec_.residual);
+    params.bias = at(Epilogue::kBias, spec.bias);
+    params.residual = at(Epilogue::kResidual, spec.residual);
     params.y = static_cast<float*>(args.outputs[0].data);
     params.m = z.rows.m;
     params.n = z.geometry.n;
@@ -122,33 +97,27 @@ Result<void> ProductKernels::run(CudaLaunch const& launcher, RunArgs& args) cons
     params.batch.set(z.rows.batch);
     params.batch.setStrides(0, z.rows.aBatch);
     params.batch.setStrides(1, z.rows.bBatch);
-    cuda::LaunchGeometry const g = kernel::launch(spec_, params, z.rows.batch.volume());
-    return launcher.withGeometry(0, g, {&params});
+    return launcher.withGeometry(0, kernel::launch(spec, params, z.rows.batch.volume()), {&params});
 }
 
-} // namespace
-
-Support supports(Problem const& p, GemmF32Algorithm algorithm)
+Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    if (Support const s = supportsAllColumns(p); !s.ok)
-        return s;
-    if (Support const s = supportsNorm(p, false); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProductAlone(p));
     if (!isFullFloat(p.inputs[0].type))
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
-    if (algorithm == GemmF32Algorithm::kTf32 && gemm_f16::supports(p, GemmAlgorithm::kTf32).ok)
+    if (algorithm == GemmAlgorithm::kTf32 && gemm_f16::supports(p, algorithm).ok)
         return Support::no("tensor cores take these operands in a faster way");
     return Support::yes();
 }
 
-std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
+std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
 {
     kernel::Spec const base = baseOf(p, algorithm);
-    Sizes const z = sizesOf(base, p);
+    Sizes const z = sizesOf(base, geometryOf(p, false));
     std::vector<Config> list;
     for (kernel::Spec const& s : kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
                                                     p.cuda->multiprocessors, p.cuda->capability >= 90, kMostConfigs))
@@ -156,21 +125,28 @@ std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
     return list;
 }
 
-double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
+double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     kernel::Spec s = baseOf(p, algorithm);
     if (!p.cuda || !decode(config, s))
         return 0;
-    Sizes const z = sizesOf(s, p);
+    Sizes const z = sizesOf(s, geometryOf(p, false));
     return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     kernel::Spec s = baseOf(p, algorithm);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    return std::make_unique<ProductKernels>(p, s);
+    return kernelsOf(sourceOf(s), [&node = *p.node, s](CudaLaunch const& launch, RunArgs& args) {
+        return run(node, s, launch, args);
+    });
 }
 
-} // namespace tw::ops::gemm_f32
+} // namespace
+} // namespace gemm_f32
+
+constinit GemmTactics const kCudaGemmF32{gemm_f32::supports, gemm_f32::configs, gemm_f32::estimate, gemm_f32::generate};
+
+} // namespace tw::ops

@@ -1,31 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_gemm_i8.h"
-
+// Products of i8: of operands that lie in any way, and of few rows.
 #include <algorithm>
 
 #include "base/round.h"
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_gemm.h"
+#include "kernels/cuda/gemm/gemv_i8.h"
 #include "kernels/cuda/gemm/mma.h"
-#include "tactic/cuda_tactic.h"
 
-namespace tw::ops::gemm_i8 {
+namespace tw::ops {
 
+namespace gemm_i8 {
 namespace {
 
 namespace kernel = cuda::gemm_mma;
+namespace vectors = cuda::gemv_i8;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr size_t kMostConfigs = 5;
+constexpr size_t kMostConfigs = 5, kMostVectorConfigs = 3;
 // So many products, with so many in each sum, are left to wgmma, where that exists: mma.sync keeps the tensor cores less
 // busy, and each kernel not compiled makes builds shorter.
 constexpr int64_t kWgmmaFactors = 128, kWgmmaProducts = int64_t(1) << 30;
 constexpr int64_t kUnit = 16; // bytes of the widest copy
 
-Geometry geometryOf(ir::Node const& node, std::span<TensorRef const> in)
+// A second operand [k, n] or [n, k] as [n, k] whose rows are whole 16 bytes, if it is a constant that does not lie so.
+struct PackedB
 {
-    return matrix_multiply::geometryOf(node, in[0].dims, in[1].dims);
+    bool isNeeded = false;
+    int64_t n = 0, k = 0, row = 0;            // bytes of a packed row
+    int64_t count = 1, bRow = 0, bColumn = 0; // matrices, and steps in them as they were
+};
+PackedB packedB(Problem const& p)
+{
+    PackedB b;
+    if (!p.inputs[1].constant)
+        return b;
+    Extents const& dims = p.inputs[1].dims;
+    Geometry const g = geometryOf(p, false);
+    b.n = g.n;
+    b.k = g.k;
+    b.row = roundUp(g.k, kUnit);
+    b.count = g.n > 0 && g.k > 0 ? dims.volume() / (g.n * g.k) : 0;
+    b.bRow = g.bRow;
+    b.bColumn = g.bColumn;
+    b.isNeeded = p.node->attrsAs<matrix_multiply::Attrs>().b == MatrixOperation::kNone || b.row != b.k;
+    return b;
+}
+
+std::string packB(PackedB const& how, Blob const& b)
+{
+    constexpr int64_t kBlock = 64; // keeps both sides in L1
+    std::string out(size_t(how.count * how.n * how.row), '\0');
+    for (int64_t i = 0; i < how.count; ++i) {
+        char* const to = out.data() + i * how.n * how.row;
+        char const* const from = b.as<char>() + i * how.n * how.k;
+        for (int64_t n0 = 0; n0 < how.n; n0 += kBlock)
+            for (int64_t k0 = 0; k0 < how.k; k0 += kBlock)
+                for (int64_t n = n0; n < std::min(n0 + kBlock, how.n); ++n)
+                    for (int64_t k = k0; k < std::min(k0 + kBlock, how.k); ++k)
+                        to[n * how.row + k] = from[k * how.bRow + n * how.bColumn];
+    }
+    return out;
+}
+
+// How far the batches of b are apart.
+Extents batchesOfB(PackedB const& how, Extents batches)
+{
+    for (int d = 0; how.isNeeded && d < batches.rank; ++d)
+        batches[d] = batches[d] / (how.n * how.k) * (how.n * how.row);
+    return batches;
 }
 
 // Copies of an operand's rows, which are dense: of `row` bytes where `known`, else of a multiple of the last dimension.
@@ -41,7 +85,7 @@ kernel::Spec baseOf(Problem const& p)
 {
     kernel::Spec s;
     auto const& attrs = p.node->attrsAs<matrix_multiply::Attrs>();
-    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = geometryOf(p, false);
     bool const isPacked = packedB(p).isNeeded;
     s.integers = integerEndOf(p, attrs.epilogue);
     s.paddedB = isPacked;
@@ -76,114 +120,55 @@ Sizes sizesOf(kernel::Spec const& s, Geometry const& g)
     return z;
 }
 
-Sizes sizesOf(Problem const& p, bool most)
-{
-    auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return sizesOf(baseOf(p), matrix_multiply::geometryOf(*p.node, dims(0), dims(1)));
-}
-
 // False: nothing that configs() makes, or no kernel.
 bool decode(Config const& c, kernel::Spec& s)
 {
     if (!isConfig(c, 6, 1, 256))
         return false;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.warpsM = int(c[2]);
-    s.warpsN = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
+    readConfig(c, 0, s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split);
     return !kernel::unsupported(s);
 }
 
-class ProductKernels final : public CudaKernels
+// Kernels whose run(launch, args, b) takes the second operand, packed or not.
+template <class Run>
+std::unique_ptr<CudaKernels> kernelsWith(PackedB const& packed, CudaSource source, Run run)
 {
-public:
-    ProductKernels(Problem const& p, kernel::Spec const& spec)
-        : CudaKernels(wholeSource(kernel::kKernel, spec)), node_(*p.node), spec_(spec), packed_(packedB(p))
-    {}
-    Result<std::vector<std::string>> pack(Problem const& p) const override
-    {
-        if (!packed_.isNeeded)
-            return std::vector<std::string>();
-        return std::vector<std::string>{packB(packed_, *p.inputs[1].constant)};
-    }
-    bool readsOnDevice(size_t i) const override { return i != 1 || !packed_.isNeeded; }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    auto const runWith = [packed, run](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        return run(launch, args,
+                   packed.isNeeded ? static_cast<int8_t const*>(launch.packed(0)) : args.inputs[1].as<int8_t>());
+    };
+    if (!packed.isNeeded)
+        return kernelsOf(std::move(source), runWith);
+    auto const pack = [packed](Problem const& p) {
+        return std::vector<std::string>{packB(packed, *p.inputs[1].constant)};
+    };
+    return kernelsOf(std::move(source), runWith, {}, pack, {1});
+}
 
-private:
-    ir::Node const& node_;
-    kernel::Spec const spec_;
-    PackedB const packed_;
-};
-
-Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(ir::Node const& node, kernel::Spec const& spec, PackedB const& packed, CudaLaunch const& launch,
+                 RunArgs& args, int8_t const* b)
 {
-    TensorRef const &a = args.inputs[0], &b = args.inputs[1];
-    Geometry const g = geometryOf(node_, args.inputs);
-    Sizes const z = sizesOf(spec_, g);
-    if (char const* const why = kernel::unsupported(spec_, z.shape))
-        return Error{ErrorCode::kFailedExecution, "layer '" + node_.name + "': shapes " + a.dims.str() + " and " +
-                                                      b.dims.str() +
-                                                      " are not among those that its kernel was made for: " + why};
-    auto launched = kernel::launchIntegers(spec_, z.shape);
+    Geometry const g = matrix_multiply::geometryOf(node, args.inputs[0].dims, args.inputs[1].dims);
+    Sizes const z = sizesOf(spec, g);
+    if (char const* const why = kernel::unsupported(spec, z.shape))
+        return wrongShapes(node, args, why);
+    auto launched = kernel::launchIntegers(spec, z.shape);
     kernel::IntegerArgs& l = launched.args;
-    l.a = a.as<int8_t>();
-    l.b = packed_.isNeeded ? static_cast<int8_t const*>(launch.packed(0)) : b.as<int8_t>();
+    l.a = args.inputs[0].as<int8_t>();
+    l.b = b;
     l.y = args.outputs[0].data;
     l.end = integerEndArgs(args);
     l.lda = z.rows.lda;
-    l.ldb = spec_.paddedB ? z.shape.ldb : z.rows.ldb;
-    l.endA = a.count();
-    l.endB = b.count(); // asked for where b comes through registers alone
+    l.ldb = spec.paddedB ? z.shape.ldb : z.rows.ldb;
+    l.endA = args.inputs[0].count();
+    l.endB = args.inputs[1].count(); // asked for where b comes through registers alone
     l.batch.set(z.rows.batch);
     l.batch.setStrides(0, z.rows.aBatch);
-    l.batch.setStrides(1, batchesOfB(packed_, z.rows.bBatch));
+    l.batch.setStrides(1, batchesOfB(packed, z.rows.bBatch));
     return launched.geometry.grid ? launch.withGeometry(0, launched.geometry, {&l}) : Result<void>();
 }
 
-} // namespace
-
-PackedB packedB(Problem const& p)
-{
-    PackedB b;
-    if (!p.inputs[1].constant)
-        return b;
-    Extents const& dims = p.inputs[1].dims;
-    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, dims);
-    b.n = g.n;
-    b.k = g.k;
-    b.row = roundUp(g.k, kUnit);
-    b.count = g.n > 0 && g.k > 0 ? dims.volume() / (g.n * g.k) : 0;
-    b.bRow = g.bRow;
-    b.bColumn = g.bColumn;
-    b.isNeeded = p.node->attrsAs<matrix_multiply::Attrs>().b == MatrixOperation::kNone || b.row != b.k;
-    return b;
-}
-
-std::string packB(PackedB const& how, Blob const& b)
-{
-    constexpr int64_t kBlock = 64; // keeps both sides in L1
-    std::string out(size_t(how.count * how.n * how.row), '\0');
-    for (int64_t i = 0; i < how.count; ++i) {
-        char* const to = out.data() + i * how.n * how.row;
-        char const* const from = b.as<char>() + i * how.n * how.k;
-        for (int64_t n0 = 0; n0 < how.n; n0 += kBlock)
-            for (int64_t k0 = 0; k0 < how.k; k0 += kBlock)
-                for (int64_t n = n0; n < std::min(n0 + kBlock, how.n); ++n)
-                    for (int64_t k = k0; k < std::min(k0 + kBlock, how.k); ++k)
-                        to[n * how.row + k] = from[k * how.bRow + n * how.bColumn];
-    }
-    return out;
-}
-
-Extents batchesOfB(PackedB const& how, Extents batches)
-{
-    for (int d = 0; how.isNeeded && d < batches.rank; ++d)
-        batches[d] = batches[d] / (how.n * how.k) * (how.n * how.row);
-    return batches;
-}
-
+// Sums of i8 on compute capability 8.0 and later.
 Support supportsSums(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability < 80)
@@ -193,46 +178,153 @@ Support supportsSums(Problem const& p)
     return Support::yes();
 }
 
-Support supports(Problem const& p)
-{
-    if (Support const s = supportsSums(p); !s.ok)
-        return s;
-    kernel::Shape const z = sizesOf(p, false).shape;
-    bool const isLarge = z.k >= kWgmmaFactors && z.batch > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batch);
-    if (isLarge && p.cuda->capability == 90 && gemm_f16::supports(p, GemmAlgorithm::kInt8).ok)
-        return Support::no("leaves large ones to wgmma");
-    for (bool const most : {false, true}) {
-        Sizes const z = sizesOf(p, most);
-        if (char const* const why = kernel::unsupported(baseOf(p), z.shape))
-            return Support::no(why);
-    }
-    return configs(p).empty() ? Support::no("no tile fits") : Support::yes();
-}
-
-std::vector<Config> configs(Problem const& p)
+std::vector<Config> configs(Problem const& p, GemmAlgorithm)
 {
     std::vector<Config> list;
-    for (kernel::Spec const& s : kernel::candidates(baseOf(p), sizesOf(p, false).shape, p.cuda->multiprocessors,
-                                                    p.cuda->capability, kMostConfigs))
+    for (kernel::Spec const& s : kernel::candidates(baseOf(p), sizesOf(baseOf(p), geometryOf(p, false)).shape,
+                                                    p.cuda->multiprocessors, p.cuda->capability, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
 
-double estimate(Problem const& p, Config const& config)
+Support supports(Problem const& p, GemmAlgorithm algorithm)
+{
+    TW_SUPPORTS(supportsSums(p));
+    kernel::Spec const base = baseOf(p);
+    kernel::Shape const z = sizesOf(base, geometryOf(p, false)).shape;
+    bool const isLarge = z.k >= kWgmmaFactors && z.batch > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batch);
+    if (isLarge && p.cuda->capability == 90 && gemm_f16::supports(p, algorithm).ok)
+        return Support::no("leaves large ones to wgmma");
+    for (bool const most : {false, true})
+        if (char const* const why = kernel::unsupported(base, sizesOf(base, geometryOf(p, most)).shape))
+            return Support::no(why);
+    return configs(p, algorithm).empty() ? Support::no("no tile fits") : Support::yes();
+}
+
+double estimate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec s = baseOf(p);
     if (!p.cuda || !decode(config, s))
         return 0;
-    kernel::Shape const z = sizesOf(p, false).shape;
+    kernel::Shape const z = sizesOf(s, geometryOf(p, false)).shape;
     return kernel::estimateUs(s, z.m, z.n, z.k, z.batch, p.cuda->multiprocessors);
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec s = baseOf(p);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    return std::make_unique<ProductKernels>(p, s);
+    PackedB const packed = packedB(p);
+    return kernelsWith(packed, wholeSource(kernel::kKernel, s),
+                       [&node = *p.node, s, packed](CudaLaunch const& launch, RunArgs& args, int8_t const* b) {
+                           return run(node, s, packed, launch, args, b);
+                       });
 }
 
-} // namespace tw::ops::gemm_i8
+// --- few rows ---
+
+ProductRows rowsOf(Geometry const& g)
+{
+    return ops::rowsOf(g, true, true);
+}
+
+vectors::Spec vectorsOf(Problem const& p)
+{
+    vectors::Spec s;
+    s.end = integerEndOf(p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue);
+    s.packs = geometryOf(p, false).k % 16 == 0;
+    int64_t const rows = rowsOf(geometryOf(p, true)).m;
+    while (s.rows < rows && s.rows < vectors::kMostRows)
+        s.rows *= 2;
+    return s;
+}
+
+Result<void> run(ir::Node const& node, vectors::Spec const& spec, int64_t packedRow, CudaLaunch const& launch,
+                 RunArgs& args, int8_t const* b)
+{
+    Geometry const g = matrix_multiply::geometryOf(node, args.inputs[0].dims, args.inputs[1].dims);
+    ProductRows const rows = rowsOf(g);
+    char const* const why = rows.batch.volume() != 1 ? "collections that have their own second operands"
+                                                     : unsupported(spec, rows.m, g.n, g.k);
+    if (why)
+        return wrongShapes(node, args, why);
+    vectors::Args l;
+    l.a = args.inputs[0].as<int8_t>();
+    l.b = b;
+    l.y = args.outputs[0].data;
+    l.end = integerEndArgs(args);
+    l.lda = rows.lda;
+    l.ldb = packedRow ? packedRow : g.k;
+    cuda::LaunchGeometry const geometry = vectors::launch(spec, rows.m, g.n, g.k, l);
+    return geometry.grid ? launch.withGeometry(0, geometry, {&l}) : Result<void>();
+}
+
+// False: nothing that configs() makes.
+bool decode(Config const& c, vectors::Spec& s)
+{
+    if (!isConfig(c, 3, 1, vectors::kMostRows) || c[0] != s.rows)
+        return false;
+    s.columns = int(c[1]);
+    s.warpsK = int(c[2]);
+    return !vectors::unsupported(s);
+}
+
+Support supportsVectors(Problem const& p, GemmAlgorithm)
+{
+    TW_SUPPORTS(supportsSums(p));
+    if (!p.inputs[1].constant)
+        return Support::no("the second operand is no constant");
+    Geometry const g = geometryOf(p, false);
+    if (p.node->attrsAs<matrix_multiply::Attrs>().a == MatrixOperation::kTranspose && g.aColumn != 1)
+        return Support::no("rows of the first operand do not lie together");
+    for (bool const most : {false, true}) {
+        ProductRows const rows = rowsOf(geometryOf(p, most));
+        if (rows.batch.volume() != 1)
+            return Support::no("collections that have their own second operands");
+        if (char const* const why = vectors::unsupported(vectorsOf(p), rows.m, g.n, g.k))
+            return Support::no(why);
+    }
+    return Support::yes();
+}
+
+std::vector<Config> vectorConfigs(Problem const& p, GemmAlgorithm)
+{
+    Geometry const g = geometryOf(p, false);
+    std::vector<Config> list;
+    for (vectors::Spec const& s :
+         vectors::candidates(vectorsOf(p), rowsOf(g).m, g.n, g.k, p.cuda->multiprocessors, kMostVectorConfigs))
+        list.push_back({s.rows, s.columns, s.warpsK});
+    return list;
+}
+
+double estimateVectors(Problem const& p, Config const& config, GemmAlgorithm)
+{
+    vectors::Spec s = vectorsOf(p);
+    if (!p.cuda || !decode(config, s))
+        return 0;
+    Geometry const g = geometryOf(p, false);
+    return vectors::estimateUs(s, rowsOf(g).m, g.n, g.k, p.cuda->multiprocessors);
+}
+
+std::unique_ptr<CudaKernels> generateVectors(Problem const& p, Config const& config, GemmAlgorithm)
+{
+    vectors::Spec s = vectorsOf(p);
+    if (!decode(config, s))
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    PackedB const packed = packedB(p);
+    return kernelsWith(packed, wholeSource(vectors::kKernel, vectors::source(s), vectors::kMostShared),
+                       [&node = *p.node, s, row = packed.isNeeded ? packed.row : 0](CudaLaunch const& launch,
+                                                                                    RunArgs& args, int8_t const* b) {
+                           return run(node, s, row, launch, args, b);
+                       });
+}
+
+} // namespace
+} // namespace gemm_i8
+
+constinit GemmTactics const kCudaGemmI8{gemm_i8::supports, gemm_i8::configs, gemm_i8::estimate, gemm_i8::generate};
+constinit GemmTactics const kCudaGemvI8{gemm_i8::supportsVectors, gemm_i8::vectorConfigs, gemm_i8::estimateVectors,
+                                        gemm_i8::generateVectors};
+
+} // namespace tw::ops

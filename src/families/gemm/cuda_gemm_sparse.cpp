@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_gemm_sparse.h"
-
 #include "base/round.h"
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/gemm/cuda_gemm.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 #include "kernels/cuda/gemm/wgmma_sparse.h"
-#include "tactic/cuda_tactic.h"
 #include "tactic/sparsity.h"
 
-namespace tw::ops::gemm_sparse {
+namespace tw::ops {
 
+namespace gemm_sparse {
 namespace {
 
 namespace kernel = cuda::gemm_sparse;
@@ -40,10 +37,7 @@ bool specOf(Problem const& p, Config const& c, kernel::Spec& s)
     s = baseOf(p);
     if (!isConfig(c, 4, 0, 256))
         return false;
-    s.tileP = int(c[0]);
-    s.tileQ = int(c[1]);
-    s.stages = int(c[2]);
-    s.multicast = int(c[3]);
+    readConfig(c, 0, s.tileP, s.tileQ, s.stages, s.multicast);
     return !kernel::unsupported(s);
 }
 
@@ -66,79 +60,65 @@ kernel::Shape shapeOf(ir::Node const& n, Geometry const& g, bool* isOne = nullpt
     s.lda = r.lda;
     return s;
 }
-Geometry geometryOf(Problem const& p, bool atMaximum)
-{
-    auto dims = [&](size_t i) -> Extents const& { return atMaximum ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return matrix_multiply::geometryOf(*p.node, dims(0), dims(1));
-}
-
-class SparseKernels final : public CudaKernels
-{
-public:
-    SparseKernels(Problem const& p, kernel::Spec const& spec)
-        : CudaKernels(wholeSource(kernel::kKernel, spec)), node_(*p.node), spec_(spec)
-    {}
-    Result<std::vector<std::string>> pack(Problem const& problem) const override;
-    bool readsOnDevice(size_t i) const override { return i != 1 && (spec_.integers || i != size_t(Epilogue::kBias)); }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
-
-private:
-    ir::Node const& node_;
-    kernel::Spec const spec_;
-};
-
-Result<std::vector<std::string>> SparseKernels::pack(Problem const& p) const
+PackedParts pack(Problem const& p, kernel::Spec const& spec)
 {
     Geometry const g = geometryOf(p, false);
-    bool const alongK = isBAlongK(node_);
-    int64_t const k = roundUp(g.k, spec_.stepK());
+    bool const alongK = isBAlongK(*p.node);
+    int64_t const k = roundUp(g.k, spec.stepK());
     std::string const dense = gemm_f16::packMatrices(
-        *p.inputs[1].constant, {alongK ? g.n : g.k, alongK ? g.k : g.n, k, spec_.operandBytes(), !alongK});
+        *p.inputs[1].constant, {alongK ? g.n : g.k, alongK ? g.k : g.n, k, spec.operandBytes(), !alongK});
     std::optional<std::string> packed =
-        spec_.integers ? kernel::packSparse(reinterpret_cast<int8_t const*>(dense.data()), g.n, k)
-                       : kernel::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), g.n, k);
+        spec.integers ? kernel::packSparse(reinterpret_cast<int8_t const*>(dense.data()), g.n, k)
+                      : kernel::packSparse(reinterpret_cast<uint16_t const*>(dense.data()), g.n, k);
     if (!packed)
-        return notTwoOfFour(node_.name, "those of its second operand, along the summed dimension");
+        return notTwoOfFour(p.node->name, "those of its second operand, along the summed dimension");
     std::vector<std::string> parts{std::move(*packed)};
-    if (spec_.bias) {
+    if (spec.bias) {
         TensorSpec const& bias = p.inputs[size_t(Epilogue::kBias)];
         parts.push_back(packFloats(bias, bias.dims.volume()));
     }
     return parts;
 }
 
-Result<void> SparseKernels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> run(ir::Node const& node, kernel::Spec const& spec, CudaLaunch const& launch, RunArgs& args)
 {
     kernel::Shape const shape =
-        shapeOf(node_, matrix_multiply::geometryOf(node_, args.inputs[0].dims, args.inputs[1].dims));
+        shapeOf(node, matrix_multiply::geometryOf(node, args.inputs[0].dims, args.inputs[1].dims));
     if (shape.m == 0)
         return {};
-    if (char const* const why = kernel::unsupported(spec_, shape))
-        return Error{ErrorCode::kFailedExecution, "layer '" + node_.name + "': shape " + args.inputs[0].dims.str() +
+    if (char const* const why = kernel::unsupported(spec, shape))
+        return Error{ErrorCode::kFailedExecution, "layer '" + node.name + "': shape " + args.inputs[0].dims.str() +
                                                       " is not among those that its kernel was made for: " + why};
-    kernel::Launch l = kernel::launch(spec_, shape, launch.multiprocessors());
+    kernel::Launch l = kernel::launch(spec, shape, launch.multiprocessors());
     l.args.weights = launch.packed(0);
-    l.args.bias = spec_.bias ? static_cast<float const*>(launch.packed(1)) : nullptr;
-    if (spec_.integers)
+    l.args.bias = spec.bias ? static_cast<float const*>(launch.packed(1)) : nullptr;
+    if (spec.integers)
         l.args.end = integerEndArgs(args);
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, args.inputs[0].data));
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, args.outputs[0].data));
-    if (!spec_.hasResidual())
+    if (!spec.hasResidual())
         return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, args.inputs[size_t(Epilogue::kResidual)].data));
     return launch.withGeometry(0, l.geometry, {&mapQ, &mapY, &mapResidual, &l.args});
 }
 
-} // namespace
-
-Support supports(Problem const& p, DataType factors)
+std::vector<Config> configs(Problem const& p, GemmAlgorithm)
 {
+    std::vector<Config> list;
+    kernel::Shape const shape = shapeOf(*p.node, geometryOf(p, false));
+    if (shape.m == 0)
+        return list;
+    for (kernel::Spec const& s : kernel::candidates(baseOf(p), shape, p.cuda->multiprocessors, kMostConfigs))
+        list.push_back({s.tileP, s.tileQ, s.stages, s.multicast});
+    return list;
+}
+
+Support supports(Problem const& p, GemmAlgorithm algorithm)
+{
+    DataType const factors = algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8 : DataType::kHalf;
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("its instructions (sparse wgmma) exist on GPUs of compute capability 9.0");
-    if (Support const s = supportsNorm(p, false); !s.ok)
-        return s;
-    if (Support const s = supportsAllColumns(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProductAlone(p));
     // Of i8 these are the factors; what its end reads has types of its own.
     for (size_t i = 0; i < (isQuantized(factors) ? 2 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != factors)
@@ -168,21 +148,10 @@ Support supports(Problem const& p, DataType factors)
     Extents const stored = alongK ? Extents{g.n, g.k} : Extents{g.k, g.n};
     if (!isTwoOfFour({factors, stored, const_cast<void*>(p.inputs[1].constant->data())}, alongK ? 1 : 0))
         return Support::no("the second operand does not follow 2:4 along the summed dimension");
-    return configs(p).empty() ? Support::no("nothing to do") : Support::yes();
+    return configs(p, algorithm).empty() ? Support::no("nothing to do") : Support::yes();
 }
 
-std::vector<Config> configs(Problem const& p)
-{
-    std::vector<Config> list;
-    kernel::Shape const shape = shapeOf(*p.node, geometryOf(p, false));
-    if (shape.m == 0)
-        return list;
-    for (kernel::Spec const& s : kernel::candidates(baseOf(p), shape, p.cuda->multiprocessors, kMostConfigs))
-        list.push_back({s.tileP, s.tileQ, s.stages, s.multicast});
-    return list;
-}
-
-double estimate(Problem const& p, Config const& config)
+double estimate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec spec;
     kernel::Shape const shape = shapeOf(*p.node, geometryOf(p, false));
@@ -191,12 +160,22 @@ double estimate(Problem const& p, Config const& config)
     return kernel::estimateUs(spec, shape, p.cuda->multiprocessors);
 }
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec spec;
     if (!specOf(p, config, spec))
         return noKernels(invalidArgument("layer '" + p.node->name + "': no such tile of a sparse product"));
-    return std::make_unique<SparseKernels>(p, spec);
+    return kernelsOf(
+        wholeSource(kernel::kKernel, spec),
+        [&node = *p.node, spec](CudaLaunch const& launch, RunArgs& args) { return run(node, spec, launch, args); }, {},
+        [spec](Problem const& p) { return pack(p, spec); },
+        spec.integers ? std::vector<size_t>{1} : std::vector<size_t>{1, Epilogue::kBias});
 }
 
-} // namespace tw::ops::gemm_sparse
+} // namespace
+} // namespace gemm_sparse
+
+constinit GemmTactics const kCudaGemmSparse{gemm_sparse::supports, gemm_sparse::configs, gemm_sparse::estimate,
+                                            gemm_sparse::generate};
+
+} // namespace tw::ops

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/gemm/cuda_gemm_wgmma.h"
-
 #include <algorithm>
 #include <bit>
 
 #include "families/elementwise/cuda_epilogue.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
-namespace tw::ops::gemm_f16 {
+namespace tw::ops {
 
+namespace gemm_f16 {
 namespace {
 
 using matrix_multiply::Geometry;
@@ -54,7 +53,7 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     Resolved s;
     s.node = p.node;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
-    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = geometryOf(p, false);
     kernel::Spec& spec = s.spec;
     s.normalizes = algorithm == GemmAlgorithm::kNorm;
     spec.single = isFullFloat(typeOf(p, algorithm));
@@ -118,12 +117,6 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     return s;
 }
 
-Product productOf(Resolved const& s, Problem const& p, bool most)
-{
-    auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
-}
-
 Config encode(matrix::Spec const& s, bool pads)
 {
     return {s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split, pads};
@@ -134,12 +127,7 @@ bool decode(Config const& c, matrix::Spec& s)
 {
     if (!isConfig(c, 7, 0, 256))
         return false;
-    s.tileM = int(c[0]);
-    s.tileN = int(c[1]);
-    s.warpsM = int(c[2]);
-    s.warpsN = int(c[3]);
-    s.stages = int(c[4]);
-    s.split = int(c[5]);
+    readConfig(c, 0, s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split);
     return !matrix::unsupported(s);
 }
 
@@ -162,20 +150,10 @@ bool decode(Config const& c, bool normalizes, kernel::Spec& s)
     size_t const more = s.integers ? 2 : normalizes ? 1 : 0;
     if (!isConfig(c, kNumbers + more, 0, kMost) || (normalizes && c[kNumbers] == 0))
         return false;
-    if (s.integers) {
-        s.stepBytes = int(c[kNumbers]);
-        s.ahead = c[kNumbers + 1] != 0;
-    }
+    if (s.integers)
+        readConfig(c, kNumbers, s.stepBytes, s.ahead);
     s.norm = normalizes ? int(c[kNumbers]) : 0;
-    s.tileP = int(c[0]);
-    s.tileQ = int(c[1]);
-    s.stages = int(c[2]);
-    s.groups = int(c[3]);
-    s.pingPong = c[4] != 0;
-    s.split = int(c[5]);
-    s.multicast = int(c[6]);
-    s.swap = c[7] != 0;
-    s.copies = c[8] != 0;
+    readConfig(c, 0, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies);
     return !kernel::unsupported(s);
 }
 
@@ -202,6 +180,70 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
     if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
         return Support::no("the columns of the second operand are not known when the engine is built");
     return Support::yes();
+}
+
+std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
+{
+    Resolved s = resolve(p, algorithm);
+    std::vector<Config> list;
+    if (s.normalizes) {
+        for (kernel::Spec const& spec : kernel::normCandidates(s.spec, productOf(s, geometryOf(p, false)).shape,
+                                                               p.cuda->multiprocessors, kMostNormConfigs))
+            list.push_back(encode(spec));
+        return list;
+    }
+    if (s.isMma) {
+        bool const aligned = s.mma.vectorA == 8 && s.mma.vectorB == 8;
+        auto add = [&](bool pads, size_t most) {
+            if (pads)
+                padOperands(s);
+            for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, geometryOf(p, false)).shape,
+                                                               p.cuda->multiprocessors, p.cuda->capability, most))
+                list.push_back(encode(spec, pads));
+        };
+        // Where there is wgmma, that is for operands that are copied, and most of the others too.
+        bool const wgmma = p.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
+        add(false, pads || wgmma ? kMostMmaConfigs / 2 : kMostMmaConfigs);
+        if (pads)
+            add(true, kMostMmaConfigs / 2);
+        return list;
+    }
+    for (kernel::Spec const& spec :
+         kernel::candidates(s.spec, productOf(s, geometryOf(p, false)).shape, p.cuda->multiprocessors,
+                            s.spec.tf32x3   ? kMostTf32x3Configs
+                            : s.spec.single ? kMostTf32Configs
+                            : s.pads()      ? kMostPaddedConfigs
+                                            : kMostConfigs))
+        list.push_back(encode(spec));
+    return list;
+}
+
+double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
+{
+    constexpr double kSplitUs = 1.5;
+    Resolved s = resolve(p, algorithm);
+    if (!p.cuda || !decode(config, s))
+        return 0;
+    Product const product = productOf(s, geometryOf(p, false));
+    kernel::Shape const& shape = product.shape;
+    // Copies: each number is read and written, at about 1 TB/s.
+    double const padding = !s.pads() ? 0
+                                     : kSplitUs + 4e-6 * double((s.paddedA ? p.inputs[0].dims.volume() : 0) +
+                                                                (s.padsB ? p.inputs[1].dims.volume() : 0));
+    double const launches = double(product.outer.volume());
+    if (s.isMma)
+        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
+               padding;
+    return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
+           (s.spec.tf32x3 ? kSplitUs : 0);
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
+{
+    Resolved s = resolve(p, algorithm);
+    if (!decode(config, s))
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    return kernelsOf(s);
 }
 
 } // namespace
@@ -231,15 +273,14 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     if (!isMma)
-        if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
-            return known;
+        TW_SUPPORTS(sizesAreKnown(operations, a, b));
     if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !resolve(p, GemmAlgorithm::kHalf).pads())
         return Support::no("tensor cores take these operands in a faster way");
     if (tf32x3 && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     Resolved const s = resolve(p, algorithm);
     for (bool const most : {false, true}) {
-        Product const product = productOf(s, p, most);
+        Product const product = productOf(s, geometryOf(p, most));
         if (char const* const why = unsupported(s, product.shape))
             return Support::no(why);
         if ((tf32x3 || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
@@ -253,67 +294,12 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     return Support::yes();
 }
 
-std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
-{
-    Resolved s = resolve(p, algorithm);
-    std::vector<Config> list;
-    if (s.normalizes) {
-        for (kernel::Spec const& spec :
-             kernel::normCandidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors, kMostNormConfigs))
-            list.push_back(encode(spec));
-        return list;
-    }
-    if (s.isMma) {
-        bool const aligned = s.mma.vectorA == 8 && s.mma.vectorB == 8;
-        auto add = [&](bool pads, size_t most) {
-            if (pads)
-                padOperands(s);
-            for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, p, false).shape,
-                                                               p.cuda->multiprocessors, p.cuda->capability, most))
-                list.push_back(encode(spec, pads));
-        };
-        // Where there is wgmma, that is for operands that are copied, and most of the others too.
-        bool const wgmma = p.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
-        add(false, pads || wgmma ? kMostMmaConfigs / 2 : kMostMmaConfigs);
-        if (pads)
-            add(true, kMostMmaConfigs / 2);
-        return list;
-    }
-    for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
-                                                       s.spec.tf32x3   ? kMostTf32x3Configs
-                                                       : s.spec.single ? kMostTf32Configs
-                                                       : s.pads()      ? kMostPaddedConfigs
-                                                                       : kMostConfigs))
-        list.push_back(encode(spec));
-    return list;
-}
+} // namespace gemm_f16
 
-double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
-{
-    constexpr double kSplitUs = 1.5;
-    Resolved s = resolve(p, algorithm);
-    if (!p.cuda || !decode(config, s))
-        return 0;
-    Product const product = productOf(s, p, false);
-    kernel::Shape const& shape = product.shape;
-    // Copies: each number is read and written, at about 1 TB/s.
-    double const padding = !s.pads() ? 0
-                                     : kSplitUs + 4e-6 * double((s.paddedA ? p.inputs[0].dims.volume() : 0) +
-                                                                (s.padsB ? p.inputs[1].dims.volume() : 0));
-    double const launches = double(product.outer.volume());
-    if (s.isMma)
-        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
-               padding;
-    return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
-           (s.spec.tf32x3 ? kSplitUs : 0);
-}
+constinit GemmTactics const kCudaGemm{[](Problem const& p, GemmAlgorithm algorithm) {
+                                          TW_SUPPORTS(supportsNorm(p, algorithm == GemmAlgorithm::kNorm));
+                                          return gemm_f16::supports(p, algorithm);
+                                      },
+                                      gemm_f16::configs, gemm_f16::estimate, gemm_f16::generate};
 
-std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
-{
-    Resolved s = resolve(p, algorithm);
-    if (!decode(config, s))
-        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    return kernelsOf(s);
-}
-
-} // namespace tw::ops::gemm_f16
+} // namespace tw::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the two files of cuda_gemm_f16.h: what was resolved when a tactic was chosen, and a run of it.
+// Between the files of kCudaGemm (cuda_gemm.h): what was resolved when a tactic was chosen, and a run of it.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "base/blob.h"
 #include "base/round.h"
-#include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_gemm.h"
 #include "kernels/cuda/gemm/mma.h"
 #include "kernels/cuda/gemm/wgmma.h"
 
@@ -39,19 +39,17 @@ struct Resolved
 };
 
 // The part of a run that one launch does, and the launches: each at offsets of its own.
-struct Product
+struct Product : ProductBatches
 {
     kernel::Shape shape;
-    Extents outer, aOuter, bOuter; // strides in elements
 };
-
 Product productOf(Resolved const& resolved, matrix_multiply::Geometry const& geometry);
 // Null, or why the kernel cannot do that shape.
 char const* unsupported(Resolved const& resolved, kernel::Shape const& shape);
 // Those of what was resolved, with its tile.
 std::unique_ptr<CudaKernels> kernelsOf(Resolved const& resolved);
 
-// Constant second operands as the kernels of cuda_gemm_f16.h want them.
+// Constant second operands as the kernels of kCudaGemm want them.
 
 struct PackedMatrices
 {

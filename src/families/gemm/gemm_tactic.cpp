@@ -175,10 +175,8 @@ private:
 Support supports(CpuTactic const& t, Problem const& p)
 {
     auto const factors = t.variant<Factors>();
-    if (Support s = supportsProducts(p); !s.ok)
-        return s;
-    if (Support s = supportsFactors(t.isa(), factors); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProducts(p));
+    TW_SUPPORTS(supportsFactors(t.isa(), factors));
     if (isPairs(factors) && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
         return Support::no(kJumps);
     if (isPairs(factors) && !p.inputs[1].constant)
@@ -369,9 +367,7 @@ CpuFunctions::Loaded loadBytes(CpuTactic const& t, Problem const& p, Config cons
 
 constexpr CpuFunctions kGemm{
     .supports = gemm::supports, .configs = gemm::configs, .estimate = gemm::estimate, .load = gemm::load};
-constexpr CpuFunctions kInt8Gemm{.supports = gemm::supportsBytes,
-                                 .configs = gemm::configsOfBytes,
-                                 .estimate = gemm::estimateBytes,
-                                 .load = gemm::loadBytes};
+constexpr CpuFunctions kInt8Gemm{gemm::supportsBytes, nullptr, gemm::configsOfBytes, gemm::estimateBytes,
+                                 gemm::loadBytes};
 
 } // namespace tw::ops

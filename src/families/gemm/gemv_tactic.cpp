@@ -52,19 +52,24 @@ Support fitHalf(Blob const& weights)
     return Support::yes();
 }
 
+GemmJitOptions layoutOf(GemvJitOptions const& options)
+{
+    GemmJitOptions o;
+    o.isa = options.isa;
+    o.vectors = options.vectors;
+    return o;
+}
+
 // The panels of packMatrices() in 16 bits.
 Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem const& p, Geometry const& g,
                                      PackedConstants& packed)
 {
     Blob const& b = *p.inputs[1].constant;
-    GemmJitOptions layout;
-    layout.isa = options.isa;
-    layout.vectors = options.vectors;
     Recipe const recipe{"panels of matrices in 16 bits",
                         {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, int64_t(options.weights)}};
     return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
         PackedConstants alone;
-        TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(layout, g, b, alone));
+        TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(layoutOf(options), g, b, alone));
         int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
         PackedMatrices made;
         made.each = wide->each;
@@ -120,8 +125,7 @@ private:
 Support supports(CpuTactic const& t, Problem const& p)
 {
     auto const weights = t.variant<GemvWeights>();
-    if (Support s = supportsProducts(p); !s.ok)
-        return s;
+    TW_SUPPORTS(supportsProducts(p));
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
     if (weights != GemvWeights::kFloat && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
@@ -191,10 +195,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     if (o.weights != GemvWeights::kFloat) {
         TW_ASSIGN(matrices, packNarrow(o, p, g, packed));
     } else if (o.b == GemvJitOptions::kPacked) {
-        GemmJitOptions layout;
-        layout.isa = t.isa();
-        layout.vectors = o.vectors;
-        TW_ASSIGN(matrices, packMatrices(layout, g, *p.inputs[1].constant, packed));
+        TW_ASSIGN(matrices, packMatrices(layoutOf(o), g, *p.inputs[1].constant, packed));
     }
     return makeKernel<GemvKernel>(*p.node, o, std::move(matrices));
 }

@@ -9,15 +9,8 @@ namespace {
 
 char const* publishedName(matrix_multiply::MatrixOperation o)
 {
-    switch (o) {
-    case matrix_multiply::MatrixOperation::kNone:
-        return "kNONE";
-    case matrix_multiply::MatrixOperation::kTranspose:
-        return "kTRANSPOSE";
-    case matrix_multiply::MatrixOperation::kVector:
-        return "kVECTOR";
-    }
-    return "";
+    constexpr char const* kNames[] = {"kNONE", "kTRANSPOSE", "kVECTOR"};
+    return kNames[int(o)];
 }
 
 // What comes after a product: bias and activation.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_i8.h"
-#include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_cudnn_conv.h"
-#include "families/convolution/cuda_deconv_f16.h"
 #include "families/convolution/cuda_plain_convolution.h"
 #include "ops/convolution/op.h"
 
@@ -33,20 +30,15 @@ constexpr CudaTactic kNchwTf32 = tactic<conv_f16::kMmaNchw, kTf32>("convolution_
 constexpr CudaTactic kProductsTf32 = tactic<conv_f16::kMma, kTf32>("convolution_tf32_mma_sm80");
 constexpr CudaTactic kNchwF32 = tactic<conv_f16::kMmaNchw, kFloat>("convolution_f32_nchw_simt_sm80");
 constexpr CudaTactic kProductsF32 = tactic<conv_f16::kMma, kFloat>("convolution_f32_simt_sm80");
-constexpr CudaTactic kTransposed{"convolution_f16_transposed_wgmma_sm90a",
-                                 1,
-                                 deconv_f16::generate,
-                                 deconv_f16::supports,
-                                 deconv_f16::configs,
-                                 deconv_f16::formats};
-constexpr CudaTactic kTransposedTf32 = deconv_f32::tactic<true>("convolution_tf32_transposed_mma_sm80");
-constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32_transposed_simt_sm80");
-constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_mma_sm80");
-constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
-constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
-constexpr CudaTactic kDepthwiseI8 = conv_i8::tactic<conv_i8::Depthwise>("convolution_i8_depthwise_sm80", 1);
-constexpr CudaTactic kStemI8 = conv_i8::tactic<conv_i8::Stem>("convolution_i8_stem_sm80", 2);
-constexpr CudaTactic kNdI8 = conv_nd::tactic<conv_nd::Operand::kInt8>("convolution_i8_nd_mma_sm80");
+constexpr CudaTactic kTransposed = tactic<conv_f16::kBesideHalf, kHalf>("convolution_f16_transposed_wgmma_sm90a", 1);
+constexpr CudaTactic kTransposedTf32 = tactic<conv_f16::kBeside, kTf32>("convolution_tf32_transposed_mma_sm80", 2);
+constexpr CudaTactic kTransposedF32 = tactic<conv_f16::kBeside, kFloat>("convolution_f32_transposed_simt_sm80", 2);
+constexpr CudaTactic kNd = tactic<conv_f16::kNd, kHalf>("convolution_f16_nd_mma_sm80", 1);
+constexpr CudaTactic kNdTf32 = tactic<conv_f16::kNd, kTf32>("convolution_tf32_nd_mma_sm80", 1);
+constexpr CudaTactic kNdF32 = tactic<conv_f16::kNd, kFloat>("convolution_f32_nd_tf32x3_mma_sm80", 1);
+constexpr CudaTactic kDepthwiseI8 = tactic<conv_f16::kDepthwiseInt8, kInt8>("convolution_i8_depthwise_sm80", 1);
+constexpr CudaTactic kStemI8 = tactic<conv_f16::kStemInt8, kInt8>("convolution_i8_stem_sm80", 2);
+constexpr CudaTactic kNdI8 = tactic<conv_f16::kNd, kInt8>("convolution_i8_nd_mma_sm80", 1);
 constexpr auto kNarrow = DataType::kBf16;
 constexpr CudaTactic kBf16Wgmma = tactic<conv_f16::kWgmma, kHalf, kNarrow>("convolution_bf16_wgmma_sm90a");
 constexpr CudaTactic kBf16Strips =
@@ -57,7 +49,7 @@ constexpr CudaTactic kBf16Depthwise = tactic<conv_f16::kDepthwise, kHalf, kNarro
 constexpr CudaTactic kBf16Stem = tactic<conv_f16::kStem, kHalf, kNarrow>("convolution_bf16_stem_sm80");
 constexpr CudaTactic kBf16Nchw = tactic<conv_f16::kMmaNchw, kHalf, kNarrow>("convolution_bf16_nchw_mma_sm80");
 constexpr CudaTactic kBf16Mma = tactic<conv_f16::kMma, kHalf, kNarrow>("convolution_bf16_mma_sm80");
-constexpr CudaTactic kBf16Nd = conv_nd::tactic<conv_nd::Operand::kHalf, kNarrow>("convolution_bf16_nd_mma_sm80");
+constexpr CudaTactic kBf16Nd = tactic<conv_f16::kNd, kHalf, kNarrow>("convolution_bf16_nd_mma_sm80", 1);
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 

@@ -48,4 +48,16 @@ private:
     size_t sizeBytes_ = 0;
 };
 
+// A function of these arguments that was emitted.
+template <class Args>
+class Emitted
+{
+public:
+    void operator()(Args const& args) const { code_.entry<void (*)(Args const*)>()(&args); }
+    explicit operator bool() const { return code_.sizeBytes() != 0; }
+
+protected:
+    Code code_;
+};
+
 } // namespace tw::kernels::jit

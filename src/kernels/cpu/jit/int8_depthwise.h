@@ -60,15 +60,9 @@ void int8DepthwisePack(int lanes, Factors factors, int rows, int taps, int chann
 // Why there is no such kernel; null: there is.
 char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& spec);
 
-class Int8DepthwiseKernel
+struct Int8DepthwiseKernel : Emitted<Int8DepthwiseArgs>
 {
-public:
-    Int8DepthwiseKernel() = default;
     static Result<Int8DepthwiseKernel> emit(Isa isa, Factors factors, Int8DepthwiseSpec const& spec);
-    void operator()(Int8DepthwiseArgs const& args) const { code_.entry<void (*)(Int8DepthwiseArgs const*)>()(&args); }
-
-private:
-    Code code_;
 };
 
 } // namespace tw::kernels::jit

@@ -22,14 +22,9 @@ struct ColumnMomentsArgs
     float inverseRows = 0;
 };
 
-class ColumnMomentsKernel
+struct ColumnMomentsKernel : Emitted<ColumnMomentsArgs>
 {
-public:
     static Result<ColumnMomentsKernel> emit(Isa isa, bool rms);
-    void operator()(ColumnMomentsArgs const& args) const { code_.entry<void (*)(ColumnMomentsArgs const*)>()(&args); }
-
-private:
-    Code code_;
 };
 
 // y[r, c] = f(((x[r, c] - mean[c]) * scale[c] + shift[c]) * gamma[r] + beta[r]); gamma, beta and f only where the kernel was emitted
@@ -49,14 +44,9 @@ struct ColumnApplyForm
     std::optional<Activation> activation;
 };
 
-class ColumnApplyKernel
+struct ColumnApplyKernel : Emitted<ColumnApplyArgs>
 {
-public:
     static Result<ColumnApplyKernel> emit(Isa isa, ColumnApplyForm const& form);
-    void operator()(ColumnApplyArgs const& args) const { code_.entry<void (*)(ColumnApplyArgs const*)>()(&args); }
-
-private:
-    Code code_;
 };
 
 } // namespace tw::kernels::jit

@@ -470,8 +470,8 @@ Result<WinogradTransform<Spec, Args>> WinogradTransform<Spec, Args>::emit(Isa is
     return transform;
 }
 
-template class WinogradTransform<WinogradInputSpec, WinogradInputArgs>;
-template class WinogradTransform<WinogradFilterSpec, WinogradFilterArgs>;
-template class WinogradTransform<WinogradOutputSpec, WinogradOutputArgs>;
+template struct WinogradTransform<WinogradInputSpec, WinogradInputArgs>;
+template struct WinogradTransform<WinogradFilterSpec, WinogradFilterArgs>;
+template struct WinogradTransform<WinogradOutputSpec, WinogradOutputArgs>;
 
 } // namespace tw::kernels::jit

@@ -77,15 +77,9 @@ struct WinogradOutputArgs
 };
 
 template <class Spec, class Args>
-class WinogradTransform
+struct WinogradTransform : Emitted<Args>
 {
-public:
     static Result<WinogradTransform> emit(Isa isa, Spec const& spec);
-    void operator()(Args const& args) const { code_.entry<void (*)(Args const*)>()(&args); }
-    explicit operator bool() const { return code_.sizeBytes() != 0; }
-
-private:
-    Code code_;
 };
 using WinogradInput = WinogradTransform<WinogradInputSpec, WinogradInputArgs>;
 using WinogradFilter = WinogradTransform<WinogradFilterSpec, WinogradFilterArgs>;

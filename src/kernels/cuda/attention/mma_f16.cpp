@@ -8,8 +8,6 @@
 
 namespace tw::cuda::attention_f16 {
 
-namespace {} // namespace
-
 int64_t Spec::sharedBytes() const
 {
     return int64_t(warps * 16 + 4 * keys) * (std::max(paddedHead(), paddedValue()) * 2 + 16);
@@ -64,18 +62,6 @@ Args packed(Spec const& spec, Shape const& shape, void const* qkv)
     a.sq = int32_t(shape.sq);
     a.sk = int32_t(shape.sk);
     return a;
-}
-
-LaunchGeometry launch(Spec const& spec, Shape const& shape)
-{
-    LaunchGeometry g;
-    int64_t const rows = spec.warps * 16;
-    g.grid = (shape.sq + rows - 1) / rows;
-    g.gridY = shape.heads;
-    g.gridZ = shape.batch;
-    g.block = spec.warps * 32;
-    g.sharedBytes = spec.sharedBytes();
-    return g;
 }
 
 } // namespace tw::cuda::attention_f16

@@ -21,6 +21,8 @@ struct Spec
     AttentionMasks masks;
     bool integers = false; // y is i8, in steps of *Args::step
 
+    int rows() const { return warps * 16; }
+    int threads() const { return warps * 32; }
     // Matrix instructions take 16.
     int paddedHead() const { return (headDim + 15) / 16 * 16; }
     int paddedValue() const { return (valueDim + 15) / 16 * 16; }
@@ -44,6 +46,17 @@ struct Shape
 // addresses of y and mask.
 Args packed(Spec const& spec, Shape const& shape, void const* qkv);
 
-LaunchGeometry launch(Spec const& spec, Shape const& shape);
+// A block for each spec.rows() queries of a head of a batch.
+template <class Spec>
+LaunchGeometry launch(Spec const& spec, Shape const& shape)
+{
+    LaunchGeometry g;
+    g.grid = (shape.sq + spec.rows() - 1) / spec.rows();
+    g.gridY = shape.heads;
+    g.gridZ = shape.batch;
+    g.block = spec.threads();
+    g.sharedBytes = spec.sharedBytes();
+    return g;
+}
 
 } // namespace tw::cuda::attention_f16

@@ -8,8 +8,6 @@
 
 namespace tw::cuda::attention_f32 {
 
-namespace {} // namespace
-
 int64_t Spec::sharedBytes() const
 {
     return int64_t(rows() + 4 * keys * parts) * (std::max(paddedHead(), paddedValue()) * 4 + 16);
@@ -52,18 +50,6 @@ std::string source(Spec const& s)
            constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
            constant("PARTS", s.parts) + flag("TF32X3", s.tf32x3) + attentionSource(masks) +
            include("kernels/cuda/attention/mma_f32.cuh");
-}
-
-LaunchGeometry launch(Spec const& spec, Shape const& shape)
-{
-    LaunchGeometry g;
-    int64_t const rows = spec.rows();
-    g.grid = (shape.sq + rows - 1) / rows;
-    g.gridY = shape.heads;
-    g.gridZ = shape.batch;
-    g.block = spec.threads();
-    g.sharedBytes = spec.sharedBytes();
-    return g;
 }
 
 } // namespace tw::cuda::attention_f32

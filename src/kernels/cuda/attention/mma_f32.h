@@ -12,6 +12,7 @@
 namespace tw::cuda::attention_f32 {
 
 using attention_f16::kKernel;
+using attention_f16::launch;
 using attention_f16::Shape;
 
 struct Spec
@@ -37,6 +38,5 @@ struct Spec
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
 std::string source(Spec const& spec);
-LaunchGeometry launch(Spec const& spec, Shape const& shape);
 
 } // namespace tw::cuda::attention_f32

@@ -6,8 +6,6 @@
 
 namespace tw::cuda::attention_wgmma_f16 {
 
-namespace {} // namespace
-
 int64_t Spec::sharedBytes() const
 {
     return 1024 + int64_t(groups * 64 + 2 * stages * keys) * headDim * 2 + 8 + stages * 32;
@@ -60,18 +58,6 @@ Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args c
     int64_t const keyHeads = g.heads / args.headsPerKey;
     return {map(args.qStride, g.sq, g.heads, spec.groups * 64), map(args.kStride, g.sk, keyHeads, spec.keys),
             map(args.vStride, g.sk, keyHeads, spec.keys)};
-}
-
-LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)
-{
-    LaunchGeometry g;
-    int64_t const rows = spec.groups * 64;
-    g.grid = (shape.sq + rows - 1) / rows;
-    g.gridY = shape.heads;
-    g.gridZ = shape.batch;
-    g.block = spec.threads();
-    g.sharedBytes = spec.sharedBytes();
-    return g;
 }
 
 } // namespace tw::cuda::attention_wgmma_f16

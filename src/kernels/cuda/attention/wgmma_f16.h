@@ -8,6 +8,9 @@
 
 namespace tw::cuda::attention_wgmma_f16 {
 
+using attention_f16::kKernel;
+using attention_f16::launch;
+
 struct Spec
 {
     int headDim = 64; // 64 or 128
@@ -17,6 +20,7 @@ struct Spec
     AttentionMasks masks;
     bool integers = false; // y is i8, in steps of *Args::step
 
+    int rows() const { return groups * 64; }
     int threads() const { return groups * 128 + (groups > 1 ? 128 : 0); }
     int64_t sharedBytes() const;
     std::string name() const; // "attention_f16_d64_128x128_wgmma"
@@ -24,7 +28,6 @@ struct Spec
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
 std::string source(Spec const& spec);
-constexpr char const* kKernel = "attention";
 
 // Of q, k and v; strides in elements, multiples of 8. The kernel takes the three maps, then attention_f16::Args, whose
 // strides of q, k and v it does not read.
@@ -33,6 +36,5 @@ struct Maps
     TensorMapSpec q, k, v;
 };
 Maps maps(Spec const& spec, attention_f16::Shape const& shape, attention_f16::Args const& args);
-LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape);
 
 } // namespace tw::cuda::attention_wgmma_f16

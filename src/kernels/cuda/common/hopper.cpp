@@ -5,31 +5,43 @@
 
 namespace tw::cuda {
 
-char const* const kRelu = "maximumOf(v, 0.0f)";
-char const* const kGeluErf = "geluErfOf(v)";
-char const* const kGeluTanh = "geluTanhOf(v)";
-char const* const kGeluErfToBytes = "geluErfByExponent(v)";
-char const* const kGeluTanhToBytes = "geluTanhByExponent(v)";
-char const* const kSwish = "v * sigmoidOf(v)";
-
 namespace {
 
-// `type`: "k8.f32.tf32.tf32"; `behind`: signs of the operands and what follows them; `sum`, `constraint`: of a sum.
-std::string wgmmaOf(int n, char const* type, std::string const& behind, char const* sum = "float",
-                    char const* constraint = "f")
+// Of d, n / 2 sums: "%0, %1, ..", and "+f"(d[0]), .. as operands of asm.
+struct Sums
 {
-    int const count = n / 2;
+    int count;
     std::string registers, operands;
-    for (int i = 0; i < count; ++i) {
-        registers += (i ? ", %" : "%") + std::to_string(i);
-        operands += std::string(i ? ", \"+" : "\"+") + constraint + "\"(d[" + std::to_string(i) + "])";
+
+    Sums(int n, bool integers) : count(n / 2)
+    {
+        for (int i = 0; i < count; ++i) {
+            registers += (i ? ", %" : "%") + std::to_string(i);
+            operands += std::string(i ? ", " : "") + (integers ? "\"+r\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+        }
     }
-    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
-    return std::string("TW_INLINE void wgmma(") + sum + " (&d)[" + std::to_string(count) +
-           "], u64 p, u64 q, int keep)\n{\n" + "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(2) +
-           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + type + " {" + registers + "}, " + arg(0) +
-           ", " + arg(1) + ", k" + behind + ";\\n}\"\n        : " + operands +
-           "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
+    // The operand i behind them.
+    std::string arg(int i) const { return "%" + std::to_string(count + i); }
+    // Parameters and the beginning of asm; `keep`: the operand that says whether d is added to.
+    std::string begin(bool integers, std::string const& parameters, int keep) const
+    {
+        return std::string(integers ? "(i32" : "(float") + " (&d)[" + std::to_string(count) + "], " + parameters +
+               ", int keep)\n{\n    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(keep) +
+               ", 0;\\nwgmma.mma_async.";
+    }
+    std::string end(std::string const& inputs) const
+    {
+        return ";\\n}\"\n        : " + operands + "\n        : " + inputs + ", \"r\"(keep));\n}\n";
+    }
+};
+
+// `type`: "k8.f32.tf32.tf32"; `behind`: signs of the operands and what follows them.
+std::string wgmmaOf(int n, char const* type, std::string const& behind, bool integers = false)
+{
+    Sums const d(n, integers);
+    return "TW_INLINE void wgmma" + d.begin(integers, "u64 p, u64 q", 2) + "sync.aligned.m64n" + std::to_string(n) +
+           type + " {" + d.registers + "}, " + d.arg(0) + ", " + d.arg(1) + ", k" + behind +
+           d.end("\"l\"(p), \"l\"(q)");
 }
 
 } // namespace
@@ -47,43 +59,25 @@ std::string wgmmaTf32Source(int n)
 
 std::string wgmmaIntegersSource(int n)
 {
-    return wgmmaOf(n, "k32.s32.s8.s8", "", "i32", "r");
+    return wgmmaOf(n, "k32.s32.s8.s8", "", true);
 }
 
 std::string wgmmaSparseSource(int n, bool integers)
 {
-    int const count = n / 2;
-    std::string registers, operands;
-    for (int i = 0; i < count; ++i) {
-        registers += (i ? ", %" : "%") + std::to_string(i);
-        operands += std::string(i ? ", " : "") + (integers ? "\"+r\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
-    }
-    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
-    return std::string("template <int SELECTOR>\nTW_INLINE void wgmmaSparse(") + (integers ? "i32" : "float") +
-           " (&d)[" + std::to_string(count) + "], u64 p, u64 q, u32 places, int keep)\n{\n" +
-           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(4) +
-           ", 0;\\nwgmma.mma_async.sp.sync.aligned.m64n" + std::to_string(n) +
-           (integers ? "k64.s32.s8.s8 {" : "k32.f32.f16.f16 {") + registers + "}, " + arg(0) + ", " + arg(1) + ", " +
-           arg(2) + ", " + arg(3) + ", k" + (integers ? "" : ", 1, 1, 0, 0") + ";\\n}\"\n        : " + operands +
-           "\n        : \"l\"(p), \"l\"(q), \"r\"(places), \"n\"(SELECTOR), "
-           "\"r\"(keep));\n}\n";
+    Sums const d(n, integers);
+    return "template <int SELECTOR>\nTW_INLINE void wgmmaSparse" + d.begin(integers, "u64 p, u64 q, u32 places", 4) +
+           "sp.sync.aligned.m64n" + std::to_string(n) + (integers ? "k64.s32.s8.s8 {" : "k32.f32.f16.f16 {") +
+           d.registers + "}, " + d.arg(0) + ", " + d.arg(1) + ", " + d.arg(2) + ", " + d.arg(3) + ", k" +
+           (integers ? "" : ", 1, 1, 0, 0") + d.end("\"l\"(p), \"l\"(q), \"r\"(places), \"n\"(SELECTOR)");
 }
 
 std::string wgmmaRegistersSource(int n, bool transposedQ)
 {
-    int const count = n / 2;
-    std::string registers, operands;
-    for (int i = 0; i < count; ++i) {
-        registers += (i ? ", %" : "%") + std::to_string(i);
-        operands += (i ? ", \"+f\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
-    }
-    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
-    return "TW_INLINE void wgmmaFrom(float (&d)[" + std::to_string(count) +
-           "], u32 const (&p)[4], u64 q, int keep)\n{\n" + "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " +
-           arg(5) + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers +
-           "}, {" + arg(0) + ", " + arg(1) + ", " + arg(2) + ", " + arg(3) + "}, " + arg(4) + ", k, 1, 1, " +
-           (transposedQ ? "1" : "0") + ";\\n}\"\n        : " + operands +
-           "\n        : \"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q), \"r\"(keep));\n}\n";
+    Sums const d(n, false);
+    return "TW_INLINE void wgmmaFrom" + d.begin(false, "u32 const (&p)[4], u64 q", 5) + "sync.aligned.m64n" +
+           std::to_string(n) + "k16.f32.f16.f16 {" + d.registers + "}, {" + d.arg(0) + ", " + d.arg(1) + ", " +
+           d.arg(2) + ", " + d.arg(3) + "}, " + d.arg(4) + ", k, 1, 1, " + (transposedQ ? "1" : "0") +
+           d.end("\"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q)");
 }
 
 std::string activationSource(std::string const& expression, char const* name)

@@ -34,11 +34,11 @@ std::string wgmmaRegistersSource(int n, bool transposedQ);
 std::string activationSource(std::string const& expression, char const* name = "activate");
 
 // Expressions for activationSource.
-extern char const* const kRelu;
-extern char const* const kGeluErf;
-extern char const* const kGeluTanh;
-extern char const* const kGeluErfToBytes; // for results that become i8
-extern char const* const kGeluTanhToBytes;
-extern char const* const kSwish;
+constexpr char const* kRelu = "maximumOf(v, 0.0f)";
+constexpr char const* kGeluErf = "geluErfOf(v)";
+constexpr char const* kGeluTanh = "geluTanhOf(v)";
+constexpr char const* kGeluErfToBytes = "geluErfByExponent(v)"; // for results that become i8
+constexpr char const* kGeluTanhToBytes = "geluTanhByExponent(v)";
+constexpr char const* kSwish = "v * sigmoidOf(v)";
 
 } // namespace tw::cuda

@@ -27,22 +27,21 @@ Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometr
     config.sharedBytes = uint32_t(g.sharedBytes);
     config.stream = stream;
     config.attributes = attributes;
-    if (wholeGrid) {
+    auto add = [&](int32_t id) -> auto&
+    {
         LaunchAttribute& a = attributes[config.attributeCount++];
-        a.id = kLaunchCooperative;
-        a.value.number = 1;
-    }
+        a.id = id;
+        return a.value;
+    };
+    if (wholeGrid)
+        add(kLaunchCooperative).number = 1;
     if (g.cluster > 1) {
-        LaunchAttribute& a = attributes[config.attributeCount++];
-        a.id = kLaunchClusterDimension;
-        a.value.numbers[0] = uint32_t(g.cluster);
-        a.value.numbers[1] = a.value.numbers[2] = 1;
+        auto& size = add(kLaunchClusterDimension);
+        size.numbers[0] = uint32_t(g.cluster);
+        size.numbers[1] = size.numbers[2] = 1;
     }
-    if (isDependent) {
-        LaunchAttribute& a = attributes[config.attributeCount++];
-        a.id = kLaunchProgrammatic;
-        a.value.number = 1;
-    }
+    if (isDependent)
+        add(kLaunchProgrammatic).number = 1;
     return driver.check(driver.cuLaunchKernelEx(&config, kernel, params, nullptr), "cuLaunchKernelEx");
 }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/shape.h"
 #include "kernels/cuda/conv/stem_params.h"
 
 namespace tw::cuda::stem_f16 {
@@ -34,10 +35,7 @@ char const* unsupported(Spec const& spec); // null, or why there is no such kern
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "stem";
 
-struct Shape
-{
-    int64_t n = 1, h = 1, w = 1, k = 1, outH = 1, outW = 1, padH = 0;
-};
+using Shape = ConvShape; // sizes of channels and windows are the spec's
 char const* unsupported(Spec const& spec, Shape const& shape);
 
 using Args = ArgsOf<void>;
@@ -74,10 +72,7 @@ char const* unsupported(Spec const& spec); // null, or why there is no such kern
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "stem";
 
-struct Shape
-{
-    int64_t n = 1, h = 1, w = 1, k = 1, outH = 1, outW = 1, padH = 0, padW = 0;
-};
+using Shape = ConvShape; // sizes of channels and windows are the spec's
 char const* unsupported(Spec const& spec, Shape const& shape);
 
 // Puts sizes into `args`.

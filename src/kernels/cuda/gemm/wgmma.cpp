@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/common/prelude.h"
 
 namespace tw::cuda::gemm_f16 {
 
@@ -306,6 +308,87 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     l.geometry.cluster = s.cluster();
     l.geometry.sharedBytes = s.sharedBytes();
     return l;
+}
+
+std::string source(Spec const& s)
+{
+    bool const early = s.constantB;
+    Epilogue rows = s; // of what is written
+    if (s.gated) {
+        rows.bias = false;
+        rows.activation.clear();
+    }
+    std::string text =
+        include("kernels/cuda/common/hopper.cuh") + (s.integers ? wgmmaIntegersSource(s.tileQ)
+                                                     : s.single ? wgmmaTf32Source(s.tileQ)
+                                                                : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
+    text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
+            constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
+            constant("NORM", s.norm) + constant("THREADS", s.threads()) +
+            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
+            constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
+            constant("STEP_K", s.stepK()) + constant("STEP_BYTES", s.stepBytes) + flag("AHEAD", s.ahead) +
+            constant("KEPT_STEPS", kKeptSteps) + constant("TABLE_BYTES", s.tableBytes()) +
+            constant("TABLE_AT", s.sharedBytes() - s.tableBytes() - kStagesAlignment) +
+            type("Sum", s.integers ? "i32" : "float") + flag("INTEGERS", s.integers.has_value()) +
+            flag("TF32X3", s.tf32x3);
+    text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
+            flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
+            flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
+            flag("EARLY", early) + flag("GATED", s.gated) + flag("GATE_BIAS", s.gated && s.bias) +
+            activationSource(s.gated ? s.activation : std::string(), "activateGate");
+    if (s.integers)
+        text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", s.chunk()) + flag("BIAS", false) +
+                flag("RESIDUAL", s.bringsResidual()) + flag("ALIGNED", s.aligned) + integerEndSource(*s.integers);
+    else
+        text += epilogueConstants(rows, s.chunk());
+    bool const fetches = s.copies && s.bringsResidual();
+    // Parameters that are not there cannot be left out by a constant.
+    std::string const map = "const __grid_constant__ TensorMap ";
+    text += "#define TW_PARAMETERS " + (s.copies ? map + "mapY, " : "") + (fetches ? map + "mapResidual, " : "") +
+            (s.norm ? "const __grid_constant__ Norm theNorm, " : "") + "\n#define TW_Y " +
+            (s.copies ? "&mapY" : "nullptr") + "\n#define TW_RESIDUAL " + (fetches ? "&mapResidual" : "nullptr") +
+            "\n#define TW_NORM " + (s.norm ? "&theNorm" : "nullptr") + "\n";
+    return text +
+           (s.integers ? include("kernels/cuda/gemm/wgmma_integers.cuh")
+                       : rowsSource(s.single) + columnsSource(s.single)) +
+           include("kernels/cuda/gemm/wgmma.cuh") + (s.norm ? include("kernels/cuda/gemm/wgmma_fill.cuh") : "");
+}
+
+// Operands that are rewritten before a product: FP32 as two TF32 numbers for each of theirs, FP16 with rows of
+// whole 16 bytes.
+namespace {
+
+// A warp copies 512 numbers of a row, and zeros after the row's last, in words: lanes of a row that begins inside one
+// take halves of two, the second from the next lane.
+constexpr int64_t kPadColumns = 512, kPadWarps = 8;
+
+} // namespace
+
+int64_t padBlocks(PadArgs const& p)
+{
+    int64_t const a = p.a.rows * ceilDiv(p.a.padded, kPadColumns), b = p.b.rows * ceilDiv(p.b.padded, kPadColumns);
+    return ceilDiv(a + b, kPadWarps);
+}
+
+std::string padSource()
+{
+    return include("kernels/cuda/gemm/wgmma_pad.cuh");
+}
+
+int64_t splitRow(int64_t k)
+{
+    return ceilDiv(k, kStepBytes / 4) * (kStepBytes / 4) * 2;
+}
+
+int64_t splitBlocks(SplitArgs const& a)
+{
+    return ceilDiv(int64_t(a.rows) * a.padded, 256 * 4);
+}
+
+std::string splitSource()
+{
+    return include("kernels/cuda/gemm/wgmma_split.cuh");
 }
 
 } // namespace tw::cuda::gemm_f16

@@ -15,6 +15,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/shape.h"
 #include "kernels/cuda/gemm/wgmma_params.h"
 
 namespace tw::cuda::gemm_f16 {
@@ -104,11 +105,7 @@ constexpr char const* kPadKernel = "pad";
 int64_t padBlocks(PadArgs const& args);
 
 // Filter positions of an image; unused otherwise.
-struct Image
-{
-    int64_t n = 1, h = 1, w = 1, c = 1, r = 1, s = 1, outH = 1, outW = 1;
-    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
-};
+using Image = ConvShape; // of one group; filters are columns of b
 
 struct Shape
 {

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#define TW_ISA avx2
-#define TW_FLOATS 8
-#include "kernels/cpu/casts_vectors.h"

@@ -13,21 +13,16 @@ void sparseCases(CaseList& list)
     constexpr DataType kType = DataType::kHalf;
     auto add = [&](std::string const& name, Extents const& x, Extents const& w, int64_t padding, int64_t stride,
                    int64_t dilation, bool residual, FusedActivation f) {
-        Attrs a(Attrs::plain(2), f);
-        a.prePadding = a.postPadding = {padding, padding};
-        a.strides = {stride, stride};
-        a.dilations = {dilation, dilation};
+        Attrs a(evenly(stride, padding, dilation).attrs(2), f);
         auto out = [&](int axis) { return (x[axis] + 2 * padding - dilation * (w[axis] - 1) - 1) / stride + 1; };
         Extents const y{x[0], w[0], out(2), out(3)};
         std::vector<CaseInput> in{input(kType, x), twoOfFour(kType, w, 1), constant(kType, {w[0]})};
         if (residual)
             in.push_back(input(kType, y));
         list.add("sparse_" + name, a, std::move(in));
-        IntegerSums end;
-        end.f = Kind::kRelu;
+        IntegerSums end{.f = Kind::kRelu, .innerScale = dilation > 1};
         if (residual)
             end.residual = DataType::kInt8;
-        end.innerScale = dilation > 1;
         std::vector<CaseInput> bytes{input(DataType::kInt8, x), twoOfFour(DataType::kInt8, w, 1)};
         endIntegers(a.epilogue, bytes, end, y, w[0]);
         list.add("sparse_int8_" + name, std::move(a), std::move(bytes));
@@ -48,9 +43,8 @@ void sparseCases(CaseList& list)
         add("5x5_valid" + r, {2, 40, 11, 9}, {64, 40, 5, 5}, 0, 1, 1, residual, relu);
     }
 
-    Attrs grouped = Attrs::plain(2);
-    grouped.groups = 2;
-    list.add("sparse_groups", grouped, {input(kType, {1, 128, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 1)});
+    list.add("sparse_groups", Form{.groups = 2}.attrs(2),
+             {input(kType, {1, 128, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 1)});
     list.add("sparse_other_axis", Attrs::plain(2), {input(kType, {1, 64, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 0)});
     list.add("sparse_empty", Attrs::plain(2), {input(kType, {0, 64, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 1)});
 }

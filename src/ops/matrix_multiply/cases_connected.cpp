@@ -42,10 +42,7 @@ void connectedCases(CaseList& list)
          constant(DataType::kFloat, {2}, {0.5, 0})},
         {{0, 1}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-        FusedActivation f;
-        f.kind = k;
-        f.alpha = 0.3f;
-        f.beta = 1.25f;
+        FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
         add("epilogue_kind" + std::to_string(k + 1), Attrs::fullyConnected(f),
             {f32({3, 4, 5, 2}), constant(DataType::kFloat, {9, 40}), constant(DataType::kFloat, {9})});
     }

@@ -28,10 +28,7 @@ void gatedCases(CaseList& list)
         auto w = [&](Extents const& e) { return constant(t, e); };
         FusedActivation const swish(FusedKind::kSwish), gelu(FusedKind::kGeluErf);
         for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-            FusedActivation f;
-            f.kind = k;
-            f.alpha = 0.3f;
-            f.beta = 1.25f;
+            FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
             on("kind" + std::to_string(k + 1), kNone, kTranspose, f, {x({9, 72}), w({64, 72}), w({64})});
         }
         // Before, at and behind whole vectors, tiles and parts of k; with and without bias.

@@ -47,6 +47,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::activation

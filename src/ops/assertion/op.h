@@ -21,6 +21,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     std::string failure(int64_t i, int64_t count) const;
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::assertion

@@ -56,6 +56,4 @@ bool isBare(ir::Node const& node);
 // The same, not transposed.
 bool isBareForward(ir::Node const& node);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::convolution

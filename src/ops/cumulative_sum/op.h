@@ -22,6 +22,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::cumulative_sum

@@ -27,6 +27,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::dequantize

@@ -224,6 +224,6 @@ Result<PointwiseSpec> specOf(Problem const& p)
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"elementwise", specOf, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"elementwise", specOf, kPlain>;
 
 } // namespace tw::ops::elementwise

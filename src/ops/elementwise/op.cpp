@@ -152,14 +152,9 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "elementwise",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

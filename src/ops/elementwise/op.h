@@ -54,6 +54,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     void visit(ir::AttrVisitor& v) override { v.field(1, "operation", operation); }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::elementwise

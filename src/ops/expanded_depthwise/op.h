@@ -30,6 +30,4 @@ struct Attrs : KernelWindowAttrs
     std::unique_ptr<ir::AttrsBase> clone() const override { return std::make_unique<Attrs>(*this); }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::expanded_depthwise

@@ -61,6 +61,4 @@ inline double positiveAt(uint64_t counter)
     return double((randomBits(counter) >> 11) + 1) * 0x1p-53;
 }
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::fill

@@ -82,10 +82,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        GatherParams p;
-        p.x = x.data;
-        p.j = j.data;
-        p.y = y.data;
+        GatherParams p{.x = x.data, .j = j.data, .y = y.data};
         Extents dims = y.dims, xAlong, jAlong;
         describe(attrs, x.dims, j.dims, y.dims, p, xAlong, jAlong);
         // Neighbours merged where x and j permit it.
@@ -147,6 +144,6 @@ constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kRing, kStaged, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kRing, kStaged, kPlain>;
 
 } // namespace tw::ops::gather

@@ -48,6 +48,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     int taps() const { return interpolation == Interpolation::kCubic ? 4 : 1 + int(interpolation); }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::grid_sample

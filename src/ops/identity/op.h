@@ -26,6 +26,4 @@ struct Attrs : ir::AttrsOf<Attrs>
 // Whether the table above has this conversion.
 bool converts(DataType from, DataType to);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::identity

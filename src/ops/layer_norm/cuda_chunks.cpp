@@ -46,24 +46,20 @@ std::vector<Config> configs(Problem const& problem)
     return blocks(2) >= many ? std::vector<Config>{{2}, {1}} : std::vector<Config>{{1}, {2}};
 }
 
-CudaSource sourceOf(Problem const& problem, int64_t packs)
-{
-    return {.text = rowConstantsOf(problem, layoutOf(problem), packWidth(problem)) +
-                    cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", packWidth(problem)) +
-                    cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_chunks.cuh"),
-            .names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"},
-            .wide = isWide(problem),
-            .isDependent = true};
-}
-
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 1, 1, 4) || config[0] == 3)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     int64_t const packs = config[0];
     auto const& attrs = problem.node->attrsAs<Attrs>();
+    CudaSource source{.text = rowConstantsOf(problem, layoutOf(problem), packWidth(problem)) +
+                              cuda::constant("kThreads", kThreads) + cuda::constant("kWidth", packWidth(problem)) +
+                              cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_chunks.cuh"),
+                      .names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"},
+                      .wide = isWide(problem),
+                      .isDependent = true};
     return kernelsOf(
-        sourceOf(problem, packs),
+        std::move(source),
         [&attrs, layout = layoutOf(problem), width = packWidth(problem),
          chunk = chunkOf(problem, packs)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             RowParams p;

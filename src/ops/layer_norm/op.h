@@ -56,6 +56,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isOfRows() const { return kept == 0 && channel < 0 && groups == 1; }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::layer_norm

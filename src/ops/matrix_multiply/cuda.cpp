@@ -37,7 +37,7 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 } // namespace
 
-constinit TacticList const cudaTactics =
+extern constinit TacticList const cudaTactics =
     kTactics<kNorm, kNormApart, kSparse, kSparseInt8, kInt8, kHalf, kHalfMma, kTf32, kTf32x3, kTf32Mma, kF32Mma, kF32,
              kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kCublasLt, kCublasLtTf32, kPlain>;
 

@@ -98,6 +98,4 @@ inline bool hasNorm(ir::Node const& node)
 // Whether the kernel that normalizes rows of n numbers as it makes them may exist.
 bool takesRows(int64_t n);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::matrix_multiply

@@ -87,14 +87,9 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "nms",
-    .minInputs = 3,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 5},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .mixesFloats = true,
 };
 

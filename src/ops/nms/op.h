@@ -44,6 +44,4 @@ enum Input : int
     kLeast,
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::nms

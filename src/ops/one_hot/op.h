@@ -22,6 +22,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     int axisIn(int outputRank) const { return axis < 0 ? axis + outputRank : axis; }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::one_hot

@@ -12,6 +12,4 @@ namespace tw::ops::parametric_relu {
 
 using Attrs = ir::NoAttrs;
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::parametric_relu

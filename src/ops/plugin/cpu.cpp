@@ -46,8 +46,8 @@ constexpr PluginTactic kCuda{"plugin_any_plain_cuda", 1, Backend::kCuda};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kCpu>;
+extern constinit TacticList const cpuTactics = kTactics<kCpu>;
 
-constinit TacticList const cudaTactics = kTactics<kCuda>;
+extern constinit TacticList const cudaTactics = kTactics<kCuda>;
 
 } // namespace tw::ops::plugin

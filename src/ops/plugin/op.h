@@ -82,6 +82,4 @@ std::string textOf(std::vector<ir::Shape> const& shapes);
 // "layer 'a' (plugin 'Clip_TRT' version '1')"
 std::string describe(ir::Node const& node);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::plugin

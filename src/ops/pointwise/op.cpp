@@ -56,12 +56,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Rounding errors of several steps add up.
-Tolerance tolerance(ir::Node const&, DataType type)
-{
-    return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
-}
-
 void domain(ir::Node const& node, int input, Domain& d)
 {
     DataType const type = node.inputs[size_t(input)]->type;
@@ -96,15 +90,14 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "pointwise",
-    .minInputs = 1,
-    .maxInputs = kMaxInputs,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, kMaxInputs},
     .domain = domain,
-    .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    // Rounding errors of several steps add up.
+    .tolerance =
+        [](ir::Node const&, DataType type) {
+            return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
+        },
     .inspect = inspect,
     .isCheap = true,
     .mixesFloats = true,

@@ -53,6 +53,4 @@ std::string checkExpression(Attrs const& a);
 bool isQuantized(ir::Node const& node);
 
 Result<void> reference(RefContext& ctx);
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::pointwise

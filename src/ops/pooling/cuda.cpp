@@ -9,7 +9,6 @@ namespace tw::ops::pooling {
 
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int64_t kWideWindow = int64_t(1) << 29; // windows that reach far out of x
 
 bool isWideWindow(Problem const& problem)
@@ -22,28 +21,21 @@ bool isWideWindow(Problem const& problem)
     return false;
 }
 
-CudaSource sourceOf(Problem const& problem)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("C", cuda::computeOf(t)) +
-                    cuda::constant("KIND", int64_t(a.kind)) + cuda::flag("EXCLUDES", a.excludePadding) +
-                    cuda::number("BLEND", a.kind == Kind::kMaxAverageBlend ? a.blend : 0) +
-                    cuda::include("ops/pooling/pooling.cuh"),
-            .names = {"pooling"},
-            .wide = isWide(problem) || isWideWindow(problem)};
-}
-
 std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    DataType const t = problem.outputs[0].type;
+    CudaSource source{.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("C", cuda::computeOf(t)) +
+                              cuda::constant("KIND", int64_t(attrs.kind)) +
+                              cuda::flag("EXCLUDES", attrs.excludePadding) +
+                              cuda::number("BLEND", attrs.kind == Kind::kMaxAverageBlend ? attrs.blend : 0) +
+                              cuda::include("ops/pooling/pooling.cuh"),
+                      .names = {"pooling"},
+                      .wide = isWide(problem) || isWideWindow(problem)};
+    return kernelsOf(std::move(source), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(attrs, x.dims, y.dims);
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.count = uint64_t(y.count());
+        Params p{.x = x.data, .y = y.data, .count = uint64_t(y.count())};
         for (int i = 0; i < 3; ++i) {
             p.out[i] = cuda::divBy(g.out[i]);
             p.in[i] = g.in[i];
@@ -52,7 +44,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
             p.before[i] = g.before[i];
             p.after[i] = g.after[i];
         }
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+        return launch.each(0, y.count(), p);
     });
 }
 
@@ -60,6 +52,6 @@ constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kNhwcI8, kNchw, kBands, kPlain>;
 
 } // namespace tw::ops::pooling

@@ -56,6 +56,4 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::pooling

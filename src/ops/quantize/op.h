@@ -22,6 +22,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     void visit(ir::AttrVisitor& v) override { v.field(1, "axis", axis); }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::quantize

@@ -13,6 +13,6 @@ constexpr CpuTactic kAvx2{"recurrence_f32_steps_avx2", 2, kernels::jit::Isa::kAv
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kProductsAvx512, kAvx512, kProductsAvx2, kAvx2, kPlainCpu>;
+extern constinit TacticList const cpuTactics = kTactics<kProductsAvx512, kAvx512, kProductsAvx2, kAvx2, kPlainCpu>;
 
 } // namespace tw::ops::recurrence

@@ -4,6 +4,7 @@
 
 namespace tw::ops::recurrence {
 
-constinit TacticList const cudaTactics = kTactics<registers::kF16, persistent::kF16, persistent::kF32, kPlainCuda>;
+extern constinit TacticList const cudaTactics =
+    kTactics<registers::kF16, persistent::kF16, persistent::kF32, kPlainCuda>;
 
 } // namespace tw::ops::recurrence

@@ -94,29 +94,28 @@ Params paramsOf(Attrs const& a, RunArgs const& args)
 {
     Sizes const s = sizesOf(a, args.inputs[kX].dims);
     auto in = [&](int i) { return i < int(args.inputs.size()) ? args.inputs[size_t(i)].data : nullptr; };
-    Params p;
-    p.x = in(kX);
-    p.w = in(kW);
-    p.r = in(kR);
-    p.bias = in(kBias);
-    p.lengths = static_cast<int const*>(in(kLengths));
-    p.h0 = in(kH0);
-    p.c0 = in(kC0);
-    p.peepholes = in(kPeepholes);
-    p.y = args.outputs[0].data;
-    p.h = args.outputs[1].data;
-    p.c = a.cell == Cell::kLstm ? args.outputs[2].data : nullptr;
-    p.rows = static_cast<float*>(args.workspace);
-    p.steps = s.steps;
-    p.batch = s.batch;
-    p.inputs = s.inputs;
-    p.hidden = s.hidden;
-    p.xStep = s.xStep;
-    p.xRow = s.xRow;
-    p.yStep = s.yStep;
-    p.yRow = s.yRow;
-    p.stateDir = s.stateDir;
-    p.stateRow = s.stateRow;
+    Params p{.x = in(kX),
+             .w = in(kW),
+             .r = in(kR),
+             .bias = in(kBias),
+             .h0 = in(kH0),
+             .c0 = in(kC0),
+             .peepholes = in(kPeepholes),
+             .lengths = static_cast<int const*>(in(kLengths)),
+             .y = args.outputs[0].data,
+             .h = args.outputs[1].data,
+             .c = a.cell == Cell::kLstm ? args.outputs[2].data : nullptr,
+             .rows = static_cast<float*>(args.workspace),
+             .steps = s.steps,
+             .batch = s.batch,
+             .inputs = s.inputs,
+             .hidden = s.hidden,
+             .xStep = s.xStep,
+             .xRow = s.xRow,
+             .yStep = s.yStep,
+             .yRow = s.yRow,
+             .stateDir = s.stateDir,
+             .stateRow = s.stateRow};
     return p;
 }
 

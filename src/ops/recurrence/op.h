@@ -134,6 +134,4 @@ struct RowAxes
 };
 RowAxes rowAxes(ir::Node const& node, bool isOutput, int i);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::recurrence

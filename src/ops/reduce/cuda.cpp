@@ -38,11 +38,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
             }
             previous = kind;
         }
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.results = uint64_t(y.count());
-        p.count = uint64_t(dims[1].volume());
+        Params p{.x = x.data, .y = y.data, .results = uint64_t(y.count()), .count = uint64_t(dims[1].volume())};
         p.kept.set(dims[0]);
         p.kept.setStrides(0, along[0]);
         p.reduced.set(dims[1]);
@@ -57,6 +53,6 @@ constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kShortRows, kRows, kColumns, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kNhwc, kNhwcF32, kShortRows, kRows, kColumns, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -78,13 +78,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
         [shares = choice.shares](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const &x = args.inputs[0], &y = args.outputs[0];
             int64_t const rows = y.count();
-            RowsParams p;
-            p.x = x.data;
-            p.y = y.data;
-            p.parts = args.workspace;
-            p.results = uint64_t(rows);
-            p.count = uint64_t(x.count() / rows);
-            p.shares = cuda::divBy(shares);
+            RowsParams const p{.x = x.data,
+                               .y = y.data,
+                               .parts = args.workspace,
+                               .results = uint64_t(rows),
+                               .count = uint64_t(x.count() / rows),
+                               .shares = cuda::divBy(shares)};
             if (shares > 1) {
                 TW_TRY(launch(1, rows * shares, kThreads, p));
                 return shares > kWarpShares ? launch(3, rows, kThreads, p)

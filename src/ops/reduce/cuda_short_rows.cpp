@@ -62,11 +62,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
                          .isDependent = true};
     return kernelsOf(std::move(source), [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        ShortRowsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.results = uint64_t(y.count());
-        p.count = uint64_t(x.count() / y.count());
+        ShortRowsParams const p{
+            .x = x.data, .y = y.data, .results = uint64_t(y.count()), .count = uint64_t(x.count() / y.count())};
         bool const packs = cuda::addressOf(x.data) % 16 == 0;
         return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows)), int(kThreads), p);
     });

@@ -37,6 +37,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isLogSumExp() const { return before == Before::kExp; }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::reduce

@@ -24,10 +24,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Format const packed = x.format != Format::kLinear ? x.format : y.format;
         int const rank = x.dims.rank, axis = packed == Format::kLinear ? 0 : channelAxis(packed, rank);
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.channels = rank > 0 ? x.dims[axis] : 1;
+        Params p{.x = x.data, .y = y.data, .channels = rank > 0 ? x.dims[axis] : 1};
         int64_t const images = x.dims.volume(0, axis);
         p.pixels = rank > 0 ? x.dims.volume(axis + 1, rank) : 1;
         auto lay = [&](TensorRef const& t, cuda::Div& vector, int64_t& vectors) {
@@ -59,6 +56,6 @@ constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, plainKernels, nullptr,
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kNhwc, kStridedCopy, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kNhwc, kStridedCopy, kPlain>;
 
 } // namespace tw::ops::reformat

@@ -80,12 +80,11 @@ std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& 
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         bool const toNhwc = isByPixel(y.format);
         int const axis = x.dims.rank - 3;
-        PixelParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.channels = x.dims[axis];
-        p.pixels = x.dims[axis + 1] * x.dims[axis + 2];
-        p.pixel = toNhwc ? y.pixelStride() : x.pixelStride();
+        PixelParams p{.x = x.data,
+                      .y = y.data,
+                      .channels = x.dims[axis],
+                      .pixels = x.dims[axis + 1] * x.dims[axis + 2],
+                      .pixel = toNhwc ? y.pixelStride() : x.pixelStride()};
         p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
         int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
         auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };

@@ -18,6 +18,4 @@ struct Attrs : ir::AttrsOf<Attrs>
 // The pairs of formats that there are kernels for: one of them linear or one that kernels work in.
 std::vector<Formats> formatPairs(Problem const& problem);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::reformat

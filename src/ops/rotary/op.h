@@ -24,6 +24,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::rotary

@@ -46,6 +46,4 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& a, Extents const& x);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::scale

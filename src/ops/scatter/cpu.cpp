@@ -127,6 +127,6 @@ constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain, reductionByte
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kShared, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kShared, kPlain>;
 
 } // namespace tw::ops::scatter

@@ -71,18 +71,16 @@ void reduceElements(Attrs const& a, RunArgs& args, Number* y)
     int const axis = int(a.axis);
     Extents const strides = stridesOf(x.dims);
     int64_t const along = u.dims[axis], inner = u.dims.volume(axis + 1, u.dims.rank);
-    inPieces(*args.workers, u.count() / along, u.count() * int64_t(sizeof(T)), [&](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line) {
-            int64_t const first = line / inner * along * inner + line % inner;
-            int64_t to = 0, rest = line;
-            for (int d = x.dims.rank - 1; d >= 0; --d) {
-                to += d == axis ? 0 : rest % u.dims[d] * strides[d];
-                rest /= d == axis ? 1 : u.dims[d];
-            }
-            for (int64_t i = first; i < first + along * inner; i += inner)
-                if (int64_t const p = resolve(j.as<int32_t>()[i], x.dims[axis]); p != kOutside)
-                    y[to + p * strides[axis]] = reduced<R>(y[to + p * strides[axis]], numberOf(u.as<T>()[i]));
+    eachInPieces(*args.workers, u.count() / along, u.count() * int64_t(sizeof(T)), [&](int64_t line) {
+        int64_t const first = line / inner * along * inner + line % inner;
+        int64_t to = 0, rest = line;
+        for (int d = x.dims.rank - 1; d >= 0; --d) {
+            to += d == axis ? 0 : rest % u.dims[d] * strides[d];
+            rest /= d == axis ? 1 : u.dims[d];
         }
+        for (int64_t i = first; i < first + along * inner; i += inner)
+            if (int64_t const p = resolve(j.as<int32_t>()[i], x.dims[axis]); p != kOutside)
+                y[to + p * strides[axis]] = reduced<R>(y[to + p * strides[axis]], numberOf(u.as<T>()[i]));
     });
 }
 

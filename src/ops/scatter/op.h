@@ -50,6 +50,4 @@ struct Tuples
 };
 Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::scatter

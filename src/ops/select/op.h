@@ -12,6 +12,4 @@ namespace tw::ops::select {
 
 using Attrs = ir::NoAttrs;
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::select

@@ -45,6 +45,4 @@ struct Steps
 };
 Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::slice

@@ -24,12 +24,11 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const &x = args.inputs[0], &y = args.outputs[0];
             int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), slices = x.dims.volume(0, axis) * inner;
-            Params p;
-            p.x = x.data;
-            p.y = y.data;
-            p.slices = uint64_t(slices);
-            p.n = uint64_t(x.dims[axis]);
-            p.inner = cuda::divBy(inner);
+            Params const p{.x = x.data,
+                           .y = y.data,
+                           .slices = uint64_t(slices),
+                           .n = uint64_t(x.dims[axis]),
+                           .inner = cuda::divBy(inner)};
             if (inner >= 32)
                 return launch(0, blocksFor(slices, kThreads), kThreads, p);
             if (x.dims[axis] <= kWarpUpTo)
@@ -89,18 +88,15 @@ std::unique_ptr<CudaKernels> rowKernels(Problem const& problem, Config const&)
                          .names = {"softmax_packs", "softmax_edges", "softmax_elements"},
                          .wide = isWide(problem),
                          .isDependent = true};
-    return kernelsOf(std::move(source),
-                     [axis, width, row, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-                         TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-                         Params p;
-                         p.x = in.data;
-                         p.y = y.data;
-                         p.slices = uint64_t(in.dims.volume(0, axis));
-                         p.n = uint64_t(in.dims[axis]);
-                         bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
-                         int const kernel = !isAligned || row < width ? 2 : in.dims[axis] % width == 0 ? 0 : 1;
-                         return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
-                     });
+    return kernelsOf(
+        std::move(source), [axis, width, row, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &in = args.inputs[0], &y = args.outputs[0];
+            Params const p{
+                .x = in.data, .y = y.data, .slices = uint64_t(in.dims.volume(0, axis)), .n = uint64_t(in.dims[axis])};
+            bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
+            int const kernel = !isAligned || row < width ? 2 : in.dims[axis] % width == 0 ? 0 : 1;
+            return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
+        });
 }
 
 constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, rowKernels, supportsRows};
@@ -108,6 +104,6 @@ constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kRows, kShortRows, kColumns, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kRows, kShortRows, kColumns, kPlain>;
 
 } // namespace tw::ops::softmax

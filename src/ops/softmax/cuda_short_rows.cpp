@@ -48,10 +48,7 @@ std::unique_ptr<CudaKernels> shortRowKernels(Problem const& problem, int64_t lan
         std::move(source),
         [length = rowLengthOf(problem), lanes, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-            ShortRowsParams p;
-            p.x = in.data;
-            p.y = y.data;
-            p.rows = uint64_t(in.count() / length);
+            ShortRowsParams const p{.x = in.data, .y = y.data, .rows = uint64_t(in.count() / length)};
             return launch(0, blocksFor(int64_t(p.rows), int(threads / lanes)), int(threads), p);
         });
 }

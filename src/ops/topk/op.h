@@ -31,6 +31,4 @@ struct Attrs : ir::AttrsOf<Attrs>
     }
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::topk

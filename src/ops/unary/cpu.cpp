@@ -169,6 +169,6 @@ constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"unary", specOf, kRowsAvx512, kRowsAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"unary", specOf, kRowsAvx512, kRowsAvx2, kPlain>;
 
 } // namespace tw::ops::unary

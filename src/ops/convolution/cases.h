@@ -27,8 +27,6 @@ void add(CaseList& list, DataType type, std::string const& name, Extents const& 
 void epilogueCases(CaseList& list);
 void programCases(CaseList& list);
 void int8Cases(CaseList& list);
-void sparseCases(CaseList& list);
 void transposedCases(CaseList& list);
-void windowCases(CaseList& list);
 
 } // namespace tw::ops::convolution

@@ -13,7 +13,6 @@
 
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/epilogue.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::convolution {
 

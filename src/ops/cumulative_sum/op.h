@@ -4,7 +4,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::cumulative_sum {
 

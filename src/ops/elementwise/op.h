@@ -9,7 +9,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 

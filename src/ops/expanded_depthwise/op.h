@@ -7,7 +7,6 @@
 
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::expanded_depthwise {
 

@@ -10,7 +10,6 @@
 
 #include "base/extents.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::gather {
 

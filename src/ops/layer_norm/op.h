@@ -15,7 +15,6 @@
 
 #include "families/elementwise/activate.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::layer_norm {
 

@@ -19,7 +19,6 @@
 #include "base/extents.h"
 #include "families/elementwise/epilogue.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::matrix_multiply {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 

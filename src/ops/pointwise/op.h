@@ -15,7 +15,6 @@
 #include "base/types.h"
 #include "families/elementwise/steps.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 

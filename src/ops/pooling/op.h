@@ -9,7 +9,6 @@
 
 #include "families/convolution/window.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "ops/pooling/kind_params.h"
 
 namespace tw::ops::pooling {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {

@@ -11,7 +11,6 @@
 #include "base/extents.h"
 #include "base/tensor.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::slice {
 

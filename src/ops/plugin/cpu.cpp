@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both backends' tactics: the object knows which memory it works on.
-#include <algorithm>
 
 #include "ops/plugin/op.h"
 #include "tactic/tactic.h"

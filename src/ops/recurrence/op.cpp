@@ -2,7 +2,6 @@
 #include "ops/recurrence/op.h"
 
 #include <cmath>
-#include <optional>
 
 #include "tactic/domain.h"
 #include "tactic/registry.h"

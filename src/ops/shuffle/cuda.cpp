@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "families/copy/cuda_strided_copy.h"
 #include "ops/shuffle/op.h"

@@ -50,14 +50,14 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
 {
     int const count = int(node.inputs.size());
     OpDef const& op = *node.op;
-    if (count < op.minInputs || (op.maxInputs >= 0 && count > op.maxInputs))
+    if (count < op.inputs.least || (op.inputs.most >= 0 && count > op.inputs.most))
         return invalidArgument(std::string(op.name) + " '" + node.name + "': " + std::to_string(count) +
-                               " inputs given, " + std::to_string(op.minInputs) + " to " +
-                               (op.maxInputs < 0 ? std::string("any number") : std::to_string(op.maxInputs)) +
+                               " inputs given, " + std::to_string(op.inputs.least) + " to " +
+                               (op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most)) +
                                " allowed");
     std::vector<ValueInfo> infos;
     for (int i = 0; i < count; ++i) {
-        if (!node.inputs[i] && i < op.minInputs)
+        if (!node.inputs[i] && i < op.inputs.least)
             return invalidArgument(std::string(op.name) + " '" + node.name + "': required input " + std::to_string(i) +
                                    " is missing");
         infos.push_back(node.inputs[i] ? infoOf(*node.inputs[i]) : ValueInfo{});
@@ -103,7 +103,7 @@ Result<Node*> Graph::addNode(OpDef const& op, std::unique_ptr<AttrsBase> attrs, 
     node->id = nextNodeId_++;
     node->op = &op;
     node->attrs = std::move(attrs);
-    while (!nodeInputs.empty() && !nodeInputs.back() && int(nodeInputs.size()) > op.minInputs)
+    while (!nodeInputs.empty() && !nodeInputs.back() && int(nodeInputs.size()) > op.inputs.least)
         nodeInputs.pop_back();
     node->inputs = std::move(nodeInputs);
     node->name = std::move(nodeName);

@@ -40,30 +40,33 @@ enum class RegionKind : int
     kLoop,   // again and again while a condition holds
 };
 
+struct InputCount
+{
+    int least = 1, most = 1; // -1: any number
+};
+
 struct OpDef
 {
     char const* name; // snake_case, the folder's name
-    int minInputs = 1;
-    int maxInputs = 1; // -1: any number
-    int regionCount = 0;
     std::unique_ptr<AttrsBase> (*makeAttrs)() = nullptr;
-
     // Validates attributes and inputs, sets type and shape of every output (and contents, where the op does shape
     // arithmetic). Used with symbolic shapes at build time and with concrete ones at run time.
     Result<void> (*infer)(InferContext&) = nullptr;
+    // What the op means: plain loops in double or exact integers.
+    Result<void> (*reference)(ops::RefContext&) = nullptr;
+    // Best first; the last accepts everything that infer() accepts.
+    ops::TacticList const* cpuTactics = nullptr;
+    ops::TacticList const* cudaTactics = nullptr;
+
+    InputCount inputs = {};
+    int regionCount = 0;
     // Whether the elements of input i decide output shapes (reshape dimensions, slice bounds, ...): it is a shape
     // tensor. Null: no input's do.
     bool (*isShapeInput)(Node const&, size_t i) = nullptr;
-
-    // What the op means: plain loops in double or exact integers.
-    Result<void> (*reference)(ops::RefContext&) = nullptr;
     // Inputs on which the op is defined, for random tests and the tuner's check; null: uniform in [-1, 1].
     void (*domain)(Node const&, int input, ops::Domain&) = nullptr;
     // Allowed difference of a kernel from the reference; null: ops::Tolerance's defaults.
     ops::Tolerance (*tolerance)(Node const&, DataType) = nullptr;
-    // Best first; the last accepts everything that infer() accepts.
-    ops::TacticList const* cpuTactics = nullptr;
-    ops::TacticList const* cudaTactics = nullptr;
     // What the inspector says of a node under published names, from its attributes; null: the op's name alone.
     void (*inspect)(ops::LayerFacts&) = nullptr;
     // When every listed alias is realized, the kernel is not run. Empty: no alias for these shapes. Null: never.

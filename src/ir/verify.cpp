@@ -112,11 +112,11 @@ Result<void> verifyGraph(Graph const& g, int depth)
         if (!n->op || !n->attrs)
             return bad(g, "node '" + n->name + "' has no op");
         int const count = int(n->inputs.size());
-        if (count < n->op->minInputs || (n->op->maxInputs >= 0 && count > n->op->maxInputs))
+        if (count < n->op->inputs.least || (n->op->inputs.most >= 0 && count > n->op->inputs.most))
             return bad(g, "node '" + n->name + "' (" + n->op->name + ") has " + std::to_string(count) + " inputs");
         for (int i = 0; i < count; ++i) {
             Value const* v = n->inputs[i];
-            if (!v && i < n->op->minInputs)
+            if (!v && i < n->op->inputs.least)
                 return bad(g, "node '" + n->name + "' misses input " + std::to_string(i));
             if (v && !ready.contains(v))
                 return bad(g, "node '" + n->name + "' uses a value before it is made (a cycle, or another graph's)");

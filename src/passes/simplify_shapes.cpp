@@ -31,7 +31,7 @@ std::vector<int64_t> elementsOf(TensorRef const& t)
 void dropInput(ir::Node& n, size_t i)
 {
     n.inputs[i] = nullptr;
-    while (!n.inputs.empty() && !n.inputs.back() && int(n.inputs.size()) > n.op->minInputs)
+    while (!n.inputs.empty() && !n.inputs.back() && int(n.inputs.size()) > n.op->inputs.least)
         n.inputs.pop_back();
 }
 

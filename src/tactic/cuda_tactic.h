@@ -39,6 +39,12 @@ public:
     {
         return grid(kernel, blocks, 1, 1, threads, params, sharedBytes);
     }
+    // A thread for each of `items`, in blocks of 256.
+    template <class Params>
+    Result<void> each(int kernel, int64_t items, Params const& params) const
+    {
+        return launch(kernel, (items + 255) / 256, 1, 1, 256, &params, 0);
+    }
     template <class Params>
     Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,
                       int64_t sharedBytes = 0) const

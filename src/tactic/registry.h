@@ -16,7 +16,8 @@ ir::OpDef const* find(std::string_view name);
 
 } // namespace tw::ops
 
-// Of every op: kDef in its op.cpp, reference() in its reference.cpp.
+// Of every op: kDef in its op.cpp, reference() in its reference.cpp; the lists in its cpu.cpp and cuda.cpp, which those of
+// control flow do not have.
 #define TW_OP(opName)                                                                                                  \
     namespace tw::ops::opName {                                                                                        \
     extern ir::OpDef const kDef;                                                                                       \
@@ -25,9 +26,15 @@ ir::OpDef const* find(std::string_view name);
         return kDef;                                                                                                   \
     }                                                                                                                  \
     Result<void> reference(RefContext& ctx);                                                                           \
+    extern TacticList const cpuTactics, cudaTactics;                                                                   \
     }
 #include "ops/ops.def"
 #undef TW_OP
+
+// In kDef: what the folder has of these names.
+#define TW_OP_PARTS(Attributes)                                                                                        \
+    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attributes>()); }, .infer = infer,        \
+    .reference = reference, .cpuTactics = &cpuTactics, .cudaTactics = &cudaTactics
 
 // Names that tactics had before they became <op>_<types>_<algorithm>_<arch>. A tactic's id is made of its name, so plans
 // that were written then hold the ids of these.

@@ -45,6 +45,15 @@ std::vector<Formats> onlyLinear(Problem const& problem);
 // Calls body(begin, end) for pieces of [0, count), in parallel when all of it is `bytes` large enough to gain from
 // that.
 void inPieces(Workers& workers, int64_t count, int64_t bytes, FunctionRef<void(int64_t begin, int64_t end)> body);
+// The same, body(i) for each.
+template <class Body>
+void eachInPieces(Workers& workers, int64_t count, int64_t bytes, Body const& body)
+{
+    inPieces(workers, count, bytes, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            body(i);
+    });
+}
 
 // The first pixel of image n, and pixels of an image; of channels-last tensors.
 inline float* imageOf(TensorRef const& t, int64_t n)

@@ -44,6 +44,6 @@ Result<PointwiseSpec> specOf(Problem const& p)
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"activation", specOf, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"activation", specOf, kPlain>;
 
 } // namespace tw::ops::activation

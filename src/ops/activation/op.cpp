@@ -30,22 +30,13 @@ void domain(ir::Node const& node, int, Domain& d)
     d = isQuantized(type) ? Domain::all(type) : Domain{-6, 6, false, false};
 }
 
-void inspect(LayerFacts& facts)
-{
-    addFunction(facts, activationName(FusedActivation(facts.attrs<Attrs>())));
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "activation",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    .inspect = [](LayerFacts& facts) { addFunction(facts, activationName(FusedActivation(facts.attrs<Attrs>()))); },
     .isElementwise = true,
     .isCheap = true,
     .computesShapes = true,

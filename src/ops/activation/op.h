@@ -9,7 +9,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -46,7 +45,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(3, "beta", beta);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::activation

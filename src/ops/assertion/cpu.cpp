@@ -22,6 +22,6 @@ constexpr PlainTactic kPlain{"assertion_bool_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::assertion

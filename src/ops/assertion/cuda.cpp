@@ -19,10 +19,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         std::move(source),
         [&node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const& x = args.inputs[0];
-            Params p;
-            p.x = x.data;
-            p.first = args.workspace;
-            p.count = uint64_t(x.count());
+            Params const p{.x = x.data, .first = args.workspace, .count = uint64_t(x.count())};
             TW_TRY(launch(0, 1, kThreads, p));
             uint64_t first = 0;
             cuda::Driver const& driver = launch.device().driver();
@@ -40,6 +37,6 @@ constexpr CudaTactic kPlain{"assertion_bool_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::assertion

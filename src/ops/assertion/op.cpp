@@ -27,22 +27,16 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void domain(ir::Node const&, int, Domain& d)
-{
-    d = Domain{1, 1, true, false};
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "assertion",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
+    TW_OP_PARTS(Attrs),
     .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
-    .reference = reference,
-    .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    .domain =
+        [](ir::Node const&, int, Domain& d) {
+            d = Domain{1, 1, true, false};
+        },
 };
 
 } // namespace tw::ops::assertion

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -20,7 +19,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     // What the error says of element i of `count`.
     std::string failure(int64_t i, int64_t count) const;
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::assertion

@@ -18,11 +18,31 @@ Attrs attrsOf(int64_t heads, int64_t size, double scale)
     return a;
 }
 
+constexpr double kLowest = -3.4028234663852886e38;
+
+// A mask by which each token sees itself and those before it; the last token of the rows is that of the columns.
+CaseInput lower(DataType type, int64_t rows, int64_t columns, double seen = 1, double other = 0)
+{
+    std::vector<double> v;
+    for (int64_t i = 0; i < rows * columns; ++i)
+        v.push_back(i % columns <= i / columns + columns - rows ? seen : other);
+    return constant(type, {1, 1, rows, columns}, v);
+}
+
+// Masks behind queries, keys and values; what those of bools hide becomes `fill`.
+auto masked(std::vector<CaseInput> masks, double fill = Attrs().fill, bool keepInverted = false)
+{
+    return [=](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = fill;
+        t.keepInverted = keepInverted;
+        in.insert(in.end(), masks.begin(), masks.end());
+    };
+}
+
 // For tactics on tensor cores: whole and broken tiles, every way to lie in memory, every mask.
 template <class Tokens>
 void fused(Tokens const& tokens, DataType type)
 {
-    constexpr double kLowest = -3.4028234663852886e38;
     auto add = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads, int64_t size,
                    auto change) {
         tokens(std::string(nameOf(type)) + "_" + name, batch, rows, columns, heads, size,
@@ -43,9 +63,7 @@ void fused(Tokens const& tokens, DataType type)
             in[2] = x({2, 35, 3 * values});
         });
     }
-    add("large_masked", 2, 70, 99, 2, 160, [&](Attrs&, std::vector<CaseInput>& in) {
-        in.push_back(x({1, 2, 70, 99}));
-    });
+    add("large_masked", 2, 70, 99, 2, 160, masked({x({1, 2, 70, 99})}));
     for (int64_t rows : {1, 16, 17, 64, 65, 150})
         add("rows_" + std::to_string(rows), 1, rows, 70, 2, 64, nothing);
     for (int64_t columns : {1, 15, 16, 63, 128, 129, 197, 450})
@@ -85,28 +103,15 @@ void fused(Tokens const& tokens, DataType type)
     };
     for (Masked const& m : {Masked{"keys", 128, {2, 1, 1, 128}}, Masked{"odd_keys", 99, {2, 1, 1, 99}},
                             Masked{"all", 128, {2, 2, 70, 128}}, Masked{"odd_all", 99, {1, 1, 70, 99}}}) {
-        add("mask_of_" + std::string(m.name), 2, 70, m.columns, 2, 64,
-            [&](Attrs&, std::vector<CaseInput>& in) { in.push_back(x(m.dims)); });
-        add("keep_" + std::string(m.name), 2, 70, m.columns, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
-            t.fill = -3;
-            t.keepInverted = m.columns == 99;
-            in.push_back(input(DataType::kBool, m.dims));
-        });
+        add("mask_of_" + std::string(m.name), 2, 70, m.columns, 2, 64, masked({x(m.dims)}));
+        add("keep_" + std::string(m.name), 2, 70, m.columns, 2, 64,
+            masked({input(DataType::kBool, m.dims)}, -3, m.columns == 99));
     }
-    add("keep_and_mask", 2, 70, 200, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
-        t.fill = -1e4;
-        in.push_back(input(DataType::kBool, {1, 1, 70, 200}));
-        in.push_back(x({2, 1, 1, 200}));
-    });
+    add("keep_and_mask", 2, 70, 200, 2, 64, masked({input(DataType::kBool, {1, 1, 70, 200}), x({2, 1, 1, 200})}, -1e4));
     auto causal = [&](std::string const& name, int64_t rows, int64_t columns, double seen, double other, bool keep,
                       double fill) {
-        add("causal_" + name, 2, rows, columns, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
-            t.fill = fill;
-            std::vector<double> lower;
-            for (int64_t i = 0; i < rows * columns; ++i)
-                lower.push_back(i % columns <= i / columns + columns - rows ? seen : other);
-            in.push_back(constant(keep ? DataType::kBool : type, {1, 1, rows, columns}, lower));
-        });
+        add("causal_" + name, 2, rows, columns, 2, 64,
+            masked({lower(keep ? DataType::kBool : type, rows, columns, seen, other)}, fill));
     };
     causal("keep", 150, 150, 1, 0, true, kLowest);
     causal("mild", 70, 70, 1, 0, true, -1e4); // too near to scores to be left out
@@ -148,24 +153,11 @@ void fused(Tokens const& tokens, DataType type)
         in[2] = x({2, 35, 3 * 33});
     });
     for (int64_t size : {32, 64, 128, 256}) {
-        integers("mask_of_keys_size_" + std::to_string(size), 2, 70, 128, 2, size,
-                 [&](Attrs&, std::vector<CaseInput>& in) {
-                     in.push_back(x({2, 1, 1, 128}));
-                 });
+        integers("mask_of_keys_size_" + std::to_string(size), 2, 70, 128, 2, size, masked({x({2, 1, 1, 128})}));
         integers("keep_and_mask_size_" + std::to_string(size), 2, 33, 99, 2, size,
-                 [&](Attrs& t, std::vector<CaseInput>& in) {
-                     t.fill = -1e4;
-                     in.push_back(input(DataType::kBool, {1, 1, 33, 99}));
-                     in.push_back(x({2, 1, 1, 99}));
-                 });
+                 masked({input(DataType::kBool, {1, 1, 33, 99}), x({2, 1, 1, 99})}, -1e4));
     }
-    integers("causal", 2, 150, 150, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
-        t.fill = kLowest;
-        std::vector<double> lower;
-        for (int64_t i = 0; i < 150 * 150; ++i)
-            lower.push_back(i % 150 <= i / 150);
-        in.push_back(constant(DataType::kBool, {1, 1, 150, 150}, lower));
-    });
+    integers("causal", 2, 150, 150, 2, 64, masked({lower(DataType::kBool, 150, 150)}, kLowest));
     integers("packed", 2, 65, 65, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.k.offset = 192;
         t.v.offset = 384;
@@ -200,9 +192,7 @@ void fused(Tokens const& tokens, DataType type)
     for (bool weights : {false, true})
         for (int64_t columns : {99, 200})
             steps(std::string(weights ? "all_" : "") + "steps_of_sums_" + std::to_string(columns), 70, columns, 64,
-                  true, weights, [&](Attrs&, std::vector<CaseInput>& in) {
-                      in.push_back(x({2, 1, 1, columns}));
-                  });
+                  true, weights, masked({x({2, 1, 1, columns})}));
     steps("steps_keep_and_mask", 70, 99, 64, true, true, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = kLowest; // hidden keys keep the weight of the lowest step
         in.push_back(input(DataType::kBool, {2, 1, 70, 99}));
@@ -214,19 +204,10 @@ void fused(Tokens const& tokens, DataType type)
             hidden[j] = -INFINITY;
         in.push_back(constant(type, {1, 1, 1, 99}, hidden));
     });
-    steps("steps_causal", 150, 150, 64, false, true, [&](Attrs& t, std::vector<CaseInput>& in) {
-        t.fill = kLowest;
-        std::vector<double> lower;
-        for (int64_t i = 0; i < 150 * 150; ++i)
-            lower.push_back(i % 150 <= i / 150);
-        in.push_back(constant(DataType::kBool, {1, 1, 150, 150}, lower));
-    });
+    steps("steps_causal", 150, 150, 64, false, true, masked({lower(DataType::kBool, 150, 150)}, kLowest));
     steps("steps_causal_sums", 70, 70, 64, true, false, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = kLowest; // by which nothing is left out then
-        std::vector<double> lower;
-        for (int64_t i = 0; i < 70 * 70; ++i)
-            lower.push_back(i % 70 <= i / 70);
-        in.push_back(constant(DataType::kBool, {1, 1, 70, 70}, lower));
+        in.push_back(lower(DataType::kBool, 70, 70));
     });
     steps("steps_no_columns", 3, 0, 64, true, true, nothing);
 }
@@ -269,37 +250,19 @@ void cases(CaseList& list)
         tokens("columns_" + std::to_string(columns), 1, 5, columns, 2, 16, nothing);
     for (int64_t size : {1, 3, 8, 20, 32, 40, 64, 65})
         tokens("size_" + std::to_string(size), 2, 9, 21, 3, size, nothing);
-    tokens("mask_of_keys", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) {
-        in.push_back(f32({2, 1, 1, 40}));
-    });
-    tokens("mask_of_all", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) { in.push_back(f32({2, 2, 9, 40})); });
-    tokens("mask_of_heads", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) {
-        in.push_back(f32({1, 2, 9, 40}));
-    });
+    tokens("mask_of_keys", 2, 9, 40, 2, 8, masked({f32({2, 1, 1, 40})}));
+    tokens("mask_of_all", 2, 9, 40, 2, 8, masked({f32({2, 2, 9, 40})}));
+    tokens("mask_of_heads", 2, 9, 40, 2, 8, masked({f32({1, 2, 9, 40})}));
     for (bool inverted : {false, true})
-        tokens(inverted ? "keep_inverted" : "keep", 2, 9, 40, 2, 8, [&](Attrs& t, std::vector<CaseInput>& in) {
-            t.fill = -3;
-            t.keepInverted = inverted;
-            in.push_back(input(DataType::kBool, {2, 1, 9, 40}));
-        });
-    tokens("mask_of_many_keys", 2, 31, 331, 3, 24, [](Attrs&, std::vector<CaseInput>& in) {
-        in.push_back(f32({2, 1, 1, 331}));
-    });
-    tokens("keep_and_mask", 1, 9, 19, 2, 8, [](Attrs& t, std::vector<CaseInput>& in) {
-        t.fill = -1e4;
-        in.push_back(input(DataType::kBool, {1, 1, 9, 19}));
-        in.push_back(f32({1, 1, 1, 19}));
-    });
+        tokens(inverted ? "keep_inverted" : "keep", 2, 9, 40, 2, 8,
+               masked({input(DataType::kBool, {2, 1, 9, 40})}, -3, inverted));
+    tokens("mask_of_many_keys", 2, 31, 331, 3, 24, masked({f32({2, 1, 1, 331})}));
+    tokens("keep_and_mask", 1, 9, 19, 2, 8, masked({input(DataType::kBool, {1, 1, 9, 19}), f32({1, 1, 1, 19})}, -1e4));
     for (int64_t rows : {17, 40}) // each token sees itself and those before it
-        tokens("causal_" + std::to_string(rows), 2, rows, rows, 2, 8, [&](Attrs& t, std::vector<CaseInput>& in) {
-            t.fill = -3.4028234663852886e38;
-            std::vector<double> lower;
-            for (int64_t i = 0; i < rows * rows; ++i)
-                lower.push_back(i % rows <= i / rows);
-            in.push_back(constant(DataType::kBool, {1, 1, rows, rows}, lower));
-        });
+        tokens("causal_" + std::to_string(rows), 2, rows, rows, 2, 8,
+               masked({lower(DataType::kBool, rows, rows)}, kLowest));
     tokens("row_ends_and_mask", 2, 33, 77, 2, 12, [&](Attrs& t, std::vector<CaseInput>& in) { // in no order
-        t.fill = -3.4028234663852886e38;
+        t.fill = kLowest;
         t.keepInverted = true;
         std::vector<double> ends;
         for (int64_t i = 0; i < 33 * 77; ++i)
@@ -308,7 +271,7 @@ void cases(CaseList& list)
         in.push_back(f32({2, 1, 33, 77}));
     });
     tokens("all_masked", 1, 3, 5, 1, 4, [](Attrs& t, std::vector<CaseInput>& in) { // weights are equal then
-        t.fill = -3.4028234663852886e38;
+        t.fill = kLowest;
         in.push_back(constant(DataType::kBool, {1, 1, 3, 5}, {0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1}));
     });
     tokens("heads_first", 2, 9, 21, 3, 20, [](Attrs&, std::vector<CaseInput>& in) {

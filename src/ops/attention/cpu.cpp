@@ -95,6 +95,6 @@ constexpr CpuTactic kAvx2{"attention_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2,
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::attention

@@ -30,13 +30,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(attrs, args.inputs);
-        Params p;
-        p.q = args.inputs[0].data;
-        p.k = args.inputs[1].data;
-        p.v = args.inputs[2].data;
-        p.mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr;
-        p.keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr;
-        p.y = args.outputs[0].data;
+        Params p{.q = args.inputs[0].data,
+                 .k = args.inputs[1].data,
+                 .v = args.inputs[2].data,
+                 .mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr,
+                 .keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr,
+                 .y = args.outputs[0].data};
         if (attrs.integers)
             p.step = args.inputs[size_t(attrs.scaleInput(args.inputs.size()))].as<float>();
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
@@ -62,6 +61,6 @@ constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma, kCudnn, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma, kCudnn, kPlain>;
 
 } // namespace tw::ops::attention

@@ -170,28 +170,14 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     return g;
 }
 
-namespace {
-
-// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
-void inspect(LayerFacts& facts)
-{
-    facts.kind("Myelin", "");
-}
-
-} // namespace
-
 constinit ir::OpDef const kDef{
     .name = "attention",
-    .minInputs = 3,
-    .maxInputs = 6,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 6},
     .domain = domain,
     .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+    .inspect = [](LayerFacts& facts) { facts.kind("Myelin", ""); },
     .operations = operations,
 };
 

@@ -85,6 +85,4 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::attention

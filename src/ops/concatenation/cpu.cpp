@@ -95,6 +95,6 @@ constexpr VectorTactic kAvx2{
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::concatenation

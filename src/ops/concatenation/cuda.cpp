@@ -85,10 +85,8 @@ Result<void> runVec16(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
     int64_t const unit = int64_t(1) << shift, words = (whole.step * whole.count + kVec16Bytes - 1) / kVec16Bytes;
-    Vec16Params p;
-    p.y = y.data;
-    p.columns = cuda::divBy(whole.step >> shift);
-    p.count = uint64_t(whole.step * whole.count) >> shift;
+    Vec16Params p{
+        .y = y.data, .count = uint64_t(whole.step * whole.count) >> shift, .columns = cuda::divBy(whole.step >> shift)};
     int64_t end = 0;
     for (size_t i = 0; i < args.inputs.size(); ++i) {
         TensorRef const& x = args.inputs[i];
@@ -119,10 +117,8 @@ Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
 {
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
-    WholeParams p;
-    p.y = y.data;
-    p.columns = cuda::divBy(whole.step >> shift);
-    p.count = uint64_t(whole.step * whole.count) >> shift;
+    WholeParams p{
+        .y = y.data, .count = uint64_t(whole.step * whole.count) >> shift, .columns = cuda::divBy(whole.step >> shift)};
     int64_t end = 0;
     for (size_t i = 0; i < args.inputs.size(); ++i) {
         TensorRef const& x = args.inputs[i];
@@ -149,15 +145,14 @@ Result<void> runInputs(int axis, CudaLaunch const& launch, RunArgs& args)
         if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
             int kernel = unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
                                    uint64_t(rows.bytes | rows.step | whole.step | begin));
-            RowParams p;
-            p.x = x.data;
-            p.y = y.data;
-            p.row = cuda::divBy(rows.bytes >> kernel);
-            p.length = rows.bytes >> kernel;
-            p.xRow = rows.step >> kernel;
-            p.yRow = whole.step >> kernel;
-            p.yBegin = begin >> kernel;
-            p.count = uint64_t(rows.bytes * rows.count) >> kernel;
+            RowParams p{.x = x.data,
+                        .y = y.data,
+                        .count = uint64_t(rows.bytes * rows.count) >> kernel,
+                        .row = cuda::divBy(rows.bytes >> kernel),
+                        .xRow = rows.step >> kernel,
+                        .yRow = whole.step >> kernel,
+                        .yBegin = begin >> kernel,
+                        .length = rows.bytes >> kernel};
             if (kernel < kOddKernels && p.length > kShortRow) {
                 int64_t const each = kStoreBytes >> kernel, stores = (p.length + each - 2) / each + 1;
                 p.row = cuda::divBy(stores);
@@ -245,6 +240,6 @@ constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, plainKernels, nul
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::concatenation

@@ -82,12 +82,8 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 
 constinit ir::OpDef const kDef{
     .name = "concatenation",
-    .maxInputs = -1,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, -1},
     .aliases = aliases,
     .isCheap = true,
     .computesShapes = true,

@@ -60,12 +60,11 @@ Result<void> infer(ir::InferContext& ctx)
 
 constinit ir::OpDef const kDef{
     .name = "conditional",
-    .minInputs = 1,
-    .maxInputs = -1,
-    .regionCount = 2,
     .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
     .infer = infer,
     .reference = reference,
+    .inputs = {1, -1},
+    .regionCount = 2,
     .regions = ir::RegionKind::kBranch,
     .computesShapes = true,
 };

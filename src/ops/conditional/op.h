@@ -5,4 +5,3 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"

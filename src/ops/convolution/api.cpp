@@ -15,7 +15,20 @@ struct ConvolutionLayer final : KernelLayer<nvinfer1::IConvolutionLayer>
     }
 };
 
+struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer>
+{
+    bool isTransposed() const override { return true; }
+    Result<Extents> kernelChannels(int64_t inputChannels) const override
+    {
+        if (outputMaps % groups != 0)
+            return error("the number of groups " + std::to_string(groups) + " must divide the output maps " +
+                         std::to_string(outputMaps));
+        return Extents{inputChannels, outputMaps / groups};
+    }
+};
+
 TW_OBJECT(nvinfer1::IConvolutionLayer, ConvolutionLayer)
+TW_OBJECT(nvinfer1::IDeconvolutionLayer, DeconvolutionLayer)
 
 } // namespace
 
@@ -24,5 +37,7 @@ namespace nvinfer1 {
 TW_KERNEL_LAYER_METHODS(IConvolutionLayer, ConvolutionLayer, addConvolution, LayerType::kCONVOLUTION, "Convolution")
 TW_SETTER(IConvolutionLayer, DimsHW, setDilation, setDilationNd(value))
 TW_GETTER(IConvolutionLayer, DimsHW, getDilation, toHW(self.dilation))
+TW_KERNEL_LAYER_METHODS(IDeconvolutionLayer, DeconvolutionLayer, addDeconvolution, LayerType::kDECONVOLUTION,
+                        "Deconvolution")
 
 } // namespace nvinfer1

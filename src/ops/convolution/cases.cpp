@@ -7,134 +7,196 @@
 #include "cases/draw.h"
 #include "cases/integer_sums.h"
 #include "cases/programs.h"
+#include "cases/sparse_weights.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::convolution {
 
+Attrs Form::attrs(int axes, bool transposed) const
+{
+    Attrs a = Attrs::plain(axes, transposed);
+    auto set = [&](std::vector<int64_t>& to, std::vector<int64_t> const& v) {
+        if (v.size() == 1)
+            to.assign(size_t(axes), v[0]);
+        else if (!v.empty())
+            to = v;
+    };
+    set(a.prePadding, pad);
+    set(a.postPadding, pad);
+    set(a.prePadding, pre);
+    set(a.postPadding, post);
+    set(a.strides, strides);
+    set(a.dilations, dilations);
+    a.groups = groups;
+    a.paddingMode = mode;
+    return a;
+}
+
+void add(CaseList& list, DataType type, std::string const& name, Extents const& x, Extents const& w, bool bias,
+         Form const& form, bool transposed, bool known)
+{
+    std::vector<CaseInput> in{input(type, x), input(type, w)};
+    if (bias)
+        in.push_back(input(type, {transposed ? w[1] * form.groups : w[0]}));
+    for (size_t i = 1; i < in.size(); ++i)
+        in[i].constant = known;
+    list.add(name, form.attrs(w.rank - 2, transposed), std::move(in));
+}
+
+namespace {
+
+// Convolutions whose filters follow 2:4 along their channels: what they mean is the dense convolution.
+void sparseCases(CaseList& list)
+{
+    using activation::Kind;
+    constexpr DataType kType = DataType::kHalf;
+    auto add = [&](std::string const& name, Extents const& x, Extents const& w, int64_t padding, int64_t stride,
+                   int64_t dilation, bool residual, FusedActivation f) {
+        Attrs a(evenly(stride, padding, dilation).attrs(2), f);
+        auto out = [&](int axis) { return (x[axis] + 2 * padding - dilation * (w[axis] - 1) - 1) / stride + 1; };
+        Extents const y{x[0], w[0], out(2), out(3)};
+        std::vector<CaseInput> in{input(kType, x), twoOfFour(kType, w, 1), constant(kType, {w[0]})};
+        if (residual)
+            in.push_back(input(kType, y));
+        list.add("sparse_" + name, a, std::move(in));
+        IntegerSums end{.f = Kind::kRelu, .innerScale = dilation > 1};
+        if (residual)
+            end.residual = DataType::kInt8;
+        std::vector<CaseInput> bytes{input(DataType::kInt8, x), twoOfFour(DataType::kInt8, w, 1)};
+        endIntegers(a.epilogue, bytes, end, y, w[0]);
+        list.add("sparse_int8_" + name, std::move(a), std::move(bytes));
+    };
+    // Steps are 64 channels of a position; tiles 64 to 256 filters and pixels.
+    for (bool residual : {false, true}) {
+        std::string const r = residual ? "_residual" : "";
+        FusedActivation const relu = Kind::kRelu;
+        add("1x1" + r, {2, 64, 7, 9}, {64, 64, 1, 1}, 0, 1, 1, residual, relu);
+        add("1x1_wide" + r, {3, 128, 14, 14}, {520, 128, 1, 1}, 0, 1, 1, residual, relu);
+        add("1x1_odd" + r, {1, 36, 5, 11}, {75, 36, 1, 1}, 0, 1, 1, residual, {});
+        add("1x1_stride2" + r, {2, 72, 9, 9}, {136, 72, 1, 1}, 0, 2, 1, residual, relu);
+        add("3x3" + r, {2, 64, 9, 7}, {64, 64, 3, 3}, 1, 1, 1, residual, relu);
+        add("3x3_channels_100" + r, {1, 100, 13, 12}, {130, 100, 3, 3}, 1, 1, 1, residual, Kind::kTanh);
+        add("3x3_stride2" + r, {2, 64, 15, 14}, {256, 64, 3, 3}, 1, 2, 1, residual, relu);
+        add("3x3_dilated" + r, {1, 64, 17, 16}, {72, 64, 3, 3}, 2, 1, 2, residual, relu);
+        add("3x3_many_pixels" + r, {3, 64, 24, 25}, {136, 64, 3, 3}, 1, 1, 1, residual, relu);
+        add("5x5_valid" + r, {2, 40, 11, 9}, {64, 40, 5, 5}, 0, 1, 1, residual, relu);
+    }
+
+    list.add("sparse_groups", Form{.groups = 2}.attrs(2),
+             {input(kType, {1, 128, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 1)});
+    list.add("sparse_other_axis", Attrs::plain(2), {input(kType, {1, 64, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 0)});
+    list.add("sparse_empty", Attrs::plain(2), {input(kType, {0, 64, 6, 6}), twoOfFour(kType, {64, 64, 1, 1}, 1)});
+}
+
+// Windows with long rows or many elements, and weights that are no constants.
+void windowCases(CaseList& list)
+{
+    auto row = [](int64_t pad, int64_t stride = 1, int64_t dilation = 1, int64_t groups = 1) {
+        return Form{.pad = {0, pad}, .strides = {1, stride}, .dilations = {1, dilation}, .groups = groups};
+    };
+    auto conv = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {
+        for (DataType t : {DataType::kFloat, DataType::kHalf})
+            add(list, t, wordOf(t) + "_window_" + name, x, w, bias, form);
+    };
+    conv("1x128_groups", {1, 48, 1, 49}, {48, 12, 1, 128}, true, row(64, 1, 1, 4));
+    conv("1x70_tails", {2, 18, 1, 33}, {15, 6, 1, 70}, true, row(35, 1, 1, 3));
+    conv("1x400_one_channel", {2, 1, 1, 1000}, {33, 1, 1, 400}, false, row(200, 160));
+    conv("1x66_three_channels", {2, 3, 2, 90}, {20, 3, 1, 66}, true, row(5, 3));
+    conv("1x80_dilated", {1, 5, 2, 40}, {17, 5, 1, 80}, true, row(130, 2, 3));
+    conv("80x1", {1, 6, 90, 3}, {16, 6, 80, 1}, true, {.pad = {7, 0}});
+    conv("13x70", {1, 2, 20, 75}, {8, 2, 13, 70}, true, {.pre = {3, 0}, .post = {0, 9}, .strides = {2, 1}});
+    conv("5x5x70", {1, 2, 6, 6, 72}, {8, 2, 5, 5, 70}, true, {.pre = {1, 0, 2}});
+    conv("padding_cut", {1, 4, 3, 90}, {8, 4, 1, 65}, true, {.strides = {2, 4}});
+    // 3x3 in planes of three axes.
+    auto deep = [](int64_t pad, int64_t stride, int64_t dilation) {
+        return Form{.pre = {pad, 1, 1}, .post = {pad, 0, 1}, .strides = {stride, 1, 1}, .dilations = {dilation, 1, 1}};
+    };
+    conv("3x3x3_stride_of_planes", {2, 20, 7, 9, 10}, {33, 20, 3, 3, 3}, true, deep(1, 2, 1));
+    conv("2x3x3_dilated_planes", {1, 17, 6, 5, 13}, {16, 17, 2, 3, 3}, true, deep(2, 1, 3));
+    conv("3x3x3_one_plane", {2, 40, 1, 7, 7}, {48, 40, 3, 3, 3}, false, deep(1, 1, 1));
+    conv("5x3x3_planes_of_zeros", {1, 8, 1, 4, 5}, {16, 8, 5, 3, 3}, true, deep(6, 1, 1));
+    conv("3x3x3_pieces", {1, 150, 2, 9, 9}, {64, 150, 3, 3, 3}, true, deep(1, 1, 1));
+    // Weights, and a bias, from somewhere else in the network.
+    auto variable = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {
+        for (DataType t : {DataType::kFloat, DataType::kHalf})
+            add(list, t, wordOf(t) + "_variable_" + name, x, w, bias, form, false, false);
+    };
+    variable("1x1", {2, 24, 5, 6}, {40, 24, 1, 1}, true, evenly(1, 0, 1, 1));
+    variable("3x3", {1, 17, 6, 30}, {33, 17, 3, 3}, false, evenly(1, 1, 1, 1));
+    variable("3x3_groups", {2, 12, 5, 7}, {18, 4, 3, 3}, true, evenly(1, 1, 1, 3));
+    variable("3x3_dilated", {1, 8, 9, 11}, {16, 8, 3, 3}, true, {.dilations = {2, 3}});
+    variable("depthwise", {1, 10, 6, 7}, {10, 1, 3, 3}, true, evenly(1, 1, 1, 10));
+    variable("3x3x3", {1, 6, 4, 5, 6}, {20, 6, 3, 3, 3}, true, {.pre = {1, 1, 1}});
+}
+
+} // namespace
+
 void cases(CaseList& list)
 {
-    auto conv = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
-        Attrs a = Attrs::plain(w.rank - 2);
-        change(a);
-        std::vector<CaseInput> in{f32(x), constant(DataType::kFloat, w)};
-        if (bias)
-            in.push_back(constant(DataType::kFloat, {w[0]}));
-        list.add(name, a, in);
+    auto conv = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {
+        add(list, DataType::kFloat, name, x, w, bias, form);
     };
-    auto none = [](Attrs&) {};
     // Worked by hand: the sum of each 2x2 window, plus 1.
     list.add("by_hand", Attrs::plain(2),
              {f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), constant(DataType::kFloat, {1, 1, 2, 2}, {1, 1, 1, 1}),
               constant(DataType::kFloat, {1}, {1})},
              {{13, 17}});
-    conv("1x1", {1, 5, 3, 7}, {6, 5, 1, 1}, true, none);
-    conv("3x3_valid", {2, 3, 6, 9}, {4, 3, 3, 3}, false, none);
-    conv("3x3_pad1", {1, 3, 8, 8}, {8, 3, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; });
-    conv("5x3_asymmetric", {1, 2, 9, 8}, {3, 2, 5, 3}, true, [](Attrs& a) {
-        a.prePadding = {2, 0};
-        a.postPadding = {1, 3};
-        a.strides = {2, 3};
-    });
-    conv("dilated_2x3", {1, 2, 11, 13}, {3, 2, 3, 3}, false, [](Attrs& a) { a.dilations = {2, 3}; });
-    conv("groups_2", {2, 4, 5, 5}, {6, 2, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
-    conv("depthwise", {1, 6, 7, 7}, {6, 1, 3, 3}, true, [](Attrs& a) {
-        a.groups = 6;
-        a.prePadding = a.postPadding = {1, 1};
-    });
-    conv("round_up", {1, 2, 8, 8}, {2, 2, 3, 3}, false, [](Attrs& a) {
-        a.strides = {2, 2};
-        a.paddingMode = PaddingMode::kExplicitRoundUp;
-    });
-    conv("same_upper", {1, 2, 7, 8}, {2, 2, 4, 4}, false, [](Attrs& a) {
-        a.strides = {2, 2};
-        a.paddingMode = PaddingMode::kSameUpper;
-    });
-    conv("same_lower", {1, 2, 7, 8}, {2, 2, 4, 4}, false, [](Attrs& a) {
-        a.strides = {2, 2};
-        a.paddingMode = PaddingMode::kSameLower;
-    });
-    conv("caffe_down", {1, 1, 8, 8}, {2, 1, 3, 3}, false, [](Attrs& a) {
-        a.strides = {2, 2};
-        a.prePadding = {1, 1};
-        a.paddingMode = PaddingMode::kCaffeRoundDown;
-    });
-    conv("caffe_up", {1, 1, 8, 8}, {2, 1, 3, 3}, false, [](Attrs& a) {
-        a.strides = {2, 2};
-        a.prePadding = {1, 1};
-        a.paddingMode = PaddingMode::kCaffeRoundUp;
-    });
-    conv("3d", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 1, 1}; });
-    conv("batch_dims", {2, 3, 2, 4, 4}, {3, 2, 3, 3}, true, none);
-    conv("empty_batch", {0, 2, 4, 4}, {3, 2, 3, 3}, true, none);
-    conv("no_channels", {1, 0, 4, 4}, {3, 0, 3, 3}, true, none);
+    conv("1x1", {1, 5, 3, 7}, {6, 5, 1, 1}, true, {});
+    conv("3x3_valid", {2, 3, 6, 9}, {4, 3, 3, 3}, false, {});
+    conv("3x3_pad1", {1, 3, 8, 8}, {8, 3, 3, 3}, true, {.pad = {1, 1}});
+    conv("5x3_asymmetric", {1, 2, 9, 8}, {3, 2, 5, 3}, true, {.pre = {2, 0}, .post = {1, 3}, .strides = {2, 3}});
+    conv("dilated_2x3", {1, 2, 11, 13}, {3, 2, 3, 3}, false, {.dilations = {2, 3}});
+    conv("groups_2", {2, 4, 5, 5}, {6, 2, 3, 3}, true, {.groups = 2});
+    conv("depthwise", {1, 6, 7, 7}, {6, 1, 3, 3}, true, {.pad = {1, 1}, .groups = 6});
+    conv("round_up", {1, 2, 8, 8}, {2, 2, 3, 3}, false, {.strides = {2, 2}, .mode = PaddingMode::kExplicitRoundUp});
+    conv("same_upper", {1, 2, 7, 8}, {2, 2, 4, 4}, false, {.strides = {2, 2}, .mode = PaddingMode::kSameUpper});
+    conv("same_lower", {1, 2, 7, 8}, {2, 2, 4, 4}, false, {.strides = {2, 2}, .mode = PaddingMode::kSameLower});
+    conv("caffe_down", {1, 1, 8, 8}, {2, 1, 3, 3}, false,
+         {.pre = {1, 1}, .strides = {2, 2}, .mode = PaddingMode::kCaffeRoundDown});
+    conv("caffe_up", {1, 1, 8, 8}, {2, 1, 3, 3}, false,
+         {.pre = {1, 1}, .strides = {2, 2}, .mode = PaddingMode::kCaffeRoundUp});
+    conv("3d", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, true, {.pad = {0, 1, 1}});
+    conv("batch_dims", {2, 3, 2, 4, 4}, {3, 2, 3, 3}, true, {});
+    conv("empty_batch", {0, 2, 4, 4}, {3, 2, 3, 3}, true, {});
+    conv("no_channels", {1, 0, 4, 4}, {3, 0, 3, 3}, true, {});
     // Every remainder of output tiles, channel vectors and panels.
     int64_t const channels[] = {1, 3, 17, 40, 64};
     for (int64_t side = 1; side <= 9; ++side) {
         int64_t const c = channels[side % 5], k = channels[(side + 2) % 5];
-        conv(("3x3_to_" + std::to_string(side)).c_str(), {1 + side % 2, c, side, 10 - side}, {k, c, 3, 3},
-             side % 3 != 0, [](Attrs& a) {
-                 a.prePadding = a.postPadding = {1, 1};
-             });
+        conv("3x3_to_" + std::to_string(side), {1 + side % 2, c, side, 10 - side}, {k, c, 3, 3}, side % 3 != 0,
+             {.pad = {1, 1}});
     }
-    conv("3x3_asymmetric_pads", {1, 20, 7, 10}, {33, 20, 3, 3}, true, [](Attrs& a) {
-        a.prePadding = {2, 0};
-        a.postPadding = {0, 1};
-    });
-    conv("3x3_wide_pads", {1, 4, 3, 2}, {5, 4, 3, 3}, true, [](Attrs& a) {
-        a.prePadding = {6, 9};
-        a.postPadding = {5, 8};
-    });
-    conv("3x3_72_to_40", {2, 72, 6, 7}, {40, 72, 3, 3}, true, [](Attrs& a) { a.prePadding = {1, 1}; });
-    conv("3x3_many_tiles", {1, 16, 21, 42}, {48, 16, 3, 3}, true, none);
+    conv("3x3_asymmetric_pads", {1, 20, 7, 10}, {33, 20, 3, 3}, true, {.pre = {2, 0}, .post = {0, 1}});
+    conv("3x3_wide_pads", {1, 4, 3, 2}, {5, 4, 3, 3}, true, {.pre = {6, 9}, .post = {5, 8}});
+    conv("3x3_72_to_40", {2, 72, 6, 7}, {40, 72, 3, 3}, true, {.pre = {1, 1}});
+    conv("3x3_many_tiles", {1, 16, 21, 42}, {48, 16, 3, 3}, true, {});
     // Emitted kernels: tails of channels, rows of outputs below, at and above each tile, borders, all kinds of steps.
-    auto same = [](int64_t pad) { return [pad](Attrs& a) { a.prePadding = a.postPadding = {pad, pad}; }; };
+    auto same = [](int64_t pad) { return evenly(1, pad); };
     auto depthwise = [](int64_t c, int64_t pad, int64_t stride, int64_t dilation) {
-        return [=](Attrs& a) {
-            a.groups = c;
-            a.prePadding = a.postPadding = {pad, pad};
-            a.strides = {stride, stride};
-            a.dilations = {dilation, dilation};
-        };
+        return evenly(stride, pad, dilation, c);
     };
-    conv("1x1_tails", {2, 17, 5, 6}, {40, 17, 1, 1}, true, none);
-    conv("1x1_wide", {1, 24, 9, 11}, {96, 24, 1, 1}, true, none);
-    conv("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, none);
-    conv("1x1_one_channel", {1, 1, 6, 5}, {17, 1, 1, 1}, false, none);
-    conv("1x1_to_one", {1, 33, 6, 5}, {1, 33, 1, 1}, true, none);
+    conv("1x1_tails", {2, 17, 5, 6}, {40, 17, 1, 1}, true, {});
+    conv("1x1_wide", {1, 24, 9, 11}, {96, 24, 1, 1}, true, {});
+    conv("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, {});
+    conv("1x1_one_channel", {1, 1, 6, 5}, {17, 1, 1, 1}, false, {});
+    conv("1x1_to_one", {1, 33, 6, 5}, {1, 33, 1, 1}, true, {});
     conv("1x1_pad1", {1, 3, 4, 5}, {5, 3, 1, 1}, true, same(1));
-    conv("1x1_stride2", {2, 20, 7, 9}, {33, 20, 1, 1}, true, [](Attrs& a) { a.strides = {2, 2}; });
+    conv("1x1_stride2", {2, 20, 7, 9}, {33, 20, 1, 1}, true, {.strides = {2, 2}});
     for (int64_t width : {1, 2, 6, 7, 13, 14, 15, 28, 29, 43})
-        conv(("3x3_width" + std::to_string(width)).c_str(), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));
+        conv("3x3_width" + std::to_string(width), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));
     conv("3x3_many", {2, 24, 5, 16}, {40, 24, 3, 3}, true, same(1));
-    conv("3x3_asymmetric", {1, 17, 6, 9}, {24, 17, 3, 3}, false, [](Attrs& a) {
-        a.prePadding = {0, 2};
-        a.postPadding = {2, 1};
-        a.strides = {3, 2};
-    });
-    conv("3x3_dilated", {1, 9, 9, 20}, {16, 9, 3, 3}, true, [](Attrs& a) {
-        a.prePadding = a.postPadding = {2, 4};
-        a.dilations = {2, 4};
-    });
+    conv("3x3_asymmetric", {1, 17, 6, 9}, {24, 17, 3, 3}, false, {.pre = {0, 2}, .post = {2, 1}, .strides = {3, 2}});
+    conv("3x3_dilated", {1, 9, 9, 20}, {16, 9, 3, 3}, true, {.pad = {2, 4}, .dilations = {2, 4}});
     conv("3x3_much_padding", {1, 4, 2, 3}, {3, 4, 3, 3}, true, same(5));
-    conv("3x3_one_output", {1, 8, 3, 3}, {17, 8, 3, 3}, true, none);
-    conv("7x7_stride2", {1, 3, 21, 35}, {24, 3, 7, 7}, true, [](Attrs& a) {
-        a.prePadding = a.postPadding = {3, 3};
-        a.strides = {2, 2};
-    });
-    conv("1x7", {1, 6, 4, 17}, {32, 6, 1, 7}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 3}; });
-    conv("7x1", {1, 6, 17, 4}, {48, 6, 7, 1}, true, [](Attrs& a) { a.prePadding = a.postPadding = {3, 0}; });
-    conv("groups_4_tails", {2, 12, 5, 15}, {20, 3, 3, 3}, true, [](Attrs& a) {
-        a.groups = 4;
-        a.prePadding = a.postPadding = {1, 1};
-    });
-    conv("groups_2_whole", {1, 32, 5, 8}, {64, 16, 3, 3}, true, [](Attrs& a) {
-        a.groups = 2;
-        a.prePadding = a.postPadding = {1, 1};
-    });
-    conv("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, [](Attrs& a) { a.groups = 5; });
+    conv("3x3_one_output", {1, 8, 3, 3}, {17, 8, 3, 3}, true, {});
+    conv("7x7_stride2", {1, 3, 21, 35}, {24, 3, 7, 7}, true, {.pad = {3, 3}, .strides = {2, 2}});
+    conv("1x7", {1, 6, 4, 17}, {32, 6, 1, 7}, true, {.pad = {0, 3}});
+    conv("7x1", {1, 6, 17, 4}, {48, 6, 7, 1}, true, {.pad = {3, 0}});
+    conv("groups_4_tails", {2, 12, 5, 15}, {20, 3, 3, 3}, true, {.pad = {1, 1}, .groups = 4});
+    conv("groups_2_whole", {1, 32, 5, 8}, {64, 16, 3, 3}, true, {.pad = {1, 1}, .groups = 2});
+    conv("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, {.groups = 5});
     for (int64_t width : {1, 2, 7, 8, 13, 14, 15, 30, 57})
-        conv(("depthwise_width" + std::to_string(width)).c_str(), {1, 17, 5, width}, {17, 1, 3, 3}, true,
-             depthwise(17, 1, 1, 1));
+        conv("depthwise_width" + std::to_string(width), {1, 17, 5, width}, {17, 1, 3, 3}, true, depthwise(17, 1, 1, 1));
     conv("depthwise_stride2", {2, 40, 9, 31}, {40, 1, 3, 3}, true, depthwise(40, 1, 2, 1));
     conv("depthwise_stride3", {1, 24, 10, 33}, {24, 1, 3, 3}, false, depthwise(24, 0, 3, 1));
     conv("depthwise_5x5", {1, 48, 6, 29}, {48, 1, 5, 5}, true, depthwise(48, 2, 1, 1));
@@ -143,102 +205,61 @@ void cases(CaseList& list)
     conv("depthwise_dilated", {1, 19, 9, 33}, {19, 1, 3, 3}, true, depthwise(19, 2, 1, 2));
     conv("depthwise_1x17", {1, 3, 2, 40}, {3, 1, 1, 17}, true, depthwise(3, 0, 1, 1));
     conv("depthwise_much_padding", {1, 4, 2, 3}, {4, 1, 3, 3}, true, depthwise(4, 5, 1, 1));
-    conv("depthwise_asymmetric", {1, 35, 7, 18}, {35, 1, 3, 3}, false, [](Attrs& a) {
-        a.groups = 35;
-        a.prePadding = {0, 2};
-        a.postPadding = {1, 0};
-        a.strides = {1, 2};
-    });
+    conv("depthwise_asymmetric", {1, 35, 7, 18}, {35, 1, 3, 3}, false,
+         {.pre = {0, 2}, .post = {1, 0}, .strides = {1, 2}, .groups = 35});
     conv("depthwise_large", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 1, 1));
     conv("depthwise_large_stride2", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
     conv("depthwise_empty", {0, 6, 7, 7}, {6, 1, 3, 3}, true, depthwise(6, 1, 1, 1));
     // In FP16 and FP32, as a GPU's tensor units take them.
-    auto image = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
-        Attrs a = Attrs::plain(2);
-        change(a);
-        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
-            std::vector<CaseInput> in{input(t, x), constant(t, w)};
-            if (bias)
-                in.push_back(constant(t, {w[0]}));
-            list.add(wordOf(t) + "_" + name, a, in);
-        }
+    auto image = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {
+        for (DataType t : {DataType::kHalf, DataType::kFloat})
+            add(list, t, wordOf(t) + "_" + name, x, w, bias, form);
     };
-    auto volume = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
-        Attrs a = Attrs::plain(3);
-        change(a);
-        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
-            std::vector<CaseInput> in{input(t, x), constant(t, w)};
-            if (bias)
-                in.push_back(constant(t, {w[0]}));
-            list.add(wordOf(t) + "_3d_" + name, a, in);
-        }
+    auto volume = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {
+        image("3d_" + name, x, w, bias, form);
     };
-    auto cubic = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
-        return [=](Attrs& a) {
-            a.strides = {stride, stride, stride};
-            a.prePadding = a.postPadding = {pad, pad, pad};
-            a.dilations = {dilation, dilation, dilation};
-            a.groups = groups;
-        };
-    };
-    volume("3x3x3", {2, 24, 5, 7, 9}, {40, 24, 3, 3, 3}, true, cubic(1, 1));
-    volume("3x3x3_long", {1, 72, 3, 4, 4}, {136, 72, 3, 3, 3}, true, cubic(1, 1));
-    volume("3x3x3_stride2", {1, 17, 6, 7, 8}, {33, 17, 3, 3, 3}, true, cubic(2, 1));
-    volume("3x3x3_dilated", {1, 16, 6, 7, 8}, {24, 16, 3, 3, 3}, false, cubic(1, 2, 2));
-    volume("1x1x1", {2, 20, 3, 4, 5}, {70, 20, 1, 1, 1}, true, cubic(1, 0));
-    volume("first", {1, 3, 5, 12, 13}, {64, 3, 3, 7, 7}, true, [](Attrs& a) {
-        a.strides = {1, 2, 2};
-        a.prePadding = a.postPadding = {1, 3, 3};
-    });
-    volume("3x1x1", {1, 32, 6, 5, 5}, {32, 32, 3, 1, 1}, true, [](Attrs& a) {
-        a.prePadding = {2, 0, 0};
-        a.postPadding = {0, 0, 1};
-    });
-    volume("groups", {1, 24, 4, 5, 6}, {48, 8, 3, 3, 3}, true, cubic(1, 1, 1, 3));
-    volume("groups_odd", {1, 15, 4, 5, 6}, {10, 3, 3, 3, 3}, true, cubic(2, 1, 1, 5));
-    volume("depthwise", {1, 16, 4, 5, 6}, {16, 1, 3, 3, 3}, true, cubic(1, 1, 1, 16));
-    volume("batch_dims", {2, 3, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, cubic(1, 1));
-    volume("empty", {0, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, cubic(1, 1));
-    auto strided = [](int64_t stride, int64_t pad) {
-        return [=](Attrs& a) {
-            a.strides = {stride, stride};
-            a.prePadding = a.postPadding = {pad, pad};
-        };
-    };
-    image("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, none);
+    volume("3x3x3", {2, 24, 5, 7, 9}, {40, 24, 3, 3, 3}, true, evenly(1, 1));
+    volume("3x3x3_long", {1, 72, 3, 4, 4}, {136, 72, 3, 3, 3}, true, evenly(1, 1));
+    volume("3x3x3_stride2", {1, 17, 6, 7, 8}, {33, 17, 3, 3, 3}, true, evenly(2, 1));
+    volume("3x3x3_dilated", {1, 16, 6, 7, 8}, {24, 16, 3, 3, 3}, false, evenly(1, 2, 2));
+    volume("1x1x1", {2, 20, 3, 4, 5}, {70, 20, 1, 1, 1}, true, evenly(1, 0));
+    volume("first", {1, 3, 5, 12, 13}, {64, 3, 3, 7, 7}, true, {.pad = {1, 3, 3}, .strides = {1, 2, 2}});
+    volume("3x1x1", {1, 32, 6, 5, 5}, {32, 32, 3, 1, 1}, true, {.pre = {2, 0, 0}, .post = {0, 0, 1}});
+    volume("groups", {1, 24, 4, 5, 6}, {48, 8, 3, 3, 3}, true, evenly(1, 1, 1, 3));
+    volume("groups_odd", {1, 15, 4, 5, 6}, {10, 3, 3, 3, 3}, true, evenly(2, 1, 1, 5));
+    volume("depthwise", {1, 16, 4, 5, 6}, {16, 1, 3, 3, 3}, true, evenly(1, 1, 1, 16));
+    volume("batch_dims", {2, 3, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
+    volume("empty", {0, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
+    image("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, {});
     // Products: whole vectors of channels and tails, many rows and few.
-    image("1x1", {3, 64, 7, 9}, {72, 64, 1, 1}, true, none);
-    image("1x1_tails", {2, 36, 5, 7}, {20, 36, 1, 1}, true, none);
-    image("1x1_few_rows", {1, 200, 7, 7}, {136, 200, 1, 1}, false, none);
-    image("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, none);
-    image("1x1_stride2", {2, 64, 7, 9}, {96, 64, 1, 1}, true, strided(2, 0));
+    image("1x1", {3, 64, 7, 9}, {72, 64, 1, 1}, true, {});
+    image("1x1_tails", {2, 36, 5, 7}, {20, 36, 1, 1}, true, {});
+    image("1x1_few_rows", {1, 200, 7, 7}, {136, 200, 1, 1}, false, {});
+    image("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, {});
+    image("1x1_stride2", {2, 64, 7, 9}, {96, 64, 1, 1}, true, evenly(2, 0));
     image("1x1_pad1", {1, 16, 4, 5}, {8, 16, 1, 1}, true, same(1));
     // Images.
     image("3x3_pad1", {2, 72, 9, 11}, {96, 72, 3, 3}, true, same(1));
     image("3x3_tails", {2, 20, 9, 11}, {33, 20, 3, 3}, true, same(1));
-    image("3x3_stride2", {2, 64, 14, 13}, {80, 64, 3, 3}, true, strided(2, 1));
+    image("3x3_stride2", {2, 64, 14, 13}, {80, 64, 3, 3}, true, evenly(2, 1));
     image("3x3_deep", {1, 256, 5, 5}, {64, 256, 3, 3}, true, same(1));
     image("3x3_wide", {1, 8, 3, 150}, {16, 8, 3, 3}, true, same(1));
     image("3x3_much_padding", {1, 8, 2, 3}, {8, 8, 3, 3}, true, same(5));
-    image("1x7", {1, 24, 4, 17}, {32, 24, 1, 7}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 3}; });
-    image("5x3_asymmetric", {1, 24, 9, 8}, {40, 24, 5, 3}, true, [](Attrs& a) {
-        a.prePadding = {2, 0};
-        a.postPadding = {1, 3};
-        a.strides = {2, 3};
-    });
-    image("dilated", {1, 16, 11, 13}, {24, 16, 3, 3}, false, [](Attrs& a) { a.dilations = {2, 3}; });
-    image("batch_dims", {2, 3, 16, 5, 5}, {24, 16, 3, 3}, true, none);
-    image("empty_batch", {0, 16, 4, 4}, {8, 16, 3, 3}, true, none);
-    image("groups_4", {2, 64, 6, 7}, {48, 16, 3, 3}, true, [](Attrs& a) { a.groups = 4; });
-    image("groups_2", {1, 12, 6, 7}, {64, 6, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
-    image("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, [](Attrs& a) { a.groups = 5; });
+    image("1x7", {1, 24, 4, 17}, {32, 24, 1, 7}, true, {.pad = {0, 3}});
+    image("5x3_asymmetric", {1, 24, 9, 8}, {40, 24, 5, 3}, true, {.pre = {2, 0}, .post = {1, 3}, .strides = {2, 3}});
+    image("dilated", {1, 16, 11, 13}, {24, 16, 3, 3}, false, {.dilations = {2, 3}});
+    image("batch_dims", {2, 3, 16, 5, 5}, {24, 16, 3, 3}, true, {});
+    image("empty_batch", {0, 16, 4, 4}, {8, 16, 3, 3}, true, {});
+    image("groups_4", {2, 64, 6, 7}, {48, 16, 3, 3}, true, {.groups = 4});
+    image("groups_2", {1, 12, 6, 7}, {64, 6, 3, 3}, true, {.groups = 2});
+    image("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, {.groups = 5});
     // First layers.
-    image("7x7_first", {2, 3, 53, 104}, {72, 3, 7, 7}, true, strided(2, 3));
-    image("3x3_first", {2, 3, 33, 48}, {32, 3, 3, 3}, true, strided(2, 1));
-    image("3x3_first_valid", {1, 4, 33, 40}, {36, 4, 3, 3}, false, strided(2, 0));
-    image("3x3_first_odd", {2, 3, 19, 21}, {20, 3, 3, 3}, true, strided(2, 0));
+    image("7x7_first", {2, 3, 53, 104}, {72, 3, 7, 7}, true, evenly(2, 3));
+    image("3x3_first", {2, 3, 33, 48}, {32, 3, 3, 3}, true, evenly(2, 1));
+    image("3x3_first_valid", {1, 4, 33, 40}, {36, 4, 3, 3}, false, evenly(2, 0));
+    image("3x3_first_odd", {2, 3, 19, 21}, {20, 3, 3, 3}, true, evenly(2, 0));
     image("3x3_first_stride1", {1, 3, 20, 24}, {64, 3, 3, 3}, true, same(1));
-    image("patches", {2, 3, 32, 48}, {40, 3, 16, 16}, true, strided(16, 0));
+    image("patches", {2, 3, 32, 48}, {40, 3, 16, 16}, true, evenly(16, 0));
     // Channels that stand alone.
     image("depthwise", {2, 40, 9, 11}, {40, 1, 3, 3}, true, depthwise(40, 1, 1, 1));
     image("depthwise_tails", {2, 19, 7, 6}, {19, 1, 3, 3}, false, depthwise(19, 1, 1, 1));
@@ -251,31 +272,21 @@ void cases(CaseList& list)
     image("depthwise_tiles", {11, 88, 17, 49}, {88, 1, 3, 3}, true, depthwise(88, 1, 1, 1));
     image("depthwise_tiles_stride2", {9, 136, 33, 65}, {136, 1, 3, 3}, true, depthwise(136, 1, 2, 1));
     image("depthwise_tiles_5x5_stride2", {9, 136, 33, 65}, {136, 1, 5, 5}, true, depthwise(136, 2, 2, 1));
-    image("depthwise_tiles_dilated", {4, 264, 18, 51}, {264, 1, 3, 5}, false, [](Attrs& a) {
-        a.groups = 264;
-        a.prePadding = {2, 3};
-        a.postPadding = {1, 4};
-        a.dilations = {1, 2};
-    });
+    image("depthwise_tiles_dilated", {4, 264, 18, 51}, {264, 1, 3, 5}, false,
+          {.pre = {2, 3}, .post = {1, 4}, .dilations = {1, 2}, .groups = 264});
     image("depthwise_7x7", {2, 40, 10, 21}, {40, 1, 7, 7}, true, depthwise(40, 3, 1, 1));
     image("depthwise_narrow", {5, 72, 7, 7}, {72, 1, 3, 3}, true, depthwise(72, 1, 1, 1));
-    image("depthwise_steps", {2, 24, 13, 27}, {24, 1, 4, 3}, true, [](Attrs& a) {
-        a.groups = 24;
-        a.prePadding = {2, 1};
-        a.strides = {3, 4};
-        a.dilations = {2, 1};
-    });
+    image("depthwise_steps", {2, 24, 13, 27}, {24, 1, 4, 3}, true,
+          {.pre = {2, 1}, .strides = {3, 4}, .dilations = {2, 1}, .groups = 24});
     for (DataType t : {DataType::kHalf, DataType::kFloat}) {
         double const inf = std::numeric_limits<double>::infinity();
-        Attrs a = Attrs::plain(2);
-        depthwise(16, 1, 1, 1)(a);
         std::vector<double> values;
         for (int i = 0; i < 16 * 6 * 21; ++i)
             values.push_back(i % 16 / 8.0 - 1);
         values[0] = values[5 * 126 + 70] = inf;
         values[9 * 126 + 40] = -inf;
         values[12 * 126 + 125] = std::numeric_limits<double>::quiet_NaN();
-        list.add(wordOf(t) + "_depthwise_infinities", a,
+        list.add(wordOf(t) + "_depthwise_infinities", depthwise(16, 1, 1, 1).attrs(2),
                  {input(t, {1, 16, 6, 21}, values), constant(t, {16, 1, 3, 3})});
     }
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));

@@ -13,11 +13,8 @@ void epilogueCases(CaseList& list)
                    std::vector<std::vector<double>> expected = {}) {
         list.add("epilogue_" + name, std::move(a), std::move(in), std::move(expected));
     };
-    Attrs const plain = Attrs::plain(2);
-    Attrs padded = plain, grouped = plain;
-    padded.prePadding = padded.postPadding = {1, 1};
-    grouped.groups = 2;
-    grouped.strides = {2, 1};
+    Attrs const plain = Attrs::plain(2), padded = evenly(1, 1).attrs(2),
+                grouped = Form{.strides = {2, 1}, .groups = 2}.attrs(2);
     auto weights = [](Extents const& e, std::vector<double> v = {}) {
         return constant(DataType::kFloat, e, std::move(v));
     };
@@ -29,10 +26,7 @@ void epilogueCases(CaseList& list)
          f32({1, 1, 1, 2}, {2, -7})},
         {{1, 0}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-        FusedActivation f;
-        f.kind = k;
-        f.alpha = 0.3f;
-        f.beta = 1.25f;
+        FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
         add("kind" + std::to_string(k + 1), Attrs(padded, f), {f32({2, 3, 7, 9}), weights({4, 3, 3, 3}), weights({4})});
     }
     add("groups", Attrs(grouped, {Kind::kClip, 0, 6}), {f32({1, 4, 6, 5}), weights({6, 2, 3, 3}), weights({6})});
@@ -43,11 +37,8 @@ void epilogueCases(CaseList& list)
     add("residual_no_bias", Attrs(padded, Kind::kLeakyRelu),
         {f32({2, 3, 5, 5}), weights({4, 3, 3, 3}), absent(), f32({2, 4, 5, 5})});
     // Emitted kernels: each end of the sum, in blocks of channels of every size, with tails.
-    Attrs eight = padded, depthwise = padded, spread = padded;
-    eight.groups = 4;
-    depthwise.groups = 50;
-    spread.groups = 50;
-    spread.strides = {2, 2};
+    Attrs const eight = evenly(1, 1, 1, 4).attrs(2), depthwise = evenly(1, 1, 1, 50).attrs(2),
+                spread = evenly(2, 1, 1, 50).attrs(2);
     for (int kind : {int(FusedActivation::kNone), int(Kind::kRelu), int(Kind::kTanh), kFusedKindCount - 4}) {
         FusedActivation f;
         f.kind = kind;
@@ -82,9 +73,7 @@ void epilogueCases(CaseList& list)
             add(wordOf(t) + "_" + name, Attrs(a, f), std::move(in));
         }
     };
-    Attrs first = plain;
-    first.prePadding = first.postPadding = {3, 3};
-    first.strides = {2, 2};
+    Attrs const first = evenly(2, 3).attrs(2), alone = evenly(1, 1, 1, 136).attrs(2);
     image("1x1_relu", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {});
     image("1x1_residual", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {2, 136, 7, 9});
     image("1x1_residual_few_rows", plain, Kind::kTanh, {1, 128, 5, 6}, {64, 128, 1, 1}, {1, 64, 5, 6});
@@ -96,8 +85,6 @@ void epilogueCases(CaseList& list)
     image("groups_residual", grouped, FusedActivation(FusedKind::kHardSwish, 0.2f, 0.5f), {1, 16, 6, 5}, {12, 8, 3, 3},
           {1, 12, 2, 3});
     image("groups_whole_residual", grouped, Kind::kSigmoid, {1, 16, 6, 5}, {32, 8, 3, 3}, {1, 32, 2, 3});
-    Attrs alone = padded;
-    alone.groups = 136;
     image("depthwise_tiles_residual", alone, Kind::kThresholdedRelu, {8, 136, 17, 49}, {136, 1, 3, 3},
           {8, 136, 17, 49});
     image("7x7_first", first, Kind::kRelu, {2, 3, 32, 48}, {64, 3, 7, 7}, {});
@@ -117,29 +104,23 @@ void programCases(CaseList& list)
     struct Layer
     {
         char const* name;
-        KernelWindowAttrs window;
+        Form window;
         Extents x, w, y;
         bool transposed = false;
     };
-    KernelWindowAttrs const plain = KernelWindowAttrs::plain(2);
-    KernelWindowAttrs padded = plain, alone = plain, grouped = plain, twice = plain;
-    padded.prePadding = padded.postPadding = alone.prePadding = alone.postPadding = {1, 1};
-    alone.groups = 50;
-    grouped.groups = 2;
-    twice.strides = {2, 2};
-    Layer const layers[] = {{"1x1", plain, {2, 40, 7, 9}, {37, 40, 1, 1}, {2, 37, 7, 9}},
-                            {"3x3", padded, {1, 32, 12, 14}, {48, 32, 3, 3}, {1, 48, 12, 14}},
-                            {"depthwise", alone, {1, 50, 9, 17}, {50, 1, 3, 3}, {1, 50, 9, 17}},
-                            {"groups", grouped, {1, 16, 6, 5}, {12, 8, 3, 3}, {1, 12, 4, 3}},
-                            {"3d", KernelWindowAttrs::plain(3), {1, 8, 4, 5, 6}, {12, 8, 2, 3, 3}, {1, 12, 3, 3, 4}},
-                            {"transposed", twice, {1, 16, 5, 6}, {16, 24, 2, 2}, {1, 24, 10, 12}, true}};
+    Layer const layers[] = {{"1x1", {}, {2, 40, 7, 9}, {37, 40, 1, 1}, {2, 37, 7, 9}},
+                            {"3x3", {.pad = {1}}, {1, 32, 12, 14}, {48, 32, 3, 3}, {1, 48, 12, 14}},
+                            {"depthwise", {.pad = {1}, .groups = 50}, {1, 50, 9, 17}, {50, 1, 3, 3}, {1, 50, 9, 17}},
+                            {"groups", {.groups = 2}, {1, 16, 6, 5}, {12, 8, 3, 3}, {1, 12, 4, 3}},
+                            {"3d", {}, {1, 8, 4, 5, 6}, {12, 8, 2, 3, 3}, {1, 12, 3, 3, 4}},
+                            {"transposed", {.strides = {2}}, {1, 16, 5, 6}, {16, 24, 2, 2}, {1, 24, 10, 12}, true}};
     int turn = 0; // a third of them in FP16
     for (Layer const& l : layers)
         for (EpilogueProgram const& program : epiloguePrograms())
             for (DataType t : {DataType::kFloat, DataType::kHalf}) {
                 if (isNarrowFloat(t) && turn++ % 3 != 0)
                     continue;
-                Attrs a(l.window, {}, l.transposed);
+                Attrs a = l.window.attrs(l.w.rank - 2, l.transposed);
                 program.setTo(a.epilogue);
                 std::vector<CaseInput> in{input(t, l.x), constant(t, l.w), constant(t, {l.y[1]})};
                 if (program.residual)

@@ -29,29 +29,18 @@ Extents outputOf(Attrs const& a, Extents const& x, Extents const& w)
 
 Attrs image(int64_t padding, int64_t stride = 1, int64_t groups = 1, int64_t dilation = 1)
 {
-    Attrs a = Attrs::plain(2);
-    a.prePadding = a.postPadding = {padding, padding};
-    a.strides = {stride, stride};
-    a.dilations = {dilation, dilation};
-    a.groups = groups;
-    return a;
+    return evenly(stride, padding, dilation, groups).attrs(2);
 }
 
 Attrs back(int64_t padding, int64_t stride, int64_t groups = 1)
 {
-    Attrs a = image(padding, stride, groups);
-    a.transposed = true;
-    return a;
+    return evenly(stride, padding, 1, groups).attrs(2, true);
 }
 
 // Of an image with rows of one pixel in the window: a convolution along rows, as the importer makes it.
 Attrs row(int64_t padding, int64_t stride, int64_t dilation)
 {
-    Attrs a = Attrs::plain(2);
-    a.prePadding = a.postPadding = {0, padding};
-    a.strides = {1, stride};
-    a.dilations = {1, dilation};
-    return a;
+    return Form{.pad = {0, padding}, .strides = {1, stride}, .dilations = {1, dilation}}.attrs(2);
 }
 
 struct Window
@@ -63,21 +52,10 @@ struct Window
 
 std::vector<Window> windows()
 {
-    Attrs uneven = image(0);
-    uneven.prePadding = {2, 0};
-    uneven.postPadding = {1, 3};
-    uneven.strides = {2, 3};
-    Attrs volume = Attrs::plain(3), volumeStrided = volume, volumeBack = volume;
-    volume.prePadding = volume.postPadding = {1, 1, 1};
-    volumeStrided.strides = {2, 1, 2};
-    volumeStrided.groups = 2;
-    volumeBack.strides = {2, 2, 1};
-    volumeBack.transposed = true;
-    Attrs backUneven = back(0, 1);
-    backUneven.strides = {3, 2};
-    backUneven.dilations = {1, 2};
-    backUneven.prePadding = {1, 0};
-    backUneven.postPadding = {0, 2};
+    Attrs const uneven = Form{.pre = {2, 0}, .post = {1, 3}, .strides = {2, 3}}.attrs(2),
+                volume = Form{.pad = {1}}.attrs(3), volumeStrided = Form{.strides = {2, 1, 2}, .groups = 2}.attrs(3),
+                volumeBack = Form{.strides = {2, 2, 1}}.attrs(3, true),
+                backUneven = Form{.pre = {1, 0}, .post = {0, 2}, .strides = {3, 2}, .dilations = {1, 2}}.attrs(2, true);
     return {
         {"1x1", image(0), {2, 64, 7, 9}, {72, 64, 1, 1}},
         {"1x1_64", image(0), {1, 64, 14, 14}, {64, 64, 1, 1}},
@@ -216,10 +194,7 @@ void int8Cases(CaseList& list)
         end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
         end("table_variable", {.scaleEach = false, .table = true, .constants = false});
         for (int k = 0; k < kFusedKindCount; ++k) {
-            FusedActivation f;
-            f.kind = k;
-            f.alpha = 0.3F;
-            f.beta = 1.25F;
+            FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
             end("kind" + std::to_string(k + 1), {.f = f, .outputScale = true});
             end("kind" + std::to_string(k + 1) + "_to_f32", {.type = kFloat, .f = f});
         }

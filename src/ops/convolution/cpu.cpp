@@ -69,7 +69,7 @@ constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kNchwAvx512, kNchwAvx2, kDirectAvx512,
              kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsAmx, kTensorsAvx512,
              kTensorsAvx2, kTensorsDepthwiseAvx512, kTensorsDepthwiseAvx2, kTensorsDirectAvx512, kTensorsDirectAvx2,

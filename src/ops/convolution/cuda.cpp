@@ -57,7 +57,7 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics =
+extern constinit TacticList const cudaTactics =
     kTactics<kWgmmaInt8, kSparse, kSparseInt8, kWgmma, kStrips, kStripsF32, kTile, kDepthwise, kStem, kNchw, kMma,
              kWgmmaTf32, kTileF32, kDepthwiseF32, kStemTf32, kNchwTf32, kProductsTf32, kNchwF32, kProductsF32,
              kTransposed, kTransposedTf32, kTransposedF32, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8, kNdI8,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. One spatial dimension runs as a 2-D convolution of height 1.
+// Conv, ConvTranspose. One spatial dimension runs as a 2-D convolution of height 1.
+#include <algorithm>
+
 #include "importers/common/window.h"
 #include "onnx/importer.h"
 
@@ -7,10 +9,21 @@ namespace tw::onnx {
 
 namespace {
 
-void importConv(ImportContext& ctx)
+using nvinfer1::PaddingMode;
+
+struct Parts
+{
+    ITensor* x;
+    Value w, bias;
+    int spatial;
+    WindowAttrs window;
+    int64_t groups;
+};
+
+Parts partsOf(ImportContext& ctx)
 {
     ITensor* x = &ctx.tensor(0);
-    Value w = ctx.asWeights(ctx.input(1)), bias = ctx.asWeights(ctx.optionalInput(2));
+    Value const w = ctx.asWeights(ctx.input(1)), bias = ctx.asWeights(ctx.optionalInput(2));
     int const spatial = x->getDimensions().nbDims - 2;
     ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");
@@ -19,37 +32,140 @@ void importConv(ImportContext& ctx)
                     describe(x->getDimensions()));
     ctx.check(isStatic(w.dims()), "the kernel's dimensions must be known, they are " + describe(w.dims()));
     Dims const wDims = w.dims();
-    WindowAttrs window = readWindow(ctx, spatial, {wDims.d + 2, wDims.d + 2 + spatial});
-    int64_t const groups = ctx.attrInt("group", 1);
-    if (groups < 1 || groups > INT32_MAX)
-        ctx.invalid("group is " + std::to_string(groups));
+    WindowAttrs const window = readWindow(ctx, spatial, {wDims.d + 2, wDims.d + 2 + spatial});
+    return {x, w, bias, spatial, window, ctx.attrInt("group", 1)};
+}
 
-    if (spatial == 1) {
-        x = &ctx.unsqueeze(*x, {2});
-        Dims const d = w.dims();
-        Dims const flat{4, {d.d[0], d.d[1], 1, d.d[2]}};
-        w = w.isConstant() ? Value(ctx.reshaped(w.constant(), flat)) : Value(ctx.reshape(w.tensor(), flat));
-        window.prependUnit();
+void prependUnit(ImportContext& ctx, Parts& p)
+{
+    p.x = &ctx.unsqueeze(*p.x, {2});
+    Dims const d = p.w.dims(), flat{4, {d.d[0], d.d[1], 1, d.d[2]}};
+    p.w = p.w.isConstant() ? Value(ctx.reshaped(p.w.constant(), flat)) : Value(ctx.reshape(p.w.tensor(), flat));
+    p.window.prependUnit();
+}
+
+// The arrays among the weights; tensors are inputs of the layer.
+nvinfer1::Weights arrayOf(Value const& v, DataType type)
+{
+    return v.isConstant() ? v.constant().weights() : nvinfer1::Weights{type, nullptr, 0};
+}
+
+// `hasBias`: the bias of the operator is the layer's.
+template <class Layer>
+ITensor& finished(ImportContext& ctx, Layer& layer, Parts const& p, std::vector<int64_t> const& before,
+                  std::vector<int64_t> const& after, bool hasBias)
+{
+    layer.setStrideNd(makeDims(p.window.strides));
+    layer.setDilationNd(makeDims(p.window.dilations));
+    layer.setPrePadding(makeDims(before));
+    layer.setPostPadding(makeDims(after));
+    layer.setNbGroups(int32_t(p.groups));
+    if (p.w.isTensor())
+        layer.setInput(1, p.w.tensor());
+    if (p.bias.isTensor() && hasBias)
+        layer.setInput(2, p.bias.tensor());
+    ctx.nameWeights(p.w);
+    if (hasBias)
+        ctx.nameWeights(p.bias);
+    return ctx.out(layer);
+}
+
+void importConv(ImportContext& ctx)
+{
+    Parts p = partsOf(ctx);
+    if (p.groups < 1 || p.groups > INT32_MAX)
+        ctx.invalid("group is " + std::to_string(p.groups));
+    if (p.spatial == 1)
+        prependUnit(ctx, p);
+    auto& conv = ctx.added(ctx.network().addConvolutionNd(*p.x, p.w.dims().d[0], makeDims(p.window.kernel),
+                                                          arrayOf(p.w, p.w.type()), arrayOf(p.bias, p.w.type())));
+    conv.setPaddingMode(p.window.mode);
+    ITensor& y = finished(ctx, conv, p, p.window.before, p.window.after, true);
+    ctx.setOutput(0, p.spatial == 1 ? ctx.squeeze(y, {2}) : y);
+}
+
+// What ONNX trims from the full output of (in - 1) stride + extent elements, and adds after it: with output_padding
+// and output_shape an output may reach beyond every window; it is the bias there.
+struct Trim
+{
+    std::vector<int64_t> before, after, extra;
+};
+
+Trim trimOf(ImportContext& ctx, WindowAttrs const& window, Dims const& x, int spatial)
+{
+    auto list = [&](char const* attr) {
+        std::vector<int64_t> v = ctx.attrInts(attr, std::vector<int64_t>(size_t(spatial), 0));
+        if (int(v.size()) != spatial)
+            ctx.invalid("attribute '" + std::string(attr) + "' has " + std::to_string(v.size()) + " entries, not " +
+                        std::to_string(spatial));
+        for (int64_t e : v)
+            if (e < 0 || e > INT32_MAX)
+                ctx.invalid("attribute '" + std::string(attr) + "' holds " + std::to_string(e));
+        return v;
+    };
+    std::vector<int64_t> const outputPadding = list("output_padding"), outputShape = list("output_shape");
+    bool const shapeGiven = ctx.hasAttr("output_shape");
+    bool const same = window.mode != PaddingMode::kEXPLICIT_ROUND_DOWN;
+    bool const upper = window.mode == PaddingMode::kSAME_UPPER;
+    Trim trim;
+    for (int i = 0; i < spatial; ++i) {
+        int64_t const stride = window.strides[i], extent = 1 + window.dilations[i] * (window.kernel[i] - 1);
+        int64_t before = window.before[i], after = window.after[i];
+        int64_t const in = x.d[2 + i];
+        ctx.check(in >= 0 || !shapeGiven,
+                  "attribute 'output_shape' needs an input of known shape, it is " + describe(x));
+        if (same || shapeGiven) {
+            // SAME: the output is in * stride, whatever `in` is.
+            int64_t const total = shapeGiven ? (in - 1) * stride + outputPadding[i] + extent - outputShape[i]
+                                             : extent + outputPadding[i] - stride;
+            int64_t const half = std::max<int64_t>(total, 0) / 2;
+            before = upper ? half : std::max<int64_t>(total, 0) - half;
+            after = total - before; // negative when there is too little
+        }
+        after -= outputPadding[i];
+        ctx.check(before >= 0, "attribute 'pads' must not be negative: deconvolution only trims");
+        trim.before.push_back(before);
+        trim.after.push_back(std::max<int64_t>(after, 0));
+        trim.extra.push_back(std::max<int64_t>(-after, 0));
     }
-    nvinfer1::Weights const none{w.type(), nullptr, 0};
-    nvinfer1::Weights const kernelWeights = w.isConstant() ? w.constant().weights() : none;
-    nvinfer1::Weights const biasWeights = bias.isConstant() ? bias.constant().weights() : none;
-    auto& conv = ctx.added(
-        ctx.network().addConvolutionNd(*x, w.dims().d[0], makeDims(window.kernel), kernelWeights, biasWeights));
-    conv.setStrideNd(makeDims(window.strides));
-    conv.setDilationNd(makeDims(window.dilations));
-    conv.setPaddingMode(window.mode);
-    conv.setPrePadding(makeDims(window.before));
-    conv.setPostPadding(makeDims(window.after));
-    conv.setNbGroups(int32_t(groups));
-    if (w.isTensor())
-        conv.setInput(1, w.tensor());
-    if (bias.isTensor())
-        conv.setInput(2, bias.tensor());
-    ctx.nameWeights(w);
-    ctx.nameWeights(bias);
-    ITensor& y = ctx.out(conv);
-    ctx.setOutput(0, spatial == 1 ? ctx.squeeze(y, {2}) : y);
+    return trim;
+}
+
+void importConvTranspose(ImportContext& ctx)
+{
+    Parts p = partsOf(ctx);
+    int64_t const maps = p.groups >= 1 && p.groups <= INT32_MAX ? p.groups * p.w.dims().d[1] : -1;
+    if (maps < 0 || maps > INT32_MAX)
+        ctx.invalid("group is " + std::to_string(p.groups) + ", with " + std::to_string(p.w.dims().d[1]) +
+                    " output maps each");
+    Trim trim = trimOf(ctx, p.window, p.x->getDimensions(), p.spatial);
+    if (p.spatial == 1) {
+        prependUnit(ctx, p);
+        for (auto* list : {&trim.before, &trim.after, &trim.extra})
+            list->insert(list->begin(), 0);
+    }
+    bool const extended = std::any_of(trim.extra.begin(), trim.extra.end(), [](int64_t e) { return e > 0; });
+    nvinfer1::Weights const none{p.w.type(), nullptr, 0};
+    auto& deconv = ctx.added(ctx.network().addDeconvolutionNd(*p.x, int32_t(maps), makeDims(p.window.kernel),
+                                                              arrayOf(p.w, p.w.type()),
+                                                              extended ? none : arrayOf(p.bias, p.w.type())));
+    ITensor* y = &finished(ctx, deconv, p, trim.before, trim.after, !extended);
+    if (extended) {
+        Sizes sizes = ctx.sizesOf(*y);
+        size_t const first = sizes.size() - trim.extra.size();
+        for (size_t i = 0; i < trim.extra.size(); ++i)
+            sizes[first + i] = ctx.add(sizes[first + i], trim.extra[i]);
+        y = &ctx.slice(*y, Sizes(sizes.size(), Size(0)), sizes, Sizes(sizes.size(), Size(1)),
+                       nvinfer1::SliceMode::kFILL);
+        if (!p.bias.isNull()) {
+            ITensor* b = &ctx.asTensor(p.bias);
+            Dims shape{int32_t(sizes.size()), {}};
+            std::fill_n(shape.d, shape.nbDims, 1);
+            shape.d[1] = int32_t(maps);
+            y = &ctx.elementwise(*y, ctx.reshape(*b, shape), nvinfer1::ElementWiseOperation::kSUM);
+        }
+    }
+    ctx.setOutput(0, p.spatial == 1 ? ctx.squeeze(*y, {2}) : *y);
 }
 
 } // namespace
@@ -57,6 +173,7 @@ void importConv(ImportContext& ctx)
 void register_convolution(ImporterMap& map)
 {
     map.add("Conv", importConv);
+    map.add("ConvTranspose", importConvTranspose);
 }
 
 } // namespace tw::onnx

@@ -150,15 +150,10 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "convolution",
-    .minInputs = 2,
-    .maxInputs = Epilogue::kEnd,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, Epilogue::kEnd},
     .domain = domain,
     .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .operations = operations,
 };

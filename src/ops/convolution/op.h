@@ -13,7 +13,6 @@
 
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/epilogue.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::convolution {
 
@@ -55,7 +54,5 @@ inline Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& w, E
 bool isBare(ir::Node const& node);
 // The same, not transposed.
 bool isBareForward(ir::Node const& node);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::convolution

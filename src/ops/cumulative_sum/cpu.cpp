@@ -78,6 +78,6 @@ constexpr PlainTactic kPlain{"cumulative_sum_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::cumulative_sum

@@ -10,33 +10,29 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kManyLines = 16384; // enough of them for a thread each, where neighbours lie side by side
 
-CudaSource sourceOf(Problem const& problem)
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    return {.text = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "double" : "u32") +
-                    cuda::type("Loaded", isFloating(t) ? "double" : "int") + cuda::flag("kReverse", a.reverse) +
-                    cuda::flag("kExclusive", a.exclusive) + cuda::include("ops/cumulative_sum/cumulative_sum.cuh"),
-            .names = {"cumulative_sum_blocks", "cumulative_sum_threads"},
-            .wide = isWide(problem),
-            .isDependent = true};
-}
-
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
-{
+    CudaSource source{
+        .text = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "double" : "u32") +
+                cuda::type("Loaded", isFloating(t) ? "double" : "int") + cuda::flag("kReverse", a.reverse) +
+                cuda::flag("kExclusive", a.exclusive) + cuda::include("ops/cumulative_sum/cumulative_sum.cuh"),
+        .names = {"cumulative_sum_blocks", "cumulative_sum_threads"},
+        .wide = isWide(problem),
+        .isDependent = true};
     return kernelsOf(
-        sourceOf(problem),
+        std::move(source),
         [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const &x = args.inputs[0], &y = args.outputs[0];
             if (y.count() == 0)
                 return {};
             int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), lines = x.dims.volume(0, axis) * inner;
-            Params p;
-            p.x = x.data;
-            p.y = y.data;
-            p.lines = uint64_t(lines);
-            p.length = uint64_t(x.dims[axis]);
-            p.inner = cuda::divBy(inner);
+            Params const p{.x = x.data,
+                           .y = y.data,
+                           .lines = uint64_t(lines),
+                           .length = uint64_t(x.dims[axis]),
+                           .inner = cuda::divBy(inner)};
             if (inner > 1 && lines >= kManyLines)
                 return launch(1, blocksFor(lines, kThreads), kThreads, p);
             return launch(0, lines, kThreads, p);
@@ -47,6 +43,6 @@ constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::cumulative_sum

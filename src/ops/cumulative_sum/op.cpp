@@ -52,11 +52,7 @@ Result<void> infer(ir::InferContext& ctx)
 
 constinit ir::OpDef const kDef{
     .name = "cumulative_sum",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
     .isCheap = true,
 };
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::cumulative_sum {
 
@@ -21,7 +20,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(3, "reverse", reverse);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::cumulative_sum

@@ -31,6 +31,6 @@ constexpr PointwiseTactic kAvx2{"dequantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec,
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::dequantize

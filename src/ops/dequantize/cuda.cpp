@@ -29,6 +29,6 @@ constexpr CudaTactic kPlain{"dequantize_any_plain_cuda", 2, generate, nullptr, n
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::dequantize

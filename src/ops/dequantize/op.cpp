@@ -22,17 +22,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void domain(ir::Node const&, int input, Domain& d)
-{
-    d = input == 1 ? Domain{0.01, 2, false, false} : Domain{-128, 127, true, false};
-}
-
-// One rounding, or two: the same on every device.
-Tolerance tolerance(ir::Node const&, DataType)
-{
-    return {0, 0};
-}
-
 void inspect(LayerFacts& facts)
 {
     facts.kind("Dequantize");
@@ -44,15 +33,17 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "dequantize",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .domain = domain,
-    .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
+    .domain =
+        [](ir::Node const&, int input, Domain& d) {
+            d = input == 1 ? Domain{0.01, 2, false, false} : Domain{-128, 127, true, false};
+        },
+    // One rounding, or two: the same on every device.
+    .tolerance =
+        [](ir::Node const&, DataType) {
+            return Tolerance{0, 0};
+        },
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -26,7 +25,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(2, "output_type", outputType);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::dequantize

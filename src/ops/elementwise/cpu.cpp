@@ -19,7 +19,7 @@ using Loop = void (*)(In const* a, In const* b, Out* y, int64_t n);
 
 // F is a lambda without captures: the loop is compiled for it.
 template <class In, class Out, class F>
-Loop<In, Out> loopOf(F)
+constexpr Loop<In, Out> loopOf(F)
 {
     return [](In const* a, In const* b, Out* y, int64_t n) {
         for (int64_t i = 0; i < n; ++i)
@@ -30,36 +30,28 @@ Loop<In, Out> loopOf(F)
 template <class T>
 Loop<T, uint8_t> comparison(Operation operation)
 {
-    switch (operation) {
-    case Operation::kEqual:
-        return loopOf<T, uint8_t>([](T a, T b) { return a == b; });
-    case Operation::kGreater:
-        return loopOf<T, uint8_t>([](T a, T b) { return a > b; });
-    default:
-        return loopOf<T, uint8_t>([](T a, T b) { return a < b; });
-    }
+    constexpr Loop<T, uint8_t> kLoops[] = {loopOf<T, uint8_t>([](T a, T b) { return a == b; }),
+                                           loopOf<T, uint8_t>([](T a, T b) { return a > b; }),
+                                           loopOf<T, uint8_t>([](T a, T b) { return a < b; })};
+    return kLoops[int(operation) - int(Operation::kEqual)];
 }
 
+// Up to kFloorDiv.
 Loop<float, float> realLoop(Operation operation)
 {
-    switch (operation) {
-    case Operation::kSum:
-        return loopOf<float, float>([](float a, float b) { return a + b; });
-    case Operation::kProd:
-        return loopOf<float, float>([](float a, float b) { return a * b; });
-    case Operation::kMax: // a NaN on either side wins
-        return loopOf<float, float>([](float a, float b) { return (a > b) | (a != a) ? a : b; });
-    case Operation::kMin:
-        return loopOf<float, float>([](float a, float b) { return (a < b) | (a != a) ? a : b; });
-    case Operation::kSub:
-        return loopOf<float, float>([](float a, float b) { return a - b; });
-    case Operation::kDiv:
-        return loopOf<float, float>([](float a, float b) { return a / b; });
-    case Operation::kPow:
-        return loopOf<float, float>([](float a, float b) { return std::pow(a, b); });
-    default: // floor_div: in double, as a quotient rounded to float may have reached the next integer
-        return loopOf<float, float>([](float a, float b) { return std::floor(double(a) / double(b)); });
-    }
+    using T = float;
+    constexpr Loop<T, T> kLoops[] = {
+        loopOf<T, T>([](T a, T b) { return a + b; }),
+        loopOf<T, T>([](T a, T b) { return a * b; }),
+        loopOf<T, T>([](T a, T b) { return (a > b) | (a != a) ? a : b; }), // a NaN on either side wins
+        loopOf<T, T>([](T a, T b) { return (a < b) | (a != a) ? a : b; }),
+        loopOf<T, T>([](T a, T b) { return a - b; }),
+        loopOf<T, T>([](T a, T b) { return a / b; }),
+        loopOf<T, T>([](T a, T b) { return std::pow(a, b); }),
+        // In double, as a quotient rounded to float may have reached the next integer.
+        loopOf<T, T>([](T a, T b) { return std::floor(double(a) / double(b)); }),
+    };
+    return kLoops[int(operation)];
 }
 
 int32_t wrap(int64_t v)
@@ -76,22 +68,17 @@ int64_t floorQuotient(int64_t a, int64_t b)
 Loop<int32_t, int32_t> wholeLoop(Operation operation)
 {
     using T = int32_t;
-    switch (operation) {
-    case Operation::kSum:
-        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) + uint32_t(b)); });
-    case Operation::kProd:
-        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) * uint32_t(b)); });
-    case Operation::kMax:
-        return loopOf<T, T>([](T a, T b) { return a > b ? a : b; });
-    case Operation::kMin:
-        return loopOf<T, T>([](T a, T b) { return a < b ? a : b; });
-    case Operation::kSub:
-        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) - uint32_t(b)); });
-    case Operation::kDiv:
-        return loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(int64_t(a) / b); });
-    default: // floor_div
-        return loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(floorQuotient(a, b)); });
-    }
+    constexpr Loop<T, T> kLoops[] = {
+        loopOf<T, T>([](T a, T b) { return T(uint32_t(a) + uint32_t(b)); }),
+        loopOf<T, T>([](T a, T b) { return T(uint32_t(a) * uint32_t(b)); }),
+        loopOf<T, T>([](T a, T b) { return a > b ? a : b; }),
+        loopOf<T, T>([](T a, T b) { return a < b ? a : b; }),
+        loopOf<T, T>([](T a, T b) { return T(uint32_t(a) - uint32_t(b)); }),
+        loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(int64_t(a) / b); }),
+        nullptr, // powers
+        loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(floorQuotient(a, b)); }),
+    };
+    return kLoops[int(operation)];
 }
 
 // The operations of i8 whose exact result is not an integer.
@@ -108,14 +95,10 @@ Loop<int32_t, int32_t> smallLoop(Operation operation)
 Loop<uint8_t, uint8_t> logicLoop(Operation operation)
 {
     using T = uint8_t;
-    switch (operation) {
-    case Operation::kAnd:
-        return loopOf<T, T>([](T a, T b) { return (a != 0) & (b != 0); });
-    case Operation::kOr:
-        return loopOf<T, T>([](T a, T b) { return (a != 0) | (b != 0); });
-    default:
-        return loopOf<T, T>([](T a, T b) { return (a != 0) ^ (b != 0); });
-    }
+    constexpr Loop<T, T> kLoops[] = {loopOf<T, T>([](T a, T b) { return (a != 0) & (b != 0); }),
+                                     loopOf<T, T>([](T a, T b) { return (a != 0) | (b != 0); }),
+                                     loopOf<T, T>([](T a, T b) { return (a != 0) ^ (b != 0); })};
+    return kLoops[int(operation) - int(Operation::kAnd)];
 }
 
 // Powers with the same exponent everywhere; what std::pow gives, to its last bits.
@@ -175,7 +158,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     if (isFloating(a.type)) {
         auto const compare = isComparison(operation) ? comparison<float>(operation) : nullptr;
         bool const power = operation == Operation::kPow && b.count() == 1;
-        auto const compute = power ? powerLoop(float(b.get(0))) : realLoop(operation);
+        auto const compute = compare ? nullptr : power ? powerLoop(float(b.get(0))) : realLoop(operation);
         forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
             float aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
             float const* av = loadFloats(a.type, a.data, ai, aStep, n, aBlock);
@@ -197,7 +180,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         });
     } else {
         auto const compare = isComparison(operation) ? comparison<int32_t>(operation) : nullptr;
-        auto const compute = isQuantized(a.type) ? smallLoop(operation) : wholeLoop(operation);
+        auto const compute = compare ? nullptr : isQuantized(a.type) ? smallLoop(operation) : wholeLoop(operation);
         forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
             int32_t aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
             int32_t const* av = loadInts(a.type, a.data, ai, aStep, n, aBlock);
@@ -224,6 +207,6 @@ Result<PointwiseSpec> specOf(Problem const& p)
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"elementwise", specOf, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"elementwise", specOf, kPlain>;
 
 } // namespace tw::ops::elementwise

@@ -51,6 +51,6 @@ constexpr CudaTactic kPlain{"elementwise_any_plain_cuda", 1, generate, nullptr, 
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::elementwise

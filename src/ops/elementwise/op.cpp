@@ -16,59 +16,43 @@ using ir::DimOp;
 // One element of shape arithmetic; nothing when the value cannot be told.
 std::optional<Dim> combine(ir::InferContext const& ctx, Operation operation, Dim const& a, Dim const& b)
 {
-    std::optional<Dim> result;
     switch (operation) {
     case Operation::kSum:
-        result = a + b;
-        break;
+        return a + b;
     case Operation::kSub:
-        result = a - b;
-        break;
+        return a - b;
     case Operation::kProd:
     case Operation::kAnd:
-        result = a * b;
-        break;
+        return a * b;
     case Operation::kMax:
     case Operation::kOr:
-        result = max(a, b);
-        break;
+        return max(a, b);
     case Operation::kMin:
-        result = min(a, b);
-        break;
+        return min(a, b);
     case Operation::kXor:
-        result = a + b - Dim(2) * a * b;
-        break;
+        return a + b - Dim(2) * a * b;
     case Operation::kEqual:
-        result = Dim::make(DimOp::kEqual, a, b);
-        break;
+        return Dim::make(DimOp::kEqual, a, b);
     case Operation::kGreater:
-        result = Dim::make(DimOp::kLess, b, a);
-        break;
+        return Dim::make(DimOp::kLess, b, a);
     case Operation::kLess:
-        result = Dim::make(DimOp::kLess, a, b);
-        break;
+        return Dim::make(DimOp::kLess, a, b);
     case Operation::kDiv:
     case Operation::kFloorDiv: {
-        if (b.is(0)) {
-            result = Dim(0);
-            break;
-        }
+        if (b.is(0))
+            return Dim(0);
         ir::Range const ra = ctx.range(a), rb = ctx.range(b);
         if (rb.lo <= 0 && rb.hi >= 0)
             return std::nullopt; // the divisor may be 0
         bool const positive = ra.lo >= 0 && rb.lo > 0;
         if (operation == Operation::kFloorDiv || positive)
-            result = floorDiv(a, b);
-        else // truncation
-            result = max(floorDiv(a, b), 0) + min(ceilDiv(a, b), 0);
-        break;
+            return floorDiv(a, b);
+        return max(floorDiv(a, b), 0) + min(ceilDiv(a, b), 0); // truncation
     }
     case Operation::kPow:
-        return std::nullopt;
+        break;
     }
-    if (result->isConst()) // as an i32 store does
-        result = Dim(int64_t(int32_t(uint32_t(uint64_t(result->value())))));
-    return result;
+    return std::nullopt;
 }
 
 void inferContent(ir::InferContext& ctx, Operation operation, ir::Shape const& shape)
@@ -87,6 +71,8 @@ void inferContent(ir::InferContext& ctx, Operation operation, ir::Shape const& s
         auto element = combine(ctx, operation, (*a)[ai], (*b)[bi]);
         if (!element)
             return;
+        if (element->isConst()) // as an i32 store does
+            element = Dim(int64_t(int32_t(uint32_t(uint64_t(element->value())))));
         out.push_back(std::move(*element));
     }
     ctx.outputContent(0, std::move(out));
@@ -152,14 +138,9 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "elementwise",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

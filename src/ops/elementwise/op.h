@@ -9,7 +9,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -53,7 +52,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     explicit Attrs(Operation o) : operation(o) {}
     void visit(ir::AttrVisitor& v) override { v.field(1, "operation", operation); }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::elementwise

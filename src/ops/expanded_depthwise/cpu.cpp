@@ -37,6 +37,6 @@ constexpr PlainTactic kPlain{"expanded_depthwise_f32_plain_cpu", 1, run, workspa
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::expanded_depthwise

@@ -17,6 +17,6 @@ constexpr CudaTactic kPlain{"expanded_depthwise_f32_plain_cuda", 1, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::expanded_depthwise

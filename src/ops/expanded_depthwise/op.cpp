@@ -68,13 +68,8 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "expanded_depthwise",
-    .minInputs = 5,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {5, 5},
     .inspect = inspect,
     .operations = operations,
 };

@@ -7,7 +7,6 @@
 
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::expanded_depthwise {
 
@@ -29,7 +28,5 @@ struct Attrs : KernelWindowAttrs
     }
     std::unique_ptr<ir::AttrsBase> clone() const override { return std::make_unique<Attrs>(*this); }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::expanded_depthwise

@@ -122,14 +122,9 @@ Result<void> infer(ir::InferContext& ctx)
 
 constinit ir::OpDef const kDef{
     .name = "fill",
-    .minInputs = 0,
-    .maxInputs = 3,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
+    TW_OP_PARTS(Attrs),
+    .inputs = {0, 3},
     .isShapeInput = [](ir::Node const&, size_t i) { return i == 0; },
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
     .computesShapes = true,
 };

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -60,7 +59,5 @@ inline double positiveAt(uint64_t counter)
 {
     return double((randomBits(counter) >> 11) + 1) * 0x1p-53;
 }
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::fill

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of random fills, which no case can see, and that the numbers are what they are called.
-#include <cmath>
 
 #include <gtest/gtest.h>
 

@@ -204,6 +204,6 @@ constexpr CpuTactic kAvx2{"gather_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::gather

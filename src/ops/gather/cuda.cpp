@@ -3,13 +3,119 @@
 #include <bit>
 
 #include "families/copy/cuda_strided_copy.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
-#include "ops/gather/tactics.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gather {
 
 namespace {
+
+// ---- Along the innermost axis of long rows: TMA brings rows into a ring of shared memory while elements of the
+// row before are taken; registers hold the indices, which are the same for all rows.
+
+constexpr int kRingThreads = 1024;
+constexpr int64_t kOwn = 32 << 10;        // columns of y whose indices a block keeps
+constexpr int64_t kRingBytes = 224 << 10; // after it the barriers
+constexpr int64_t kBarriers = 16;         // a row each
+constexpr int64_t kRingShared = kRingBytes + kBarriers * 8;
+constexpr int64_t kLeastRow =
+    kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time
+
+Support supportsRing(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TensorSpec const &x = p.inputs[0], &j = p.inputs[1];
+    if (!a.isPlain() || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
+        return Support::no("gathers along the innermost axis only");
+    if (!p.cuda || p.cuda->capability < 90 || p.cuda->capability >= 100)
+        return Support::no("runs on GPUs of capability 9.0");
+    if (!isStatic(p))
+        return Support::no("is for shapes that are known");
+    int64_t const size = sizeOf(x.type), length = x.maxDims[x.maxDims.rank - 1], bytes = length * size,
+                  count = j.maxDims.volume();
+    if (size > 4 || bytes % 16 != 0 || count * size % 16 != 0 || count % 4 != 0)
+        return Support::no("is for rows of multiples of 16 bytes");
+    if (bytes < kLeastRow || bytes > kRingBytes || length > UINT16_MAX)
+        return Support::no("is for rows of " + std::to_string(kLeastRow) + " to " + std::to_string(kRingBytes) +
+                           " bytes and 65535 elements at most");
+    if (count < length || count >= INT32_MAX / 2)
+        return Support::no("takes fewer elements than a row has, or 2^30 and more");
+    return Support::yes();
+}
+
+std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const&)
+{
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                                 cuda::constant("kThreads", kRingThreads) + cuda::constant("kOwn", kOwn) +
+                                 cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
+                                 cuda::include("ops/gather/gather_ring.cuh"),
+                         .names = {"gather_ring"},
+                         .isDependent = true,
+                         .alignment = 16,
+                         .sharedBytes = kRingShared};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
+        int64_t const chunks = (p.count + kOwn - 1) / kOwn;
+        if (p.rows == 0 || chunks == 0)
+            return {};
+        p.chunks = int32_t(chunks);
+        p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
+        return launch(0, chunks * p.step, kRingThreads, p, kRingShared);
+    });
+}
+
+constexpr CudaTactic kRing{"gather_any_ring_sm90a", 1, generateRing, supportsRing};
+
+// ---- Along the innermost axis: rows of x wait in shared memory for their indices.
+
+constexpr int kStagedThreads = 512;
+constexpr int64_t kShared = 96 << 10,
+                  kMostShared = 200 << 10; // bytes of a row: two blocks fit a multiprocessor, or one
+constexpr int64_t kLeastTaken = 8; // of so many elements one is taken at least: else reading rows whole is a waste
+
+Support supportsStaged(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TensorSpec const &x = p.inputs[0], &j = p.inputs[1];
+    if (!a.isPlain() || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
+        return Support::no("gathers along the innermost axis only");
+    int64_t const length = x.maxDims[x.maxDims.rank - 1];
+    if (length * sizeOf(x.type) > kMostShared)
+        return Support::no("holds rows of " + std::to_string(kMostShared) + " bytes at most");
+    if (length * sizeOf(x.type) > kShared && (!p.cuda || p.cuda->capability < 90))
+        return Support::no("holds so long rows on GPUs of capability 9.0 on");
+    if (j.maxDims.volume() >= INT32_MAX / 2)
+        return Support::no("counts in 32 bits");
+    if (j.maxDims.volume() * kLeastTaken < length)
+        return Support::no("takes few elements of a row");
+    return Support::yes();
+}
+
+std::unique_ptr<CudaKernels> generateStaged(Problem const& problem, Config const&)
+{
+    TensorSpec const& x = problem.inputs[0];
+    bool const isLong = x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared;
+    int const threads = isLong ? 2 * kStagedThreads : kStagedThreads;
+    CudaSource source = {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                                 cuda::constant("kThreads", threads) + cuda::include("ops/gather/gather_staged.cuh"),
+                         .names = {"gather_staged"},
+                         .isDependent = true,
+                         .sharedBytes = isLong ? kMostShared : kShared};
+    return kernelsOf(std::move(source), [threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        StagedParams const p{x.data, j.data, y.data, x.dims[last], j.count()};
+        return launch(0, x.dims.volume(0, last), threads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
+    });
+}
+
+constexpr CudaTactic kStaged{"gather_any_staged_cuda", 1, generateStaged, supportsStaged};
+
+// ---- Everything else.
 
 constexpr int kThreads = 256;
 constexpr int64_t kStoreBytes = 4, kRowStoreBytes = 8;
@@ -82,10 +188,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        GatherParams p;
-        p.x = x.data;
-        p.j = j.data;
-        p.y = y.data;
+        GatherParams p{.x = x.data, .j = j.data, .y = y.data};
         Extents dims = y.dims, xAlong, jAlong;
         describe(attrs, x.dims, j.dims, y.dims, p, xAlong, jAlong);
         // Neighbours merged where x and j permit it.
@@ -147,6 +250,6 @@ constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kRing, kStaged, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kRing, kStaged, kPlain>;
 
 } // namespace tw::ops::gather

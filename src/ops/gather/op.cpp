@@ -153,14 +153,9 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "gather",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .isCheap = true,
     .readsPart = true,
     .computesShapes = true,

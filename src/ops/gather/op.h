@@ -10,7 +10,6 @@
 
 #include "base/extents.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::gather {
 
@@ -35,7 +34,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(3, "element_wise_dims", elementWiseDims);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::gather

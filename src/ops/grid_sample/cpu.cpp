@@ -137,6 +137,6 @@ constexpr PlainTactic kPlain{"grid_sample_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::grid_sample

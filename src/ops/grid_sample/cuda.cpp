@@ -12,17 +12,6 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int64_t kMostGroups = 65535; // blocks along the second dimension of a grid
 
-CudaSource sourceOf(Problem const& problem)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    return {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                    cuda::type("G", cuda::storageOf(problem.inputs[1].type)) + cuda::constant("kTaps", a.taps()) +
-                    cuda::constant("kOutside", int64_t(a.outside)) + cuda::flag("kAlignCorners", a.alignCorners) +
-                    cuda::include("ops/grid_sample/grid_sample.cuh"),
-            .names = {"grid_sample"},
-            .wide = isWide(problem)};
-}
-
 // Channels that a thread takes: as many as leave every multiprocessor some blocks.
 int64_t channelsOfThread(int64_t channels, int64_t blocks, int multiprocessors)
 {
@@ -32,15 +21,19 @@ int64_t channelsOfThread(int64_t channels, int64_t blocks, int multiprocessors)
 
 std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
-    return kernelsOf(sourceOf(problem), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    auto const& a = problem.node->attrsAs<Attrs>();
+    CudaSource source{.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                              cuda::type("G", cuda::storageOf(problem.inputs[1].type)) +
+                              cuda::constant("kTaps", a.taps()) + cuda::constant("kOutside", int64_t(a.outside)) +
+                              cuda::flag("kAlignCorners", a.alignCorners) +
+                              cuda::include("ops/grid_sample/grid_sample.cuh"),
+                      .names = {"grid_sample"},
+                      .wide = isWide(problem)};
+    return kernelsOf(std::move(source), [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         if (y.count() == 0)
             return {};
-        Params p;
-        p.x = x.data;
-        p.grid = args.inputs[1].data;
-        p.y = y.data;
-        p.points = cuda::divBy(y.dims[2] * y.dims[3]);
+        Params p{.x = x.data, .grid = args.inputs[1].data, .y = y.data, .points = cuda::divBy(y.dims[2] * y.dims[3])};
         p.all = uint64_t(y.dims[0]) * p.points.d;
         p.channels = uint32_t(x.dims[1]);
         p.h = int32_t(x.dims[2]);
@@ -55,6 +48,6 @@ constexpr CudaTactic kPlain{"grid_sample_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::grid_sample

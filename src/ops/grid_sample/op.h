@@ -12,7 +12,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -47,7 +46,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     // Pixels along each axis.
     int taps() const { return interpolation == Interpolation::kCubic ? 4 : 1 + int(interpolation); }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::grid_sample

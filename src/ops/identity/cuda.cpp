@@ -26,6 +26,6 @@ constexpr CudaTactic kPlain{"identity_any_plain_cuda", 1, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::identity

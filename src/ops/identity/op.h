@@ -6,7 +6,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -25,7 +24,5 @@ struct Attrs : ir::AttrsOf<Attrs>
 
 // Whether the table above has this conversion.
 bool converts(DataType from, DataType to);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::identity

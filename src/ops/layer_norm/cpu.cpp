@@ -175,6 +175,6 @@ constexpr CpuTactic kColumnsAvx2{"layer_norm_f32_columns_jit_avx2", 1, kernels::
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kPlain>;
 
 } // namespace tw::ops::layer_norm

@@ -78,22 +78,19 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-CudaSource sourceOf(Problem const& problem, int threads, int lanes)
-{
-    return {.text = constantsOf(problem) + cuda::flag("kByRow", layoutOf(problem).weights() == Layout::Weights::kN) +
-                    cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
-                    cuda::constant("kWidth", widthOf(problem)) +
-                    cuda::constant("kPacks", packsFor(longestSet(problem), threads, lanes)) +
-                    cuda::include("ops/layer_norm/layer_norm_columns.cuh"),
-            .names = {"layer_norm_column_packs", "layer_norm_columns"},
-            .wide = isWide(problem),
-            .isDependent = true};
-}
-
 std::unique_ptr<CudaKernels> columnKernels(Problem const& problem, int threads, int lanes)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(sourceOf(problem, threads, lanes),
+    CudaSource source{.text = constantsOf(problem) +
+                              cuda::flag("kByRow", layoutOf(problem).weights() == Layout::Weights::kN) +
+                              cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
+                              cuda::constant("kWidth", widthOf(problem)) +
+                              cuda::constant("kPacks", packsFor(longestSet(problem), threads, lanes)) +
+                              cuda::include("ops/layer_norm/layer_norm_columns.cuh"),
+                      .names = {"layer_norm_column_packs", "layer_norm_columns"},
+                      .wide = isWide(problem),
+                      .isDependent = true};
+    return kernelsOf(std::move(source),
                      [&attrs, layout = layoutOf(problem), width = widthOf(problem), threads,
                       lanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
                          Layout::Sizes const s = layout.sizes(args.inputs[0].dims);

@@ -105,23 +105,20 @@ struct Choice
     int64_t mostSlabs(Layout::Sizes const& of) const { return std::min(most, (of.n + step - 1) / step); }
 };
 
-CudaSource sourceOf(Problem const& problem, Shape const& shape, Choice const& choice)
-{
-    return {.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
-                    cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
-                    cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
-                    cuda::constant("kGroup", shape.sizes.k) + cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
-            .names = {"measure", "normalize"},
-            .wide = isWide(problem),
-            .isDependent = true,
-            .alignment = shape.width * sizeOf(problem.inputs[0].type)};
-}
-
 std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Shape const& shape, Choice const& choice)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
+    CudaSource source{.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
+                              cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
+                              cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
+                              cuda::constant("kGroup", shape.sizes.k) +
+                              cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
+                      .names = {"measure", "normalize"},
+                      .wide = isWide(problem),
+                      .isDependent = true,
+                      .alignment = shape.width * sizeOf(problem.inputs[0].type)};
     return kernelsOf(
-        sourceOf(problem, shape, choice),
+        std::move(source),
         [&attrs, layout = shape.layout, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
             if (of.all() == 0)

@@ -68,21 +68,9 @@ TW_INLINE void normalize(RowParams const& p)
     scale[0] = scaleOf(scale[0], float(p.n));
     normalize(row, x, mean, scale, weights, p, i64(c.set) * p.yPitch + c.begin);
 }
-TW_KERNEL measure_packs(const __grid_constant__ RowParams p)
-{
-    measure<kWidth, kPacks>(p);
-}
-TW_KERNEL normalize_packs(const __grid_constant__ RowParams p)
-{
-    normalize<kWidth, kPacks>(p);
-}
-TW_KERNEL measure_elements(const __grid_constant__ RowParams p)
-{
-    measure<1, kPacks * kWidth>(p);
-}
-TW_KERNEL normalize_elements(const __grid_constant__ RowParams p)
-{
-    normalize<1, kPacks * kWidth>(p);
-}
+TW_KERNEL_OF(measure_packs, RowParams, measure<kWidth, kPacks>)
+TW_KERNEL_OF(normalize_packs, RowParams, normalize<kWidth, kPacks>)
+TW_KERNEL_OF(measure_elements, RowParams, measure<1, kPacks * kWidth>)
+TW_KERNEL_OF(normalize_elements, RowParams, normalize<1, kPacks * kWidth>)
 
 } // namespace tw::ops::layer_norm

@@ -59,13 +59,7 @@ TW_INLINE void columns(ColumnParams const& p)
         scale[j] = scaleOf(scale[j], float(p.n));
     normalize(column, x, mean, scale, weights, p, 0);
 }
-TW_KERNEL __launch_bounds__(kThreads) layer_norm_column_packs(const __grid_constant__ ColumnParams p)
-{
-    columns<kWidth>(p);
-}
-TW_KERNEL __launch_bounds__(kThreads) layer_norm_columns(const __grid_constant__ ColumnParams p)
-{
-    columns<1>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(kThreads) layer_norm_column_packs, ColumnParams, columns<kWidth>)
+TW_KERNEL_OF(__launch_bounds__(kThreads) layer_norm_columns, ColumnParams, columns<1>)
 
 } // namespace tw::ops::layer_norm

@@ -86,13 +86,7 @@ TW_INLINE void rows(RowParams const& p)
                 integers[i * kRow + lane] = integersOf(y, steps);
         }
 }
-TW_KERNEL __launch_bounds__(kThreads) layer_norm_packs(const __grid_constant__ RowParams p)
-{
-    rows<kWidth, kPacks>(p);
-}
-TW_KERNEL __launch_bounds__(kThreads) layer_norm_elements(const __grid_constant__ RowParams p)
-{
-    rows<1, kPacks * kWidth>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(kThreads) layer_norm_packs, RowParams, rows<kWidth, kPacks>)
+TW_KERNEL_OF(__launch_bounds__(kThreads) layer_norm_elements, RowParams, rows<1, kPacks * kWidth>)
 
 } // namespace tw::ops::layer_norm

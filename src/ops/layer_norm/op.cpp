@@ -82,26 +82,16 @@ Tolerance tolerance(ir::Node const&, DataType type)
     return t;
 }
 
-// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
-void inspect(LayerFacts& facts)
-{
-    facts.kind("Myelin", "");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "layer_norm",
-    .minInputs = 1,
-    .maxInputs = 4,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, 4},
     .domain = domain,
     .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+    .inspect = [](LayerFacts& facts) { facts.kind("Myelin", ""); },
 };
 
 } // namespace tw::ops::layer_norm

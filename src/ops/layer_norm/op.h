@@ -15,7 +15,6 @@
 
 #include "families/elementwise/activate.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::layer_norm {
 
@@ -55,7 +54,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     // The last dimensions together, with numbers for each place: what other ops may end with.
     bool isOfRows() const { return kept == 0 && channel < 0 && groups == 1; }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::layer_norm

@@ -48,8 +48,7 @@ Attrs carrying(int64_t carried, std::vector<int64_t> iteratorAxes = {}, std::vec
 // The first value + 1, of `types`.
 std::string addOne(Types const& types)
 {
-    RegionText r("body");
-    r.inputs(types);
+    RegionText r("body", types);
     return r.output(r.apply(Operation::kSum, 0, r.constant(kI32, kOne), kI32)).str();
 }
 
@@ -74,32 +73,27 @@ void addCarried(Adder const& given)
 {
     Adder add = given;
     // a, b = b, a + b: a carried value is another one's next.
-    RegionText fibonacci("body");
-    fibonacci.inputs({kI32, kI32});
+    RegionText fibonacci("body", {kI32, kI32});
     fibonacci.output(1).output(fibonacci.apply(Operation::kSum, 0, 1, kI32));
     add("swapped", carrying(2), {number(0), number(1), number(10)}, always({kI32, kI32}), fibonacci.str(),
         {{55}, {89}});
     // Three values go round.
-    RegionText round("body");
-    round.inputs({kI32, kI32, kI32});
+    RegionText round("body", {kI32, kI32, kI32});
     round.output(2).output(0).output(1);
     add("rotated", carrying(3), {number(5), number(6), number(7), number(4)}, always({kI32, kI32, kI32}), round.str(),
         {{7}, {5}, {6}});
     // A carried value stays, or becomes a constant, or a capture.
-    RegionText fixed("body");
-    fixed.inputs({kI32, kI32, kI32, kI32});
+    RegionText fixed("body", {kI32, kI32, kI32, kI32});
     fixed.output(0).output(fixed.constant(kI32, "[9]")).output(3);
     add("constants_and_captures", carrying(3), {number(1), number(2), number(3), number(2), number(8)},
         always({kI32, kI32, kI32, kI32}), fixed.str(), {{1}, {9}, {8}});
     Types const power{"f32[2,3]", "f32[2,3]"};
-    RegionText times("body");
-    times.inputs(power);
+    RegionText times("body", power);
     times.output(times.apply(Operation::kProd, 0, 1, "f32[2,3]"));
     add("captures", carrying(1), {f32({2, 3}, {1, 2, 3, 4, 5, 6}), number(3), f32({2, 3}, {1, 2, 0, -1, 0.5, 1})},
         always(power), times.str(), {{1, 16, 0, -4, 0.625, 6}});
     Types const none{"f32[0,4]", "f32[0,4]"};
-    RegionText nothing("body");
-    nothing.inputs(none);
+    RegionText nothing("body", none);
     nothing.output(nothing.apply(Operation::kProd, 0, 1, "f32[0,4]"));
     add("empty_tensor", carrying(1), {f32({0, 4}), number(3), f32({0, 4})}, always(none), nothing.str(), {{}});
 }
@@ -109,8 +103,7 @@ void addIterators(Adder const& given)
     Adder add = given;
     // The sum of slices, and twice each slice in a stack; x = [[1 2 3] [4 5 6]].
     auto sums = [](std::string const& type) {
-        RegionText r("body");
-        r.inputs({type, type});
+        RegionText r("body", {type, type});
         r.output(r.apply(Operation::kSum, 0, 1, type)).output(r.apply(Operation::kSum, 1, 1, type));
         return r.str();
     };
@@ -148,16 +141,14 @@ void addIterators(Adder const& given)
         {input(DataType::kInt8, {}, {1}), number(3), input(DataType::kInt8, {3}, {1, 2, 3}), absent()},
         always({one, one}), sums(one), {{7}, {2, 4, 6}});
     // Nothing is carried: a map.
-    RegionText map("body");
-    map.inputs({row});
+    RegionText map("body", {row});
     map.output(map.apply(Operation::kProd, 0, 0, row)).output(0);
     add("map", carrying(0, {0}, {0, 1}), {number(2), x, absent(), absent()}, always({row}), map.str(),
         {{1, 4, 9, 16, 25, 36}, {1, 4, 2, 5, 3, 6}});
     // While the slice is below a bound: the condition of the last trip sees the last slice again.
     std::string const word = "i32[]";
     CaseInput const v = input(DataType::kInt32, {4}, {1, 2, 3, 4});
-    RegionText take("body");
-    take.inputs({word, word, word});
+    RegionText take("body", {word, word, word});
     take.output(take.apply(Operation::kSum, 0, 1, word)).output(1);
     auto until = [&](char const* name, double bound, std::vector<std::vector<double>> expected) {
         add(name, carrying(1, {0}, {0}), {number(0), absent(), v, absent(), number(bound)},
@@ -165,8 +156,7 @@ void addIterators(Adder const& given)
     };
     until("while_slice", 3, {{3}, {1, 2}});
     until("while_first_slice", 1, {{0}, {}});
-    RegionText sumBelow("condition");
-    sumBelow.inputs({word, word, word});
+    RegionText sumBelow("condition", {word, word, word});
     sumBelow.output(sumBelow.apply(Operation::kLess, 0, 2, "b[]"));
     add("while_to_the_end", carrying(1, {0}, {0}), {number(0), absent(), v, absent(), number(10)}, sumBelow.str(),
         take.str(), {{10}, {1, 2, 3, 4}});
@@ -178,8 +168,7 @@ void addStacksOfWhiles(Adder const& given)
     Adder add = given;
     std::string const one = "f32[]", row = "f32[2]";
     Types const seen{one, row, row, one}; // s, x, the slice, the limit
-    RegionText body("body");
-    body.inputs(seen);
+    RegionText body("body", seen);
     int const sum = body.apply(Operation::kSum, 1, 2, row);
     body.output(body.apply(Operation::kSum, 0, body.constant(one, "[0.5]"), one));
     body.output(sum).output(sum).output(2).output(0).output(1);
@@ -204,10 +193,8 @@ void addStacksOfWhiles(Adder const& given)
            {{1}, {4, 32}, {2, 12, 4, 32, 0, 0}, {0, 2, 1, 0, 20, 10}, {0, 0, 0.5, 0}, {1, 2, 2, 12}});
     // Conditions that are bools as they come: a slice of a map, a carried value.
     Types const seenByMap{"b[]", row};
-    RegionText goesOn("condition"), both("body");
-    goesOn.inputs(seenByMap);
+    RegionText goesOn("condition", seenByMap), both("body", seenByMap);
     goesOn.output(0);
-    both.inputs(seenByMap);
     both.output(0).output(1);
     CaseInput const two = constant(DataType::kInt32, {}, {2}), captured = f32({2}, {5, 6});
     add("while_slice_of_bools", carrying(0, {0}, {0, 0}),
@@ -342,8 +329,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     inputs.push_back(input(type, part));
     types.push_back(partType);
 
-    RegionText body("body");
-    body.inputs(types);
+    RegionText body("body", types);
     std::vector<int> tensors;
     for (int i = 1; i < int(types.size()); ++i)
         if (i != limit)

@@ -14,18 +14,18 @@ namespace tw::ops::loop {
 class RegionText
 {
 public:
-    explicit RegionText(std::string const& name) : text_("graph \"" + name + "\" imported {") {}
+    RegionText(std::string const& name, std::vector<std::string> const& inputTypes)
+        : text_("graph \"" + name + "\" imported {")
+    {
+        for (std::string const& t : inputTypes)
+            input(t);
+    }
 
     // Types as the text form has them: f32[2,3].
     int input(std::string const& type)
     {
         text_ += " input " + id(next_) + " \"v" + std::to_string(next_) + "\" " + type;
         return next_++;
-    }
-    void inputs(std::vector<std::string> const& types)
-    {
-        for (std::string const& t : types)
-            input(t);
     }
     int constant(std::string const& type, std::string const& values)
     {
@@ -55,15 +55,13 @@ private:
 // The condition of a loop that a count ends.
 inline std::string always(std::vector<std::string> const& types)
 {
-    RegionText r("condition");
-    r.inputs(types);
+    RegionText r("condition", types);
     return r.output(r.constant("b[]", "[1]")).str();
 }
 // v < n of two of the region's inputs.
 inline std::string lessThan(std::vector<std::string> const& types, int v, int n)
 {
-    RegionText r("condition");
-    r.inputs(types);
+    RegionText r("condition", types);
     return r.output(r.apply(elementwise::Operation::kLess, v, n, "b[]")).str();
 }
 

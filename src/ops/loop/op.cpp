@@ -181,23 +181,17 @@ bool isShapeInput(ir::Node const& node, size_t i)
     return count && (count->content || count->isConstant() || count->host);
 }
 
-void inspect(LayerFacts& facts)
-{
-    facts.kind("Loop");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "loop",
-    .minInputs = 0,
-    .maxInputs = -1,
-    .regionCount = 2,
     .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
     .infer = infer,
-    .isShapeInput = isShapeInput,
     .reference = reference,
-    .inspect = inspect,
+    .inputs = {0, -1},
+    .regionCount = 2,
+    .isShapeInput = isShapeInput,
+    .inspect = [](LayerFacts& facts) { facts.kind("Loop"); },
     .regions = ir::RegionKind::kLoop,
     .firstCapture = [](ir::Node const& n) { return Layout(n.attrsAs<Attrs>()).firstRegionCapture(); },
 };

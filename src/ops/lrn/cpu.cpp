@@ -57,6 +57,6 @@ constexpr PlainTactic kPlain{"lrn_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::lrn

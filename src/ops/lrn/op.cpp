@@ -27,21 +27,12 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void inspect(LayerFacts& facts)
-{
-    facts.kind("LRN");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "lrn",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    TW_OP_PARTS(Attrs),
+    .inspect = [](LayerFacts& facts) { facts.kind("LRN"); },
 };
 
 } // namespace tw::ops::lrn

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::lrn {
 
@@ -21,7 +20,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(4, "k", k);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::lrn

@@ -23,17 +23,11 @@ void epilogueCases(CaseList& list)
     add("bias_by_hand", kNone, kNone, {}, {a23, b32, weights({2}, {-6, 3})}, {{-1, 2, 8, 2}});
     add("relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32}, {{5, 0, 14, 0}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-        FusedActivation f;
-        f.kind = k;
-        f.alpha = 0.3f;
-        f.beta = 1.25f;
+        FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
         add("kind" + std::to_string(k + 1), kNone, kTranspose, f, {f32({5, 19}), weights({33, 19}), weights({33})});
     }
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-        FusedActivation f;
-        f.kind = k;
-        f.alpha = 0.3f;
-        f.beta = 1.25f;
+        FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
         int64_t const m = (k + 4) % 4 + 1, n = k % 3 == 0 ? 128 : 139;
         add("few_rows_kind" + std::to_string(k + 1), kNone, kNone, f,
             {f32({m, 19}), weights({19, n}), weights({n}), f32({m, n})});
@@ -68,10 +62,7 @@ void epilogueCases(CaseList& list)
         auto x = [&](Extents const& e) { return input(type, e); };
         auto w = [&](Extents const& e) { return constant(type, e); };
         for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-            FusedActivation f;
-            f.kind = k;
-            f.alpha = 0.3f;
-            f.beta = 1.25f;
+            FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
             // Numbers of 4 bits: factors that are rounded stay what they are, however small results become.
             auto coarse = [](Extents const& e, int step) {
                 std::vector<double> v;

@@ -124,10 +124,7 @@ void int8Cases(CaseList& list)
                 end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
             }
             for (int k = 0; k < kFusedKindCount; ++k) {
-                FusedActivation f;
-                f.kind = k;
-                f.alpha = 0.3F;
-                f.beta = 1.25F;
+                FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
                 end("kind" + std::to_string(k + 1), {.type = out, .f = f, .outputScale = true});
             }
         }

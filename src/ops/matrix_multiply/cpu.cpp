@@ -45,7 +45,7 @@ constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, 
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kTactics<kFewRowsAvx512, kFewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2,
              kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsFewRowsAvx512, kTensorsFewRowsAvx2, kTensorsAmx,
              kTensorsAvx512, kTensorsAvx2, kFloatTensorsAvx512, kFloatTensorsAvx2, kInt8Avx512Vnni, kInt8AvxVnni,

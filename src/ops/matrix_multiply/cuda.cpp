@@ -35,7 +35,7 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, plainGemm};
 
 } // namespace
 
-constinit TacticList const cudaTactics =
+extern constinit TacticList const cudaTactics =
     kTactics<kF16Norm, kNormApart, kSparse, kSparseInt8, kI8, kF16, kF16Mma, kTf32Gemm, kF32x3, kTf32Mma, kF32Mma, kF32,
              kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kCublasLt, kCublasLtTf32, kPlain>;
 

@@ -298,15 +298,10 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "matrix_multiply",
-    .minInputs = 2,
-    .maxInputs = kInputs,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, kInputs},
     .domain = domain,
     .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .operations = operations,
 };

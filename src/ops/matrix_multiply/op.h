@@ -19,7 +19,6 @@
 #include "base/extents.h"
 #include "families/elementwise/epilogue.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::matrix_multiply {
 
@@ -97,7 +96,5 @@ inline bool hasNorm(ir::Node const& node)
 
 // Whether the kernel that normalizes rows of n numbers as it makes them may exist.
 bool takesRows(int64_t n);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::matrix_multiply

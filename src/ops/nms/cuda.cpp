@@ -35,23 +35,21 @@ Params paramsOf(int64_t limit, RunArgs const& args)
     auto dataOf = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
     TensorRef const &boxes = args.inputs[kBoxes], &scores = args.inputs[kScores];
     auto* lists = static_cast<int32_t*>(args.workspace);
-    Params p;
-    p.boxes = boxes.data;
-    p.scores = scores.data;
-    p.most = dataOf(kMost);
-    p.overlap = dataOf(kOverlap);
-    p.least = dataOf(kLeast);
-    p.rows = args.outputs[0].data;
-    p.total = args.outputs[1].data;
-    p.lists = lists;
-    p.sizes = lists + scores.dims.volume();
-    p.gone = static_cast<std::byte*>(args.workspace) + listBytes(scores.dims);
-    p.items = uint32_t(scores.dims[0]);
-    p.count = uint32_t(scores.dims[1]);
-    p.classes = uint32_t(scores.dims[2]);
-    p.boxClasses = uint32_t(boxes.dims.rank == 4 ? boxes.dims[2] : 1);
-    p.limit = uint64_t(limit);
-    return p;
+    return {.boxes = boxes.data,
+            .scores = scores.data,
+            .most = dataOf(kMost),
+            .overlap = dataOf(kOverlap),
+            .least = dataOf(kLeast),
+            .rows = args.outputs[0].data,
+            .total = args.outputs[1].data,
+            .lists = lists,
+            .sizes = lists + scores.dims.volume(),
+            .gone = static_cast<std::byte*>(args.workspace) + listBytes(scores.dims),
+            .items = uint32_t(scores.dims[0]),
+            .count = uint32_t(scores.dims[1]),
+            .classes = uint32_t(scores.dims[2]),
+            .boxClasses = uint32_t(boxes.dims.rank == 4 ? boxes.dims[2] : 1),
+            .limit = uint64_t(limit)};
 }
 
 // Rows do not depend on how many there are; the run waits for that number alone.
@@ -90,6 +88,6 @@ constexpr CudaTactic kPlain{"nms_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::nms

@@ -67,34 +67,21 @@ Result<void> infer(ir::InferContext& ctx)
 // Boxes of which many overlap; some scores are equal.
 void domain(ir::Node const& node, int input, Domain& d)
 {
-    switch (input) {
-    case kBoxes:
+    if (input == kBoxes)
         d = node.attrsAs<Attrs>().format == BoxFormat::kCenterSizes ? Domain{0.1, 1} : Domain{0, 1};
-        break;
-    case kScores:
-        d = Domain{-3, 12, true, false};
-        break;
-    case kMost:
-        d = Domain{0, 6, true, false};
-        break;
-    default:
-        d = Domain{0, 0.6};
-        break;
-    }
+    else
+        d = input == kScores ? Domain{-3, 12, true, false}
+            : input == kMost ? Domain{0, 6, true, false}
+                             : Domain{0, 0.6};
 }
 
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "nms",
-    .minInputs = 3,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 5},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .mixesFloats = true,
 };
 

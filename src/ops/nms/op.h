@@ -11,7 +11,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -43,7 +42,5 @@ enum Input : int
     kOverlap,
     kLeast,
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::nms

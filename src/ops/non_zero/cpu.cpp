@@ -56,6 +56,6 @@ constexpr PlainTactic kPlain{"non_zero_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::non_zero

@@ -9,29 +9,22 @@ namespace {
 
 constexpr int kThreads = 1024;
 
-CudaSource sourceOf(Problem const& problem)
-{
-    DataType const t = problem.inputs[0].type;
-    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "float" : "int") +
-                    cuda::include("ops/non_zero/non_zero.cuh"),
-            .names = {"non_zero"},
-            .wide = isWide(problem)};
-}
-
 // The size of y is known only when the first pass is through: the run waits for it.
 std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
+    DataType const t = problem.inputs[0].type;
+    CudaSource source{.text = cuda::type("T", cuda::storageOf(t)) +
+                              cuda::type("Number", isFloating(t) ? "float" : "int") +
+                              cuda::include("ops/non_zero/non_zero.cuh"),
+                      .names = {"non_zero"},
+                      .wide = isWide(problem)};
     return kernelsOf(
-        sourceOf(problem),
+        std::move(source),
         [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             TensorRef const& x = args.inputs[0];
             TensorRef& y = args.outputs[0];
-            Params p;
-            p.x = x.data;
-            p.y = y.data;
-            p.found = args.workspace;
-            p.count = uint64_t(x.count());
-            p.rank = x.dims.rank;
+            Params p{
+                .x = x.data, .y = y.data, .found = args.workspace, .count = uint64_t(x.count()), .rank = x.dims.rank};
             for (int d = 0; d < x.dims.rank; ++d)
                 p.dim[kMaxRank - x.dims.rank + d] = cuda::divBy(x.dims[d]);
             TW_TRY(launch(0, 1, kThreads, p));
@@ -50,6 +43,6 @@ constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::non_zero

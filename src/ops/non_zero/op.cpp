@@ -26,12 +26,8 @@ void domain(ir::Node const&, int, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "non_zero",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(ir::NoAttrs),
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .mixesFloats = true,
 };
 

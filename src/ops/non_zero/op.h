@@ -5,10 +5,5 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
-namespace tw::ops::non_zero {
-
-extern TacticList const cpuTactics, cudaTactics;
-
-} // namespace tw::ops::non_zero
+namespace tw::ops::non_zero {} // namespace tw::ops::non_zero

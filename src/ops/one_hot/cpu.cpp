@@ -42,6 +42,6 @@ constexpr PlainTactic kPlain{"one_hot_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::one_hot

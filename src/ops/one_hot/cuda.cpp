@@ -7,8 +7,6 @@ namespace tw::ops::one_hot {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
@@ -19,14 +17,13 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     return kernelsOf(std::move(source), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const& y = args.outputs[0];
         int const axis = attrs.axisIn(y.dims.rank);
-        Params p;
-        p.indices = args.inputs[0].data;
-        p.values = args.inputs[1].data;
-        p.y = y.data;
-        p.count = uint64_t(y.count());
-        p.inner = cuda::divBy(y.dims.volume(axis + 1, y.dims.rank));
-        p.depth = cuda::divBy(y.dims[axis]);
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+        Params const p{.indices = args.inputs[0].data,
+                       .values = args.inputs[1].data,
+                       .y = y.data,
+                       .count = uint64_t(y.count()),
+                       .inner = cuda::divBy(y.dims.volume(axis + 1, y.dims.rank)),
+                       .depth = cuda::divBy(y.dims[axis])};
+        return launch.each(0, y.count(), p);
     });
 }
 
@@ -34,6 +31,6 @@ constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::one_hot

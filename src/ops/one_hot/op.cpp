@@ -43,14 +43,9 @@ Result<void> infer(ir::InferContext& ctx)
 
 constinit ir::OpDef const kDef{
     .name = "one_hot",
-    .minInputs = 3,
-    .maxInputs = 3,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 3},
     .isShapeInput = [](ir::Node const&, size_t i) { return i == 2; },
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .isCheap = true,
 };
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -21,7 +20,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     void visit(ir::AttrVisitor& v) override { v.field(1, "axis", axis); }
     int axisIn(int outputRank) const { return axis < 0 ? axis + outputRank : axis; }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::one_hot

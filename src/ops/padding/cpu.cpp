@@ -43,10 +43,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         }
         zero(out + rows.end * outW * size, (outH - rows.end) * outW);
     };
-    inPieces(*args.workers, x.dims.volume(0, rank - 2), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t n = begin; n < end; ++n)
-            image(n);
-    });
+    eachInPieces(*args.workers, x.dims.volume(0, rank - 2), x.sizeBytes() + y.sizeBytes(), image);
     return {};
 }
 
@@ -67,18 +64,16 @@ Result<void> runNhwc(ir::Node const& node, ChannelsLastKernels const& k, RunArgs
     int64_t const h = x.dims[2], w = x.dims[3], outH = y.dims[2], outW = y.dims[3], channels = x.dims[1];
     int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
     Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
-    inPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            int64_t const n = row / outH, i = row % outH;
-            T* to = pixelsAt<T>(y, n) + i * outW * yStep;
-            bool const inside = i >= rows.begin && i < rows.end && columns.begin < columns.end;
-            Span const from = inside ? columns : Span{outW, outW};
-            clearPixels(k, to, yStep, channels, from.begin);
-            if (inside)
-                copyPixels(k, pixelsAt<T>(x, n) + ((i - a.pre[0]) * w + from.begin - a.pre[1]) * xStep, xStep,
-                           to + from.begin * yStep, yStep, channels, from.end - from.begin);
-            clearPixels(k, to + from.end * yStep, yStep, channels, outW - from.end);
-        }
+    eachInPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t row) {
+        int64_t const n = row / outH, i = row % outH;
+        T* to = pixelsAt<T>(y, n) + i * outW * yStep;
+        bool const inside = i >= rows.begin && i < rows.end && columns.begin < columns.end;
+        Span const from = inside ? columns : Span{outW, outW};
+        clearPixels(k, to, yStep, channels, from.begin);
+        if (inside)
+            copyPixels(k, pixelsAt<T>(x, n) + ((i - a.pre[0]) * w + from.begin - a.pre[1]) * xStep, xStep,
+                       to + from.begin * yStep, yStep, channels, from.end - from.begin);
+        clearPixels(k, to + from.end * yStep, yStep, channels, outW - from.end);
     });
     return {};
 }
@@ -92,6 +87,6 @@ constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<flo
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::padding

@@ -37,6 +37,6 @@ constexpr CudaTactic kPlain{"padding_any_plain_cuda", 3, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::padding

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::padding {
 
@@ -19,7 +18,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(2, "post", post);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::padding

@@ -43,6 +43,6 @@ Result<PointwiseSpec> specOf(Problem const&)
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"parametric_relu", specOf, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"parametric_relu", specOf, kPlain>;
 
 } // namespace tw::ops::parametric_relu

@@ -19,6 +19,6 @@ constexpr CudaTactic kPlain{"parametric_relu_any_plain_cuda", 1, generate, nullp
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::parametric_relu

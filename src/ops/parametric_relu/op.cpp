@@ -27,24 +27,14 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-40, 40, true, false};
 }
 
-void inspect(LayerFacts& facts)
-{
-    facts.kind("ParametricReLU");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "parametric_relu",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    .inspect = [](LayerFacts& facts) { facts.kind("ParametricReLU"); },
     .isElementwise = true,
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both backends' tactics: the object knows which memory it works on.
-#include <algorithm>
 
 #include "ops/plugin/op.h"
 #include "tactic/tactic.h"
@@ -46,8 +45,8 @@ constexpr PluginTactic kCuda{"plugin_any_plain_cuda", 1, Backend::kCuda};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kCpu>;
+extern constinit TacticList const cpuTactics = kTactics<kCpu>;
 
-constinit TacticList const cudaTactics = kTactics<kCuda>;
+extern constinit TacticList const cudaTactics = kTactics<kCuda>;
 
 } // namespace tw::ops::plugin

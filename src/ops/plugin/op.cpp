@@ -178,23 +178,13 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void inspect(LayerFacts& facts)
-{
-    facts.kind("PluginV2");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "plugin",
-    .minInputs = 0,
-    .maxInputs = -1,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    TW_OP_PARTS(Attrs),
+    .inputs = {0, -1},
+    .inspect = [](LayerFacts& facts) { facts.kind("PluginV2"); },
     .stateful = [](ir::Node const&) { return true; }, // what it does in a run is not known
 };
 

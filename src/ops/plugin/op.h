@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -81,7 +80,5 @@ std::string symbolOf(size_t input, size_t dimension);
 std::string textOf(std::vector<ir::Shape> const& shapes);
 // "layer 'a' (plugin 'Clip_TRT' version '1')"
 std::string describe(ir::Node const& node);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::plugin

@@ -83,7 +83,7 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kPointwiseTactics<"pointwise", specOfProblem, kTableAvx512, kInt8Avx512, kInt8Avx2, kTable, kPlain>;
 
 } // namespace tw::ops::pointwise

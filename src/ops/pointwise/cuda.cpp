@@ -48,6 +48,6 @@ constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 5, generate, nullptr, nu
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::pointwise

@@ -2,7 +2,6 @@
 #include "ops/pointwise/op.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "families/elementwise/activate.h"
 #include "families/elementwise/layer_facts.h"
@@ -12,6 +11,25 @@
 #include "tactic/registry.h"
 
 namespace tw::ops::pointwise {
+
+static_assert(kMaxInputs == kernels::jit::kMaxPointwiseInputs);
+
+PointwiseSpec specOf(Attrs const& a)
+{
+    PointwiseSpec spec;
+    for (size_t i = 0; i < a.inputs.size() / kNumbersOfInput; ++i) {
+        auto const kind = InputKind(a.inputs[i * kNumbersOfInput]);
+        using K = PointwiseInput::Kind;
+        spec.inputs.push_back({int(i),
+                               kind == InputKind::kScalar    ? K::kScalar
+                               : kind == InputKind::kChannel ? K::kChannel
+                                                             : K::kBroadcast,
+                               int(a.inputs[i * kNumbersOfInput + 1])});
+    }
+    spec.program.inputs = int(spec.inputs.size());
+    spec.program.steps = stepsOf(a.steps, a.parameters);
+    return spec;
+}
 
 namespace {
 
@@ -56,12 +74,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Rounding errors of several steps add up.
-Tolerance tolerance(ir::Node const&, DataType type)
-{
-    return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
-}
-
 void domain(ir::Node const& node, int input, Domain& d)
 {
     DataType const type = node.inputs[size_t(input)]->type;
@@ -96,15 +108,14 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "pointwise",
-    .minInputs = 1,
-    .maxInputs = kMaxInputs,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, kMaxInputs},
     .domain = domain,
-    .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    // Rounding errors of several steps add up.
+    .tolerance =
+        [](ir::Node const&, DataType type) {
+            return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
+        },
     .inspect = inspect,
     .isCheap = true,
     .mixesFloats = true,

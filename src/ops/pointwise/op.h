@@ -15,7 +15,6 @@
 #include "base/types.h"
 #include "families/elementwise/steps.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -53,6 +52,4 @@ std::string checkExpression(Attrs const& a);
 bool isQuantized(ir::Node const& node);
 
 Result<void> reference(RefContext& ctx);
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::pointwise

@@ -11,34 +11,39 @@ namespace tw::ops::pooling {
 void cases(CaseList& list)
 {
     double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    auto none = [](Attrs&) {};
-    auto pool = [&](std::string name, Kind kind, std::vector<int64_t> window, CaseInput x, auto change,
+    struct Form // what differs from steps of 1 without padding
+    {
+        std::vector<int64_t> pad, pre, post, strides; // pad: pre and post
+        float blend = 0;
+        bool exclude = true;
+        PaddingMode mode = PaddingMode::kExplicitRoundDown;
+    };
+    auto pool = [&](std::string name, Kind kind, std::vector<int64_t> window, CaseInput x, Form const& f,
                     std::vector<std::vector<double>> expected = {}) {
         Attrs a = Attrs::plain(kind, std::move(window));
-        change(a);
+        auto set = [](std::vector<int64_t>& to, std::vector<int64_t> const& v) { to = v.empty() ? to : v; };
+        set(a.prePadding, f.pad);
+        set(a.postPadding, f.pad);
+        set(a.prePadding, f.pre);
+        set(a.postPadding, f.post);
+        set(a.strides, f.strides);
+        a.blend = f.blend;
+        a.excludePadding = f.exclude;
+        a.paddingMode = f.mode;
         list.add(std::move(name), a, {std::move(x)}, std::move(expected));
     };
-    auto pad1 = [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; };
-    auto pad1Inclusive = [](Attrs& a) {
-        a.prePadding = a.postPadding = {1, 1};
-        a.excludePadding = false;
-    };
+    Form const none, pad1{.pad = {1, 1}}, pad1Inclusive{.pad = {1, 1}, .exclude = false}, row{.pad = {0, 1}},
+        wide{.pad = {0, 2}}, blend{.blend = 0.3f};
     CaseInput const six = f32({1, 2, 3}, {1, 2, 3, 4, 5, 6});
     pool("max_by_hand", Kind::kMax, {2, 2}, six, none, {{5, 6}});
     pool("average_by_hand", Kind::kAverage, {2, 2}, six, none, {{3, 4}});
-    pool("blend_by_hand", Kind::kMaxAverageBlend, {2, 2}, six, [](Attrs& a) { a.blend = 0.25f; }, {{4.5, 5.5}});
+    pool("blend_by_hand", Kind::kMaxAverageBlend, {2, 2}, six, {.blend = 0.25f}, {{4.5, 5.5}});
     // Windows of 2 in each axis over [1 2 3] padded by one: 1, 1+2, 2+3, 3.
-    auto row = [](Attrs& a) { a.prePadding = a.postPadding = {0, 1}; };
     CaseInput const three = f32({1, 1, 3}, {1, 2, 3});
     pool("average_excludes_padding", Kind::kAverage, {1, 2}, three, row, {{1, 1.5, 2.5, 3}});
-    pool("average_counts_padding", Kind::kAverage, {1, 2}, three,
-         [&](Attrs& a) {
-             row(a);
-             a.excludePadding = false;
-         },
+    pool("average_counts_padding", Kind::kAverage, {1, 2}, three, {.pad = {0, 1}, .exclude = false},
          {{0.5, 1.5, 2.5, 1.5}});
     // Padding as wide as the window: the outer windows hold no element.
-    auto wide = [](Attrs& a) { a.prePadding = a.postPadding = {0, 2}; };
     pool("max_in_padding", Kind::kMax, {1, 2}, three, wide, {{-inf, 1, 2, 3, 3, -inf}});
     pool("max_in_padding_i8", Kind::kMax, {1, 2}, input(DataType::kInt8, {1, 1, 3}, {1, 2, 3}), wide,
          {{-128, 1, 2, 3, 3, -128}});
@@ -53,7 +58,6 @@ void cases(CaseList& list)
     for (auto [kindName, kind] : {std::pair{"max", Kind::kMax}, std::pair{"average", Kind::kAverage},
                                   std::pair{"blend", Kind::kMaxAverageBlend}}) {
         std::string const k = kindName;
-        auto blend = [](Attrs& a) { a.blend = 0.3f; };
         pool(k + "_3x3_pad1", kind, {3, 3}, f32({2, 3, 9, 8}), pad1);
         pool(k + "_3x3_pad1_inclusive", kind, {3, 3}, f32({1, 3, 9, 8}), pad1Inclusive);
         pool(k + "_global", kind, {7, 9}, f32({2, 5, 7, 9}), blend);
@@ -62,78 +66,44 @@ void cases(CaseList& list)
                 for (int64_t window : {2, 3, 5})
                     pool(k + "_rows_" + std::to_string(w) + "_by_" + std::to_string(window) + "_stride_" +
                              std::to_string(stride),
-                         kind, {2, window}, f32({2, 3, 9, w}), [&](Attrs& a) {
-                             a.prePadding = {1, window - 1};
-                             a.postPadding = {0, 1};
-                             a.strides = {1, stride};
-                         });
-        pool(k + "_volume", kind, {2, 2, 2}, f32({2, 3, 6, 8, 37}), [](Attrs& a) { a.strides = {2, 2, 2}; });
-        pool(k + "_asymmetric", kind, {3, 2}, f32({1, 2, 10, 11}), [&](Attrs& a) {
-            a.prePadding = {0, 1};
-            a.postPadding = {2, 0};
-            a.strides = {2, 3};
-            a.excludePadding = false;
-        });
+                         kind, {2, window}, f32({2, 3, 9, w}),
+                         {.pre = {1, window - 1}, .post = {0, 1}, .strides = {1, stride}});
+        pool(k + "_volume", kind, {2, 2, 2}, f32({2, 3, 6, 8, 37}), {.strides = {2, 2, 2}});
+        pool(k + "_asymmetric", kind, {3, 2}, f32({1, 2, 10, 11}),
+             {.pre = {0, 1}, .post = {2, 0}, .strides = {2, 3}, .exclude = false});
         for (int mode = 0; mode < kPaddingModeCount; ++mode)
             for (bool exclude : {false, true})
                 pool(k + "_mode_" + std::to_string(mode) + (exclude ? "" : "_inclusive"), kind, {3, 4},
-                     f32({1, 2, 8, 11}), [&](Attrs& a) {
-                         blend(a);
-                         a.strides = {2, 3};
-                         a.prePadding = {1, 1};
-                         a.postPadding = {0, 1};
-                         a.paddingMode = PaddingMode(mode);
-                         a.excludePadding = exclude;
-                     });
-        pool(k + "_3d", kind, {2, 3, 2}, f32({2, 2, 4, 5, 6}), [&](Attrs& a) {
-            blend(a);
-            a.strides = {1, 2, 2};
-            a.prePadding = a.postPadding = {1, 1, 0};
-        });
-        pool(k + "_f16", kind, {3, 3}, input(DataType::kHalf, {1, 4, 7, 7}), [&](Attrs& a) {
-            blend(a);
-            pad1(a);
-        });
-        pool(k + "_f16_c20", kind, {3, 3}, input(DataType::kHalf, {2, 20, 9, 13}), [&](Attrs& a) {
-            pad1(a);
-            a.strides = {2, 2};
-        });
-        pool(k + "_f16_2x2", kind, {2, 2}, input(DataType::kHalf, {2, 16, 6, 7}), [&](Attrs& a) {
-            a.strides = {2, 2};
-            a.prePadding = {1, 0};
-            a.excludePadding = false;
-        });
-        pool(k + "_f16_5x5", kind, {5, 5}, input(DataType::kHalf, {1, 24, 11, 6}), [&](Attrs& a) {
-            a.prePadding = a.postPadding = {2, 2};
-            a.excludePadding = false;
-        });
+                     f32({1, 2, 8, 11}),
+                     {.pre = {1, 1},
+                      .post = {0, 1},
+                      .strides = {2, 3},
+                      .blend = 0.3f,
+                      .exclude = exclude,
+                      .mode = PaddingMode(mode)});
+        pool(k + "_3d", kind, {2, 3, 2}, f32({2, 2, 4, 5, 6}), {.pad = {1, 1, 0}, .strides = {1, 2, 2}, .blend = 0.3f});
+        pool(k + "_f16", kind, {3, 3}, input(DataType::kHalf, {1, 4, 7, 7}), {.pad = {1, 1}, .blend = 0.3f});
+        pool(k + "_f16_c20", kind, {3, 3}, input(DataType::kHalf, {2, 20, 9, 13}), {.pad = {1, 1}, .strides = {2, 2}});
+        pool(k + "_f16_2x2", kind, {2, 2}, input(DataType::kHalf, {2, 16, 6, 7}),
+             {.pre = {1, 0}, .strides = {2, 2}, .exclude = false});
+        pool(k + "_f16_5x5", kind, {5, 5}, input(DataType::kHalf, {1, 24, 11, 6}), {.pad = {2, 2}, .exclude = false});
         pool(k + "_f16_large", kind, {9, 11}, input(DataType::kHalf, {2, 8, 13, 11}), none);
-        pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}), [&](Attrs& a) {
-            blend(a);
-            pad1Inclusive(a);
-        });
+        pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}),
+             {.pad = {1, 1}, .blend = 0.3f, .exclude = false});
         for (int64_t channels : {1, 16, 33, 63, 64, 65, 130}) {
             std::string const c = "_i8_c" + std::to_string(channels);
             CaseInput const x = input(DataType::kInt8, {2, channels, 7, 9});
-            pool(k + "_3x3_stride2" + c, kind, {3, 3}, x, [&](Attrs& a) {
-                pad1(a);
-                a.strides = {2, 2};
-            });
+            pool(k + "_3x3_stride2" + c, kind, {3, 3}, x, {.pad = {1, 1}, .strides = {2, 2}});
             pool(k + "_3x3_inclusive" + c, kind, {3, 3}, x, pad1Inclusive);
             pool(k + "_global" + c, kind, {7, 9}, x, none);
         }
-        pool(k + "_i8_3d", kind, {2, 3, 2}, input(DataType::kInt8, {2, 5, 4, 5, 6}), [&](Attrs& a) {
-            a.strides = {1, 2, 2};
-            a.prePadding = a.postPadding = {1, 1, 0};
-        });
+        pool(k + "_i8_3d", kind, {2, 3, 2}, input(DataType::kInt8, {2, 5, 4, 5, 6}),
+             {.pad = {1, 1, 0}, .strides = {1, 2, 2}});
         if (kind == Kind::kAverage) // maxima of so many are all the same
             pool(k + "_i8_large", kind, {41, 37}, input(DataType::kInt8, {1, 20, 43, 38}), none);
         for (int64_t channels : {1, 15, 16, 17, 33, 70, 130}) {
             std::string const c = "_c" + std::to_string(channels);
-            pool(k + "_3x3_stride2" + c, kind, {3, 3}, f32({1, channels, 7, 9}), [&](Attrs& a) {
-                pad1(a);
-                a.strides = {2, 2};
-            });
+            pool(k + "_3x3_stride2" + c, kind, {3, 3}, f32({1, channels, 7, 9}), {.pad = {1, 1}, .strides = {2, 2}});
             pool(k + "_global" + c, kind, {5, 7}, f32({2, channels, 5, 7}), none);
         }
         // Rows of 16-byte, 8-byte, ... packs and odd ones, of one, two and many threads; rows and columns that end
@@ -144,18 +114,12 @@ void cases(CaseList& list)
                     continue;
                 std::string const n = std::string(isNarrowFloat(t) ? "_f16" : "") + "_width" + std::to_string(width);
                 if (width == 14 || width == 64)
-                    pool(k + "_2x2" + n, kind, {2, 2}, input(t, {2, 3, 6, width}), [](Attrs& a) {
-                        a.strides = {2, 2};
-                    });
+                    pool(k + "_2x2" + n, kind, {2, 2}, input(t, {2, 3, 6, width}), {.strides = {2, 2}});
                 else
                     pool(k + "_3x3" + n, kind, {3, 3}, input(t, {2, 2, 7, width}), pad1);
-                pool(k + "_3x3_step2" + n, kind, {3, 3}, input(t, {3, 2, 9, width}), [&](Attrs& a) {
-                    a.strides = {2, 2};
-                    if (width % 2 == 0)
-                        pad1Inclusive(a);
-                    else
-                        a.paddingMode = PaddingMode::kExplicitRoundUp;
-                });
+                pool(k + "_3x3_step2" + n, kind, {3, 3}, input(t, {3, 2, 9, width}),
+                     width % 2 == 0 ? Form{.pad = {1, 1}, .strides = {2, 2}, .exclude = false}
+                                    : Form{.strides = {2, 2}, .mode = PaddingMode::kExplicitRoundUp});
             }
         // Several bands of a plane, several planes of a block, with what is left of both.
         for (DataType t : {DataType::kHalf, DataType::kFloat}) {
@@ -165,24 +129,16 @@ void cases(CaseList& list)
             pool(n + "_planes", kind, {3, 3}, input(t, {3, 11, 28, 28}), pad1);
             pool(n + "_planes_odd", kind, {3, 3}, input(t, {3, 7, 15, 13}), pad1Inclusive);
             pool(n + "_bands", kind, {3, 3}, input(t, {1, 2, 131, 66}), pad1);
-            pool(n + "_bands_odd", kind, {3, 3}, input(t, {1, 3, 147, 147}), [](Attrs& a) { a.strides = {2, 2}; });
-            pool(n + "_bands_5x5", kind, {5, 5}, input(t, {1, 3, 77, 101}), [](Attrs& a) {
-                a.prePadding = a.postPadding = {2, 2};
-                a.strides = {2, 1};
-            });
+            pool(n + "_bands_odd", kind, {3, 3}, input(t, {1, 3, 147, 147}), {.strides = {2, 2}});
+            pool(n + "_bands_5x5", kind, {5, 5}, input(t, {1, 3, 77, 101}), {.pad = {2, 2}, .strides = {2, 1}});
         }
-        pool(k + "_f16_2x3_step3", kind, {2, 3}, input(DataType::kHalf, {2, 3, 7, 50}), [](Attrs& a) {
-            a.strides = {1, 3};
-            a.prePadding = {1, 2};
-            a.postPadding = {0, 1};
-        });
-        pool(k + "_5x5", kind, {5, 5}, f32({1, 20, 7, 6}), [](Attrs& a) { a.prePadding = a.postPadding = {2, 2}; });
-        pool(k + "_wide_padding", kind, {2, 2}, f32({1, 20, 3, 3}), [](Attrs& a) {
-            a.prePadding = a.postPadding = {2, 2};
-        });
+        pool(k + "_f16_2x3_step3", kind, {2, 3}, input(DataType::kHalf, {2, 3, 7, 50}),
+             {.pre = {1, 2}, .post = {0, 1}, .strides = {1, 3}});
+        pool(k + "_5x5", kind, {5, 5}, f32({1, 20, 7, 6}), {.pad = {2, 2}});
+        pool(k + "_wide_padding", kind, {2, 2}, f32({1, 20, 3, 3}), {.pad = {2, 2}});
         pool(k + "_no_batch", kind, {2, 2}, f32({3, 5, 5}), blend);
         pool(k + "_empty_batch", kind, {2, 2}, f32({0, 3, 5, 5}), none);
-        pool(k + "_window_equals_stride", kind, {2, 2}, f32({1, 3, 6, 17}), [](Attrs& a) { a.strides = {2, 2}; });
+        pool(k + "_window_equals_stride", kind, {2, 2}, f32({1, 3, 6, 17}), {.strides = {2, 2}});
     }
 }
 

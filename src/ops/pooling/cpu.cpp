@@ -157,10 +157,7 @@ void poolPixels(ir::Node const& node, Kernel const& poolRow, RunArgs& args)
         poolRow(r);
     };
     int64_t const bytes = x.sizeBytes() + y.sizeBytes();
-    inPieces(*args.workers, rows * blocks, bytes, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            one(i);
-    });
+    eachInPieces(*args.workers, rows * blocks, bytes, one);
 }
 
 Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
@@ -297,11 +294,7 @@ Result<void> runNchw(ir::Node const& node, kernels::ChannelsLastKernels const&, 
         for (int64_t o = begin; o < end; ++o)
             to[o] /= whole;
     };
-    inPieces(*args.workers, g.batch * g.out[0] * g.out[1], x.sizeBytes() + y.sizeBytes(),
-             [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i)
-                     one(i);
-             });
+    eachInPieces(*args.workers, g.batch * g.out[0] * g.out[1], x.sizeBytes() + y.sizeBytes(), one);
     return {};
 }
 
@@ -321,7 +314,7 @@ constexpr VectorTactic kNchwAvx2{
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kTactics<kAvx512, kAvx2, kInt8Avx512, kInt8Avx2, kNchwAvx512, kNchwAvx2, kPlain>;
 
 } // namespace tw::ops::pooling

@@ -175,17 +175,16 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
         if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
             return unsupported("the kernel was built for rows of another width");
         int64_t const count = ceilDiv(g.out[1], bands.band());
-        BandsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.countX = uint64_t(x.count());
-        p.bands = cuda::divBy(count);
-        p.planes = int32_t(g.batch);
-        p.h = int32_t(g.in[1]);
-        p.outH = int32_t(g.out[1]);
-        p.padH = int32_t(g.before[1]);
-        p.afterH = int32_t(g.after[1]);
-        p.afterW = int32_t(g.after[2]);
+        BandsParams const p{.x = x.data,
+                            .y = y.data,
+                            .countX = uint64_t(x.count()),
+                            .bands = cuda::divBy(count),
+                            .planes = int32_t(g.batch),
+                            .h = int32_t(g.in[1]),
+                            .outH = int32_t(g.out[1]),
+                            .padH = int32_t(g.before[1]),
+                            .afterH = int32_t(g.after[1]),
+                            .afterW = int32_t(g.after[2])};
         return launch(0, ceilDiv(g.batch, bands.planes()) * count, int(bands.threads()), p);
     });
 }

@@ -140,19 +140,18 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
                              return unsupported("the kernel was built for rows of another width");
                          int64_t const wide = cuda::ceilDiv(g.out[2], config[kColumns]),
                                        groups = cuda::ceilDiv(g.out[1], config[kRows]);
-                         PlanesParams p;
-                         p.x = x.data;
-                         p.y = y.data;
-                         p.wide = cuda::divBy(wide);
-                         p.groups = cuda::divBy(groups);
-                         p.count = uint64_t(g.batch * groups * wide);
-                         p.h = int32_t(g.in[1]);
-                         p.w = int32_t(g.in[2]);
-                         p.outH = int32_t(g.out[1]);
-                         p.outW = int32_t(g.out[2]);
-                         p.padH = int32_t(g.before[1]);
-                         p.afterH = int32_t(g.after[1]);
-                         p.afterW = int32_t(g.after[2]);
+                         PlanesParams const p{.x = x.data,
+                                              .y = y.data,
+                                              .count = uint64_t(g.batch * groups * wide),
+                                              .wide = cuda::divBy(wide),
+                                              .groups = cuda::divBy(groups),
+                                              .h = int32_t(g.in[1]),
+                                              .w = int32_t(g.in[2]),
+                                              .outH = int32_t(g.out[1]),
+                                              .outW = int32_t(g.out[2]),
+                                              .padH = int32_t(g.before[1]),
+                                              .afterH = int32_t(g.after[1]),
+                                              .afterW = int32_t(g.after[2])};
                          return launch(0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
                      });
 }

@@ -130,24 +130,24 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
         int const axis = x.dims.rank - 3;
         int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice.slice),
                       groups = ceilDiv(g.out[1], choice.rows), wide = ceilDiv(g.out[2], choice.columns);
-        PixelsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.vectors = cuda::divBy(vectors);
-        p.wide = cuda::divBy(wide);
-        p.groups = cuda::divBy(groups);
-        p.slices = cuda::divBy(slices);
-        p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice.isStrip ? slices * choice.slice : vectors));
-        p.pixelX = x.pixelStride();
-        p.pixelY = y.pixelStride();
-        p.h = int32_t(g.in[1]);
-        p.w = int32_t(g.in[2]);
-        p.outH = int32_t(g.out[1]);
-        p.outW = int32_t(g.out[2]);
-        p.padH = int32_t(g.before[1]);
-        p.padW = int32_t(g.before[2]);
-        p.afterH = int32_t(g.after[1]);
-        p.afterW = int32_t(g.after[2]);
+        PixelsParams const p{.x = x.data,
+                             .y = y.data,
+                             .count = uint64_t(x.dims.volume(0, axis) * groups * wide *
+                                               (choice.isStrip ? slices * choice.slice : vectors)),
+                             .vectors = cuda::divBy(vectors),
+                             .wide = cuda::divBy(wide),
+                             .groups = cuda::divBy(groups),
+                             .slices = cuda::divBy(slices),
+                             .pixelX = x.pixelStride(),
+                             .pixelY = y.pixelStride(),
+                             .h = int32_t(g.in[1]),
+                             .w = int32_t(g.in[2]),
+                             .outH = int32_t(g.out[1]),
+                             .outW = int32_t(g.out[2]),
+                             .padH = int32_t(g.before[1]),
+                             .padW = int32_t(g.before[2]),
+                             .afterH = int32_t(g.after[1]),
+                             .afterW = int32_t(g.after[2])};
         return launch(0, blocksFor(int64_t(p.count), choice.threads()), choice.threads(), p);
     });
 }

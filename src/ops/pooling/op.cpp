@@ -91,12 +91,8 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "pooling",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
 };
 

@@ -9,7 +9,6 @@
 
 #include "families/convolution/window.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "ops/pooling/kind_params.h"
 
 namespace tw::ops::pooling {
@@ -55,7 +54,5 @@ struct Geometry
     int64_t before[3]{0, 0, 0}, after[3]{0, 0, 0};
 };
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::pooling

@@ -40,6 +40,6 @@ constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, kSpec, D
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::quantize

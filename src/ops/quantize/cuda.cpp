@@ -41,14 +41,13 @@ std::unique_ptr<CudaKernels> pixelKernels(Problem const& p, Config const&)
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const axis = x.dims.rank - 3;
         int64_t const pixels = x.dims[axis + 1] * x.dims[axis + 2], groups = blocksFor(x.dims[axis], kChannels);
-        PixelsParams p;
-        p.x = x.data;
-        p.scale = args.inputs[1].as<float>();
-        p.y = y.data;
-        p.count = uint64_t(x.dims.volume(0, axis) * groups * pixels);
-        p.pixels = cuda::divBy(pixels);
-        p.groups = cuda::divBy(groups);
-        p.channels = x.dims[axis];
+        PixelsParams p{.x = x.data,
+                       .scale = args.inputs[1].as<float>(),
+                       .y = y.data,
+                       .count = uint64_t(x.dims.volume(0, axis) * groups * pixels),
+                       .pixels = cuda::divBy(pixels),
+                       .groups = cuda::divBy(groups),
+                       .channels = x.dims[axis]};
         p.planes = p.channels * pixels;
         p.pixelY = y.pixelStride();
         p.scaleStep = args.inputs[1].count() == 1 ? 0 : 1;
@@ -79,6 +78,6 @@ constexpr CudaTactic kPlain{"quantize_any_plain_cuda", 4, generate, nullptr, nul
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPixels, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPixels, kPlain>;
 
 } // namespace tw::ops::quantize

@@ -19,11 +19,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void domain(ir::Node const&, int input, Domain& d)
-{
-    d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
-}
-
 void inspect(LayerFacts& facts)
 {
     facts.kind("Quantize");
@@ -35,14 +30,12 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "quantize",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
+    .domain =
+        [](ir::Node const&, int input, Domain& d) {
+            d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
+        },
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -21,7 +20,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     explicit Attrs(int32_t a) : axis(a) {}
     void visit(ir::AttrVisitor& v) override { v.field(1, "axis", axis); }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::quantize

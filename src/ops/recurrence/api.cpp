@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // IRNNv2Layer: a stack of recurrences, batch first. Level i of both directions has the layer indices 2 i and 2 i + 1.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include <algorithm>
+
 #include "cases/draw.h"
 #include "ops/recurrence/op.h"
 
@@ -45,6 +47,28 @@ void add(CaseList& list, std::string const& name, Layer const& l)
               given(l.peepholes, weights({d, 3 * h}))});
 }
 
+Attrs cellOf(Cell cell, int64_t hidden = 1, Direction direction = Direction::kForward, bool linearBeforeReset = false)
+{
+    Attrs a;
+    a.cell = cell;
+    a.hidden = hidden;
+    a.direction = direction;
+    a.linearBeforeReset = linearBeforeReset;
+    return a;
+}
+
+// With functions instead of the default ones.
+Attrs cellOf(Cell cell, std::vector<Function> const& functions, std::vector<double> const& alpha,
+             std::vector<double> const& beta)
+{
+    Attrs a = cellOf(cell);
+    std::transform(functions.begin(), functions.end(), std::back_inserter(a.functions),
+                   [](Function f) { return int64_t(f); });
+    a.alpha = alpha;
+    a.beta = beta;
+    return a;
+}
+
 std::string nameOf(Attrs const& a)
 {
     static constexpr char const *kCells[] = {"rnn", "lstm", "gru"}, *kDirections[] = {"", "_reverse", "_both"};
@@ -55,13 +79,10 @@ std::string nameOf(Attrs const& a)
 // With relu where functions are asked for, so that numbers can be checked by hand: H = E = 1, weights w, r of the gates.
 void byHand(CaseList& list)
 {
-    auto shaped = [](Extents const& dims, std::vector<double> const& v) { return f32(dims, v); };
-    auto in = [&](std::vector<double> const& v) { return shaped({int64_t(v.size()), 1, 1}, v); };
-    auto row = [&](std::vector<double> const& v) { return shaped({1, int64_t(v.size())}, v); };
-    auto column = [&](std::vector<double> const& v) { return shaped({1, int64_t(v.size()), 1}, v); };
-    Attrs rnn;
-    rnn.functions = {int64_t(Function::kRelu)};
-    rnn.alpha = rnn.beta = {0};
+    auto in = [](std::vector<double> const& v) { return f32({int64_t(v.size()), 1, 1}, v); };
+    auto row = [](std::vector<double> const& v) { return f32({1, int64_t(v.size())}, v); };
+    auto column = [](std::vector<double> const& v) { return f32({1, int64_t(v.size()), 1}, v); };
+    Attrs rnn = cellOf(Cell::kRnn, {Function::kRelu}, {0}, {0});
     // h = 2 x + 3 h + 1
     list.add("rnn_by_hand", rnn, {in({1, -5, 2}), column({3}), column({2}), row({0.5, 0.5})}, {{3, 0, 5}, {5}});
     rnn.direction = Direction::kReverse;
@@ -70,10 +91,7 @@ void byHand(CaseList& list)
     list.add("rnn_length_by_hand", rnn,
              {in({1, 4, 2}), column({3}), column({2}), absent(), input(DataType::kInt32, {1}, {2})},
              {{26, 8, 0}, {26}});
-    Attrs lstm;
-    lstm.cell = Cell::kLstm;
-    lstm.functions = {int64_t(Function::kRelu), int64_t(Function::kRelu), int64_t(Function::kRelu)};
-    lstm.alpha = lstm.beta = {0, 0, 0};
+    Attrs lstm = cellOf(Cell::kLstm, std::vector<Function>(3, Function::kRelu), {0, 0, 0}, {0, 0, 0});
     // i = x, o = 1, f = 2, c = x + h
     list.add("lstm_by_hand", lstm,
              {in({1, 2}), column({0, 0, 0, 1}), column({1, 0, 0, 1}), row({0, 1, 2, 0, 0, 0, 0, 0}), absent(), absent(),
@@ -91,11 +109,7 @@ void byHand(CaseList& list)
              {in({5}), column({0, 0, 0, 1}), column({1, 0, 0, 1}), row({0, 1, 2, 0, 0, 0, 0, 0}), absent(), absent(),
               f32({1, 1, 1}, {2})},
              {{10}, {10}, {10}}); // -3 * 2 + 4 * 4
-    Attrs gru;
-    gru.cell = Cell::kGru;
-    gru.functions = {int64_t(Function::kAffine), int64_t(Function::kRelu)};
-    gru.alpha = {1, 0};
-    gru.beta = {0.5, 0};
+    Attrs gru = cellOf(Cell::kGru, {Function::kAffine, Function::kRelu}, {1, 0}, {0.5, 0});
     // z = 0.5, r = x + 0.5, n = x + 2 r h + b
     list.add("gru_by_hand", gru,
              {in({1, 2}), column({0, 0, 2}), column({0, 1, 1}), row({0, 0, 0, 0, 0, 1}), absent(), f32({1, 1, 1}, {2})},
@@ -112,15 +126,9 @@ std::vector<Attrs> allCells(int64_t hidden)
     std::vector<Attrs> out;
     for (Cell cell : {Cell::kRnn, Cell::kLstm, Cell::kGru})
         for (bool linear : {false, true})
-            for (Direction d : {Direction::kForward, Direction::kReverse, Direction::kBoth}) {
-                Attrs a;
-                a.cell = cell;
-                a.linearBeforeReset = linear;
-                a.direction = d;
-                a.hidden = hidden;
+            for (Direction d : {Direction::kForward, Direction::kReverse, Direction::kBoth})
                 if (!linear || cell == Cell::kGru)
-                    out.push_back(a);
-            }
+                    out.push_back(cellOf(cell, hidden, d, linear));
     return out;
 }
 
@@ -129,13 +137,12 @@ void options(CaseList& list)
 {
     for (Attrs a : allCells(5))
         for (int bits = 0; bits < 16; ++bits) {
-            Layer l;
             a.batchFirst = bits & 1;
-            l.attrs = a;
-            l.bias = bits & 2;
-            l.lengths = bits & 4;
-            l.h0 = bits & 8;
-            l.c0 = l.h0 && a.cell == Cell::kLstm;
+            Layer const l{.attrs = a,
+                          .bias = bool(bits & 2),
+                          .lengths = bool(bits & 4),
+                          .h0 = bool(bits & 8),
+                          .c0 = bits & 8 && a.cell == Cell::kLstm};
             add(list, nameOf(a) + (l.bias ? "_bias" : "") + (l.lengths ? "_lengths" : "") + (l.h0 ? "_state" : ""), l);
         }
 }
@@ -146,116 +153,74 @@ void sizes(CaseList& list)
         for (int64_t hidden : {1, 7, 8, 15, 16, 17, 31, 33, 40})
             for (int64_t batch : {1, 2, 5}) {
                 a.hidden = hidden;
-                Layer l;
-                l.attrs = a;
-                l.batch = batch;
-                l.steps = hidden % 2 ? 7 : 1;
-                l.inputs = batch == 2 ? 19 : 3;
-                l.h0 = hidden % 3 == 0;
-                l.lengths = hidden == 17;
-                add(list, nameOf(a) + "_h" + std::to_string(hidden) + "_n" + std::to_string(batch), l);
+                add(list, nameOf(a) + "_h" + std::to_string(hidden) + "_n" + std::to_string(batch),
+                    {.attrs = a,
+                     .steps = hidden % 2 ? 7 : 1,
+                     .batch = batch,
+                     .inputs = batch == 2 ? 19 : 3,
+                     .lengths = hidden == 17,
+                     .h0 = hidden % 3 == 0});
             }
     for (Attrs a : allCells(67))
-        for (int64_t batch : {1, 9, 33}) {
-            Layer l;
-            l.attrs = a;
-            l.batch = batch;
-            l.steps = 4;
-            l.inputs = 65;
-            l.lengths = batch == 9;
-            add(list, nameOf(a) + "_wide_n" + std::to_string(batch), l);
-        }
+        for (int64_t batch : {1, 9, 33})
+            add(list, nameOf(a) + "_wide_n" + std::to_string(batch),
+                {.attrs = a, .steps = 4, .batch = batch, .inputs = 65, .lengths = batch == 9});
     // Panels that are gone through in parts, and groups of rows.
-    for (Attrs a : allCells(407))
-        for (int64_t batch : {7, 50}) {
-            if (a.direction != Direction::kForward)
-                continue;
-            Layer l;
-            l.attrs = a;
-            l.batch = batch;
-            l.steps = 2;
-            l.inputs = 2;
-            l.h0 = true;
-            l.lengths = batch == 7;
-            add(list, nameOf(a) + "_large_n" + std::to_string(batch), l);
-        }
+    for (Attrs const& a : allCells(407))
+        for (int64_t batch : {7, 50})
+            if (a.direction == Direction::kForward)
+                add(list, nameOf(a) + "_large_n" + std::to_string(batch),
+                    {.attrs = a, .steps = 2, .batch = batch, .inputs = 2, .lengths = batch == 7, .h0 = true});
     for (Attrs a : allCells(6)) {
-        Layer l;
-        l.attrs = a;
-        l.h0 = true;
-        l.steps = 0;
-        add(list, nameOf(a) + "_no_steps", l);
-        l.steps = 2;
-        l.batch = 0;
-        add(list, nameOf(a) + "_no_batch", l);
-        l.batch = 2;
-        l.inputs = 0;
-        add(list, nameOf(a) + "_no_inputs", l);
-        l.inputs = 6;
-        l.w = false;
-        add(list, nameOf(a) + "_no_weights", l);
-        l.w = true;
-        l.known = false;
-        add(list, nameOf(a) + "_unknown_weights", l);
-        l.known = true;
-        l.type = DataType::kHalf;
-        l.lengths = true;
-        add(list, nameOf(a) + "_half", l);
-        l.w = false;
-        l.attrs.batchFirst = true;
-        add(list, nameOf(a) + "_half_no_weights", l);
+        std::string const name = nameOf(a);
+        add(list, name + "_no_steps", {.attrs = a, .steps = 0, .h0 = true});
+        add(list, name + "_no_batch", {.attrs = a, .steps = 2, .batch = 0, .h0 = true});
+        add(list, name + "_no_inputs", {.attrs = a, .steps = 2, .inputs = 0, .h0 = true});
+        add(list, name + "_no_weights", {.attrs = a, .steps = 2, .inputs = 6, .w = false, .h0 = true});
+        add(list, name + "_unknown_weights", {.attrs = a, .steps = 2, .inputs = 6, .h0 = true, .known = false});
+        Layer half{.attrs = a, .steps = 2, .inputs = 6, .type = DataType::kHalf, .lengths = true, .h0 = true};
+        add(list, name + "_half", half);
+        half.w = false;
+        half.attrs.batchFirst = true;
+        add(list, name + "_half_no_weights", half);
     }
 }
 
 void lstmOptions(CaseList& list)
 {
     for (int bits = 1; bits < 16; ++bits) {
-        Layer l;
-        l.attrs.cell = Cell::kLstm;
-        l.attrs.hidden = 9;
-        l.attrs.direction = bits & 8 ? Direction::kBoth : Direction::kForward;
+        Layer l{.attrs = cellOf(Cell::kLstm, 9, bits & 8 ? Direction::kBoth : Direction::kForward),
+                .lengths = bool(bits & 2),
+                .h0 = true,
+                .c0 = true,
+                .peepholes = bool(bits & 4)};
         l.attrs.inputForget = bits & 1;
         l.attrs.clip = bits & 2 ? 0.4 : 0;
-        l.peepholes = bits & 4;
-        l.h0 = l.c0 = true;
-        l.lengths = bits & 2;
         add(list, nameOf(l.attrs) + "_option_" + std::to_string(bits), l);
         l.type = DataType::kHalf;
         add(list, nameOf(l.attrs) + "_half_option_" + std::to_string(bits), l);
     }
-    Layer l;
-    l.attrs.cell = Cell::kLstm;
-    l.attrs.hidden = 4;
-    l.c0 = true; // and no hidden state
-    add(list, "lstm_cell_state", l);
+    add(list, "lstm_cell_state", {.attrs = cellOf(Cell::kLstm, 4), .c0 = true}); // and no hidden state
 }
 
 // Hidden sizes that blocks of a GPU share, whole and not whole rows of 16 bytes, batches of all tiles.
 void shared(CaseList& list)
 {
-    struct Size
-    {
-        int64_t hidden, batch;
-    };
     int at = 0;
-    for (Size const size : {Size{128, 1}, {128, 33}, {132, 3}, {260, 8}, {512, 1}, {512, 32}, {1024, 1}, {1024, 3}})
+    for (auto const& [hidden, batch] :
+         {std::pair{128, 1}, {128, 33}, {132, 3}, {260, 8}, {512, 1}, {512, 32}, {1024, 1}, {1024, 3}})
         for (Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnn}) {
-            Layer l;
-            l.attrs.cell = cell;
-            l.attrs.hidden = size.hidden;
-            l.attrs.direction = Direction(at % 3);
-            l.attrs.linearBeforeReset = at / 3 % 2 == 0;
+            Layer l{.attrs = cellOf(cell, hidden, Direction(at % 3), at / 3 % 2 == 0),
+                    .steps = 4,
+                    .batch = batch,
+                    .inputs = at % 2 ? 24 : 33,
+                    .type = at % 4 < 2 ? DataType::kHalf : DataType::kFloat,
+                    .lengths = at % 3 != 1,
+                    .h0 = at % 5 != 0,
+                    .c0 = at % 5 != 0 && cell == Cell::kLstm};
             l.attrs.batchFirst = at % 2;
-            l.type = at % 4 < 2 ? DataType::kHalf : DataType::kFloat;
-            l.batch = size.batch;
-            l.steps = 4;
-            l.inputs = at % 2 ? 24 : 33;
-            l.lengths = at % 3 != 1;
-            l.h0 = at % 5 != 0;
-            l.c0 = l.h0 && cell == Cell::kLstm;
-            if (size.hidden < 1024 || cell != Cell::kGru)
-                add(list,
-                    nameOf(l.attrs) + "_shared_h" + std::to_string(size.hidden) + "_n" + std::to_string(size.batch), l);
+            if (hidden < 1024 || cell != Cell::kGru)
+                add(list, nameOf(l.attrs) + "_shared_h" + std::to_string(hidden) + "_n" + std::to_string(batch), l);
             ++at;
         }
 }
@@ -279,21 +244,18 @@ void inRegisters(CaseList& list)
                             {768, 12, Cell::kGru, Direction::kForward},
                             {1000, 19, Cell::kLstm, Direction::kReverse},
                             {1024, 32, Cell::kGru, Direction::kForward}}) {
-        Layer l;
-        l.attrs.cell = size.cell;
-        l.attrs.hidden = size.hidden;
-        l.attrs.direction = size.direction;
-        l.attrs.linearBeforeReset = size.cell == Cell::kGru;
+        bool const isLstm = size.cell == Cell::kLstm;
+        Layer l{.attrs = cellOf(size.cell, size.hidden, size.direction, size.cell == Cell::kGru),
+                .steps = 7,
+                .batch = size.batch,
+                .inputs = 40,
+                .type = DataType::kHalf,
+                .lengths = size.direction != Direction::kForward,
+                .h0 = size.hidden % 16 != 0,
+                .c0 = size.hidden % 16 != 0 && isLstm,
+                .peepholes = isLstm && size.hidden < 200};
         l.attrs.inputForget = size.hidden == 136;
         l.attrs.clip = size.batch == 9 ? 0.7 : 0;
-        l.type = DataType::kHalf;
-        l.batch = size.batch;
-        l.steps = 7;
-        l.inputs = 40;
-        l.lengths = size.direction != Direction::kForward;
-        l.h0 = size.hidden % 16 != 0;
-        l.c0 = l.h0 && size.cell == Cell::kLstm;
-        l.peepholes = size.cell == Cell::kLstm && size.hidden < 200;
         add(list, nameOf(l.attrs) + "_registers_h" + std::to_string(size.hidden) + "_n" + std::to_string(size.batch),
             l);
     }
@@ -304,16 +266,15 @@ void longer(CaseList& list)
 {
     for (Attrs a : allCells(67))
         for (int bits = 0; bits < 4; ++bits) {
-            Layer l;
             a.batchFirst = bits & 1;
-            l.attrs = a;
-            l.batch = 33;
-            l.steps = a.cell == Cell::kRnn ? 101 : 23; // no multiple of what fits
-            l.inputs = 67;
-            l.lengths = bits & 2;
-            l.w = bits != 3;
-            l.h0 = bits == 1;
-            add(list, nameOf(a) + "_longer_" + std::to_string(bits), l);
+            add(list, nameOf(a) + "_longer_" + std::to_string(bits),
+                {.attrs = a,
+                 .steps = a.cell == Cell::kRnn ? 101 : 23, // no multiple of what fits
+                 .batch = 33,
+                 .inputs = 67,
+                 .w = bits != 3,
+                 .lengths = bool(bits & 2),
+                 .h0 = bits == 1});
         }
 }
 
@@ -334,20 +295,13 @@ void functions(CaseList& list)
             }
             if (f % 2)
                 a.clip = 0.5;
-            Layer l;
-            l.attrs = a;
-            l.h0 = true;
-            add(list, nameOf(a) + "_function_" + std::to_string(f), l);
+            add(list, nameOf(a) + "_function_" + std::to_string(f), {.attrs = a, .h0 = true});
             a.functions.clear();
             a.alpha.clear();
             a.beta.clear();
         }
-    Attrs a;
-    a.functions = {int64_t(Function::kThresholdedRelu)};
-    a.alpha = {1};
-    a.beta = {0};
-    list.add("thresholded_relu", a, {f32({4, 1, 1}, {2, 0.5, 1, 3}), f32({1, 1, 1}, {0.25}), f32({1, 1, 1}, {1})},
-             {{2, 0, 0, 3}, {3}});
+    list.add("thresholded_relu", cellOf(Cell::kRnn, {Function::kThresholdedRelu}, {1}, {0}),
+             {f32({4, 1, 1}, {2, 0.5, 1, 3}), f32({1, 1, 1}, {0.25}), f32({1, 1, 1}, {1})}, {{2, 0, 0, 3}, {3}});
 }
 
 } // namespace
@@ -362,9 +316,7 @@ void cases(CaseList& list)
     inRegisters(list);
     lstmOptions(list);
     functions(list);
-    Attrs a;
-    a.cell = Cell::kLstm;
-    a.hidden = 3;
+    Attrs a = cellOf(Cell::kLstm, 3);
     a.batchFirst = true;
     list.add("more_batches", a,
              {f32({2, 3, 4, 2}), f32({1, 12, 3}), f32({1, 12, 2}), absent(), input(DataType::kInt32, {2, 3}),

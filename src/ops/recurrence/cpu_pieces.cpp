@@ -2,6 +2,7 @@
 #include "ops/recurrence/cpu_pieces.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 

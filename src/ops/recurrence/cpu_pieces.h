@@ -3,7 +3,6 @@
 // direction, for a range of sequences. What is known of a layer when it is loaded, and of one set of shapes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -64,17 +64,16 @@ struct Plan
 Plan planOf(Problem const& p, Config const& config)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    Plan out;
-    out.hidden = a.hidden;
-    out.units = config[0];
-    out.sideBySide = config[1];
-    out.groups = config[2];
-    out.isCluster = config[3] != 0;
-    out.batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch);
-    out.gates = gatesOf(a.cell);
-    out.directions = directionsOf(a);
-    out.elementBytes = sizeOf(p.inputs[kX].type);
-    out.resetsState = a.cell == Cell::kGru && !a.linearBeforeReset;
+    Plan out{.hidden = a.hidden,
+             .units = config[0],
+             .sideBySide = config[1],
+             .batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch),
+             .gates = gatesOf(a.cell),
+             .directions = directionsOf(a),
+             .elementBytes = sizeOf(p.inputs[kX].type),
+             .groups = config[2],
+             .resetsState = a.cell == Cell::kGru && !a.linearBeforeReset,
+             .isCluster = config[3] != 0};
     return out;
 }
 

@@ -103,18 +103,17 @@ struct Plan
 Plan planOf(Problem const& p, Config const& config)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    Plan out;
-    out.exchange = config[0];
-    out.warpUnits = config[1];
-    out.unitWarps = config[2];
-    out.partWarps = config[3];
-    out.groups = config[4];
-    out.sideBySide = config[5];
-    out.waitsForOne = config[6] != 0;
-    out.hidden = a.hidden;
-    out.batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch);
-    out.gates = gatesOf(a.cell);
-    out.directions = directionsOf(a);
+    Plan out{.exchange = config[0],
+             .warpUnits = config[1],
+             .unitWarps = config[2],
+             .partWarps = config[3],
+             .groups = config[4],
+             .sideBySide = config[5],
+             .hidden = a.hidden,
+             .batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch),
+             .gates = gatesOf(a.cell),
+             .directions = directionsOf(a),
+             .waitsForOne = config[6] != 0};
     return out;
 }
 

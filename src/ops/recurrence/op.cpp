@@ -2,7 +2,6 @@
 #include "ops/recurrence/op.h"
 
 #include <cmath>
-#include <optional>
 
 #include "tactic/domain.h"
 #include "tactic/registry.h"
@@ -202,15 +201,10 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constinit ir::OpDef const kDef{
     .name = "recurrence",
-    .minInputs = 2,
-    .maxInputs = kInputs,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, kInputs},
     .domain = domain,
     .tolerance = tolerance,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .operations = operations,
 };
 

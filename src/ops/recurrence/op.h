@@ -16,7 +16,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -133,7 +132,5 @@ struct RowAxes
     int begin = 0, end = 0;
 };
 RowAxes rowAxes(ir::Node const& node, bool isOutput, int i);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::recurrence

@@ -17,9 +17,6 @@ extern CpuFunctions const kProducts;
 // units the workers share. The config is {vectors of the product's tile}.
 extern CpuFunctions const kSteps;
 
-// Takes everything, one sequence after the other.
-extern PlainTactic const kPlainCpu;
-
 namespace persistent {
 // A layer in two launches: one product for what all steps get of x, then all steps at once, by blocks that keep their
 // units' recurrent weights in shared memory. The config: {hidden units of a block, whether directions run side by side}.
@@ -33,8 +30,5 @@ namespace registers {
 // whether a block waits for one part of the states before it reads the others}.
 extern CudaTactic const kF16;
 } // namespace registers
-
-// Takes everything.
-extern CudaTactic const kPlainCuda;
 
 } // namespace tw::ops::recurrence

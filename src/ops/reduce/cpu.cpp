@@ -58,13 +58,11 @@ Result<void> runRows(ir::Node const& node, kernels::ChannelsLastKernels const& k
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const rows = rowsOf(a, x.dims), n = rows > 0 ? x.count() / rows : 0;
-    inPieces(*args.workers, rows, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            double sum = 0; // of pieces that are short enough for float
-            for (int64_t at = 0; at < n; at += kPiece)
-                sum += double(k.sumRow(x.as<float>() + i * n + at, std::min(kPiece, n - at)));
-            y.as<float>()[i] = finished(a, sum, n);
-        }
+    eachInPieces(*args.workers, rows, x.sizeBytes(), [&](int64_t i) {
+        double sum = 0; // of pieces that are short enough for float
+        for (int64_t at = 0; at < n; at += kPiece)
+            sum += double(k.sumRow(x.as<float>() + i * n + at, std::min(kPiece, n - at)));
+        y.as<float>()[i] = finished(a, sum, n);
     });
     return {};
 }
@@ -99,18 +97,16 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     int64_t const channels = x.dims[1], pixels = pixelsOf(x), blocks = divideUp(channels, kChannels);
     float const scale = a.kind == Kind::kAvg ? 1 / float(pixels) : 1; // no pixel: the kernel makes 0 * infinity
     int64_t const yStep = y.format == Format::kChannelsLast ? y.pixelStride() : channels;
-    inPieces(*args.workers, x.dims[0] * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t const n = i / blocks, c = i % blocks * kChannels, count = std::min(kChannels, channels - c);
-            float const* from = imageOf(x, n) + c;
-            float* to = y.as<float>() + n * yStep + c;
-            if (y.format == Format::kChannelsLast || count % 16 == 0) {
-                k.sum(from, x.pixelStride(), count, pixels, scale, to);
-            } else { // the kernel writes whole cache lines
-                float line[kChannels];
-                k.sum(from, x.pixelStride(), count, pixels, scale, line);
-                std::copy_n(line, count, to);
-            }
+    eachInPieces(*args.workers, x.dims[0] * blocks, x.sizeBytes(), [&](int64_t i) {
+        int64_t const n = i / blocks, c = i % blocks * kChannels, count = std::min(kChannels, channels - c);
+        float const* from = imageOf(x, n) + c;
+        float* to = y.as<float>() + n * yStep + c;
+        if (y.format == Format::kChannelsLast || count % 16 == 0) {
+            k.sum(from, x.pixelStride(), count, pixels, scale, to);
+        } else { // the kernel writes whole cache lines
+            float line[kChannels];
+            k.sum(from, x.pixelStride(), count, pixels, scale, line);
+            std::copy_n(line, count, to);
         }
     });
     return {};
@@ -175,26 +171,22 @@ void joinInner(RowKernels const& k, Attrs const& a, Loops const& loops, TensorRe
     auto const join = [&](double u, double v) { return a.kind == Kind::kProd ? u * v : joined(joinOf(a.kind), u, v); };
     if (outputs == 1 && loops.reduced.rank == 0 && loops.inner > kParts * kPiece) {
         double parts[kParts];
-        inPieces(workers, kParts, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                int64_t const at = loops.inner * i / kParts;
-                parts[i] = joinRun(k, a, x.as<float>() + at, loops.inner * (i + 1) / kParts - at);
-            }
+        eachInPieces(workers, kParts, x.sizeBytes(), [&](int64_t i) {
+            int64_t const at = loops.inner * i / kParts;
+            parts[i] = joinRun(k, a, x.as<float>() + at, loops.inner * (i + 1) / kParts - at);
         });
         for (int64_t i = 1; i < kParts; ++i)
             parts[0] = join(parts[0], parts[i]);
         y[0] = finished(a, parts[0], loops.count);
         return;
     }
-    inPieces(workers, outputs, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            float const* from = x.as<float>() + keptOffset(loops, i);
-            Counter reduced(loops.reduced);
-            double acc = joinRun(k, a, from, loops.inner);
-            while (reduced.next())
-                acc = join(acc, joinRun(k, a, from + reduced.offset(loops.reducedStrides), loops.inner));
-            y[i] = finished(a, acc, loops.count);
-        }
+    eachInPieces(workers, outputs, x.sizeBytes(), [&](int64_t i) {
+        float const* from = x.as<float>() + keptOffset(loops, i);
+        Counter reduced(loops.reduced);
+        double acc = joinRun(k, a, from, loops.inner);
+        while (reduced.next())
+            acc = join(acc, joinRun(k, a, from + reduced.offset(loops.reducedStrides), loops.inner));
+        y[i] = finished(a, acc, loops.count);
     });
 }
 
@@ -294,22 +286,20 @@ double powersOf(RowKernels const& k, float const* x, int64_t n, float most)
 // Runs of reduced elements, of which there may be several for a result.
 void ofRuns(RowKernels const& k, Loops const& loops, TensorRef const& x, float* y, Workers& workers)
 {
-    inPieces(workers, loops.kept.volume(), x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            float const* from = x.as<float>() + keptOffset(loops, i);
-            auto each = [&](auto const& with) {
-                Counter reduced(loops.reduced);
-                do
-                    with(from + reduced.offset(loops.reducedStrides));
-                while (reduced.next());
-            };
-            float most = kLowest;
-            each([&](float const* run) { most = largest(most, k.joinRow[int(Join::kMax)](run, loops.inner)); });
-            double sum = 0;
-            if (std::isfinite(most))
-                each([&](float const* run) { sum += powersOf(k, run, loops.inner, most); });
-            y[i] = finished(most, sum);
-        }
+    eachInPieces(workers, loops.kept.volume(), x.sizeBytes(), [&](int64_t i) {
+        float const* from = x.as<float>() + keptOffset(loops, i);
+        auto each = [&](auto const& with) {
+            Counter reduced(loops.reduced);
+            do
+                with(from + reduced.offset(loops.reducedStrides));
+            while (reduced.next());
+        };
+        float most = kLowest;
+        each([&](float const* run) { most = largest(most, k.joinRow[int(Join::kMax)](run, loops.inner)); });
+        double sum = 0;
+        if (std::isfinite(most))
+            each([&](float const* run) { sum += powersOf(k, run, loops.inner, most); });
+        y[i] = finished(most, sum);
     });
 }
 
@@ -384,7 +374,7 @@ constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, sup
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2, kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
 
 } // namespace tw::ops::reduce

@@ -30,6 +30,6 @@ inline int64_t accumulatorBytes(Attrs const& a, DataType type)
 }
 
 // CUDA tactics that stand in files of their own.
-extern CudaTactic const kNhwc, kNhwcF32, kRows, kShortRows, kColumns;
+extern CudaTactic const kNhwc, kNhwcF32, kColumns;
 
 } // namespace tw::ops::reduce

@@ -145,19 +145,6 @@ bool Plan::isPacked(TensorRef const& x, Columns const& c) const
             (!choice.isWhole || choice.lanes == packing.packsOfRow(c)));
 }
 
-CudaSource sourceOf(Problem const& problem, Plan const& plan)
-{
-    return {.text = arithmeticOf(plan.attrs, plan.type) + cuda::constant("WIDTH", plan.packing.width) +
-                    cuda::constant("LANES", plan.choice.lanes) + cuda::constant("FOLDED", plan.packing.fold) +
-                    cuda::flag("IS_WHOLE", plan.choice.isWhole) + cuda::constant("AHEAD", plan.choice.ahead) +
-                    cuda::constant("BLOCKS", plan.choice.resident()) + cuda::constant("THREADS", plan.choice.threads) +
-                    cuda::flag("IS_PADDED", plan.isByPixel) + cuda::include("ops/reduce/reduce_columns.cuh"),
-            .names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"},
-            .wide = isWide(problem),
-            .isDependent = true,
-            .alignment = plan.isByPixel ? 16 : 1};
-}
-
 Result<void> run(Plan const& plan, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& x = args.inputs[0];
@@ -198,8 +185,18 @@ Result<void> run(Plan const& plan, CudaLaunch const& launch, RunArgs& args)
 
 std::unique_ptr<CudaKernels> kernelsOfPlan(Problem const& problem, Plan const& plan)
 {
+    CudaSource source{.text = arithmeticOf(plan.attrs, plan.type) + cuda::constant("WIDTH", plan.packing.width) +
+                              cuda::constant("LANES", plan.choice.lanes) + cuda::constant("FOLDED", plan.packing.fold) +
+                              cuda::flag("IS_WHOLE", plan.choice.isWhole) + cuda::constant("AHEAD", plan.choice.ahead) +
+                              cuda::constant("BLOCKS", plan.choice.resident()) +
+                              cuda::constant("THREADS", plan.choice.threads) + cuda::flag("IS_PADDED", plan.isByPixel) +
+                              cuda::include("ops/reduce/reduce_columns.cuh"),
+                      .names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"},
+                      .wide = isWide(problem),
+                      .isDependent = true,
+                      .alignment = plan.isByPixel ? 16 : 1};
     return kernelsOf(
-        sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) { return run(plan, launch, args); },
+        std::move(source), [plan](CudaLaunch const& launch, RunArgs& args) { return run(plan, launch, args); },
         [plan](std::span<TensorRef const>, std::span<TensorRef const> y) {
             return plan.sums() > 1 ? y[0].count() * plan.sums() * accumulatorBytes(plan.attrs, plan.type) : 0;
         });

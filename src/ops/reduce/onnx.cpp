@@ -112,28 +112,18 @@ void importPlain(ImportContext& ctx)
     ctx.setOutput(0, reduced(ctx, x, op, form, form.keepDims));
 }
 
-ITensor& sum(ImportContext& ctx, ITensor& x, Form const& form)
+// Of f(x).
+template <class F>
+ITensor& sumOf(ImportContext& ctx, F const& f)
 {
-    return reduced(ctx, x, ReduceOperation::kSUM, form, form.keepDims);
+    ITensor& x = ctx.tensor(0);
+    Form const form = formOf(ctx, x.getDimensions().nbDims);
+    return reduced(ctx, f(x), ReduceOperation::kSUM, form, form.keepDims);
 }
 
-void importL1(ImportContext& ctx)
-{
-    ITensor& x = ctx.tensor(0);
-    Form const form = formOf(ctx, x.getDimensions().nbDims);
-    ctx.setOutput(0, sum(ctx, ctx.unary(x, UnaryOperation::kABS), form));
-}
 ITensor& sumSquare(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
-    Form const form = formOf(ctx, x.getDimensions().nbDims);
-    return sum(ctx, ctx.elementwise(x, x, ElementWiseOperation::kPROD), form);
-}
-void importLogSum(ImportContext& ctx)
-{
-    ITensor& x = ctx.tensor(0);
-    Form const form = formOf(ctx, x.getDimensions().nbDims);
-    ctx.setOutput(0, ctx.unary(sum(ctx, x, form), UnaryOperation::kLOG));
+    return sumOf(ctx, [&](ITensor& x) -> ITensor& { return ctx.elementwise(x, x, ElementWiseOperation::kPROD); });
 }
 
 // m + log(sum of exp(x - m)) with m = max of x, so that exp cannot overflow; m is kept finite, as inf - inf is NaN.
@@ -166,9 +156,13 @@ void register_reduce(ImporterMap& map)
     map.add("ReduceMax", importPlain<ReduceOperation::kMAX>);
     map.add("ReduceMin", importPlain<ReduceOperation::kMIN>);
     map.add("ReduceMean", importPlain<ReduceOperation::kAVG>);
-    map.add("ReduceL1", importL1);
+    map.add("ReduceL1", [](auto& ctx) {
+        ctx.setOutput(0, sumOf(ctx, [&](ITensor& x) -> ITensor& { return ctx.unary(x, UnaryOperation::kABS); }));
+    });
     map.add("ReduceL2", [](auto& ctx) { ctx.setOutput(0, ctx.unary(sumSquare(ctx), UnaryOperation::kSQRT)); });
-    map.add("ReduceLogSum", importLogSum);
+    map.add("ReduceLogSum", [](auto& ctx) {
+        ctx.setOutput(0, ctx.unary(sumOf(ctx, [](ITensor& x) -> ITensor& { return x; }), UnaryOperation::kLOG));
+    });
     map.add("ReduceLogSumExp", importLogSumExp);
     map.add("ReduceSumSquare", [](auto& ctx) { ctx.setOutput(0, sumSquare(ctx)); });
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {
@@ -36,7 +35,5 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool isBare() const { return before == Before::kNothing && after == After::kNothing; }
     bool isLogSumExp() const { return before == Before::kExp; }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::reduce

@@ -26,13 +26,7 @@ TW_INLINE void reduce(Params const& p)
     if (Team::lane() == 0)
         static_cast<T*>(p.y)[i] = store<T>(result(v, A(p.count)));
 }
-TW_KERNEL reduce_threads(const __grid_constant__ Params p)
-{
-    reduce<reduction::Alone>(p);
-}
-TW_KERNEL reduce_blocks(const __grid_constant__ Params p)
-{
-    reduce<reduction::Block>(p);
-}
+TW_KERNEL_OF(reduce_threads, Params, reduce<reduction::Alone>)
+TW_KERNEL_OF(reduce_blocks, Params, reduce<reduction::Block>)
 
 } // namespace tw::ops::reduce

@@ -119,17 +119,9 @@ TW_INLINE void columns(Args const& p)
         }
     }
 }
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_packs(const __grid_constant__ Args p)
-{
-    columns<T, WIDTH, LANES, IS_WHOLE, FOLDED>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns(const __grid_constant__ Args p)
-{
-    columns<T, 1, 32, false, 1>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS, RESIDENT) reduce_columns_finish(const __grid_constant__ Args p)
-{
-    columns<A, 1, 8, false, 1>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(THREADS, RESIDENT) reduce_columns_packs, Args,
+             columns<T, WIDTH, LANES, IS_WHOLE, FOLDED>)
+TW_KERNEL_OF(__launch_bounds__(THREADS, RESIDENT) reduce_columns, Args, columns<T, 1, 32, false, 1>)
+TW_KERNEL_OF(__launch_bounds__(THREADS, RESIDENT) reduce_columns_finish, Args, columns<A, 1, 8, false, 1>)
 
 } // namespace tw::ops::reduce

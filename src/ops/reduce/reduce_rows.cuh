@@ -45,10 +45,12 @@ TW_INLINE A part(In const* first, i64 n, idx lane, idx lanes)
         v[0] = join(v[0], v[j]);
     return v[0];
 }
-// Rows of n; teams share each as p.shares says, or not.
-template <class Team, class In, bool SHARES = false>
-TW_INLINE void rows(RowsParams const& p, void const* x, i64 n)
+// Rows of n; teams share each as p.shares says, or not. FINISHES: rows of what such shares left.
+template <class Team, class In, bool FINISHES, bool SHARES = false>
+TW_INLINE void rows(RowsParams const& p)
 {
+    void const* const x = FINISHES ? p.parts : p.x;
+    i64 const n = FINISHES ? i64(p.shares.d) : i64(p.count);
     waitForPrevious();
     releaseDependents();
     idx const all = Team::set(), row = SHARES ? divide(all, p.shares) : all,
@@ -66,22 +68,10 @@ TW_INLINE void rows(RowsParams const& p, void const* x, i64 n)
     else
         static_cast<A*>(p.parts)[all] = v;
 }
-TW_KERNEL __launch_bounds__(256, RESIDENT) reduce_warps(const __grid_constant__ RowsParams p)
-{
-    rows<reduction::Warp, T>(p, p.x, p.count);
-}
-TW_KERNEL __launch_bounds__(256, RESIDENT) reduce_rows(const __grid_constant__ RowsParams p)
-{
-    rows<reduction::Block, T, true>(p, p.x, p.count);
-}
-TW_KERNEL __launch_bounds__(256) reduce_rows_finish(const __grid_constant__ RowsParams p)
-{
-    rows<reduction::Warp, A>(p, p.parts, p.shares.d);
-}
+TW_KERNEL_OF(__launch_bounds__(256, RESIDENT) reduce_warps, RowsParams, rows<reduction::Warp, T, false>)
+TW_KERNEL_OF(__launch_bounds__(256, RESIDENT) reduce_rows, RowsParams, rows<reduction::Block, T, false, true>)
+TW_KERNEL_OF(__launch_bounds__(256) reduce_rows_finish, RowsParams, rows<reduction::Warp, A, true>)
 // As reduce_rows_finish, by a block for each row.
-TW_KERNEL __launch_bounds__(256) reduce_rows_finish_many(const __grid_constant__ RowsParams p)
-{
-    rows<reduction::Block, A>(p, p.parts, p.shares.d);
-}
+TW_KERNEL_OF(__launch_bounds__(256) reduce_rows_finish_many, RowsParams, rows<reduction::Block, A, true>)
 
 } // namespace tw::ops::reduce

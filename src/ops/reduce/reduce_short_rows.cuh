@@ -33,13 +33,7 @@ TW_INLINE void reduce(ShortRowsParams const& p)
             static_cast<T*>(p.y)[row0 + r] = store<T>(result(v, A(p.count)));
     }
 }
-TW_KERNEL __launch_bounds__(THREADS) reduce_short_rows_packs(const __grid_constant__ ShortRowsParams p)
-{
-    reduce<true>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS) reduce_short_rows(const __grid_constant__ ShortRowsParams p)
-{
-    reduce<false>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(THREADS) reduce_short_rows_packs, ShortRowsParams, reduce<true>)
+TW_KERNEL_OF(__launch_bounds__(THREADS) reduce_short_rows, ShortRowsParams, reduce<false>)
 
 } // namespace tw::ops::reduce

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
 #include "base/round.h"
 #include "families/copy/cpu_pixels.h"
@@ -47,18 +46,16 @@ Result<void> runVectors(ir::Node const&, ChannelsLastKernels const& k, RunArgs& 
     // Pixels in blocks: all planes of a block stay in L1 while its lines are written.
     constexpr int64_t kBlock = 256 / sizeof(T);
     int64_t const blocks = divideUp(pixels, kBlock);
-    inPieces(*args.workers, images * blocks, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t const n = i / blocks, p = i % blocks * kBlock, count = std::min(kBlock, pixels - p);
-            T const* const in = from ? pixelsAt<T>(x, n) + p * xStep : x.as<T>() + n * plane + p;
-            T* const out = to ? pixelsAt<T>(y, n) + p * yStep : y.as<T>() + n * plane + p;
-            if (from && to)
-                copyPixels(k, in, xStep, out, yStep, channels, count);
-            else if (from)
-                turning.fromNhwc(in, xStep, out, pixels, channels, count);
-            else
-                turning.toNhwc(in, pixels, out, yStep, channels, count);
-        }
+    eachInPieces(*args.workers, images * blocks, x.sizeBytes() + y.sizeBytes(), [&](int64_t i) {
+        int64_t const n = i / blocks, p = i % blocks * kBlock, count = std::min(kBlock, pixels - p);
+        T const* const in = from ? pixelsAt<T>(x, n) + p * xStep : x.as<T>() + n * plane + p;
+        T* const out = to ? pixelsAt<T>(y, n) + p * yStep : y.as<T>() + n * plane + p;
+        if (from && to)
+            copyPixels(k, in, xStep, out, yStep, channels, count);
+        else if (from)
+            turning.fromNhwc(in, xStep, out, pixels, channels, count);
+        else
+            turning.toNhwc(in, pixels, out, yStep, channels, count);
     });
     return {};
 }
@@ -85,6 +82,6 @@ constexpr VectorTactic kAvx2{
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::reformat

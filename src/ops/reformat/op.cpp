@@ -68,11 +68,7 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "reformat",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
     .inspect = inspect,
     .aliases = aliases,
     .convertsFormat = true,

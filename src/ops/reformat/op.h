@@ -4,7 +4,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -17,7 +16,5 @@ struct Attrs : ir::AttrsOf<Attrs>
 
 // The pairs of formats that there are kernels for: one of them linear or one that kernels work in.
 std::vector<Formats> formatPairs(Problem const& problem);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::reformat

@@ -339,15 +339,13 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
             k.mix(m);
         }
     };
-    inPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            float const* from = imageOf(x, row / outH);
-            float* to = imageOf(y, row / outH) + row % outH * outW * yStep;
-            if (linear)
-                linearRow(from, row % outH, to);
-            else
-                nearestRow(from, row % outH, to);
-        }
+    eachInPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t row) {
+        float const* from = imageOf(x, row / outH);
+        float* to = imageOf(y, row / outH) + row % outH * outW * yStep;
+        if (linear)
+            linearRow(from, row % outH, to);
+        else
+            nearestRow(from, row % outH, to);
     });
     return {};
 }
@@ -369,13 +367,11 @@ Result<void> runInt8(ir::Node const& node, kernels::ChannelsLastKernels const&, 
     for (int i = 0; i < 2; ++i)
         for (int64_t o = 0; o < axes[i].out; ++o)
             index[i * outH + o] = nearestOf(a, axes[i], o);
-    inPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            int8_t const* from = int8ImageOf(x, row / outH) + index[row % outH] * width * xStep;
-            int8_t* to = int8ImageOf(y, row / outH) + row % outH * outW * yStep;
-            for (int64_t p = 0; p < outW; ++p, to += yStep)
-                std::memcpy(to, from + index[outH + p] * xStep, size_t(x.dims[1]));
-        }
+    eachInPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t row) {
+        int8_t const* from = int8ImageOf(x, row / outH) + index[row % outH] * width * xStep;
+        int8_t* to = int8ImageOf(y, row / outH) + row % outH * outW * yStep;
+        for (int64_t p = 0; p < outW; ++p, to += yStep)
+            std::memcpy(to, from + index[outH + p] * xStep, size_t(x.dims[1]));
     });
     return {};
 }
@@ -397,6 +393,6 @@ constexpr VectorTactic kInt8{
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::resize

@@ -109,11 +109,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
                      [rows = plan.bands.rows, threads = plan.bands.rows * plan.parts,
                       bytes = plan.bytes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
                          TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-                         LaneParams p;
-                         p.x = x.data;
-                         p.y = y.data;
-                         p.elements = x.dims.volume();
-                         p.rows = y.dims.volume(0, y.dims.rank - 1);
+                         LaneParams const p{.x = x.data,
+                                            .y = y.data,
+                                            .elements = x.dims.volume(),
+                                            .rows = y.dims.volume(0, y.dims.rank - 1)};
                          return launch(0, cuda::ceilDiv(p.rows, rows), int(threads), p, bytes);
                      });
 }

@@ -117,11 +117,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     Plan const plan(problem, isKnown ? config : Config{256, 1, 16});
     return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        PlaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.planes = y.dims.volume(0, y.dims.rank - 2);
+        PlaneParams const p{
+            .x = x.data, .y = y.data, .elements = x.dims.volume(), .planes = y.dims.volume(0, y.dims.rank - 2)};
         int64_t const groups = cuda::ceilDiv(p.planes, plan.perBlock);
         if (plan.isKnown() && !plan.bands.isPeriodic)
             return launch.grid(0, groups, plan.bands.count, 1, int(plan.threads), p, plan.bytes);

@@ -14,7 +14,6 @@ namespace tw::ops::resize {
 namespace rows {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kSpans = 3; // between neighbouring rows of x, for a thread
 constexpr int kMostWide = 4, kMostRows = 16;
 
@@ -37,22 +36,6 @@ Shape shapeOf(Problem const& problem, Config const& config)
     if (problem.node->attrsAs<Attrs>().mode == Mode::kNearest)
         shape.rows = std::max(shape.rows, 1);
     return shape;
-}
-
-CudaSource sourceOf(Problem const& problem, Shape const& shape)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    bool const isNearest = a.mode == Mode::kNearest;
-    return {.text = cuda::type("T", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)) +
-                    cuda::type("Value", isNearest ? "T" : "float") + cuda::constant("kRows", std::max(shape.rows, 1)) +
-                    cuda::constant("kWide", shape.wide) + cuda::constant("kSpans", kSpans) +
-                    cuda::flag("kNhwc", shape.pixels) + cuda::flag("kIsBetween", shape.rows == 0) +
-                    cuda::flag("kIsNearest", isNearest) + cuda::flag("kExcludesOutside", a.excludeOutside) +
-                    cuda::include("ops/resize/resize_rows.cuh"),
-            .names = {"resize_rows", "resize_rows_long"},
-            .isDependent = true,
-            .alignment = shape.pixels ? 16 : 1};
 }
 
 Support supports(Problem const& p)
@@ -100,36 +83,45 @@ std::vector<Config> configs(Problem const& p)
 std::unique_ptr<CudaKernels> kernelsOfShape(Problem const& problem, Shape const& shape)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(
-        sourceOf(problem, shape), [&attrs, shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-            TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-            int const axis = y.dims.rank - 2;
-            RowParams p;
-            p.x = x.data;
-            p.y = y.data;
-            for (int i = 0; i < 2; ++i)
-                p.scale[i] = scaleOf(attrs, axisOf(attrs, x.dims, y.dims, axis + i));
-            Scale const &rows = p.scale[0], &columns = p.scale[1];
-            int64_t images = y.dims.volume(0, axis), inner = divideUp(columns.out, shape.wide);
-            p.xPixel = p.yPixel = 1;
-            if (shape.pixels) {
-                int64_t const channels = y.dims[axis - 1], vectors = divideUp(channels, shape.wide);
-                images = y.dims.volume(0, axis - 1);
-                inner = columns.out * vectors;
-                p.vectors = cuda::divBy(vectors);
-                p.xPixel = x.pixelStride();
-                p.yPixel = y.pixelStride();
-            }
-            p.xRow = columns.in * p.xPixel;
-            p.yRow = columns.out * p.yPixel;
-            p.xImage = p.xRow * rows.in;
-            p.yImage = p.yRow * rows.out;
-            int64_t const groups = shape.rows == 0 ? divideUp(rows.in + 1, kSpans) : divideUp(rows.out, shape.rows);
-            p.inner = cuda::divBy(inner);
-            p.groups = cuda::divBy(groups);
-            p.count = uint64_t(images * groups * inner);
-            return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
-        });
+    DataType const t = problem.outputs[0].type;
+    bool const isNearest = attrs.mode == Mode::kNearest;
+    CudaSource source{.text = cuda::type("T", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)) +
+                              cuda::type("Value", isNearest ? "T" : "float") +
+                              cuda::constant("kRows", std::max(shape.rows, 1)) + cuda::constant("kWide", shape.wide) +
+                              cuda::constant("kSpans", kSpans) + cuda::flag("kNhwc", shape.pixels) +
+                              cuda::flag("kIsBetween", shape.rows == 0) + cuda::flag("kIsNearest", isNearest) +
+                              cuda::flag("kExcludesOutside", attrs.excludeOutside) +
+                              cuda::include("ops/resize/resize_rows.cuh"),
+                      .names = {"resize_rows", "resize_rows_long"},
+                      .isDependent = true,
+                      .alignment = shape.pixels ? 16 : 1};
+    return kernelsOf(std::move(source), [&attrs, shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int const axis = y.dims.rank - 2;
+        RowParams p{.x = x.data, .y = y.data};
+        for (int i = 0; i < 2; ++i)
+            p.scale[i] = scaleOf(attrs, axisOf(attrs, x.dims, y.dims, axis + i));
+        Scale const &rows = p.scale[0], &columns = p.scale[1];
+        int64_t images = y.dims.volume(0, axis), inner = divideUp(columns.out, shape.wide);
+        p.xPixel = p.yPixel = 1;
+        if (shape.pixels) {
+            int64_t const channels = y.dims[axis - 1], vectors = divideUp(channels, shape.wide);
+            images = y.dims.volume(0, axis - 1);
+            inner = columns.out * vectors;
+            p.vectors = cuda::divBy(vectors);
+            p.xPixel = x.pixelStride();
+            p.yPixel = y.pixelStride();
+        }
+        p.xRow = columns.in * p.xPixel;
+        p.yRow = columns.out * p.yPixel;
+        p.xImage = p.xRow * rows.in;
+        p.yImage = p.yRow * rows.out;
+        int64_t const groups = shape.rows == 0 ? divideUp(rows.in + 1, kSpans) : divideUp(rows.out, shape.rows);
+        p.inner = cuda::divBy(inner);
+        p.groups = cuda::divBy(groups);
+        p.count = uint64_t(images * groups * inner);
+        return launch.each(isLong(rows) || isLong(columns) ? 1 : 0, int64_t(p.count), p);
+    });
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)

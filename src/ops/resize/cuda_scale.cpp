@@ -39,14 +39,13 @@ Scale scaleOf(Attrs const& a, Axis const& axis)
         else if (a.rounding == Rounding::kCeil)
             plus += by - 1;
     }
-    Scale s;
-    s.by = cuda::divBy(by);
-    s.step = cuda::divBy(times);
-    s.times = times;
-    s.plus = plus + by;
-    s.in = axis.in;
-    s.out = axis.out;
-    s.inverse = 1.0F / float(by);
+    Scale s{.by = cuda::divBy(by),
+            .step = cuda::divBy(times),
+            .times = times,
+            .plus = plus + by,
+            .in = axis.in,
+            .out = axis.out,
+            .inverse = 1.0F / float(by)};
     return s;
 }
 
@@ -58,9 +57,8 @@ bool isLong(Scale const& s)
 Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest)
 {
     int64_t const by = int64_t(tall.by.d), period = by / std::gcd(tall.times, by);
-    Bands b;
-    b.rows = cuda::ceilDiv(tall.out, cuda::ceilDiv(tall.out, mostRows));
-    b.isPeriodic = period <= mostRows && tall.times > 0;
+    Bands b{.rows = cuda::ceilDiv(tall.out, cuda::ceilDiv(tall.out, mostRows)),
+            .isPeriodic = period <= mostRows && tall.times > 0};
     if (b.isPeriodic)
         b.rows = cuda::ceilDiv(b.rows, period) * period;
     b.count = cuda::ceilDiv(tall.out, b.rows);

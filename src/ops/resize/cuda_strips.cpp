@@ -55,22 +55,6 @@ struct Plan : ImagePlan
     }
 };
 
-CudaSource sourceOf(Problem const& problem, Plan const& plan)
-{
-    bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
-    using cuda::constant;
-    return {.text = sizeConstants(plan.tall, plan.wide, plan.bands, isNearest) + constant("COLUMNS", plan.columns) +
-                    constant("SHIFT", plan.shift) + constant("GROUPS", plan.groups) +
-                    constant("SEEN_W", plan.seenWide) + constant("AHEAD", plan.ahead) +
-                    constant("VECTORS", plan.vectors) + constant("PIXEL_X", plan.pixelX) +
-                    constant("PIXEL_Y", plan.pixelY) + constant("THREADS", kThreads) +
-                    cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                    cuda::include("ops/resize/resize_strips.cuh"),
-            .names = {"resize_strips", "resize_strips_of_parts"},
-            .isDependent = true,
-            .alignment = 16};
-}
-
 Support supports(Problem const& p)
 {
     int const rank = p.inputs[0].dims.rank;
@@ -97,14 +81,25 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 {
     bool const isKnown = isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8;
     Plan const plan(problem, isKnown ? config : Config{1, 8, 2});
-    return kernelsOf(sourceOf(problem, plan), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
+    using cuda::constant;
+    CudaSource source{
+        .text = sizeConstants(plan.tall, plan.wide, plan.bands, isNearest) + constant("COLUMNS", plan.columns) +
+                constant("SHIFT", plan.shift) + constant("GROUPS", plan.groups) + constant("SEEN_W", plan.seenWide) +
+                constant("AHEAD", plan.ahead) + constant("VECTORS", plan.vectors) + constant("PIXEL_X", plan.pixelX) +
+                constant("PIXEL_Y", plan.pixelY) + constant("THREADS", kThreads) +
+                cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                cuda::include("ops/resize/resize_strips.cuh"),
+        .names = {"resize_strips", "resize_strips_of_parts"},
+        .isDependent = true,
+        .alignment = 16};
+    return kernelsOf(std::move(source), [plan](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        StripParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan.groups * plan.vectors;
-        p.pixelX = x.pixelStride() * sizeOf(y.type);
-        p.pixelY = y.pixelStride() * sizeOf(y.type);
+        StripParams const p{.x = x.data,
+                            .y = y.data,
+                            .strips = y.dims.volume(0, y.dims.rank - 3) * plan.groups * plan.vectors,
+                            .pixelX = x.pixelStride() * sizeOf(y.type),
+                            .pixelY = y.pixelStride() * sizeOf(y.type)};
         bool const isDense = p.pixelX == plan.pixelX && p.pixelY == plan.pixelY;
         return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
     });

@@ -97,11 +97,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-bool isShapeInput(ir::Node const&, size_t i)
-{
-    return i == 1;
-}
-
 void domain(ir::Node const& node, int input, Domain& d)
 {
     if (input == 0 && isQuantized(node.inputs[0]->type))
@@ -181,15 +176,10 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "resize",
-    .minInputs = 1,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .isShapeInput = isShapeInput,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, 2},
+    .isShapeInput = [](ir::Node const&, size_t i) { return i == 1; },
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
 };
 

@@ -78,6 +78,4 @@ struct Axis
 };
 Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::resize

@@ -195,13 +195,7 @@ TW_INLINE void resize(RowParams const& p)
     else
         resizeRows<N>(p);
 }
-TW_KERNEL __launch_bounds__(256) resize_rows(const __grid_constant__ RowParams p)
-{
-    resize<u32>(p);
-}
-TW_KERNEL __launch_bounds__(256) resize_rows_long(const __grid_constant__ RowParams p)
-{
-    resize<u64>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(256) resize_rows, RowParams, resize<u32>)
+TW_KERNEL_OF(__launch_bounds__(256) resize_rows_long, RowParams, resize<u64>)
 
 } // namespace tw::ops::resize

@@ -186,13 +186,7 @@ TW_INLINE void strips(StripParams const& p)
         }
     }
 }
-TW_KERNEL __launch_bounds__(THREADS) resize_strips(const __grid_constant__ StripParams p)
-{
-    strips<true>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS) resize_strips_of_parts(const __grid_constant__ StripParams p)
-{
-    strips<false>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(THREADS) resize_strips, StripParams, strips<true>)
+TW_KERNEL_OF(__launch_bounds__(THREADS) resize_strips_of_parts, StripParams, strips<false>)
 
 } // namespace tw::ops::resize

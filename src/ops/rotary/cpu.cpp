@@ -94,6 +94,6 @@ constexpr VectorTactic kAvx2{"rotary_f32_vectors_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::rotary

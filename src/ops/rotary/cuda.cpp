@@ -7,8 +7,6 @@ namespace tw::ops::rotary {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 // Elements at once: of 16 bytes at the most, a row and a half of what is turned are whole packs.
 int64_t widthOf(Problem const& problem)
 {
@@ -41,11 +39,7 @@ std::unique_ptr<CudaKernels> rotaryKernels(Problem const& problem, int64_t width
     return kernelsOf(sourceOf(problem, width), [width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const& x = args.inputs[0];
         int const last = x.dims.rank - 1;
-        Params p;
-        p.x = x.data;
-        p.c = args.inputs[1].data;
-        p.s = args.inputs[2].data;
-        p.y = args.outputs[0].data;
+        Params p{.x = x.data, .c = args.inputs[1].data, .s = args.inputs[2].data, .y = args.outputs[0].data};
         uint64_t const bytes = uint64_t(width * sizeOf(x.type));
         int64_t const by =
             x.dims[last] % width == 0 && (cuda::addressOf(p.x) | cuda::addressOf(p.y)) % bytes == 0 ? width : 1;
@@ -59,7 +53,7 @@ std::unique_ptr<CudaKernels> rotaryKernels(Problem const& problem, int64_t width
             strides[last] = 0;
             p.rows.setStrides(k, strides);
         }
-        return launch(by == width ? 0 : 1, blocksFor(int64_t(p.packs), kThreads), kThreads, p);
+        return launch.each(by == width ? 0 : 1, int64_t(p.packs), p);
     });
 }
 
@@ -82,6 +76,6 @@ constexpr CudaTactic kPlain{"rotary_any_plain_cuda", 1, generatePlain};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPacks, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPacks, kPlain>;
 
 } // namespace tw::ops::rotary

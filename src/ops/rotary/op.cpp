@@ -32,24 +32,14 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
-void inspect(LayerFacts& facts)
-{
-    facts.kind("Myelin", "");
-}
-
 } // namespace
 
 constinit ir::OpDef const kDef{
     .name = "rotary",
-    .minInputs = 3,
-    .maxInputs = 3,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
-    .inspect = inspect,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 3},
+    // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.
+    .inspect = [](LayerFacts& facts) { facts.kind("Myelin", ""); },
 };
 
 } // namespace tw::ops::rotary

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::rotary {
 
@@ -23,7 +22,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(2, "interleaved", interleaved);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::rotary

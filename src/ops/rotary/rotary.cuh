@@ -53,13 +53,7 @@ TW_INLINE void turn(Params const& p)
     }
     reinterpret_cast<Pack<T, V>*>(p.y)[i] = y;
 }
-TW_KERNEL __launch_bounds__(256) rotary_packs(const __grid_constant__ Params p)
-{
-    turn<kWidth>(p);
-}
-TW_KERNEL __launch_bounds__(256) rotary_elements(const __grid_constant__ Params p)
-{
-    turn<1>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(256) rotary_packs, Params, turn<kWidth>)
+TW_KERNEL_OF(__launch_bounds__(256) rotary_elements, Params, turn<1>)
 
 } // namespace tw::ops::rotary

@@ -95,6 +95,6 @@ Result<PointwiseSpec> specOf(Problem const& p)
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"scale", specOf, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"scale", specOf, kPlain>;
 
 } // namespace tw::ops::scale

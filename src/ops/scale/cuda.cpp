@@ -60,6 +60,6 @@ constexpr CudaTactic kPlain{"scale_any_plain_cuda", 1, generate, nullptr, nullpt
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::scale

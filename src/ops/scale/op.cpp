@@ -105,13 +105,9 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "scale",
-    .maxInputs = 4,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, 4},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

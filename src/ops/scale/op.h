@@ -8,7 +8,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
@@ -45,7 +44,5 @@ struct Geometry
     int64_t outer = 1, coefficients = 1, inner = 1;
 };
 Geometry geometryOf(Attrs const& a, Extents const& x);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::scale

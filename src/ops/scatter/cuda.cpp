@@ -42,12 +42,7 @@ CudaSource sourceOf(Problem const& problem)
 Params paramsOf(Attrs const& a, RunArgs const& args)
 {
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
-    Params p;
-    p.x = x.data;
-    p.j = j.data;
-    p.u = u.data;
-    p.y = y.data;
-    p.slots = uint64_t(slotsOf(a, j.dims, y.dims));
+    Params p{.x = x.data, .j = j.data, .u = u.data, .y = y.data, .slots = uint64_t(slotsOf(a, j.dims, y.dims))};
     if (a.mode == Mode::kNd) {
         p.indices = int32_t(j.dims[j.dims.rank - 1]);
         for (int k = 0; k < p.indices; ++k) {
@@ -150,6 +145,6 @@ constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::scatter

@@ -152,14 +152,9 @@ Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices)
 
 constinit ir::OpDef const kDef{
     .name = "scatter",
-    .minInputs = 3,
-    .maxInputs = 3,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {3, 3},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .isCheap = true,
 };
 

@@ -10,7 +10,6 @@
 
 #include "base/extents.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::scatter {
 
@@ -49,7 +48,5 @@ struct Tuples
     int64_t count = 0, block = 1;
 };
 Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::scatter

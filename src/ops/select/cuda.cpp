@@ -19,6 +19,6 @@ constexpr CudaTactic kPlain{"select_any_plain_cuda", 1, generate};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::select

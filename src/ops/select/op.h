@@ -4,14 +4,11 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 #include "tactic/reference.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops::select {
 
 using Attrs = ir::NoAttrs;
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::select

@@ -21,11 +21,7 @@ Result<void> infer(ir::InferContext& ctx)
 
 constinit ir::OpDef const kDef{
     .name = "shape",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ir::NoAttrs>()); },
-    .infer = infer,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(ir::NoAttrs),
     .readsDimsOnly = true,
     .mixesFloats = true,
 };

@@ -3,10 +3,5 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
-namespace tw::ops::shape {
-
-extern TacticList const cpuTactics, cudaTactics;
-
-} // namespace tw::ops::shape
+namespace tw::ops::shape {} // namespace tw::ops::shape

@@ -66,22 +66,20 @@ void transpose(Workers& workers, T const* x, T* y, Loops const& l, Plane const& 
     constexpr int64_t kColumns = 64;
     int64_t const rows = l.dims[last], columns = near == last ? 1 : l.dims[near];
     int64_t const blocks = divideUp(columns, kColumns), bytes = 2 * l.dims.volume() * int64_t(sizeof(T));
-    inPieces(workers, outer.volume() * blocks, bytes, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t rest = i / blocks, from = 0, at = 0;
-            int64_t const column = i % blocks * kColumns;
-            for (int d = last; d >= 0; --d) {
-                from += rest % outer[d] * l.from[d];
-                at += rest % outer[d] * to[d];
-                rest /= outer[d];
-            }
-            T const* px = x + from + column;
-            T* py = y + at;
-            if (near == last)
-                std::copy_n(px, rows, py);
-            else
-                plane(px, l.from[last], py + column * to[near], to[near], rows, std::min(kColumns, columns - column));
+    eachInPieces(workers, outer.volume() * blocks, bytes, [&](int64_t i) {
+        int64_t rest = i / blocks, from = 0, at = 0;
+        int64_t const column = i % blocks * kColumns;
+        for (int d = last; d >= 0; --d) {
+            from += rest % outer[d] * l.from[d];
+            at += rest % outer[d] * to[d];
+            rest /= outer[d];
         }
+        T const* px = x + from + column;
+        T* py = y + at;
+        if (near == last)
+            std::copy_n(px, rows, py);
+        else
+            plane(px, l.from[last], py + column * to[near], to[near], rows, std::min(kColumns, columns - column));
     });
 }
 
@@ -152,6 +150,6 @@ constexpr VectorTactic kBlocks{
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kBlocks, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kBlocks, kPlain>;
 
 } // namespace tw::ops::shuffle

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "families/copy/cuda_strided_copy.h"
 #include "ops/shuffle/op.h"
@@ -8,8 +7,6 @@
 namespace tw::ops::shuffle {
 
 namespace {
-
-constexpr int kThreads = 256;
 
 // Walks a tensor of `dims` in the order of its permutation.
 void setLoop(cuda::Loop<1>& loop, Extents const& dims, std::vector<int64_t> const& permutation)
@@ -45,13 +42,10 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     auto const& attrs = problem.node->attrsAs<Attrs>();
     return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.count = uint64_t(y.count());
+        Params p{.x = x.data, .y = y.data, .count = uint64_t(y.count())};
         setLoop(p.second, unpermuted(y.dims, attrs.secondTranspose), attrs.secondTranspose);
         setLoop(p.first, x.dims, attrs.firstTranspose);
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+        return launch.each(0, y.count(), p);
     });
 }
 
@@ -98,6 +92,6 @@ constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kStridedCopy, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kStridedCopy, kPlain>;
 
 } // namespace tw::ops::shuffle

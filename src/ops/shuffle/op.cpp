@@ -164,11 +164,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-bool isShapeInput(ir::Node const&, size_t i)
-{
-    return i == 1;
-}
-
 // Whether a permutation of these dimensions leaves the elements in their order: only dimensions of size 1 move.
 template <class Dims>
 bool keepsOrder(Dims const& from, std::vector<int64_t> const& permutation)
@@ -257,14 +252,9 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "shuffle",
-    .minInputs = 1,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .isShapeInput = isShapeInput,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, 2},
+    .isShapeInput = [](ir::Node const&, size_t i) { return i == 1; },
     .inspect = inspect,
     .aliases = aliases,
     .isCheap = true,

@@ -38,6 +38,4 @@ bool keepsOrder(ir::Node const& node);
 // the shape.
 int dimensionBehind(ir::Node const& node, int axis);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::shuffle

@@ -214,18 +214,16 @@ Result<void> runNhwc(ir::Node const& node, ChannelsLastKernels const& k, RunArgs
     for (int d = last; d >= 2; step *= x.dims[d], --d)
         steps[d] = step;
     steps[0] = step;
-    inPieces(*args.workers, rows, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            int64_t rest = row, from = a.start[1] + a.start[size_t(last)] * steps[last];
-            for (int d = last - 1; d >= 0; --d) {
-                if (d == 1)
-                    continue;
-                from += (a.start[size_t(d)] + rest % y.dims[d] * a.stride[size_t(d)]) * steps[d];
-                rest /= y.dims[d];
-            }
-            copyPixels(k, x.as<T>() + from, a.stride[size_t(last)] * steps[last], y.as<T>() + row * width * yStep,
-                       yStep, y.dims[1], width);
+    eachInPieces(*args.workers, rows, 2 * y.sizeBytes(), [&](int64_t row) {
+        int64_t rest = row, from = a.start[1] + a.start[size_t(last)] * steps[last];
+        for (int d = last - 1; d >= 0; --d) {
+            if (d == 1)
+                continue;
+            from += (a.start[size_t(d)] + rest % y.dims[d] * a.stride[size_t(d)]) * steps[d];
+            rest /= y.dims[d];
         }
+        copyPixels(k, x.as<T>() + from, a.stride[size_t(last)] * steps[last], y.as<T>() + row * width * yStep, yStep,
+                   y.dims[1], width);
     });
     return {};
 }
@@ -239,6 +237,6 @@ constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<float
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::slice

@@ -46,6 +46,6 @@ constexpr CudaTactic kPlain{"slice_any_plain_cuda", 4, generate, nullptr, nullpt
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kSegments, kPlain>;
 
 } // namespace tw::ops::slice

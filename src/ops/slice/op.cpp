@@ -147,11 +147,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-bool isShapeInput(ir::Node const&, size_t i)
-{
-    return i >= 1 && i <= 3;
-}
-
 // By pixels: whole cache lines of every pixel, or whole vectors.
 std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps const& s, DataType type, Format format)
 {
@@ -224,14 +219,9 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "slice",
-    .minInputs = 1,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .isShapeInput = isShapeInput,
-    .reference = reference,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, 5},
+    .isShapeInput = [](ir::Node const&, size_t i) { return i >= 1 && i <= 3; },
     .inspect = inspect,
     .aliases = aliases,
     .isCheap = true,

@@ -11,7 +11,6 @@
 #include "base/extents.h"
 #include "base/tensor.h"
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::slice {
 
@@ -44,7 +43,5 @@ struct Steps
     int64_t start[kMaxRank], stride[kMaxRank];
 };
 Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank);
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::slice

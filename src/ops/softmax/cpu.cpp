@@ -249,15 +249,13 @@ constexpr int64_t kPiece = 4096; // floats that are summed in float
 
 void ofRows(RowKernels const& k, int64_t rows, int64_t n, TensorRef const& x, float* y, Workers& workers)
 {
-    inPieces(workers, rows, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-            float const* from = x.as<float>() + r * n;
-            float const m = k.joinRow[int(Join::kMax)](from, n);
-            double s = 0;
-            for (int64_t at = 0; at < n && std::isfinite(m); at += kPiece)
-                s += double(k.sumOfPowers(from + at, std::min(kPiece, n - at), m));
-            k.lessTwo(from, n, m, std::isfinite(m) ? float(std::log(s)) : kNan, y + r * n);
-        }
+    eachInPieces(workers, rows, x.sizeBytes(), [&](int64_t r) {
+        float const* from = x.as<float>() + r * n;
+        float const m = k.joinRow[int(Join::kMax)](from, n);
+        double s = 0;
+        for (int64_t at = 0; at < n && std::isfinite(m); at += kPiece)
+            s += double(k.sumOfPowers(from + at, std::min(kPiece, n - at), m));
+        k.lessTwo(from, n, m, std::isfinite(m) ? float(std::log(s)) : kNan, y + r * n);
     });
 }
 
@@ -318,7 +316,7 @@ constexpr VectorTactic kLogAvx2{"softmax_f32_log_avx2", 1, Isa::kAvx2, runLog<av
 
 } // namespace
 
-constinit TacticList const cpuTactics =
+extern constinit TacticList const cpuTactics =
     kTactics<kAvx512, kAvx2, kColumnsAvx512, kColumnsAvx2, kLogAvx512, kLogAvx2, kPlain>;
 
 } // namespace tw::ops::softmax

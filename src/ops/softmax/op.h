@@ -5,7 +5,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::softmax {
 
@@ -20,7 +19,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(2, "log", log);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::softmax

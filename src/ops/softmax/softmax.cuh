@@ -30,17 +30,8 @@ TW_INLINE void softmax(Params const& p)
         y[j * step] = store<T>(LOG ? d - logf(s) : exp(d) / s);
     }
 }
-TW_KERNEL softmax_threads(const __grid_constant__ Params p)
-{
-    softmax<reduction::Alone>(p);
-}
-TW_KERNEL softmax_warps(const __grid_constant__ Params p)
-{
-    softmax<reduction::Warp>(p);
-}
-TW_KERNEL softmax_blocks(const __grid_constant__ Params p)
-{
-    softmax<reduction::Block>(p);
-}
+TW_KERNEL_OF(softmax_threads, Params, softmax<reduction::Alone>)
+TW_KERNEL_OF(softmax_warps, Params, softmax<reduction::Warp>)
+TW_KERNEL_OF(softmax_blocks, Params, softmax<reduction::Block>)
 
 } // namespace tw::ops::softmax

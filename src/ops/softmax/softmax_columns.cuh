@@ -18,13 +18,7 @@ TW_INLINE void columns(ColumnsParams const& p)
     releaseDependents();
     softmax<RAW && V >= 2>(column, static_cast<T const*>(p.x), static_cast<T*>(p.y));
 }
-TW_KERNEL __launch_bounds__(X* Y, RESIDENT) softmax_columns_packs(const __grid_constant__ ColumnsParams p)
-{
-    columns<WIDTH>(p);
-}
-TW_KERNEL __launch_bounds__(X* Y, RESIDENT) softmax_columns(const __grid_constant__ ColumnsParams p)
-{
-    columns<1>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(X* Y, RESIDENT) softmax_columns_packs, ColumnsParams, columns<WIDTH>)
+TW_KERNEL_OF(__launch_bounds__(X* Y, RESIDENT) softmax_columns, ColumnsParams, columns<1>)
 
 } // namespace tw::ops::softmax

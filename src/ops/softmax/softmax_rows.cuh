@@ -19,17 +19,8 @@ TW_INLINE void rows(Params const& p)
     i64 const begin = i64(row.number) * p.n;
     softmax<false>(row, static_cast<T const*>(p.x) + begin, static_cast<T*>(p.y) + begin);
 }
-TW_KERNEL __launch_bounds__(THREADS) softmax_packs(const __grid_constant__ Params p)
-{
-    rows<WIDTH, PACKS, false>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS) softmax_edges(const __grid_constant__ Params p)
-{
-    rows<WIDTH, PACKS, true>(p);
-}
-TW_KERNEL __launch_bounds__(THREADS) softmax_elements(const __grid_constant__ Params p)
-{
-    rows<1, PACKS * WIDTH, false>(p);
-}
+TW_KERNEL_OF(__launch_bounds__(THREADS) softmax_packs, Params, rows<WIDTH, PACKS, false>)
+TW_KERNEL_OF(__launch_bounds__(THREADS) softmax_edges, Params, rows<WIDTH, PACKS, true>)
+TW_KERNEL_OF(__launch_bounds__(THREADS) softmax_elements, Params, rows<1, PACKS * WIDTH, false>)
 
 } // namespace tw::ops::softmax

@@ -363,6 +363,6 @@ constexpr CpuTactic kAvx2{"topk_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, 
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::topk

@@ -18,29 +18,24 @@ Support supports(Problem const& p)
     return Support::yes();
 }
 
-CudaSource sourceOf(Problem const& problem)
-{
-    return {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                    cuda::flag("kLargest", problem.node->attrsAs<Attrs>().kind == Kind::kMax) +
-                    cuda::constant("kThreads", kThreads) + cuda::include("ops/topk/topk.cuh"),
-            .names = {"topk"},
-            .wide = isWide(problem)};
-}
-
 std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(sourceOf(problem), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    CudaSource source{.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                              cuda::flag("kLargest", problem.node->attrsAs<Attrs>().kind == Kind::kMax) +
+                              cuda::constant("kThreads", kThreads) + cuda::include("ops/topk/topk.cuh"),
+                      .names = {"topk"},
+                      .wide = isWide(problem)};
+    return kernelsOf(std::move(source), [&attrs](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const& x = args.inputs[0];
         int const axis = int(attrs.axis);
         int64_t const inner = x.dims.volume(axis + 1, x.dims.rank);
-        Params p;
-        p.x = x.data;
-        p.values = args.outputs[0].data;
-        p.indices = args.outputs[1].data;
-        p.n = uint64_t(x.dims[axis]);
-        p.k = attrs.k;
-        p.inner = cuda::divBy(inner);
+        Params const p{.x = x.data,
+                       .values = args.outputs[0].data,
+                       .indices = args.outputs[1].data,
+                       .n = uint64_t(x.dims[axis]),
+                       .k = attrs.k,
+                       .inner = cuda::divBy(inner)};
         return launch.grid(0, x.dims.volume(0, axis) * inner, blocksFor(x.dims[axis], kThreads), 1, kThreads, p);
     });
 }
@@ -49,6 +44,6 @@ constexpr CudaTactic kPlain{"topk_any_plain_cuda", 1, plainKernels, supports};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::topk

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "ir/attrs.h"
-#include "ir/op_def.h"
 
 namespace tw::ops::topk {
 
@@ -30,7 +29,5 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(3, "axis", axis);
     }
 };
-
-extern TacticList const cpuTactics, cudaTactics;
 
 } // namespace tw::ops::topk

@@ -21,57 +21,39 @@ void each(T const* x, T* y, int64_t n, F f)
 
 // In float for f32 and f16, in double for the table of i8.
 template <class T>
-void compute(Operation operation, T const* x, T* y, int64_t n)
+using Loop = void (*)(T const* x, T* y, int64_t n);
+template <class T, class F>
+constexpr Loop<T> loopOf(F)
 {
-    switch (operation) {
-    case Operation::kExp:
-        return each(x, y, n, [](T v) { return std::exp(v); });
-    case Operation::kLog:
-        return each(x, y, n, [](T v) { return std::log(v); });
-    case Operation::kSqrt:
-        return each(x, y, n, [](T v) { return std::sqrt(v); });
-    case Operation::kRecip:
-        return each(x, y, n, [](T v) { return 1 / v; });
-    case Operation::kAbs:
-        return each(x, y, n, [](T v) { return std::fabs(v); });
-    case Operation::kNeg:
-        return each(x, y, n, [](T v) { return -v; });
-    case Operation::kSin:
-        return each(x, y, n, [](T v) { return std::sin(v); });
-    case Operation::kCos:
-        return each(x, y, n, [](T v) { return std::cos(v); });
-    case Operation::kTan:
-        return each(x, y, n, [](T v) { return std::tan(v); });
-    case Operation::kSinh:
-        return each(x, y, n, [](T v) { return std::sinh(v); });
-    case Operation::kCosh:
-        return each(x, y, n, [](T v) { return std::cosh(v); });
-    case Operation::kAsin:
-        return each(x, y, n, [](T v) { return std::asin(v); });
-    case Operation::kAcos:
-        return each(x, y, n, [](T v) { return std::acos(v); });
-    case Operation::kAtan:
-        return each(x, y, n, [](T v) { return std::atan(v); });
-    case Operation::kAsinh:
-        return each(x, y, n, [](T v) { return std::asinh(v); });
-    case Operation::kAcosh:
-        return each(x, y, n, [](T v) { return std::acosh(v); });
-    case Operation::kAtanh:
-        return each(x, y, n, [](T v) { return std::atanh(v); });
-    case Operation::kCeil:
-        return each(x, y, n, [](T v) { return std::ceil(v); });
-    case Operation::kFloor:
-        return each(x, y, n, [](T v) { return std::floor(v); });
-    case Operation::kErf:
-        return each(x, y, n, [](T v) { return std::erf(v); });
-    case Operation::kNot: // bool only, see run()
-        return;
-    case Operation::kSign:
-        return each(x, y, n, [](T v) { return T(v > 0) - T(v < 0); });
-    case Operation::kRound:
-        return each(x, y, n, [](T v) { return std::nearbyint(v); });
-    }
+    return [](T const* x, T* y, int64_t n) { each(x, y, n, F{}); };
 }
+template <class T>
+constexpr Loop<T> kLoops[kOperationCount] = {
+    // of bools alone there is `not`, see run()
+    loopOf<T>([](T v) { return std::exp(v); }),
+    loopOf<T>([](T v) { return std::log(v); }),
+    loopOf<T>([](T v) { return std::sqrt(v); }),
+    loopOf<T>([](T v) { return 1 / v; }),
+    loopOf<T>([](T v) { return std::fabs(v); }),
+    loopOf<T>([](T v) { return -v; }),
+    loopOf<T>([](T v) { return std::sin(v); }),
+    loopOf<T>([](T v) { return std::cos(v); }),
+    loopOf<T>([](T v) { return std::tan(v); }),
+    loopOf<T>([](T v) { return std::sinh(v); }),
+    loopOf<T>([](T v) { return std::cosh(v); }),
+    loopOf<T>([](T v) { return std::asin(v); }),
+    loopOf<T>([](T v) { return std::acos(v); }),
+    loopOf<T>([](T v) { return std::atan(v); }),
+    loopOf<T>([](T v) { return std::asinh(v); }),
+    loopOf<T>([](T v) { return std::acosh(v); }),
+    loopOf<T>([](T v) { return std::atanh(v); }),
+    loopOf<T>([](T v) { return std::ceil(v); }),
+    loopOf<T>([](T v) { return std::floor(v); }),
+    loopOf<T>([](T v) { return std::erf(v); }),
+    nullptr,
+    loopOf<T>([](T v) { return T(v > 0) - T(v < 0); }),
+    loopOf<T>([](T v) { return std::nearbyint(v); }),
+};
 
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
@@ -84,13 +66,13 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             for (int64_t at = begin, n; at < end; at += n) {
                 n = isFullFloat(x.type) ? end - at : std::min(kBlock, end - at); // f32 where it lies, in one
                 float* const to = floatsAt(y.type, y.data, at, out);
-                compute(operation, loadFloats(x.type, x.data, at, 1, n, in), to, n);
+                kLoops<float>[int(operation)](loadFloats(x.type, x.data, at, 1, n, in), to, n);
                 storeFloats(y.type, y.data, at, n, to);
             }
         });
     else if (isQuantized(x.type))
         applyToBytes(x.as<int8_t>(), y.as<int8_t>(), count,
-                     [&](double const* from, double* to, int64_t n) { compute(operation, from, to, n); });
+                     [&](double const* from, double* to, int64_t n) { kLoops<double>[int(operation)](from, to, n); });
     else if (x.type == DataType::kInt32) // sign
         each(x.as<int32_t>(), y.as<int32_t>(), count, [](int32_t v) { return int32_t(v > 0) - int32_t(v < 0); });
     else // not
@@ -110,32 +92,11 @@ Result<PointwiseSpec> specOf(Problem const& p)
 
 kernels::RowFunction functionOf(kernels::RowFunctions const& f, Operation operation)
 {
-    switch (operation) {
-    case Operation::kSin:
-        return f.sin;
-    case Operation::kCos:
-        return f.cos;
-    case Operation::kTan:
-        return f.tan;
-    case Operation::kSinh:
-        return f.sinh;
-    case Operation::kCosh:
-        return f.cosh;
-    case Operation::kAsin:
-        return f.asin;
-    case Operation::kAcos:
-        return f.acos;
-    case Operation::kAtan:
-        return f.atan;
-    case Operation::kAsinh:
-        return f.asinh;
-    case Operation::kAcosh:
-        return f.acosh;
-    case Operation::kAtanh:
-        return f.atanh;
-    default:
-        return nullptr;
-    }
+    using F = kernels::RowFunctions;
+    constexpr kernels::RowFunction F::*kOf[] = {&F::sin,  &F::cos,  &F::tan,   &F::sinh,  &F::cosh, &F::asin,
+                                                &F::acos, &F::atan, &F::asinh, &F::acosh, &F::atanh};
+    bool const isKnown = operation >= Operation::kSin && operation <= Operation::kAtanh;
+    return isKnown ? f.*kOf[int(operation) - int(Operation::kSin)] : nullptr;
 }
 
 Support supportsFunction(Problem const& p)
@@ -155,7 +116,7 @@ Result<void> runFunction(ir::Node const& node, kernels::ChannelsLastKernels cons
             int64_t const n = std::min(kBlock, end - at);
             float const* from = x.as<float>() + at;
             if (!function(from, y.as<float>() + at, n))
-                compute(operation, from, y.as<float>() + at, n);
+                kLoops<float>[int(operation)](from, y.as<float>() + at, n);
         }
     });
     return {};
@@ -169,6 +130,6 @@ constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, r
 
 } // namespace
 
-constinit TacticList const cpuTactics = kPointwiseTactics<"unary", specOf, kRowsAvx512, kRowsAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kPointwiseTactics<"unary", specOf, kRowsAvx512, kRowsAvx2, kPlain>;
 
 } // namespace tw::ops::unary

@@ -55,6 +55,6 @@ constexpr CudaTactic kPlain{"unary_any_plain_cuda", 2, generate, nullptr, nullpt
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::unary

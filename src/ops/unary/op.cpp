@@ -42,30 +42,18 @@ Result<void> infer(ir::InferContext& ctx)
 
 void domain(ir::Node const& node, int, Domain& d)
 {
-    if (!isFloating(node.inputs[0]->type)) {
+    using enum Operation;
+    Operation const o = node.attrsAs<Attrs>().operation;
+    if (!isFloating(node.inputs[0]->type))
         d = Domain{-128, 127, true, false};
-        return;
-    }
-    switch (node.attrsAs<Attrs>().operation) {
-    case Operation::kLog:
-    case Operation::kSqrt:
-    case Operation::kRecip:
+    else if (o == kLog || o == kSqrt || o == kRecip)
         d = Domain{0.1, 4, false, false};
-        break;
-    case Operation::kAcosh:
+    else if (o == kAcosh)
         d = Domain{1, 5, false, false};
-        break;
-    case Operation::kAsin:
-    case Operation::kAcos:
-    case Operation::kTan:
-        break;
-    case Operation::kAtanh: // steep near 1: a half's rounding of x is not the kernel's error, but the output's size is
+    else if (o == kAtanh) // steep near 1: a half's rounding of x is not the kernel's error, but the output's size is
         d = Domain{-0.95, 0.95, false, false};
-        break;
-    default:
+    else if (o != kAsin && o != kAcos && o != kTan)
         d = Domain{-4, 4, false, false};
-        break;
-    }
 }
 
 void inspect(LayerFacts& facts)
@@ -80,12 +68,8 @@ void inspect(LayerFacts& facts)
 
 constinit ir::OpDef const kDef{
     .name = "unary",
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

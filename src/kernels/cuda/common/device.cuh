@@ -8,6 +8,12 @@
 
 #define TW_INLINE __device__ __forceinline__
 #define TW_KERNEL extern "C" __global__ void
+// The kernel that is a function of one struct: its name, launch bounds before it; the struct; the function.
+#define TW_KERNEL_OF(name, Params, ...)                                                                                \
+    TW_KERNEL name(const __grid_constant__ Params p)                                                                   \
+    {                                                                                                                  \
+        __VA_ARGS__(p);                                                                                                \
+    }
 
 #ifndef TW_NARROW
 #define TW_NARROW f16

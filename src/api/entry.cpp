@@ -44,7 +44,7 @@ LoggerUse::~LoggerUse()
 {
     std::lock_guard lock(liveLoggers().mutex);
     auto& list = liveLoggers().list;
-    list.erase(std::find(list.begin(), list.end(), logger_));
+    list.erase(std::ranges::find(list, logger_));
 }
 
 bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* what) noexcept

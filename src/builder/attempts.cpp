@@ -109,8 +109,7 @@ public:
 
     Result<Attempt> makeBest(Log& log)
     {
-        bool const isDirect =
-            std::any_of(options_.io.begin(), options_.io.end(), [](auto const& io) { return io.second.isDirect; });
+        bool const isDirect = std::ranges::any_of(options_.io, [](auto const& io) { return io.second.isDirect; });
         bool const mayChoose = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !isDirect;
         if (options_.cuda && mayChoose && !options_.tune.heuristicOnly && !alternatives_.empty())
             return makeBestGraph(log);
@@ -406,7 +405,7 @@ private:
         auto add = [&](ir::Requested<DataType> const& w) { h.number(w.byUser ? uint64_t(w.value) + 1 : 0); };
         for (auto const& n : g.nodes) {
             add(n->precision);
-            std::for_each(n->outputTypes.begin(), n->outputTypes.end(), add);
+            std::ranges::for_each(n->outputTypes, add);
             for (auto const& r : n->regions)
                 addWishes(*r, h);
         }

@@ -114,7 +114,7 @@ void dropRivals(plan::Block& block)
 {
     for (plan::Step& step : block.steps) {
         step.choice.rivals.clear();
-        std::for_each(step.regions.begin(), step.regions.end(), dropRivals);
+        std::ranges::for_each(step.regions, dropRivals);
     }
 }
 
@@ -126,7 +126,7 @@ void dropMeasured(plan::Block& block)
         step.choice.microseconds = step.choice.limitMicroseconds = 0;
         step.choice.lack.clear();
         step.choice.rivals.clear(); // in the order of their times, with reasons that name them
-        std::for_each(step.regions.begin(), step.regions.end(), dropMeasured);
+        std::ranges::for_each(step.regions, dropMeasured);
     }
 }
 

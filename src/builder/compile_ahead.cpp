@@ -72,7 +72,7 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
     std::vector<ops::Formats> seen;
     std::vector<ops::Tactic const*> const tactics = tune::candidates(*problem.node, options);
     auto look = [&](ops::Formats const& f) {
-        if (std::find(seen.begin(), seen.end(), f) != seen.end())
+        if (std::ranges::find(seen, f) != seen.end())
             return;
         seen.push_back(f);
         ops::Problem p = problem;
@@ -82,8 +82,8 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
             open.push_back(std::move(p));
             return;
         }
-        auto const chosen = std::find_if(tactics.begin(), tactics.end(),
-                                         [&](ops::Tactic const* t) { return t->id() == known->tactic; });
+        auto const chosen =
+            std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return t->id() == known->tactic; });
         if (chosen != tactics.end() && ops::supportsFormats(**chosen, p).ok)
             parts.push_back({std::move(p), *chosen, known->config});
     };
@@ -118,7 +118,7 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
                                 runtime::Instance const& max)
 {
     auto const& values = block.graph->values();
-    auto const at = std::find_if(values.begin(), values.end(), [&](auto const& v) {
+    auto const at = std::ranges::find_if(values, [&](auto const& v) {
         return isFloating(v->type) && v->rank() >= leastRankOf(Format::kHWC8) && !v->host && !v->isConstant();
     });
     if (at == values.end())

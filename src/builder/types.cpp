@@ -46,7 +46,7 @@ void explainAll(std::set<ir::Node const*> const& nodes, std::string const& other
 void dropGone(ir::Graph const& g, TypeSummary& s)
 {
     std::erase_if(s.rivals, [&](auto const& r) {
-        return std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == r.first; });
+        return std::ranges::none_of(g.nodes, [&](auto const& n) { return n.get() == r.first; });
     });
 }
 
@@ -72,8 +72,7 @@ std::vector<Told> tellAll(ir::Graph const& g, TypeSummary const& s)
 void handOver(std::vector<Told> const& told, ir::Graph const& g, TypeSummary& out)
 {
     auto const isPart = [](std::vector<std::string> const& part, std::vector<std::string> const& of) {
-        return std::all_of(part.begin(), part.end(),
-                           [&](auto const& s) { return std::find(of.begin(), of.end(), s) != of.end(); });
+        return std::ranges::all_of(part, [&](auto const& s) { return std::ranges::find(of, s) != of.end(); });
     };
     std::set<int> before, after;
     for (Told const& t : told)
@@ -204,8 +203,8 @@ bool choosesTypes(Options const& options)
     auto const target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu());
     return passes::narrowType(options.tune.permits, target) && options.formats == FormatPolicy::kLeastTime &&
            !options.tune.heuristicOnly && !options.tune.selector && options.passes.stopAfter < 0 &&
-           std::find(off.begin(), off.end(), kTypesPass) == off.end() &&
-           std::none_of(options.io.begin(), options.io.end(), [](auto const& io) { return io.second.isDirect; });
+           std::ranges::find(off, kTypesPass) == off.end() &&
+           std::ranges::none_of(options.io, [](auto const& io) { return io.second.isDirect; });
 }
 
 Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,

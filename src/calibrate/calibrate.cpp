@@ -142,8 +142,7 @@ Result<Calibrated> calibrate(ir::Graph const& graph, plan::Profile const& profil
         if (double const share = clippedShare(histograms[i].second, 127.0 * out.table.scales[i].second);
             share > kMostClipped)
             out.clipped.push_back({histograms[i].first, share});
-    std::stable_sort(out.clipped.begin(), out.clipped.end(),
-                     [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
+    std::ranges::stable_sort(out.clipped, [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
     if (settings.algorithm == Algorithm::kLegacy)
         out.histograms = writeHistograms(histograms, settings.version);
     log.info("  Post Processing Calibration data in " + secondsSince(processing));

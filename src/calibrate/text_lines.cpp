@@ -16,7 +16,7 @@ Result<void> readFirst(std::string_view line, char const* what, TextLines& out)
     size_t const dash = line.find('-', kBegin.size());
     out.kind = dash == line.npos ? std::string_view() : line.substr(dash + 1);
     bool const isKind = !out.kind.empty() && out.kind.size() <= kMostName &&
-                        std::all_of(out.kind.begin(), out.kind.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+                        std::ranges::all_of(out.kind, [](char c) { return c > 0x20 && c < 0x7f; });
     if (!line.starts_with(kBegin) || !isKind ||
         !parseNumber(line.substr(kBegin.size(), dash - kBegin.size()), out.version) || out.version < 0)
         return badLine(what, 1, line, "is not TRT-<version>-<kind>");

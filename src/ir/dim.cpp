@@ -212,7 +212,7 @@ Dim operator*(Dim const& a, Dim const& b)
         for (auto const& [kb, tb] : f.terms) {
             std::vector<AtomPtr> atoms = ta.atoms;
             atoms.insert(atoms.end(), tb.atoms.begin(), tb.atoms.end());
-            std::sort(atoms.begin(), atoms.end(), [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
+            std::ranges::sort(atoms, [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
             addTerm(out, mulSat(ta.coefficient, tb.coefficient), atoms);
         }
     }
@@ -278,8 +278,7 @@ Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
                 }
                 std::vector<AtomPtr> rest = t.atoms;
                 for (auto const& d : atoms) {
-                    auto it =
-                        std::find_if(rest.begin(), rest.end(), [&](AtomPtr const& r) { return r->key == d->key; });
+                    auto it = std::ranges::find_if(rest, [&](AtomPtr const& r) { return r->key == d->key; });
                     if (it == rest.end()) {
                         exact = false;
                         break;
@@ -417,7 +416,7 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
     for (auto const& [key, t] : expr_->terms) {
         for (auto const& atom : t.atoms) {
             if (!atom->symbol.empty()) {
-                if (std::find(out.begin(), out.end(), atom->symbol) == out.end())
+                if (std::ranges::find(out, atom->symbol) == out.end())
                     out.push_back(atom->symbol);
             } else {
                 atom->a.collectSymbols(out);
@@ -436,7 +435,7 @@ Dim volume(Shape const& s)
 }
 bool isStatic(Shape const& s)
 {
-    return std::all_of(s.begin(), s.end(), [](Dim const& d) { return d.isConst(); });
+    return std::ranges::all_of(s, [](Dim const& d) { return d.isConst(); });
 }
 Extents extentsOf(Shape const& s)
 {

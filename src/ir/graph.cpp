@@ -153,21 +153,21 @@ Result<void> Graph::inferAll()
 void Graph::replaceAllUses(Value* from, Value* to)
 {
     for (auto& n : nodes)
-        std::replace(n->inputs.begin(), n->inputs.end(), from, to);
-    std::replace(outputs.begin(), outputs.end(), from, to);
+        std::ranges::replace(n->inputs, from, to);
+    std::ranges::replace(outputs, from, to);
 }
 
 int Graph::useCount(Value const* v) const
 {
-    int count = int(std::count(outputs.begin(), outputs.end(), v));
+    int count = int(std::ranges::count(outputs, v));
     for (auto const& n : nodes)
-        count += int(std::count(n->inputs.begin(), n->inputs.end(), v));
+        count += int(std::ranges::count(n->inputs, v));
     return count;
 }
 
 bool Graph::isOutput(Value const* v) const
 {
-    return std::find(outputs.begin(), outputs.end(), v) != outputs.end();
+    return std::ranges::find(outputs, v) != outputs.end();
 }
 
 int Graph::positionOf(Node const* n) const

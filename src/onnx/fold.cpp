@@ -155,7 +155,7 @@ std::optional<Constant> foldUnsqueeze(ImportContext& ctx)
     Dims y{x.dims.nbDims + int32_t(list->size()), {}};
     std::vector<int> const axes = ctx.axes(*list, y.nbDims);
     for (int i = 0, from = 0; i < y.nbDims; ++i)
-        y.d[i] = std::find(axes.begin(), axes.end(), i) != axes.end() ? 1 : x.dims.d[from++];
+        y.d[i] = std::ranges::find(axes, i) != axes.end() ? 1 : x.dims.d[from++];
     return ctx.reshaped(x, y);
 }
 
@@ -168,7 +168,7 @@ std::optional<Constant> foldSqueeze(ImportContext& ctx)
     std::vector<int> const axes = list ? ctx.axes(*list, x.dims.nbDims) : std::vector<int>();
     Dims y{0, {}};
     for (int i = 0; i < x.dims.nbDims; ++i) {
-        bool const drop = list ? std::find(axes.begin(), axes.end(), i) != axes.end() : x.dims.d[i] == 1;
+        bool const drop = list ? std::ranges::find(axes, i) != axes.end() : x.dims.d[i] == 1;
         if (drop && x.dims.d[i] != 1)
             return {};
         if (!drop)
@@ -418,7 +418,7 @@ bool fold(ImportContext& ctx)
     } else if (op == "Identity" && ctx.isConstant(0)) {
         y = ctx.input(0).constant();
     } else {
-        auto const rule = std::find_if(std::begin(kRules), std::end(kRules), [&](Rule const& r) { return op == r.op; });
+        auto const rule = std::ranges::find_if(kRules, [&](Rule const& r) { return op == r.op; });
         if (rule == std::end(kRules) || ctx.nbInputs() < inputsRead(op) || movesWeights(ctx))
             return false;
         // Optional inputs may be left out; every one that is there has to be a constant.

@@ -103,8 +103,7 @@ std::optional<Constant> foldBinary(ImportContext& ctx)
     auto const dims = broadcastDims(a.dims, b.dims);
     if (!dims || a.type != b.type || a.type == DataType::kINT8 || volume(*dims) > kMaxComputed)
         return {};
-    Binary const& binary =
-        *std::find_if(std::begin(kBinaries), std::end(kBinaries), [&](Binary const& known) { return op == known.op; });
+    Binary const& binary = *std::ranges::find_if(kBinaries, [&](Binary const& known) { return op == known.op; });
     if (binary.ofTruth != (a.type == DataType::kBOOL) && op != "Equal")
         return {};
     bool const real = isFloating(a.type), divides = op == "Div" || op == "Mod";

@@ -31,7 +31,7 @@ std::map<std::string, FunctionFacts> const& knownFunctions()
 
 std::string lower(std::string s)
 {
-    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    std::ranges::transform(s, s.begin(), [](unsigned char c) { return char(std::tolower(c)); });
     return s;
 }
 

@@ -112,7 +112,7 @@ std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& grap
 
 bool ModelImporter::isDefined(std::string const& name) const
 {
-    return std::any_of(scopes_.begin(), scopes_.end(), [&](Scope const& s) { return s.values.count(name) != 0; });
+    return std::ranges::any_of(scopes_, [&](Scope const& s) { return s.values.count(name) != 0; });
 }
 
 Value ModelImporter::find(std::string const& name)

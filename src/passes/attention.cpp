@@ -277,7 +277,7 @@ Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantiz
     floats->name = source->name + ".floats";
     for (ir::Node* n : moving) {
         std::vector<ir::Value*> inputs = n->inputs;
-        std::replace(inputs.begin(), inputs.end(), integers, floats);
+        std::ranges::replace(inputs, integers, floats);
         integers = n->outputs[0];
         TW_ASSIGN(ir::Node * moved, addAlike(g, *n, std::move(inputs), g.positionOf(n) + 1));
         floats = moved->outputs[0];

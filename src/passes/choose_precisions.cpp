@@ -59,7 +59,7 @@ bool isWide(ops::unary::Operation operation)
     using enum ops::unary::Operation;
     constexpr ops::unary::Operation kWide[] = {kExp, kLog,  kSqrt, kRecip, kSin,  kCos,
                                                kTan, kSinh, kCosh, kAcosh, kAtanh};
-    return std::find(std::begin(kWide), std::end(kWide), operation) != std::end(kWide);
+    return std::ranges::find(kWide, operation) != std::end(kWide);
 }
 
 std::vector<Code> codesOf(ir::Node const& pointwise)
@@ -146,7 +146,7 @@ bool wantsFloat(ir::Node const& n)
 {
     if (n.op == &ops::pointwise::def()) {
         auto const codes = codesOf(n);
-        return std::any_of(codes.begin(), codes.end(), [](Code c) { return isWide(c); });
+        return std::ranges::any_of(codes, [](Code c) { return isWide(c); });
     }
     return isComparison(n) || (n.op == &ops::identity::def() && !isFloating(n.outputs[0]->type));
 }
@@ -181,7 +181,7 @@ private:
     bool isOpen(ir::Value const* v) const { return p_.isOpen(v); }
     bool makesFloat(ir::Node const& n) const
     {
-        return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return isOpen(v); });
+        return std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return isOpen(v); });
     }
     void keep(ir::Node const& n, std::string const& why)
     {
@@ -221,8 +221,8 @@ private:
         // The output type of a conversion or a fill says what it computes, not how.
         bool const saysWhat = n.op == &ops::identity::def() || n.op == &ops::fill::def();
         auto anyOutput = [&](DataType t) {
-            return !saysWhat && std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
-                                            [&](auto const& w) { return w.byUser && w.value == t; });
+            return !saysWhat &&
+                   std::ranges::any_of(n.outputTypes, [&](auto const& w) { return w.byUser && w.value == t; });
         };
         auto asks = [&](DataType t) { return n.precision.byUser && n.precision.value == t; };
         bool const asksFloat = asks(DataType::kFloat) || anyOutput(DataType::kFloat);

@@ -92,8 +92,7 @@ public:
     Result<bool> run()
     {
         auto const stays = [](auto const& n) { return n->outputs.empty() || hasWish(*n); };
-        if (ops::loop::isAlwaysTrue(condition_) ||
-            std::any_of(condition_.nodes.begin(), condition_.nodes.end(), stays) || !read())
+        if (ops::loop::isAlwaysTrue(condition_) || std::ranges::any_of(condition_.nodes, stays) || !read())
             return false;
         std::vector<Amount> amounts;
         for (Limit const& l : limits_) {
@@ -141,7 +140,7 @@ private:
                 return false;
             // In a trip that is made, what the condition asks for holds.
             for (auto const& c : next.carried)
-                if (std::find(now.carried.begin(), now.carried.end(), c) == now.carried.end())
+                if (std::ranges::find(now.carried, c) == now.carried.end())
                     return false;
             for (StepLimit& l : next.limits)
                 l.number.start = l.number.start - Dim(l.number.step);

@@ -37,19 +37,19 @@ bool isStateful(ir::Node const& n)
 bool mayFold(ir::Graph const& g, ir::Node const& n)
 {
     return n.regions.empty() && !n.outputs.empty() && !isStateful(n) && !isDequantize(&n) &&
-           std::none_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return g.isOutput(v); });
+           std::ranges::none_of(n.outputs, [&](ir::Value const* v) { return g.isOutput(v); });
 }
 
 bool isReached(ir::Node const& n, PassContext const& ctx)
 {
-    return ctx.recipes && std::any_of(n.inputs.begin(), n.inputs.end(),
-                                      [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
+    return ctx.recipes &&
+           std::ranges::any_of(n.inputs, [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
 }
 
 bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
 {
     bool const isWritten = ctx.recipes && isReal(n.outputs[0]->type);
-    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
+    return std::ranges::all_of(n.inputs, [&](ir::Value const* v) {
         return !v || (v->isConstant() && (isWritten || !refitReaches(*v, ctx.recipes)));
     });
 }

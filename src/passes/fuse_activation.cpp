@@ -42,7 +42,7 @@ struct EpilogueChain
 // Whether the user's wishes let the node join the chain.
 bool mayJoin(EpilogueChain const& c, ir::Node const& n)
 {
-    return std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node const* m) { return canJoin(*m, n); });
+    return std::ranges::all_of(c.nodes, [&](ir::Node const* m) { return canJoin(*m, n); });
 }
 
 // The only reader of the chain's result when it may join the chain; else null.

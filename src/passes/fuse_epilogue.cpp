@@ -75,8 +75,7 @@ bool keepsRange(ExpressionStep const& last)
 {
     using enum StepCode;
     constexpr StepCode kCodes[] = {kAdd, kSub, kMax, kMin, kParametricRelu, kAbs, kNegate, kErf, kActivation};
-    return std::find(std::begin(kCodes), std::end(kCodes), last.code) != std::end(kCodes) ||
-           (last.code == kMul && last.a != last.b);
+    return std::ranges::find(kCodes, last.code) != std::end(kCodes) || (last.code == kMul && last.a != last.b);
 }
 
 struct Found

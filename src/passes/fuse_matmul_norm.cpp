@@ -29,9 +29,9 @@ constexpr int64_t kLeastBytes = 12 << 20; // of x
 // Of an f16 node whose user asks for FP32, the norm's row sums must be too, and so must what it reads.
 bool givesHalf(ir::Node const& n)
 {
-    bool const asksFloat = (n.precision.byUser && !isNarrowFloat(n.precision.value)) ||
-                           std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
-                                       [](auto const& w) { return w.byUser && !isNarrowFloat(w.value); });
+    bool const asksFloat =
+        (n.precision.byUser && !isNarrowFloat(n.precision.value)) ||
+        std::ranges::any_of(n.outputTypes, [](auto const& w) { return w.byUser && !isNarrowFloat(w.value); });
     return isNarrowFloat(n.outputs[0]->type) && !asksFloat;
 }
 

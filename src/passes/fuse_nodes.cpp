@@ -16,7 +16,7 @@ void sortNodes(ir::Graph const& g, std::vector<ir::Node*>& nodes)
 {
     std::vector<ir::Node*> sorted;
     for (auto const& n : g.nodes)
-        if (std::find(nodes.begin(), nodes.end(), n.get()) != nodes.end())
+        if (std::ranges::find(nodes, n.get()) != nodes.end())
             sorted.push_back(n.get());
     nodes = std::move(sorted);
 }
@@ -34,7 +34,7 @@ bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes)
         ir::Value const* v = n->outputs[0];
         int inside = 0;
         for (ir::Node const* reader : nodes)
-            inside += int(std::count(reader->inputs.begin(), reader->inputs.end(), v));
+            inside += int(std::ranges::count(reader->inputs, v));
         if (g.useCount(v) != inside)
             return false;
     }

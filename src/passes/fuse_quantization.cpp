@@ -78,8 +78,7 @@ public:
 
     Result<bool> run()
     {
-        if (std::any_of(g_.nodes.begin(), g_.nodes.end(),
-                        [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
+        if (std::ranges::any_of(g_.nodes, [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
             TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
             if (changed_)
                 TW_TRY(removeIdentities(g_, ctx_)); // shuffles, too
@@ -147,10 +146,10 @@ private:
                 return {};
             std::vector<ir::Node*> const quantizers = quantizersOf(*n->outputs[0]);
             auto isKept = [&](ir::Node const* q) { return g_.isOutput(q->outputs[0]); };
-            if (quantizers.empty() || std::any_of(quantizers.begin(), quantizers.end(), isKept))
+            if (quantizers.empty() || std::ranges::any_of(quantizers, isKept))
                 return {};
         }
-        std::sort(parts.begin(), parts.end(), [&](auto* a, auto* b) { return begin(a) < begin(b); });
+        std::ranges::sort(parts, [&](auto* a, auto* b) { return begin(a) < begin(b); });
         int64_t end = 0;
         for (ir::Node const* n : parts) {
             auto const s = selectionOf(*n);

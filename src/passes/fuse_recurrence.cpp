@@ -47,7 +47,7 @@ public:
     {
         if (!ops::loop::isAlwaysTrue(*loop_.regions[0]) || at_.iterated == 0 || at_.count() >= loop_.inputs.size() ||
             !loop_.inputs[at_.count()] ||
-            std::any_of(body_.nodes.begin(), body_.nodes.end(), [](auto const& n) { return n->outputs.empty(); }))
+            std::ranges::any_of(body_.nodes, [](auto const& n) { return n->outputs.empty(); }))
             return false;
         for (size_t i = 0; i < at_.carried; ++i) {
             TW_ASSIGN(bool const fused, fuse(i));
@@ -73,7 +73,7 @@ private:
     }
     int inputOf(ir::Value const* v) const
     {
-        auto const found = std::find(body_.inputs.begin(), body_.inputs.end(), v);
+        auto const found = std::ranges::find(body_.inputs, v);
         return found == body_.inputs.end() ? -1 : int(found - body_.inputs.begin());
     }
     CellReader::Leaf leafOf(ir::Value* v) const
@@ -342,8 +342,7 @@ private:
         body_.outputs[i] = body_.inputs[i];
         if (cell.c >= 0)
             body_.outputs[size_t(cell.c)] = body_.inputs[size_t(cell.c)];
-        if (std::all_of(loop_.outputs.begin(), loop_.outputs.end(),
-                        [&](ir::Value const* v) { return g_.useCount(v) == 0; })) {
+        if (std::ranges::all_of(loop_.outputs, [&](ir::Value const* v) { return g_.useCount(v) == 0; })) {
             g_.eraseNode(&loop_);
             return true;
         }

@@ -39,8 +39,7 @@ struct ReduceChain
 
     bool takes(ir::Node const* n) const
     {
-        return n && std::all_of(nodes.begin(), nodes.end(),
-                                [&](ir::Node const* m) { return canJoin(*m, *n) && canJoin(*n, *m); });
+        return n && std::ranges::all_of(nodes, [&](ir::Node const* m) { return canJoin(*m, *n) && canJoin(*n, *m); });
     }
     void putInFront(ir::Node* n)
     {

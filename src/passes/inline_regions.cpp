@@ -55,7 +55,7 @@ bool canReplace(ir::Graph const& g, ir::Node const& n, Way const& way)
     for (size_t i = 0; i < n.outputs.size(); ++i) {
         ir::Value const* const result = way.region ? way.region->outputs[i] : way.inputs[i];
         bool const isMade = way.region && result->producer;
-        bool const isNew = std::find(seen.begin(), seen.end(), result) == seen.end();
+        bool const isNew = std::ranges::find(seen, result) == seen.end();
         if (g.isOutput(n.outputs[i]) && !(isMade && isNew))
             return false;
         seen.push_back(result);

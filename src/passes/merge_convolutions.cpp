@@ -100,7 +100,7 @@ private:
         if (g_.isOutput(y))
             return false;
         auto const last = readersOf(g_, y);
-        return !last.empty() && std::none_of(last.begin(), last.end(), [](ir::Node const* r) {
+        return !last.empty() && std::ranges::none_of(last, [](ir::Node const* r) {
             return r->op == &ops::concatenation::def() || r->op == &ops::elementwise::def() ||
                    r->op == &ops::unary::def() || r->op == &ops::activation::def() || r->op == &ops::scale::def();
         });

@@ -92,7 +92,7 @@ private:
                 p.operands.push_back(operand);
                 return;
             }
-        int const uses = int(std::count(attention.inputs.begin(), attention.inputs.end(), v));
+        int const uses = int(std::ranges::count(attention.inputs, v));
         if (v->rank() != 3 || !v->producer || g_.isOutput(v) || g_.useCount(v) != uses)
             return;
         Projection p;
@@ -155,7 +155,7 @@ private:
         TW_ASSIGN(ir::Node * product, g_.addNode(ops::matrix_multiply::def(), first->attrs->clone(),
                                                  {earliest->inputs[0], weights}, first->name, {}, position));
         ir::Node* last = product;
-        bool const biased = std::any_of(group.begin(), group.end(), [](Projection const& p) { return p.bias; });
+        bool const biased = std::ranges::any_of(group, [](Projection const& p) { return p.bias; });
         if (biased) {
             ops::elementwise::Attrs const sum(Operation::kSum);
             TW_ASSIGN(ir::Value * bias, joinedBias(group, columns));
@@ -242,8 +242,7 @@ private:
 
     Result<ir::Value*> joinedBias(std::vector<Projection> const& group, int64_t columns)
     {
-        Projection const& some =
-            *std::find_if(group.begin(), group.end(), [](Projection const& p) { return p.bias != nullptr; });
+        Projection const& some = *std::ranges::find_if(group, [](Projection const& p) { return p.bias != nullptr; });
         Extents dims = Extents::ones(some.result->rank());
         dims[dims.rank - 1] = columns;
         return joined(group, *some.bias, dims, 1, 1, true);

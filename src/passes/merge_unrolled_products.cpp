@@ -56,8 +56,7 @@ private:
             auto const step = areSums ? sumOf(*n) : productOf(*n);
             if (!step)
                 continue;
-            auto const group =
-                std::find_if(groups.begin(), groups.end(), [&](auto const& steps) { return fits(steps, *step); });
+            auto const group = std::ranges::find_if(groups, [&](auto const& steps) { return fits(steps, *step); });
             if (group == groups.end())
                 groups.push_back({*step});
             else
@@ -124,8 +123,7 @@ private:
         return first.part.x == s.part.x && first.part.axis == s.part.axis &&
                ir::equalAttrs(*first.node->attrs, *s.node->attrs) && stayEqual(first.constant, s.constant) &&
                stayEqual(rowBehind(*first.node), rowBehind(*s.node)) &&
-               std::all_of(steps.begin(), steps.end(),
-                           [&](Step const& other) { return canJoin(*other.node, *s.node); });
+               std::ranges::all_of(steps, [&](Step const& other) { return canJoin(*other.node, *s.node); });
     }
 
     // Part of `whole` that `step` had of x, as the step's result.

@@ -99,7 +99,7 @@ public:
     {
         auto const& list = pipeline();
         for (std::string const& name : options_.startAt.empty() ? options_.disabled : std::vector<std::string>())
-            if (std::none_of(list.begin(), list.end(), [&](Pass const& p) { return p.name == name; }))
+            if (std::ranges::none_of(list, [&](Pass const& p) { return p.name == name; }))
                 ctx_.log.warning("there is no pass '" + name + "' to leave out");
         size_t first = 0;
         for (size_t i = 0; i < list.size(); ++i)
@@ -161,7 +161,7 @@ private:
     {
         Pass const& p = pipeline()[index];
         ++done_;
-        if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
+        if (std::ranges::find(options_.disabled, p.name) != options_.disabled.end())
             return false;
         bool const isOpen = options_.givesAlternatives && p.isSpeculative && !(p.isWanted && p.isWanted(g_, ctx_));
         std::unique_ptr<ir::Graph> before = isOpen ? g_.clone() : nullptr;

@@ -186,7 +186,7 @@ Result<void> fitBody(ir::Node& fused)
     ir::Graph& body = *fused.body;
     bool anyNarrow = false; // before or now
     for (auto const* values : {&fused.inputs, &fused.outputs, &body.inputs, &body.outputs})
-        anyNarrow = anyNarrow || std::any_of(values->begin(), values->end(), isNarrow);
+        anyNarrow = anyNarrow || std::ranges::any_of(*values, isNarrow);
     if (!anyNarrow)
         return {};
     int position = 0;
@@ -195,8 +195,8 @@ Result<void> fitBody(ir::Node& fused)
         if (!fused.inputs[i] || !isFloating(fused.inputs[i]->type))
             continue;
         inner->type = fused.inputs[i]->type;
-        bool const isRead = std::any_of(body.nodes.begin(), body.nodes.end(), [&](auto const& n) {
-            return !isWideningCast(*n) && std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
+        bool const isRead = std::ranges::any_of(body.nodes, [&](auto const& n) {
+            return !isWideningCast(*n) && std::ranges::find(n->inputs, inner) != n->inputs.end();
         });
         if (isFullFloat(inner->type) || !isRead)
             continue;

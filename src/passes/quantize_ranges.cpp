@@ -135,8 +135,8 @@ private:
 
     bool isSlower(ir::Node const& n) const
     {
-        return ctx_.floatLayers && std::any_of(n.layers.begin(), n.layers.end(),
-                                               [&](auto const& layer) { return ctx_.floatLayers->contains(layer); });
+        return ctx_.floatLayers &&
+               std::ranges::any_of(n.layers, [&](auto const& layer) { return ctx_.floatLayers->contains(layer); });
     }
 
     // Takes the layers that the user wants in INT8, or says what each of them lacks.
@@ -304,10 +304,10 @@ private:
         q->outputs[0]->name = v->name + ".int8";
         d->outputs[0]->name = v->name + ".float";
         for (ir::Node* r : readers)
-            std::replace(r->inputs.begin(), r->inputs.end(), v, d->outputs[0]);
+            std::ranges::replace(r->inputs, v, d->outputs[0]);
         if (isMade && g_.isOutput(v)) {
             std::swap(v->name, d->outputs[0]->name);
-            std::replace(g_.outputs.begin(), g_.outputs.end(), v, d->outputs[0]);
+            std::ranges::replace(g_.outputs, v, d->outputs[0]);
         }
         return {};
     }
@@ -371,9 +371,8 @@ private:
 
 bool asksAnywhere(ir::Graph const& g)
 {
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return asksInt8(*n) ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return asksAnywhere(*r); });
+    return std::ranges::any_of(g.nodes, [](auto const& n) {
+        return asksInt8(*n) || std::ranges::any_of(n->regions, [](auto const& r) { return asksAnywhere(*r); });
     });
 }
 

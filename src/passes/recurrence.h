@@ -104,7 +104,7 @@ public:
     }
     Result<ir::Value*> transposed(ir::Value* v, std::vector<int64_t> const& permutation)
     {
-        if (std::is_sorted(permutation.begin(), permutation.end()))
+        if (std::ranges::is_sorted(permutation))
             return v;
         ops::shuffle::Attrs a;
         a.firstTranspose = permutation;

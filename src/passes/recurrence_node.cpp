@@ -16,7 +16,7 @@ std::vector<int> leavesOf(RecurrentCell const& cell)
     std::vector<int> leaves;
     for (CellGate const& g : cell.gates)
         for (auto const& [source, block] : g.x)
-            if (std::find(leaves.begin(), leaves.end(), source.leaf) == leaves.end())
+            if (std::ranges::find(leaves, source.leaf) == leaves.end())
                 leaves.push_back(source.leaf);
     return leaves;
 }
@@ -115,7 +115,7 @@ public:
     }
     Result<ir::Value*> biases(RecurrentCell const& cell, DataType type)
     {
-        bool const any = std::any_of(cell.gates.begin(), cell.gates.end(), [](CellGate const& g) {
+        bool const any = std::ranges::any_of(cell.gates, [](CellGate const& g) {
             return !g.bias.empty() || !g.stateBias.empty() || g.number != 0 || g.stateNumber != 0;
         });
         if (!any)

@@ -119,8 +119,7 @@ std::optional<int> SequenceReader::resolveProducts(Sequence const& q, CellFactor
     CellReader reader(terms_, rows, q.value->type, refit_, leaf);
     self = &reader;
     auto const sum = reader.columns(q.value, f.begin, f.count);
-    bool const free =
-        std::none_of(reader.nodes().begin(), reader.nodes().end(), [](ir::Node const* n) { return hasWish(*n); });
+    bool const free = std::ranges::none_of(reader.nodes(), [](ir::Node const* n) { return hasWish(*n); });
     if (!sum || !free)
         return {};
     for (auto const& [term, scale] : terms_.sumAt(*sum))
@@ -166,7 +165,7 @@ bool isReadByShuffles(ir::Graph const& g, ir::Value const* y)
 {
     auto const readers = readersOf(g, y);
     return !g.isOutput(y) && g.useCount(y) == int(readers.size()) &&
-           std::all_of(readers.begin(), readers.end(), [](ir::Node const* n) { return n->op == &ops::shuffle::def(); });
+           std::ranges::all_of(readers, [](ir::Node const* n) { return n->op == &ops::shuffle::def(); });
 }
 
 // Whether a shuffle of [T,N,H] gives [T,1,N,H] by way of [N,T,H] and [N,T,1,H]: what is left of ONNX's order of one

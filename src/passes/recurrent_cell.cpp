@@ -45,18 +45,18 @@ std::optional<Activation> functionOf(ops::activation::Attrs const& a)
 
 CellTerm without(CellTerm term, int factor)
 {
-    auto const at = std::find(term.begin(), term.end(), factor);
+    auto const at = std::ranges::find(term, factor);
     if (at != term.end())
         term.erase(at);
     return term;
 }
 bool contains(CellTerm const& term, int factor)
 {
-    return std::find(term.begin(), term.end(), factor) != term.end();
+    return std::ranges::find(term, factor) != term.end();
 }
 double scaleIn(CellSum const& s, CellTerm term)
 {
-    std::sort(term.begin(), term.end());
+    std::ranges::sort(term);
     auto const at = s.find(term);
     return at == s.end() ? 0 : at->second;
 }
@@ -88,7 +88,7 @@ private:
     bool isFunction(int f) const { return f >= 0 && at(f).kind == FactorKind::kFunction; }
     bool readsInput() const
     {
-        return std::any_of(found_.gates.begin(), found_.gates.end(), [](CellGate const& g) { return !g.x.empty(); });
+        return std::ranges::any_of(found_.gates, [](CellGate const& g) { return !g.x.empty(); });
     }
     void start(Cell cell)
     {
@@ -150,8 +150,7 @@ private:
     }
     bool isStateLeaf(int leaf) const
     {
-        return leaf == h_.leaf ||
-               std::any_of(others_.begin(), others_.end(), [&](CellState const& s) { return s.leaf == leaf; });
+        return leaf == h_.leaf || std::ranges::any_of(others_, [&](CellState const& s) { return s.leaf == leaf; });
     }
     // `ofReset`: the sum that the product with the state is taken of, where that is not the state itself.
     bool addTerm(CellGate& g, CellTerm const& term, double scale, int ofReset, bool resolved = false)
@@ -177,8 +176,8 @@ private:
         if (!sum)
             return false;
         CellSum const inner = terms_.sumAt(*sum);
-        return std::all_of(inner.begin(), inner.end(),
-                           [&](auto const& t) { return addTerm(g, t.first, scale * t.second, ofReset, true); });
+        return std::ranges::all_of(inner,
+                                   [&](auto const& t) { return addTerm(g, t.first, scale * t.second, ofReset, true); });
     }
     bool addPeephole(CellGate& g, CellTerm const& term, double scale)
     {
@@ -286,7 +285,7 @@ private:
         for (auto const& [t, s] : next) {
             CellTerm with = t;
             with.push_back(v);
-            std::sort(with.begin(), with.end());
+            std::ranges::sort(with);
             if (scaleIn(left, with) != scale * s)
                 return false;
             left.erase(with);
@@ -341,7 +340,7 @@ private:
         CellSum const terms = terms_.sumAt(clip >= 0 && at(clip).kind == FactorKind::kClip ? at(clip).sum : sum);
         auto const add = [&](CellTerm const& term) {
             for (int f : term)
-                if (isFunction(f) && std::find(list.begin(), list.end(), f) == list.end())
+                if (isFunction(f) && std::ranges::find(list, f) == list.end())
                     list.push_back(f);
         };
         for (auto const& [term, scale] : terms) {
@@ -362,7 +361,7 @@ private:
         CellSum rest = terms_.sumAt(*sum);
         if (before) {
             CellTerm product{r, hColumns_};
-            std::sort(product.begin(), product.end());
+            std::ranges::sort(product);
             return setGate(2, rest, 1, terms_.sum({{product, 1}})) && !found_.gates[2].h.empty();
         }
         CellGate ofState;
@@ -401,12 +400,10 @@ std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std
 bool isRefitted(RecurrentCell const& cell, recipe::Recipes const* refit)
 {
     auto const isReached = [&](CellBlock const& b) { return refitReaches(*b.factor.value, refit); };
-    auto const any = [&](std::vector<CellBlock> const& list) {
-        return std::any_of(list.begin(), list.end(), isReached);
-    };
-    return std::any_of(cell.gates.begin(), cell.gates.end(), [&](CellGate const& g) {
+    auto const any = [&](std::vector<CellBlock> const& list) { return std::ranges::any_of(list, isReached); };
+    return std::ranges::any_of(cell.gates, [&](CellGate const& g) {
         return any(g.h) || any(g.bias) || any(g.stateBias) || any(g.peepholes) ||
-               std::any_of(g.x.begin(), g.x.end(), [&](auto const& x) { return isReached(x.second); });
+               std::ranges::any_of(g.x, [&](auto const& x) { return isReached(x.second); });
     });
 }
 

@@ -94,7 +94,7 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
         return n.attrsAs<softmax::Attrs>().axis == part.axis ? std::nullopt : std::optional(parts);
     }
     if (n.op == &concatenation::def()) {
-        std::fill(parts.begin(), parts.end(), part);
+        std::ranges::fill(parts, part);
         return n.attrsAs<concatenation::Attrs>().axis == part.axis ? std::nullopt : std::optional(parts);
     }
     if (matrix_multiply::isBareProduct(n)) {
@@ -154,9 +154,8 @@ public:
     {
         demand();
         settle();
-        bool const pays = std::any_of(narrowed_.begin(), narrowed_.end(), [](auto const& entry) {
-            return ops::matrix_multiply::isBareProduct(*entry.first);
-        });
+        bool const pays = std::ranges::any_of(
+            narrowed_, [](auto const& entry) { return ops::matrix_multiply::isBareProduct(*entry.first); });
         if (!pays || !canBeSaid())
             return false;
         TW_TRY(rewrite());
@@ -207,8 +206,8 @@ private:
             auto const at = narrowed_.find(n.get());
             if (at == narrowed_.end() || !isMovement(*n))
                 continue;
-            bool const isInner = std::any_of(n->inputs.begin(), n->inputs.end(),
-                                             [&](ir::Value const* v) { return v && narrowed_.contains(v->producer); });
+            bool const isInner = std::ranges::any_of(
+                n->inputs, [&](ir::Value const* v) { return v && narrowed_.contains(v->producer); });
             if (!isInner)
                 narrowed_.erase(at);
         }

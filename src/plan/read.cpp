@@ -294,7 +294,7 @@ AllButPanels::AllButPanels(PageKeeper const& pages, std::vector<Section> const& 
         if (v.panels() && inside)
             kept_.push_back({begin, begin + v.weights_size()});
     }
-    std::sort(kept_.begin(), kept_.end());
+    std::ranges::sort(kept_);
     // Kernels will read them again and again: a file that is read from a disk now comes in large pages then.
     if (!kept_.empty())
         device::preferLargePages(reinterpret_cast<void const*>(kept_.front().first),

@@ -26,7 +26,7 @@ auto sizeOf(V const* v) -> flatbuffers::uoffset_t
 
 inline Section const* find(std::vector<Section> const& sections, SectionKind kind)
 {
-    auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
+    auto it = std::ranges::find_if(sections, [&](Section const& s) { return s.kind == kind; });
     return it == sections.end() ? nullptr : &*it;
 }
 

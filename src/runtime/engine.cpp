@@ -32,8 +32,7 @@ std::unique_ptr<LoadedBlock> outlineOf(LoadedBlock const& block)
 
 bool isStatic(ir::Graph const& g)
 {
-    return std::all_of(g.inputs.begin(), g.inputs.end(),
-                       [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
+    return std::ranges::all_of(g.inputs, [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
 }
 
 } // namespace
@@ -62,7 +61,7 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
             g.example = std::move(profile.max);
         } else {
             auto& largest = profile.isMaximumValid ? profile.max : profile.opt;
-            std::fill(largest->prepared.begin(), largest->prepared.end(), nullptr);
+            std::ranges::fill(largest->prepared, nullptr);
             g.largest.push_back(std::move(largest));
         }
     }
@@ -87,7 +86,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     TW_TRY(ir::verify(*c.graph));
     for (size_t i = 0; i < c.io.size(); ++i) {
         auto const& list = c.io[i].isInput ? c.graph->inputs : c.graph->outputs;
-        auto it = std::find_if(list.begin(), list.end(), [&](ir::Value const* v) { return v->name == c.io[i].name; });
+        auto it = std::ranges::find_if(list, [&](ir::Value const* v) { return v->name == c.io[i].name; });
         if (it == list.end())
             return invalidArgument("the plan lists the tensor '" + c.io[i].name + "', which its graph does not have");
         e->ioValues_.push_back(*it);

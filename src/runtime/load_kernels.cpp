@@ -62,8 +62,8 @@ public:
     {
         TW_TRY(collect(block, planned, opt, max, options_.like));
         // Large weights first, so that no worker is left with one at the end.
-        std::stable_sort(tasks_.begin(), tasks_.end(),
-                         [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
+        std::ranges::stable_sort(tasks_,
+                                 [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
         // A CUDA context belongs to the calling thread.
         Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
         auto const source = device::SourceScope::current();
@@ -91,7 +91,7 @@ public:
     }
     Loaded loaded() const
     {
-        auto count = [&](auto const& isOne) { return int(std::count_if(tasks_.begin(), tasks_.end(), isOne)); };
+        auto count = [&](auto const& isOne) { return int(std::ranges::count_if(tasks_, isOne)); };
         return {count([](Task const& t) { return t.isReplaced; }),
                 count([](Task const& t) { return !t.refusal.empty(); }),
                 count([](Task const& t) { return !t.refusal.empty() && t.isPlain; }),
@@ -212,7 +212,7 @@ private:
         auto const own = step.node->op->tactics(backendOf(step, options_) == ops::Backend::kCuda);
         ops::Config const* config = &choice.config;
         std::optional<Retargeted> other;
-        bool const isOwn = !t || std::find(own.begin(), own.end(), t) != own.end(); // not a provider's
+        bool const isOwn = !t || std::ranges::find(own, t) != own.end(); // not a provider's
         if (options_.retargets && isOwn) {
             other = retarget(own, task.problem, choice.name, choice.config);
             task.isRetargeted = other && other->tactic != t;
@@ -288,7 +288,7 @@ private:
                                               step.tactic->name());
         ops::Formats const formats = ops::formatsOf(problem);
         auto const offered = step.tactic->formats(problem);
-        bool const isNative = std::find(offered.begin(), offered.end(), formats) != offered.end();
+        bool const isNative = std::ranges::find(offered, formats) != offered.end();
         if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
                 return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");

@@ -70,8 +70,8 @@ bool conditionSees(ir::Node const& loop, size_t s)
     ops::loop::Layout const at(loop.attrsAs<ops::loop::Attrs>());
     ir::Graph const& condition = *loop.regions[0];
     ir::Value const* const slice = condition.inputs[at.carried + s];
-    return condition.isOutput(slice) || std::any_of(condition.nodes.begin(), condition.nodes.end(), [&](auto const& n) {
-               return std::find(n->inputs.begin(), n->inputs.end(), slice) != n->inputs.end();
+    return condition.isOutput(slice) || std::ranges::any_of(condition.nodes, [&](auto const& n) {
+               return std::ranges::find(n->inputs, slice) != n->inputs.end();
            });
 }
 

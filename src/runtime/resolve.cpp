@@ -42,13 +42,13 @@ std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
         if (!v->producer)
             add(v.get());
     for (auto const& n : graph.nodes)
-        std::for_each(n->outputs.begin(), n->outputs.end(), add);
+        std::ranges::for_each(n->outputs, add);
     auto const onHost = ir::hostValues(graph);
     for (auto const& n : graph.nodes) {
         LoadedStep step;
         step.node = n.get();
-        step.host = n->regions.empty() && std::all_of(n->outputs.begin(), n->outputs.end(),
-                                                      [&](ir::Value const* v) { return onHost.contains(v); });
+        step.host = n->regions.empty() &&
+                    std::ranges::all_of(n->outputs, [&](ir::Value const* v) { return onHost.contains(v); });
         for (size_t i = 0; i < n->inputs.size(); ++i)
             step.inputs.push_back(n->inputs[i]
                                       ? StepInput{block->indexOf(n->inputs[i]), step.host || ir::isShapeInput(*n, i)}
@@ -202,8 +202,7 @@ Result<void> resolveOutputs(Instance& inst, size_t index, Instance const* known)
         s.exact = in.exact && !(*shapes)[i].bounded;
     }
     bool const dimsOnly = node.op->readsDimsOnly;
-    bool const small =
-        std::all_of(shapes->begin(), shapes->end(), [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
+    bool const small = std::ranges::all_of(*shapes, [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
     if (step.host && small && in.exact && (in.haveContents || dimsOnly)) {
         auto out = interp::runNode(node, in.refs);
         if (!out.ok()) {

@@ -98,7 +98,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
     std::vector<Candidate> list;
-    std::stable_sort(order.begin(), order.end(), [](Candidate const& a, Candidate const& b) {
+    std::ranges::stable_sort(order, [](Candidate const& a, Candidate const& b) {
         return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
     });
     for (Candidate& c : order) {

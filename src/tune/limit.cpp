@@ -68,7 +68,7 @@ std::string reasonsAgainst(std::vector<ops::Tactic const*> const& others, ops::P
         ops::Support const support = supportsAtAll(*t, problem);
         std::string const reason =
             (support.ok ? whyNot(*t, problem, choice) : support.reason).substr(0, kMostReasonBytes);
-        if (std::find(seen.begin(), seen.end(), reason) != seen.end())
+        if (std::ranges::find(seen, reason) != seen.end())
             continue;
         seen.push_back(reason);
         (support.ok ? kept : refused).push_back(std::string(t->name()) + ": " + reason);

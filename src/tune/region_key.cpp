@@ -55,7 +55,7 @@ public:
 private:
     size_t numberOf(ir::Dim const& d)
     {
-        auto const at = std::find(seen_.begin(), seen_.end(), d);
+        auto const at = std::ranges::find(seen_, d);
         if (at != seen_.end())
             return size_t(at - seen_.begin());
         seen_.push_back(d);

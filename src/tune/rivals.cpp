@@ -83,8 +83,8 @@ std::vector<plan::Rival> Rivals::listFor(size_t g, std::vector<Candidate> const&
             list.push_back(
                 {size_t(good[i].group) == g ? describe(good[i]) : describeIn(problems_[size_t(good[i].group)], good[i]),
                  times[i], whyLost(good, i, winner, times, options_)});
-    std::stable_sort(list.begin(), list.end(),
-                     [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
+    std::ranges::stable_sort(
+        list, [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
     auto add = [&](std::vector<Refused> const& more) {
         for (Refused const& r : more)
             list.push_back({size_t(r.group) == g ? r.name : r.nameWithFormats, 0, r.why});

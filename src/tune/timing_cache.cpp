@@ -66,7 +66,7 @@ bool isSound(std::string_view key, CacheEntry const& e)
 {
     return !key.empty() && key.size() <= TimingCache::kMaxKeyBytes && e.config.size() <= TimingCache::kMaxConfig &&
            std::isfinite(e.microseconds) && e.microseconds >= 0 && e.rivals.size() <= TimingCache::kMaxRivals &&
-           std::all_of(e.rivals.begin(), e.rivals.end(), [](plan::Rival const& r) {
+           std::ranges::all_of(e.rivals, [](plan::Rival const& r) {
                return std::isfinite(r.microseconds) && r.name.size() <= TimingCache::kMaxRivalBytes &&
                       r.reason.size() <= TimingCache::kMaxRivalBytes;
            });

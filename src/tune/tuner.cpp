@@ -69,7 +69,7 @@ public:
         // With everything else refused, the plain tactics come back.
         std::vector<Candidate> again;
         for (Candidate& c : reserve)
-            if (std::none_of(good_.begin(), good_.end(), [&](Candidate const& g) { return g.group == c.group; }) &&
+            if (std::ranges::none_of(good_, [&](Candidate const& g) { return g.group == c.group; }) &&
                 (good_.empty() || problems_.size() == 1))
                 again.push_back(std::move(c));
             else
@@ -169,9 +169,8 @@ private:
         }
         // In the order of the op's list, which decides between equals.
         std::vector<ops::Tactic const*> const tactics = candidates(*problem_.node, options_);
-        auto rank = [&](Candidate const& c) { return std::find(tactics.begin(), tactics.end(), c.tactic); };
-        std::stable_sort(good_.begin(), good_.end(),
-                         [&](Candidate const& a, Candidate const& b) { return rank(a) < rank(b); });
+        auto rank = [&](Candidate const& c) { return std::ranges::find(tactics, c.tactic); };
+        std::ranges::stable_sort(good_, [&](Candidate const& a, Candidate const& b) { return rank(a) < rank(b); });
     }
 
     std::vector<Result<plan::Choice>> decide()
@@ -243,7 +242,7 @@ private:
     {
         if (picked.empty())
             return;
-        std::fill(winners.begin(), winners.end(), -1);
+        std::ranges::fill(winners, -1);
         for (int i : picked) {
             int& w = winners[size_t(position[size_t(good_[size_t(i)].group)])];
             w = w < 0 || times[size_t(i)] < times[size_t(w)] ? i : w;
@@ -259,7 +258,7 @@ private:
     {
         for (double& t : times)
             t = 0;
-        bool const isDone = std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.isAlone; });
+        bool const isDone = std::ranges::any_of(good_, [](Candidate const& c) { return c.isAlone; });
         if (good_.empty() || (good_.size() == 1 && ((!options_.timeAlways && !isDone) || isTakenAsIs(good_[0]))))
             return;
         if (isDone) {
@@ -282,7 +281,7 @@ private:
     // Of those that were timed alone.
     void takeTimes(std::vector<int> const& position, std::vector<int>& winners, std::vector<double>& times) const
     {
-        if (std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.microseconds <= 0; }))
+        if (std::ranges::any_of(good_, [](Candidate const& c) { return c.microseconds <= 0; }))
             return;
         for (size_t i = 0; i < good_.size(); ++i) {
             times[i] = good_[i].microseconds;
@@ -368,8 +367,8 @@ std::vector<Result<plan::Choice>> takeUntuned(ops::Problem const& problem, std::
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);
-        auto const at = std::find_if(tactics.begin(), tactics.end(),
-                                     [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
+        auto const at =
+            std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
         if (at == tactics.end())
             out.push_back(internalError("could not find any implementation for node " + problem.node->name + ": " +
                                         ops::supportsFormats(*tactics.back(), in).reason));

@@ -123,8 +123,7 @@ bool isReadAsData(ir::Graph const& g, ir::Value const* input)
 {
     auto const shapes = ir::hostValues(g);
     for (auto const& node : g.nodes) {
-        bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                      [&](ir::Value const* v) { return shapes.contains(v); });
+        bool const host = std::ranges::any_of(node->outputs, [&](ir::Value const* v) { return shapes.contains(v); });
         if (host || node->op->readsDimsOnly)
             continue;
         for (size_t i = 0; i < node->inputs.size(); ++i)
@@ -210,8 +209,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         plan::IoTensor io;
         io.name = v->name;
         io.isShapeTensor = v->host;
-        io.isExecution =
-            std::any_of(n.outputs.begin(), n.outputs.end(), [&](TensorObject const* t) { return t->name == v->name; });
+        io.isExecution = std::ranges::any_of(n.outputs, [&](TensorObject const* t) { return t->name == v->name; });
         contents.io.push_back(std::move(io));
     }
     if (n.implicitBatch) {

@@ -68,13 +68,12 @@ std::set<std::string> floatingTensorsOf(NetworkObject const& n, ir::Graph const&
         if (isFloating(v->type) && !v->host && known.contains(v->name))
             out.insert(v->name);
     };
-    std::for_each(g.inputs.begin(), g.inputs.end(), add);
+    std::ranges::for_each(g.inputs, add);
     for (auto const& node : g.nodes) {
-        if (std::none_of(node->inputs.begin(), node->inputs.end(),
-                         [&](ir::Value const* v) { return v && computed.contains(v); }))
+        if (std::ranges::none_of(node->inputs, [&](ir::Value const* v) { return v && computed.contains(v); }))
             continue;
         computed.insert(node->outputs.begin(), node->outputs.end());
-        std::for_each(node->outputs.begin(), node->outputs.end(), add);
+        std::ranges::for_each(node->outputs, add);
     }
     return out;
 }
@@ -173,8 +172,8 @@ Result<plan::Profile> profileOf(NetworkObject const& n, BuilderConfigObject cons
             return std::move(given).error().in("calibration profile");
         profile = std::move(*given);
     }
-    bool const isDynamic = std::any_of(contents.graph->inputs.begin(), contents.graph->inputs.end(),
-                                       [](ir::Value const* v) { return !ir::isStatic(v->shape); });
+    bool const isDynamic =
+        std::ranges::any_of(contents.graph->inputs, [](ir::Value const* v) { return !ir::isStatic(v->shape); });
     if (isDynamic && batchSize != 1)
         log.warning("IInt8Calibrator::getBatchSize() is " + std::to_string(batchSize) +
                     ", and for networks with dynamic shapes it should be 1: batches have the shapes of the "

@@ -99,7 +99,7 @@ std::string publicNameOf(Format format)
     if (format == Format::kChannelsLast)
         return "internal";
     std::string name = nameOf(format);
-    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return char(std::toupper(c)); });
+    std::ranges::transform(name, name.begin(), [](char c) { return char(std::toupper(c)); });
     return "k" + name;
 }
 

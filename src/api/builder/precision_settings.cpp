@@ -55,9 +55,9 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
         return {};
     for (auto const& l : n.layers) {
         auto asks = [&](nvinfer1::DataType t) {
-            return l->precision ? l->precision == t
-                                : std::any_of(l->outputTypes.begin(), l->outputTypes.end(),
-                                              [&](auto const& type) { return type == t && !isConversion(*l); });
+            return l->precision ? l->precision == t : std::ranges::any_of(l->outputTypes, [&](auto const& type) {
+                return type == t && !isConversion(*l);
+            });
         };
         bool const asksHalf = asks(nvinfer1::DataType::kHALF) && !(onGpu && half);
         if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && !int8))

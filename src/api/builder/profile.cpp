@@ -129,7 +129,7 @@ Dims IOptimizationProfile::getDimensions(char const* inputName, OptProfileSelect
     if (!found)
         return noDims();
     Dims d{int32_t(found->size()), {}};
-    std::copy(found->begin(), found->end(), d.d);
+    std::ranges::copy(*found, d.d);
     return d;
 }
 

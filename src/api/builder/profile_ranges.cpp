@@ -12,8 +12,8 @@ OptimizationProfileObject::Points const* pointsOf(OptimizationProfileObject::Set
                                                   std::string const& input)
 {
     auto const it = settings.find(input);
-    bool const isWhole = it != settings.end() &&
-                         std::all_of(it->second.begin(), it->second.end(), [](auto const& p) { return p.has_value(); });
+    bool const isWhole =
+        it != settings.end() && std::ranges::all_of(it->second, [](auto const& p) { return p.has_value(); });
     return isWhole ? &it->second : nullptr;
 }
 
@@ -37,7 +37,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
     auto warnOfUnknown = [&](auto const& settings) {
         for (auto const& setting : settings) {
             std::string const& name = setting.first;
-            if (std::none_of(n.inputs.begin(), n.inputs.end(), [&](auto const& t) { return t->name == name; }))
+            if (std::ranges::none_of(n.inputs, [&](auto const& t) { return t->name == name; }))
                 n.reporter.warning(where + ": '" + name +
                                    "' is no input of the network; what is set for it is ignored");
         }

@@ -352,7 +352,7 @@ private:
         for (size_t k = 0; k < p.stacked.size(); ++k)
             (*r.values)[p.stacked[k]->outputs[0].get()] = node->outputs[p.carried.size() + k];
         for (LoopOutputLayer const* l : p.last) {
-            auto const it = std::find(p.carried.begin(), p.carried.end(), l->inputs[0]->producer);
+            auto const it = std::ranges::find(p.carried, l->inputs[0]->producer);
             (*r.values)[l->outputs[0].get()] = node->outputs[size_t(it - p.carried.begin())];
         }
         return {};

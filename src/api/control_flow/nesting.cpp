@@ -58,17 +58,17 @@ KnownCount countOf(NetworkObject const& network, Construct const& loop, InputNam
         return {};
     KnownCount known{count->inputs[0], {}};
     auto const outputs = layersOf<LoopOutputLayer>(loop, LayerType::kLOOP_OUTPUT);
-    if (std::any_of(outputs.begin(), outputs.end(), [](auto* l) { return alsoNeeds(*l) != nullptr; }))
+    if (std::ranges::any_of(outputs, [](auto* l) { return alsoNeeds(*l) != nullptr; }))
         return known;
     std::vector<std::string> symbols;
     for (ir::Dim const& element : *v->content)
         element.collectSymbols(symbols);
     for (auto const& t : network.inputs) {
         ir::Value const* const input = network.valueOf(*t);
-        bool const decides = input && input->content &&
-                             std::any_of(input->content->begin(), input->content->end(), [&](ir::Dim const& element) {
-                                 return std::find(symbols.begin(), symbols.end(), element.str()) != symbols.end();
-                             });
+        bool const decides =
+            input && input->content && std::ranges::any_of(*input->content, [&](ir::Dim const& element) {
+                return std::ranges::find(symbols, element.str()) != symbols.end();
+            });
         if (decides && given.contains(t->name))
             return {known.tensor, {}};
         if (decides)
@@ -122,8 +122,7 @@ public:
         : network_(network), nesting_(nesting), around_(network.constructs.size(), empty()),
           why_(network.constructs.size())
     {
-        std::copy_if(order.begin(), order.end(), std::back_inserter(order_),
-                     [&](LayerState const* l) { return nesting.live(*l); });
+        std::ranges::copy_if(order, std::back_inserter(order_), [&](LayerState const* l) { return nesting.live(*l); });
     }
 
     // To a fixed point: what is inside of what only grows, at most to the depth of the nest.
@@ -175,7 +174,7 @@ private:
                 if (t)
                     merge(s, scopeOf(*t));
         }
-        if (std::find(s.begin(), s.end(), true) == s.end())
+        if (std::ranges::find(s, true) == s.end())
             return;
         for (auto const& out : l.outputs)
             inside_[out.get()] = s;
@@ -255,11 +254,11 @@ private:
     // The construct in `s` that is inside all others in it.
     Result<int> innermost(Scope const& s, std::string const& what)
     {
-        size_t const depth = size_t(std::count(s.begin(), s.end(), true));
+        size_t const depth = size_t(std::ranges::count(s, true));
         if (depth == 0)
             return -1;
         for (size_t c = 0; c < s.size(); ++c)
-            if (s[c] && size_t(std::count(around_[c].begin(), around_[c].end(), true)) + 1 == depth) {
+            if (s[c] && size_t(std::ranges::count(around_[c], true)) + 1 == depth) {
                 Scope with = around_[c];
                 with[c] = true;
                 if (with == s)

@@ -66,7 +66,7 @@ ir::Value* asConstant(ir::Graph& region, ir::Value const& outer)
         return region.addConstant(outer.name, outer.type, ir::extentsOf(outer.shape), outer.constant);
     bool const isKnown = outer.content && ir::isStatic(outer.shape) &&
                          (outer.type == DataType::kInt32 || outer.type == DataType::kBool) &&
-                         std::all_of(outer.content->begin(), outer.content->end(), [](Dim const& d) {
+                         std::ranges::all_of(*outer.content, [](Dim const& d) {
                              return d.isConst() && d.value() >= INT32_MIN && d.value() <= INT32_MAX;
                          });
     if (!isKnown)

@@ -260,7 +260,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
             request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address, v.format};
             continue;
         }
-        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        size_t const out = size_t(std::ranges::find(g.outputs, &v) - g.outputs.begin());
         request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address, v.format};
         bool const allocates = useAllocators && io[size_t(i)].allocator;
         if (!address && !allocates && (useAllocators || core.contents().io[size_t(i)].isExecution))
@@ -272,7 +272,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         ir::Value const& v = core.ioValue(i);
         if (inputPosition(i) >= 0 || !useAllocators || !io[size_t(i)].allocator)
             continue;
-        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        size_t const out = size_t(std::ranges::find(g.outputs, &v) - g.outputs.begin());
         request->outputs[out].data = nullptr;
         if (stateOf(v).exact) {
             TW_ASSIGN(request->outputs[out].data, allocateOutput(io[size_t(i)], v.name, request->outputs[out]));

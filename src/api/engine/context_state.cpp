@@ -77,7 +77,7 @@ Result<int> ContextObject::ioOf(int32_t binding, char const* method) const
 int ContextObject::inputPosition(int index) const
 {
     auto const& inputs = state->core->graph().inputs;
-    auto it = std::find(inputs.begin(), inputs.end(), &state->core->ioValue(index));
+    auto it = std::ranges::find(inputs, &state->core->ioValue(index));
     return it == inputs.end() ? -1 : int(it - inputs.begin());
 }
 

@@ -137,7 +137,7 @@ TW_GETTER(ICudaEngine, int32_t, getNbBindings, int32_t(self.state->bindingNames.
 int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
 {
     auto const& names = objectOf(*this).state->bindingNames;
-    auto it = name ? std::find(names.begin(), names.end(), name) : names.end();
+    auto it = name ? std::ranges::find(names, name) : names.end();
     return it == names.end() ? -1 : int32_t(it - names.begin());
 }
 char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept

@@ -99,7 +99,7 @@ bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, 
         return false;
     auto const isRead = [](ir::Value const* v) { return v && !v->isConstant() && !v->host; };
     auto const& inputs = step.node->inputs;
-    return step.node->outputs.size() == 1 && std::count_if(inputs.begin(), inputs.end(), isRead) == 1;
+    return step.node->outputs.size() == 1 && std::ranges::count_if(inputs, isRead) == 1;
 }
 
 Json factJson(ops::Fact const& fact)

@@ -94,7 +94,7 @@ RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<Engine
             addSource(c, *constants[i], i);
     }
     for (Source& s : sources)
-        s.hasTwins = std::any_of(sources.begin(), sources.end(), [&](Source const& other) {
+        s.hasTwins = std::ranges::any_of(sources, [&](Source const& other) {
             return &other != &s && other.role == s.role && std::strcmp(other.layer, s.layer) == 0 &&
                    (other.name != s.name || other.begin != s.begin);
         });
@@ -198,8 +198,7 @@ std::vector<char const*> namesOf(RefitterObject const& r)
 {
     std::vector<char const*> names;
     for (RefitterObject::Source const& s : r.sources)
-        if (!s.name.empty() &&
-            std::none_of(names.begin(), names.end(), [&](char const* known) { return s.name == known; }))
+        if (!s.name.empty() && std::ranges::none_of(names, [&](char const* known) { return s.name == known; }))
             names.push_back(s.name.c_str());
     return names;
 }

@@ -11,7 +11,7 @@ namespace tw::api {
 Result<void> LowerContext::shareBatch(std::vector<ir::Value*>& values)
 {
     auto batched = [](ir::Value const* v) { return v && hasBatch(v); };
-    if (!implicitBatch() || std::none_of(values.begin(), values.end(), batched))
+    if (!implicitBatch() || std::ranges::none_of(values, batched))
         return {};
     for (size_t i = 0; i < values.size(); ++i)
         if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1)) {

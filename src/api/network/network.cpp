@@ -255,7 +255,7 @@ bool NetworkObject::isLowered(LayerState const& layer) const
 {
     if (!layer.outputs.empty())
         return values_.contains(layer.outputs[0].get());
-    return std::any_of(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == &layer; });
+    return std::ranges::any_of(steps_, [&](Step const& s) { return s.layer == &layer; });
 }
 
 Result<void> NetworkObject::lowerWithInputs(LayerState& last)
@@ -309,7 +309,7 @@ void NetworkObject::rollBack(LayerState* layer)
         inputsLowered_ = false;
         return;
     }
-    auto it = std::find_if(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == layer; });
+    auto it = std::ranges::find_if(steps_, [&](Step const& s) { return s.layer == layer; });
     if (it == steps_.end())
         return;
     graph_.rollBack(it->mark);
@@ -441,8 +441,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
         addRanges(values_, ranges);
         copy = graph_.clone();
         for (ir::Value* v : copy->outputs)
-            v->host = std::any_of(shapeOutputs.begin(), shapeOutputs.end(),
-                                  [&](TensorObject const* t) { return t->name == v->name; });
+            v->host = std::ranges::any_of(shapeOutputs, [&](TensorObject const* t) { return t->name == v->name; });
         auto const needed = ir::shapeValues(*copy);
         for (ir::Value* v : copy->inputs)
             v->host = needed.contains(v) || isScalarOfFill(*copy, v);

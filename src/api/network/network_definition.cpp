@@ -105,7 +105,7 @@ void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
         if (t.network != &n)
             return invalidArgument("removeTensor: tensor '" + t.name + "' belongs to another network");
         for (auto const& l : n.layers)
-            if (std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end())
+            if (std::ranges::find(l->inputs, &t) != l->inputs.end())
                 return invalidState("removeTensor: tensor '" + t.name + "' is still an input of layer '" + l->name +
                                     "'");
         std::erase(n.outputs, &t);
@@ -161,9 +161,9 @@ bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexc
             return true;
         }
         TW_ASSIGN(std::string copy, checkName(name, "weights"));
-        bool const isHeld = std::any_of(n.layers.begin(), n.layers.end(), [&](auto const& l) {
+        bool const isHeld = std::ranges::any_of(n.layers, [&](auto const& l) {
             auto const held = l->heldWeights();
-            return std::any_of(held.begin(), held.end(), isIt);
+            return std::ranges::any_of(held, isIt);
         });
         if (weights.count == 0 || !isHeld)
             return false; // no layer has them

@@ -23,9 +23,8 @@ TensorObject& self(ITensor const* t)
 bool isRead(TensorObject const& t)
 {
     auto const& layers = t.network->layers;
-    return std::any_of(layers.begin(), layers.end(), [&](auto const& l) {
-        return std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end();
-    });
+    return std::ranges::any_of(layers,
+                               [&](auto const& l) { return std::ranges::find(l->inputs, &t) != l->inputs.end(); });
 }
 // What depends on a network input's dimensions, names or type is lowered again.
 void inputChanged(TensorObject& t)

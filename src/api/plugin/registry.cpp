@@ -65,7 +65,7 @@ bool PluginRegistry::registerCreator(IPluginCreator& creator, AsciiChar const* p
 bool PluginRegistry::deregisterCreator(IPluginCreator const& creator) noexcept
 {
     std::lock_guard lock(mutex_);
-    auto it = std::find_if(entries_.begin(), entries_.end(), [&](Entry const& e) { return e.creator == &creator; });
+    auto it = std::ranges::find_if(entries_, [&](Entry const& e) { return e.creator == &creator; });
     if (it == entries_.end())
         return false;
     entries_.erase(it);

@@ -176,7 +176,7 @@ std::vector<int> ImportContext::axes(std::vector<int64_t> const& axes, int rank,
     std::vector<int> result;
     for (int64_t a : axes) {
         int const checked = axis(a, rank, what, where);
-        if (std::find(result.begin(), result.end(), checked) != result.end())
+        if (std::ranges::find(result, checked) != result.end())
             invalid(std::string(what) + " names dimension " + std::to_string(checked) + " twice", where);
         result.push_back(checked);
     }

@@ -10,7 +10,7 @@ using nvinfer1::ElementWiseOperation;
 
 bool ImportContext::allKnown(Sizes const& sizes)
 {
-    return std::all_of(sizes.begin(), sizes.end(), [](Size const& s) { return s.known(); });
+    return std::ranges::all_of(sizes, [](Size const& s) { return s.known(); });
 }
 
 Sizes ImportContext::sizesOf(ITensor& x)

@@ -25,7 +25,7 @@ template <class Wanted>
 std::string those(std::string const& labels, Wanted wanted)
 {
     std::string out;
-    std::copy_if(labels.begin(), labels.end(), std::back_inserter(out), wanted);
+    std::ranges::copy_if(labels, std::back_inserter(out), wanted);
     return out;
 }
 
@@ -105,9 +105,9 @@ private:
     static std::string implied(std::string const& all)
     {
         std::string out = those(all, [&](char c) {
-            return std::isalpha(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1;
+            return std::isalpha(static_cast<unsigned char>(c)) && std::ranges::count(all, c) == 1;
         });
-        std::sort(out.begin(), out.end());
+        std::ranges::sort(out);
         return out;
     }
     // Commas, one arrow, and an ellipsis at most in each term, stand between letters.
@@ -127,7 +127,7 @@ private:
             if (c == '.')
                 ctx_.invalid(what_ + ": a term has more than one ellipsis");
         for (char c : output) {
-            if (std::count(output.begin(), output.end(), c) > 1)
+            if (std::ranges::count(output, c) > 1)
                 ctx_.invalid(what_ + ": '" + std::string(1, c) + "' stands twice in the result");
             if (!has(all, c))
                 ctx_.invalid(what_ + ": no operand has '" + std::string(1, c) + "' of the result");

@@ -264,10 +264,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph)
     });
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status)
-{
-    return call([&] { captureInfo(stream, status, nullptr, nullptr, nullptr, nullptr); });
-}
+TW_CALL(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus* status),
+        captureInfo(stream, status, nullptr, nullptr, nullptr, nullptr))
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode)
 {
@@ -278,16 +276,12 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode)
 }
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id)
-{
-    return call([&] { captureInfo(stream, status, id, nullptr, nullptr, nullptr); });
-}
-
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                        cudaGraph_t* graph, cudaGraphNode_t const** deps, size_t* numDeps)
-{
-    return call([&] { captureInfo(stream, status, id, graph, deps, numDeps); });
-}
+TW_CALL(cudaStreamGetCaptureInfo, (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id),
+        captureInfo(stream, status, id, nullptr, nullptr, nullptr))
+TW_CALL(cudaStreamGetCaptureInfo_v2,
+        (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
+         cudaGraphNode_t const** deps, size_t* numDeps),
+        captureInfo(stream, status, id, graph, deps, numDeps))
 #else
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, cudaGraphNode_t const** deps,

@@ -148,26 +148,15 @@ Work make3DFill(cudaPitchedPtr const& pitched, int value, cudaExtent const& exte
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaMemcpy(void* dst, void const* src, size_t count, cudaMemcpyKind kind)
-{
-    return call([&] { runNow(makeCopy(dst, src, count, kind)); });
-}
-
-cudaError_t cudaMemcpyAsync(void* dst, void const* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return call([&] { submit(stream, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)); });
-}
-
-cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, void const* src, int srcDevice, size_t count)
-{
-    return call([&] { runNow(makePeerCopy(dst, dstDevice, src, srcDevice, count)); });
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, void const* src, int srcDevice, size_t count,
-                                cudaStream_t stream)
-{
-    return call([&] { submit(stream, cudaGraphNodeTypeMemcpy, makePeerCopy(dst, dstDevice, src, srcDevice, count)); });
-}
+TW_CALL(cudaMemcpy, (void* dst, void const* src, size_t count, cudaMemcpyKind kind),
+        runNow(makeCopy(dst, src, count, kind)))
+TW_CALL(cudaMemcpyAsync, (void* dst, void const* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)))
+TW_CALL(cudaMemcpyPeer, (void* dst, int dstDevice, void const* src, int srcDevice, size_t count),
+        runNow(makePeerCopy(dst, dstDevice, src, srcDevice, count)))
+TW_CALL(cudaMemcpyPeerAsync,
+        (void* dst, int dstDevice, void const* src, int srcDevice, size_t count, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, makePeerCopy(dst, dstDevice, src, srcDevice, count)))
 
 cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width, size_t height,
                          cudaMemcpyKind kind)
@@ -184,15 +173,9 @@ cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, void const* src, size_
     });
 }
 
-cudaError_t cudaMemcpy3D(cudaMemcpy3DParms const* parms)
-{
-    return call([&] { runNow(make3DCopy(parms)); });
-}
-
-cudaError_t cudaMemcpy3DAsync(cudaMemcpy3DParms const* parms, cudaStream_t stream)
-{
-    return call([&] { submit(stream, cudaGraphNodeTypeMemcpy, make3DCopy(parms)); });
-}
+TW_CALL(cudaMemcpy3D, (cudaMemcpy3DParms const* parms), runNow(make3DCopy(parms)))
+TW_CALL(cudaMemcpy3DAsync, (cudaMemcpy3DParms const* parms, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, make3DCopy(parms)))
 
 cudaError_t cudaMemset(void* ptr, int value, size_t count)
 {
@@ -214,12 +197,7 @@ cudaError_t cudaMemset2DAsync(void* ptr, size_t pitch, int value, size_t width, 
     return cudaMemset3DAsync(cudaPitchedPtr{ptr, pitch, width, height}, value, cudaExtent{width, height, 1}, stream);
 }
 
-cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int value, cudaExtent extent)
-{
-    return call([&] { runNow(make3DFill(pitched, value, extent)); });
-}
-
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream)
-{
-    return call([&] { submit(stream, cudaGraphNodeTypeMemset, make3DFill(pitched, value, extent)); });
-}
+TW_CALL(cudaMemset3D, (cudaPitchedPtr pitched, int value, cudaExtent extent),
+        runNow(make3DFill(pitched, value, extent)))
+TW_CALL(cudaMemset3DAsync, (cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemset, make3DFill(pitched, value, extent)))

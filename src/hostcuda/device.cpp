@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls about the one device there is, number 0.
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -22,30 +21,11 @@ constexpr char kPciBusId[] = "0000:00:00.0";
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaDriverGetVersion(int* driverVersion)
-{
-    return call([&] { give(driverVersion, CUDART_VERSION); });
-}
-
-cudaError_t cudaRuntimeGetVersion(int* runtimeVersion)
-{
-    return call([&] { give(runtimeVersion, CUDART_VERSION); });
-}
-
-cudaError_t cudaGetDeviceCount(int* count)
-{
-    return call([&] { give(count, 1); });
-}
-
-cudaError_t cudaGetDevice(int* device)
-{
-    return call([&] { give(device, 0); });
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    return call([&] { failIf(device != 0, cudaErrorInvalidDevice); });
-}
+TW_CALL(cudaDriverGetVersion, (int* driverVersion), give(driverVersion, CUDART_VERSION))
+TW_CALL(cudaRuntimeGetVersion, (int* runtimeVersion), give(runtimeVersion, CUDART_VERSION))
+TW_CALL(cudaGetDeviceCount, (int* count), give(count, 1))
+TW_CALL(cudaGetDevice, (int* device), give(device, 0))
+TW_CALL(cudaSetDevice, (int device), failIf(device != 0, cudaErrorInvalidDevice))
 
 cudaError_t cudaInitDevice(int device, unsigned int, unsigned int)
 {
@@ -77,10 +57,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
     });
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned int* flags)
-{
-    return call([&] { give(flags, state().deviceFlags | cudaDeviceMapHost); });
-}
+TW_CALL(cudaGetDeviceFlags, (unsigned int* flags), give(flags, state().deviceFlags | cudaDeviceMapHost))
 
 #if TW_CUDART_MAJOR == 12
 cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp* prop, int device)
@@ -168,20 +145,14 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache)
     return cudaSuccess; // a preference
 }
 
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config)
-{
-    return call([&] { give(config, cudaFuncCachePreferNone); });
-}
+TW_CALL(cudaDeviceGetCacheConfig, (cudaFuncCache * config), give(config, cudaFuncCachePreferNone))
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig)
 {
     return cudaSuccess; // a preference
 }
 
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config)
-{
-    return call([&] { give(config, cudaSharedMemBankSizeFourByte); });
-}
+TW_CALL(cudaDeviceGetSharedMemConfig, (cudaSharedMemConfig * config), give(config, cudaSharedMemBankSizeFourByte))
 
 cudaError_t cudaDeviceGetPCIBusId(char* busId, int length, int device)
 {
@@ -217,10 +188,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int)
     return call([] { fail(cudaErrorInvalidDevice); }); // no second device, and none is its own peer
 }
 
-cudaError_t cudaDeviceDisablePeerAccess(int)
-{
-    return call([] { fail(cudaErrorPeerAccessNotEnabled); });
-}
+TW_CALL(cudaDeviceDisablePeerAccess, (int), fail(cudaErrorPeerAccessNotEnabled))
 
 cudaError_t cudaCtxResetPersistingL2Cache()
 {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last error of each thread, and the names and texts of error codes.
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "state.h"
 
 namespace tw::hostcuda {
@@ -11,164 +15,73 @@ cudaError_t& lastError()
 
 namespace {
 
-struct ErrorText
-{
-    cudaError_t code;
-    char const* name;
-    char const* text;
+using Word = std::pair<cudaError_t, char const*>;
+
+constexpr Word kNames[] = {
+#define TW_CUDA_ERROR(code, number) {code, #code},
+#include "hostcuda_errors.def"
+#undef TW_CUDA_ERROR
+};
+// The codes that the stand-in returns or that clients test for; the name of any other says it all.
+constexpr Word kTexts[] = {
+    {cudaSuccess, "no error"},
+    {cudaErrorInvalidValue, "invalid argument"},
+    {cudaErrorMemoryAllocation, "out of memory"},
+    {cudaErrorInitializationError, "initialization error"},
+    {cudaErrorCudartUnloading, "the runtime is being unloaded"},
+    {cudaErrorInvalidConfiguration, "invalid launch configuration"},
+    {cudaErrorInvalidPitchValue, "invalid pitch: a row does not fit into it"},
+    {cudaErrorInvalidSymbol, "invalid device symbol"},
+    {cudaErrorInvalidHostPointer, "invalid host pointer"},
+    {cudaErrorInvalidDevicePointer, "invalid device pointer"},
+    {cudaErrorInvalidMemcpyDirection, "invalid copy direction"},
+    {cudaErrorInsufficientDriver, "the driver is older than the runtime"},
+    {cudaErrorInvalidDeviceFunction, "invalid device function"},
+    {cudaErrorNoDevice, "no device"},
+    {cudaErrorInvalidDevice, "invalid device number"},
+    {cudaErrorInvalidKernelImage, "invalid kernel image"},
+    {cudaErrorDeviceUninitialized, "the device has no context"},
+    {cudaErrorNoKernelImageForDevice, "no kernel image for this device"},
+    {cudaErrorUnsupportedLimit, "this limit does not exist on the device"},
+    {cudaErrorPeerAccessUnsupported, "no peer access between these devices"},
+    {cudaErrorFileNotFound, "file not found"},
+    {cudaErrorOperatingSystem, "an operating system call failed"},
+    {cudaErrorInvalidResourceHandle, "invalid resource handle"},
+    {cudaErrorIllegalState, "the object is in the wrong state for this call"},
+    {cudaErrorSymbolNotFound, "symbol not found"},
+    {cudaErrorNotReady, "not ready"},
+    {cudaErrorIllegalAddress, "illegal memory access"},
+    {cudaErrorLaunchOutOfResources, "too many resources asked for a launch"},
+    {cudaErrorLaunchTimeout, "the launch took too long"},
+    {cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"},
+    {cudaErrorPeerAccessNotEnabled, "peer access is not enabled"},
+    {cudaErrorSetOnActiveProcess, "too late: the device is in use"},
+    {cudaErrorContextIsDestroyed, "the context is destroyed"},
+    {cudaErrorAssert, "device-side assertion"},
+    {cudaErrorHostMemoryAlreadyRegistered, "host memory is already registered"},
+    {cudaErrorHostMemoryNotRegistered, "host memory is not registered"},
+    {cudaErrorMisalignedAddress, "misaligned address"},
+    {cudaErrorLaunchFailure, "the launch failed"},
+    {cudaErrorNotPermitted, "operation not permitted here"},
+    {cudaErrorNotSupported, "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "operation not permitted while a stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "the capture became invalid by an earlier error"},
+    {cudaErrorStreamCaptureMerge, "two captures would become one"},
+    {cudaErrorStreamCaptureUnmatched, "the capture was not begun on this stream"},
+    {cudaErrorStreamCaptureUnjoined, "a stream that joined the capture was not joined back"},
+    {cudaErrorStreamCaptureIsolation, "a captured stream would depend on work outside the capture"},
+    {cudaErrorStreamCaptureImplicit, "the legacy stream would depend on a capturing stream"},
+    {cudaErrorCapturedEvent, "the event was last recorded in a capture"},
+    {cudaErrorStreamCaptureWrongThread, "the capture was begun in another thread"},
+    {cudaErrorTimeout, "timeout"},
+    {cudaErrorGraphExecUpdateFailure, "the graph differs too much from the executable graph"},
+    {cudaErrorUnknown, "unknown error"},
 };
 
-#define TW_ERROR(code, text)                                                                                           \
-    {                                                                                                                  \
-        code, #code, text                                                                                              \
-    }
-#define TW_NAMED(code) TW_ERROR(code, #code)
-// The codes that the stand-in returns or that clients test for.
-constexpr ErrorText kErrors[] = {
-    TW_ERROR(cudaSuccess, "no error"),
-    TW_ERROR(cudaErrorInvalidValue, "invalid argument"),
-    TW_ERROR(cudaErrorMemoryAllocation, "out of memory"),
-    TW_ERROR(cudaErrorInitializationError, "initialization error"),
-    TW_ERROR(cudaErrorCudartUnloading, "the runtime is being unloaded"),
-    TW_ERROR(cudaErrorInvalidConfiguration, "invalid launch configuration"),
-    TW_ERROR(cudaErrorInvalidPitchValue, "invalid pitch: a row does not fit into it"),
-    TW_ERROR(cudaErrorInvalidSymbol, "invalid device symbol"),
-    TW_ERROR(cudaErrorInvalidHostPointer, "invalid host pointer"),
-    TW_ERROR(cudaErrorInvalidDevicePointer, "invalid device pointer"),
-    TW_ERROR(cudaErrorInvalidMemcpyDirection, "invalid copy direction"),
-    TW_ERROR(cudaErrorInsufficientDriver, "the driver is older than the runtime"),
-    TW_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
-    TW_ERROR(cudaErrorNoDevice, "no device"),
-    TW_ERROR(cudaErrorInvalidDevice, "invalid device number"),
-    TW_ERROR(cudaErrorInvalidKernelImage, "invalid kernel image"),
-    TW_ERROR(cudaErrorDeviceUninitialized, "the device has no context"),
-    TW_ERROR(cudaErrorNoKernelImageForDevice, "no kernel image for this device"),
-    TW_ERROR(cudaErrorUnsupportedLimit, "this limit does not exist on the device"),
-    TW_ERROR(cudaErrorPeerAccessUnsupported, "no peer access between these devices"),
-    TW_ERROR(cudaErrorFileNotFound, "file not found"),
-    TW_ERROR(cudaErrorOperatingSystem, "an operating system call failed"),
-    TW_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    TW_ERROR(cudaErrorIllegalState, "the object is in the wrong state for this call"),
-    TW_ERROR(cudaErrorSymbolNotFound, "symbol not found"),
-    TW_ERROR(cudaErrorNotReady, "not ready"),
-    TW_ERROR(cudaErrorIllegalAddress, "illegal memory access"),
-    TW_ERROR(cudaErrorLaunchOutOfResources, "too many resources asked for a launch"),
-    TW_ERROR(cudaErrorLaunchTimeout, "the launch took too long"),
-    TW_ERROR(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"),
-    TW_ERROR(cudaErrorPeerAccessNotEnabled, "peer access is not enabled"),
-    TW_ERROR(cudaErrorSetOnActiveProcess, "too late: the device is in use"),
-    TW_ERROR(cudaErrorContextIsDestroyed, "the context is destroyed"),
-    TW_ERROR(cudaErrorAssert, "device-side assertion"),
-    TW_ERROR(cudaErrorHostMemoryAlreadyRegistered, "host memory is already registered"),
-    TW_ERROR(cudaErrorHostMemoryNotRegistered, "host memory is not registered"),
-    TW_ERROR(cudaErrorMisalignedAddress, "misaligned address"),
-    TW_ERROR(cudaErrorLaunchFailure, "the launch failed"),
-    TW_ERROR(cudaErrorNotPermitted, "operation not permitted here"),
-    TW_ERROR(cudaErrorNotSupported, "operation not supported"),
-    TW_ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted while a stream is capturing"),
-    TW_ERROR(cudaErrorStreamCaptureInvalidated, "the capture became invalid by an earlier error"),
-    TW_ERROR(cudaErrorStreamCaptureMerge, "two captures would become one"),
-    TW_ERROR(cudaErrorStreamCaptureUnmatched, "the capture was not begun on this stream"),
-    TW_ERROR(cudaErrorStreamCaptureUnjoined, "a stream that joined the capture was not joined back"),
-    TW_ERROR(cudaErrorStreamCaptureIsolation, "a captured stream would depend on work outside the capture"),
-    TW_ERROR(cudaErrorStreamCaptureImplicit, "the legacy stream would depend on a capturing stream"),
-    TW_ERROR(cudaErrorCapturedEvent, "the event was last recorded in a capture"),
-    TW_ERROR(cudaErrorStreamCaptureWrongThread, "the capture was begun in another thread"),
-    TW_ERROR(cudaErrorTimeout, "timeout"),
-    TW_ERROR(cudaErrorGraphExecUpdateFailure, "the graph differs too much from the executable graph"),
-    TW_ERROR(cudaErrorUnknown, "unknown error"),
-    // Published codes that nothing here returns: the name says it all.
-    TW_NAMED(cudaErrorProfilerDisabled),
-    TW_NAMED(cudaErrorProfilerNotInitialized),
-    TW_NAMED(cudaErrorProfilerAlreadyStarted),
-    TW_NAMED(cudaErrorProfilerAlreadyStopped),
-    TW_NAMED(cudaErrorInvalidTexture),
-    TW_NAMED(cudaErrorInvalidTextureBinding),
-    TW_NAMED(cudaErrorInvalidChannelDescriptor),
-    TW_NAMED(cudaErrorAddressOfConstant),
-    TW_NAMED(cudaErrorTextureFetchFailed),
-    TW_NAMED(cudaErrorTextureNotBound),
-    TW_NAMED(cudaErrorSynchronizationError),
-    TW_NAMED(cudaErrorInvalidFilterSetting),
-    TW_NAMED(cudaErrorInvalidNormSetting),
-    TW_NAMED(cudaErrorMixedDeviceExecution),
-    TW_NAMED(cudaErrorNotYetImplemented),
-    TW_NAMED(cudaErrorMemoryValueTooLarge),
-    TW_NAMED(cudaErrorStubLibrary),
-    TW_NAMED(cudaErrorCallRequiresNewerDriver),
-    TW_NAMED(cudaErrorInvalidSurface),
-    TW_NAMED(cudaErrorDuplicateVariableName),
-    TW_NAMED(cudaErrorDuplicateTextureName),
-    TW_NAMED(cudaErrorDuplicateSurfaceName),
-    TW_NAMED(cudaErrorDevicesUnavailable),
-    TW_NAMED(cudaErrorIncompatibleDriverContext),
-    TW_NAMED(cudaErrorMissingConfiguration),
-    TW_NAMED(cudaErrorPriorLaunchFailure),
-    TW_NAMED(cudaErrorLaunchMaxDepthExceeded),
-    TW_NAMED(cudaErrorLaunchFileScopedTex),
-    TW_NAMED(cudaErrorLaunchFileScopedSurf),
-    TW_NAMED(cudaErrorSyncDepthExceeded),
-    TW_NAMED(cudaErrorLaunchPendingCountExceeded),
-    TW_NAMED(cudaErrorDeviceNotLicensed),
-    TW_NAMED(cudaErrorSoftwareValidityNotEstablished),
-    TW_NAMED(cudaErrorStartupFailure),
-    TW_NAMED(cudaErrorMapBufferObjectFailed),
-    TW_NAMED(cudaErrorUnmapBufferObjectFailed),
-    TW_NAMED(cudaErrorArrayIsMapped),
-    TW_NAMED(cudaErrorAlreadyMapped),
-    TW_NAMED(cudaErrorAlreadyAcquired),
-    TW_NAMED(cudaErrorNotMapped),
-    TW_NAMED(cudaErrorNotMappedAsArray),
-    TW_NAMED(cudaErrorNotMappedAsPointer),
-    TW_NAMED(cudaErrorECCUncorrectable),
-    TW_NAMED(cudaErrorDeviceAlreadyInUse),
-    TW_NAMED(cudaErrorInvalidPtx),
-    TW_NAMED(cudaErrorInvalidGraphicsContext),
-    TW_NAMED(cudaErrorNvlinkUncorrectable),
-    TW_NAMED(cudaErrorJitCompilerNotFound),
-    TW_NAMED(cudaErrorUnsupportedPtxVersion),
-    TW_NAMED(cudaErrorJitCompilationDisabled),
-    TW_NAMED(cudaErrorUnsupportedExecAffinity),
-    TW_NAMED(cudaErrorUnsupportedDevSideSync),
-    TW_NAMED(cudaErrorContained),
-    TW_NAMED(cudaErrorInvalidSource),
-    TW_NAMED(cudaErrorSharedObjectSymbolNotFound),
-    TW_NAMED(cudaErrorSharedObjectInitFailed),
-    TW_NAMED(cudaErrorLossyQuery),
-    TW_NAMED(cudaErrorLaunchIncompatibleTexturing),
-    TW_NAMED(cudaErrorTooManyPeers),
-    TW_NAMED(cudaErrorHardwareStackError),
-    TW_NAMED(cudaErrorIllegalInstruction),
-    TW_NAMED(cudaErrorInvalidAddressSpace),
-    TW_NAMED(cudaErrorInvalidPc),
-    TW_NAMED(cudaErrorCooperativeLaunchTooLarge),
-    TW_NAMED(cudaErrorTensorMemoryLeak),
-    TW_NAMED(cudaErrorSystemNotReady),
-    TW_NAMED(cudaErrorSystemDriverMismatch),
-    TW_NAMED(cudaErrorCompatNotSupportedOnDevice),
-    TW_NAMED(cudaErrorMpsConnectionFailed),
-    TW_NAMED(cudaErrorMpsRpcFailure),
-    TW_NAMED(cudaErrorMpsServerNotReady),
-    TW_NAMED(cudaErrorMpsMaxClientsReached),
-    TW_NAMED(cudaErrorMpsMaxConnectionsReached),
-    TW_NAMED(cudaErrorMpsClientTerminated),
-    TW_NAMED(cudaErrorCdpNotSupported),
-    TW_NAMED(cudaErrorCdpVersionMismatch),
-    TW_NAMED(cudaErrorExternalDevice),
-    TW_NAMED(cudaErrorInvalidClusterSize),
-    TW_NAMED(cudaErrorFunctionNotLoaded),
-    TW_NAMED(cudaErrorInvalidResourceType),
-    TW_NAMED(cudaErrorInvalidResourceConfiguration),
-};
-#undef TW_NAMED
-#undef TW_ERROR
-
-ErrorText const* find(cudaError_t code)
+char const* find(std::span<Word const> words, cudaError_t code, char const* otherwise)
 {
-    for (ErrorText const& entry : kErrors)
-        if (entry.code == code)
-            return &entry;
-    return nullptr;
+    auto const found = std::ranges::find(words, code, &Word::first);
+    return found == words.end() ? otherwise : found->second;
 }
 
 } // namespace
@@ -190,12 +103,10 @@ cudaError_t cudaPeekAtLastError()
 
 char const* cudaGetErrorName(cudaError_t error)
 {
-    ErrorText const* entry = find(error);
-    return entry != nullptr ? entry->name : "unrecognized error code";
+    return find(kNames, error, "unrecognized error code");
 }
 
 char const* cudaGetErrorString(cudaError_t error)
 {
-    ErrorText const* entry = find(error);
-    return entry != nullptr ? entry->text : "unrecognized error code";
+    return find(kTexts, error, cudaGetErrorName(error));
 }

@@ -86,40 +86,15 @@ void waitEvent(cudaStream_t streamHandle, cudaEvent_t handle, unsigned int flags
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaEventCreate(cudaEvent_t* event)
-{
-    return call([&] { createEvent(event, cudaEventDefault); });
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
-{
-    return call([&] { createEvent(event, flags); });
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    return call([&] { required(state().events.remove(event), cudaErrorInvalidResourceHandle); });
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    return call([&] { recordEvent(event, stream, cudaEventRecordDefault); });
-}
-
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
-{
-    return call([&] { recordEvent(event, stream, flags); });
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-{
-    return call([&] { waitEvent(stream, event, flags); });
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    return call([&] { askFor(event); });
-}
+TW_CALL(cudaEventCreate, (cudaEvent_t * event), createEvent(event, cudaEventDefault))
+TW_CALL(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned int flags), createEvent(event, flags))
+TW_CALL(cudaEventDestroy, (cudaEvent_t event), required(state().events.remove(event), cudaErrorInvalidResourceHandle))
+TW_CALL(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), recordEvent(event, stream, cudaEventRecordDefault))
+TW_CALL(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
+        recordEvent(event, stream, flags))
+TW_CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+        waitEvent(stream, event, flags))
+TW_CALL(cudaEventQuery, (cudaEvent_t event), askFor(event))
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {

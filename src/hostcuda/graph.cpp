@@ -209,10 +209,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags)
     });
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    return call([&] { forgetGraph(required(state().graphs.find(graph))); });
-}
+TW_CALL(cudaGraphDestroy, (cudaGraph_t graph), forgetGraph(required(state().graphs.find(graph))))
 
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original)
 {
@@ -225,10 +222,8 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original)
     });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps)
-{
-    return call([&] { add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr); });
-}
+TW_CALL(cudaGraphAddEmptyNode, (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr))
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps,
                                  cudaHostNodeParams const* params)
@@ -242,17 +237,14 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaG
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                   size_t numDeps, cudaMemcpy3DParms const* params)
-{
-    return call([&] { add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, make3DCopy(params)); });
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                     size_t numDeps, void* dst, void const* src, size_t count, cudaMemcpyKind kind)
-{
-    return call([&] { add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)); });
-}
+TW_CALL(cudaGraphAddMemcpyNode,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps,
+         cudaMemcpy3DParms const* params),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, make3DCopy(params)))
+TW_CALL(cudaGraphAddMemcpyNode1D,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps, void* dst,
+         void const* src, size_t count, cudaMemcpyKind kind),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)))
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                    size_t numDeps, cudaMemsetParams const* params)
@@ -284,13 +276,9 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
     });
 }
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                        size_t numDeps, cudaEvent_t event)
-{
-    return call([&] {
-        add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(required(state().events.find(event))));
-    });
-}
+TW_CALL(cudaGraphAddEventRecordNode,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps, cudaEvent_t event),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(required(state().events.find(event)))))
 
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                       size_t numDeps, cudaEvent_t event)
@@ -301,15 +289,10 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, 
     });
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
-{
-    return call([&] { listNodes(graph, nodes, numNodes, [](Node const&) { return true; }); });
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
-{
-    return call([&] { listNodes(graph, nodes, numNodes, [](Node const& node) { return node.deps.empty(); }); });
-}
+TW_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes),
+        listNodes(graph, nodes, numNodes, [](Node const&) { return true; }))
+TW_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes),
+        listNodes(graph, nodes, numNodes, [](Node const& node) { return node.deps.empty(); }))
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type)
 {
@@ -349,16 +332,11 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, char const* path, unsigned
 }
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
-                                     size_t numDeps)
-{
-    return call([&] { addDependencies(graph, from, to, numDeps); });
-}
-
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps)
-{
-    return call([&] { nodeDependencies(node, deps, numDeps); });
-}
+TW_CALL(cudaGraphAddDependencies,
+        (cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to, size_t numDeps),
+        addDependencies(graph, from, to, numDeps))
+TW_CALL(cudaGraphNodeGetDependencies, (cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps),
+        nodeDependencies(node, deps, numDeps))
 #else
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
                                      cudaGraphEdgeData const* edgeData, size_t numDeps)

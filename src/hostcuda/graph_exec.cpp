@@ -168,10 +168,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     });
 }
 #else
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
-{
-    return call([&] { instantiate(exec, graph, flags); });
-}
+TW_CALL(cudaGraphInstantiate, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags),
+        instantiate(exec, graph, flags))
 
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* params)
 {
@@ -205,10 +203,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 }
 #endif
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
-{
-    return call([&] { instantiate(exec, graph, flags); });
-}
+TW_CALL(cudaGraphInstantiateWithFlags, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags),
+        instantiate(exec, graph, flags))
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
@@ -218,12 +214,5 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
     });
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    return call([&] { launch(exec, stream); });
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
-{
-    return call([&] { required(execs().remove(exec)); });
-}
+TW_CALL(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), launch(exec, stream))
+TW_CALL(cudaGraphExecDestroy, (cudaGraphExec_t exec), required(execs().remove(exec)))

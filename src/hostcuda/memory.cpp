@@ -188,15 +188,8 @@ cudaError_t cudaFree(void* ptr)
     });
 }
 
-cudaError_t cudaMallocHost(void** ptr, size_t sizeBytes)
-{
-    return call([&] { hostAllocate(ptr, sizeBytes, cudaHostAllocDefault); });
-}
-
-cudaError_t cudaHostAlloc(void** ptr, size_t sizeBytes, unsigned int flags)
-{
-    return call([&] { hostAllocate(ptr, sizeBytes, flags); });
-}
+TW_CALL(cudaMallocHost, (void** ptr, size_t sizeBytes), hostAllocate(ptr, sizeBytes, cudaHostAllocDefault))
+TW_CALL(cudaHostAlloc, (void** ptr, size_t sizeBytes, unsigned int flags), hostAllocate(ptr, sizeBytes, flags))
 
 cudaError_t cudaFreeHost(void* ptr)
 {
@@ -294,15 +287,9 @@ void prefetch(void const* ptr, std::size_t count, int device, cudaStream_t strea
 } // namespace
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, int device, cudaStream_t stream)
-{
-    return call([&] { prefetch(ptr, count, device, stream); });
-}
-
-cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, int)
-{
-    return call([&] { checkRange(ptr, count); });
-}
+TW_CALL(cudaMemPrefetchAsync, (void const* ptr, size_t count, int device, cudaStream_t stream),
+        prefetch(ptr, count, device, stream))
+TW_CALL(cudaMemAdvise, (void const* ptr, size_t count, cudaMemoryAdvise, int), checkRange(ptr, count))
 #else
 cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, cudaMemLocation location, unsigned int flags,
                                  cudaStream_t stream)
@@ -313,8 +300,5 @@ cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, cudaMemLocation 
     });
 }
 
-cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation)
-{
-    return call([&] { checkRange(ptr, count); });
-}
+TW_CALL(cudaMemAdvise, (void const* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation), checkRange(ptr, count))
 #endif

@@ -3,7 +3,6 @@
 // plain allocation; a pool only counts, and keeps no freed memory back.
 #include <algorithm>
 #include <mutex>
-#include <utility>
 
 #include "registry.h"
 #include "state.h"
@@ -131,20 +130,11 @@ void forgetPools()
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaMallocAsync(void** ptr, size_t sizeBytes, cudaStream_t stream)
-{
-    return call([&] { allocateFrom(*currentPool(), ptr, sizeBytes, stream); });
-}
-
-cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream)
-{
-    return call([&] { allocateFrom(*required(pools().find(pool)), ptr, sizeBytes, stream); });
-}
-
-cudaError_t cudaFreeAsync(void* ptr, cudaStream_t stream)
-{
-    return call([&] { freeInOrder(ptr, stream); });
-}
+TW_CALL(cudaMallocAsync, (void** ptr, size_t sizeBytes, cudaStream_t stream),
+        allocateFrom(*currentPool(), ptr, sizeBytes, stream))
+TW_CALL(cudaMallocFromPoolAsync, (void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream),
+        allocateFrom(*required(pools().find(pool)), ptr, sizeBytes, stream))
+TW_CALL(cudaFreeAsync, (void* ptr, cudaStream_t stream), freeInOrder(ptr, stream))
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, cudaMemPoolProps const* props)
 {
@@ -166,10 +156,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
     });
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t)
-{
-    return call([&] { required(pools().find(pool)); });
-}
+TW_CALL(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t), required(pools().find(pool)))
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value)
 {
@@ -234,15 +221,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, cudaMemAccessDesc const* li
     });
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device)
-{
-    return call([&] { setPool(pool, defaultPool(), device); });
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device)
-{
-    return call([&] { setPool(pool, currentPool(), device); });
-}
+TW_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), setPool(pool, defaultPool(), device))
+TW_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), setPool(pool, currentPool(), device))
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 {

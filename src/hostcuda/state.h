@@ -187,6 +187,13 @@ cudaError_t call(Body&& body) noexcept
     return error;
 }
 
+// A cuda* function of one statement.
+#define TW_CALL(name, parameters, ...)                                                                                 \
+    cudaError_t name parameters                                                                                        \
+    {                                                                                                                  \
+        return call([&] { __VA_ARGS__; });                                                                             \
+    }
+
 // ---- streams (stream.cpp) ----
 
 // Knows the handles of the default streams.

@@ -154,20 +154,10 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPr
     });
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream)
-{
-    return call([&] { createStream(stream, cudaStreamDefault, 0); });
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags)
-{
-    return call([&] { createStream(stream, flags, 0); });
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority)
-{
-    return call([&] { createStream(stream, flags, priority); });
-}
+TW_CALL(cudaStreamCreate, (cudaStream_t * stream), createStream(stream, cudaStreamDefault, 0))
+TW_CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned int flags), createStream(stream, flags, 0))
+TW_CALL(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned int flags, int priority),
+        createStream(stream, flags, priority))
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {

@@ -47,9 +47,8 @@ public:
         for (Carrier const& from : produced_)
             for (Set const& set : sets) {
                 made.push_back(kImpossible);
-                if (std::ranges::find(set, from) != set.end()) {
-                    TW_ASSIGN(made.back(), copies(from, set));
-                }
+                if (contains(set, from))
+                    TW_SET(made.back(), copies(from, set));
             }
         p.addEdge(producer, available, std::move(made));
         for (Use const& u : uses_) {
@@ -71,7 +70,7 @@ public:
 private:
     void note(Carrier const& c)
     {
-        if (std::ranges::find(all_, c) == all_.end())
+        if (!contains(all_, c))
             all_.push_back(c);
     }
     void noteAll(Wanted const& w)

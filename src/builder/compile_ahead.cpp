@@ -72,7 +72,7 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
     std::vector<ops::Formats> seen;
     std::vector<ops::Tactic const*> const tactics = tune::candidates(*problem.node, options);
     auto look = [&](ops::Formats const& f) {
-        if (std::ranges::find(seen, f) != seen.end())
+        if (contains(seen, f))
             return;
         seen.push_back(f);
         ops::Problem p = problem;
@@ -216,9 +216,8 @@ void CompileAhead::settle()
     tune::Phases::Scope const phase(options_.tune.phases, "compiling ahead");
     joinThreads();
     if (options_.log)
-        options_.log->verbose("Compiled ahead: " + std::to_string(parts_.size()) + " candidates, " +
-                              std::to_string(sum_) + " s of work, the longest " + std::to_string(longest_) + " s (" +
-                              longestName_ + ")");
+        options_.log->verbose("Compiled ahead: ", parts_.size(), " candidates, ", sum_, " s of work, the longest ",
+                              longest_, " s (", longestName_, ")");
     parts_.clear();
     posed_.clear();
     sum_ = longest_ = 0;

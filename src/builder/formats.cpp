@@ -46,16 +46,14 @@ struct Boundary
     Format format() const { return formats->allowed[size_t(chosen)]; }
     std::vector<Carrier> carriers() const
     {
-        std::vector<Carrier> list;
-        for (Format f : formats->allowed)
-            list.push_back({value->type, f});
+        auto list = mapped(formats->allowed, [&](Format f) { return Carrier{value->type, f}; });
         return list;
     }
 };
 
 bool has(std::vector<Format> const& list, Format f)
 {
-    return std::ranges::find(list, f) != list.end();
+    return contains(list, f);
 }
 
 class Assignment
@@ -249,7 +247,7 @@ private:
                 for (size_t k = 0; k < labels_[n].list.size(); ++k) {
                     Wanted const w{labels_[n].input(k, i), isFree && isFloating(v->type)};
                     auto& wanted = list.back().wanted[k];
-                    if (std::ranges::find(wanted, w) == wanted.end())
+                    if (!contains(wanted, w))
                         wanted.push_back(w);
                 }
             }
@@ -276,9 +274,7 @@ private:
     }
     static std::vector<Format> formatsOf(std::vector<Carrier> const& carriers)
     {
-        std::vector<Format> list;
-        for (Carrier const& c : carriers)
-            list.push_back(c.format);
+        auto list = mapped<Format>(carriers, [&](Carrier const& c) { return c.format; });
         return list;
     }
     Boundary const& inputBoundary(ir::Value const& v) const
@@ -354,9 +350,7 @@ private:
                 for (size_t i = 0; i < inputs.size(); ++i) {
                     if (inputs[i] != b.value)
                         continue;
-                    std::vector<Format> list;
-                    for (Label const& l : labels_[n].list)
-                        list.push_back(l.formats.inputs[i]);
+                    auto list = mapped<Format>(labels_[n].list, [&](Label const& l) { return l.formats.inputs[i]; });
                     call(b, int(n), list);
                 }
             }
@@ -379,9 +373,8 @@ private:
         auto isFixed = [&](ir::Node const* n) { return labels_[size_t(positions_.at(n))].variants.size() == 1; };
         if (!v.producer || g_.isOutput(&v) || isFixed(v.producer))
             return true;
-        return std::ranges::any_of(g_.nodes, [&](auto const& n) {
-            return isFixed(n.get()) && std::ranges::find(n->inputs, &v) != n->inputs.end();
-        });
+        return std::ranges::any_of(g_.nodes,
+                                   [&](auto const& n) { return isFixed(n.get()) && contains(n->inputs, &v); });
     }
     bool isPreferred(ir::Value const& v, DataType type) const
     {

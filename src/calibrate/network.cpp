@@ -38,7 +38,7 @@ Result<void> fixShapes(ir::Graph& g, plan::Profile const& profile)
             v->shape = ir::shapeOf(at->second.opt);
     for (ir::Value const* v : g.inputs)
         if (!ir::isStatic(v->shape))
-            return invalidState("calibration: the profile gives network input '" + v->name + "' no dimensions");
+            return invalidState("calibration: the profile gives network input '", v->name, "' no dimensions");
     return g.inferAll();
 }
 
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
     if (options.log)
         for (size_t i = 0; i < n->block_->steps.size(); ++i)
             if (runtime::LoadedStep const& s = n->block_->steps[i]; s.tactic && !s.host)
-                options.log->verbose("Calibration runs layer '" + s.node->name + "' by " + s.tactic->name());
+                options.log->verbose("Calibration runs layer '", s.node->name, "' by ", s.tactic->name());
     n->instance_ = std::move(shapes.profiles[0].opt);
     TW_TRY(runtime::placeInArena(*n->instance_, {.workers = options.workers}));
     auto add = [&](ir::Value const* v) {

@@ -106,21 +106,8 @@ Result<int64_t> apply(DimOp op, int64_t a, int64_t b)
 
 char const* nameOf(DimOp op)
 {
-    switch (op) {
-    case DimOp::kMax:
-        return "max";
-    case DimOp::kMin:
-        return "min";
-    case DimOp::kFloorDiv:
-        return "floordiv";
-    case DimOp::kCeilDiv:
-        return "ceildiv";
-    case DimOp::kEqual:
-        return "eq";
-    case DimOp::kLess:
-        return "lt";
-    }
-    return "?";
+    constexpr char const* kNames[] = {"max", "min", "floordiv", "ceildiv", "eq", "lt"};
+    return kNames[int(op)];
 }
 
 Dim Dim::symbol(std::string const& name)
@@ -320,7 +307,7 @@ Result<int64_t> Dim::eval(Bindings const& bindings) const
             if (!atom->symbol.empty()) {
                 auto it = bindings.find(atom->symbol);
                 if (it == bindings.end())
-                    return invalidState("dimension symbol '" + atom->symbol + "' has no value yet");
+                    return invalidState("dimension symbol '", atom->symbol, "' has no value yet");
                 product = mulSat(product, it->second);
             } else {
                 TW_ASSIGN(int64_t const a, atom->a.eval(bindings));
@@ -416,7 +403,7 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
     for (auto const& [key, t] : expr_->terms) {
         for (auto const& atom : t.atoms) {
             if (!atom->symbol.empty()) {
-                if (std::ranges::find(out, atom->symbol) == out.end())
+                if (!contains(out, atom->symbol))
                     out.push_back(atom->symbol);
             } else {
                 atom->a.collectSymbols(out);

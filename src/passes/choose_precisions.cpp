@@ -19,7 +19,6 @@
 #include "ops/cumulative_sum/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
-#include "ops/gather/op.h"
 #include "ops/grid_sample/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -59,7 +58,7 @@ bool isWide(ops::unary::Operation operation)
     using enum ops::unary::Operation;
     constexpr ops::unary::Operation kWide[] = {kExp, kLog,  kSqrt, kRecip, kSin,  kCos,
                                                kTan, kSinh, kCosh, kAcosh, kAtanh};
-    return std::ranges::find(kWide, operation) != std::end(kWide);
+    return contains(kWide, operation);
 }
 
 std::vector<Code> codesOf(ir::Node const& pointwise)
@@ -234,9 +233,9 @@ private:
             std::string const what =
                 "layer '" + n.name + "' asks for FP16, which a layer of this kind (" + n.op->name + ") does not take";
             if (ctx_.constraints == PrecisionConstraints::kObey)
-                return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
             if (ctx_.constraints == PrecisionConstraints::kPrefer)
-                ctx_.log.warning(what + ": it runs in FP32");
+                ctx_.log.warning(what, ": it runs in FP32");
         }
         std::string const why = asksFloat  ? "the network asks for FP32"
                                 : !takes   ? std::string("its kind does not take ") + numberType(p_.type).shown

@@ -147,9 +147,9 @@ Result<void> record(ir::Node const& n, std::vector<Folded> const& values, PassCo
     if (isQuantize(&n))
         TW_TRY(relyOnPositiveScale(n, ctx));
     ir::Graph alone;
-    std::vector<ir::Value*> in;
-    for (ir::Value const* v : n.inputs)
-        in.push_back(v ? alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : nullptr);
+    auto in = mapped<ir::Value*>(n.inputs, [&](ir::Value const* v) {
+        return v ? alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : nullptr;
+    });
     ir::Node const* const copy = alone.cloneNode(n, std::move(in));
     for (size_t i = 0; i < values.size(); ++i) {
         copy->outputs[i]->shape = ir::Shape(values[i].dims.begin(), values[i].dims.end());
@@ -192,9 +192,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         std::vector<Folded> values;
         if (hasConstantInputs(*n, ctx)) {
             std::vector<Folded>& folded = known[keyOf(*n, ctx)];
-            std::vector<TensorRef> in;
-            for (ir::Value const* v : n->inputs)
-                in.push_back(elementsOf(v));
+            auto in = mapped<TensorRef>(n->inputs, [&](ir::Value const* v) { return elementsOf(v); });
             if (folded.empty()) {
                 if (!isSmallWork(*n, in))
                     continue;
@@ -219,7 +217,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         }
         for (ir::Value const* v : n->outputs)
             sizesFound = sizesFound || !isStatic(v->shape);
-        ctx.log.verbose("folded '" + n->name + "' (" + n->op->name + ") into a constant");
+        ctx.log.verbose("folded '", n->name, "' (", n->op->name, ") into a constant");
         toConstants(g, n, values);
         --i;
         changed = true;

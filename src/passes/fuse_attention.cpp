@@ -16,7 +16,6 @@
 
 #include "ops/attention/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"

@@ -281,7 +281,7 @@ private:
         auto const isInside = [&](ir::Value const* v) {
             auto const list = readersOf(g_, v);
             return !g_.isOutput(v) && std::ranges::all_of(list, [&](ir::Node* reader) {
-                return reader == cast || std::ranges::find(nodes, reader) != nodes.end();
+                return reader == cast || contains(nodes, reader);
             });
         };
         if (!isInside(in->outputs[0]) || (cast && !isInside(cast->outputs[0])))

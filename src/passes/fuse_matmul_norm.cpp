@@ -71,9 +71,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
             !ops::matrix_multiply::takesRows(shape.back().value()))
             return false;
         auto const& of = norm.attrsAs<ops::layer_norm::Attrs>();
-        std::vector<FusedInput> inputs;
-        for (ir::Value* v : product->inputs)
-            inputs.push_back({v, v});
+        auto inputs = mapped(product->inputs, [&](ir::Value* v) { return FusedInput{v, v}; });
         for (int i : {of.gammaInput(), of.betaInput()})
             inputs.push_back({norm.inputs[size_t(i)], norm.inputs[size_t(i)]});
         auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(product->attrsAs<ops::matrix_multiply::Attrs>());
@@ -82,7 +80,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(ir::Node * fused,
                   fuseNodes(g, {product, &norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
         if (fused)
-            ctx.log.info("fused " + name);
+            ctx.log.info("fused ", name);
         return fused != nullptr;
     });
 }

@@ -268,14 +268,13 @@ private:
     {
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
-        if (std::ranges::find(nodes, p) != nodes.end() || (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
+        if (contains(nodes, p) || (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
             return false;
         if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || g_.isOutput(v) ||
             !(v->shape == y->shape))
             return false;
         auto const& readers = readers_[v];
-        return std::ranges::all_of(readers,
-                                   [&](ir::Node const* r) { return std::ranges::find(nodes, r) != nodes.end(); }) &&
+        return std::ranges::all_of(readers, [&](ir::Node const* r) { return contains(nodes, r); }) &&
                std::ranges::all_of(nodes, [&](ir::Node const* n) { return canJoin(*p, *n); });
     }
 
@@ -321,13 +320,11 @@ private:
 
     Result<void> fuse(Expression const& e)
     {
-        std::vector<FusedInput> inputs;
-        for (ir::Value* v : e.inputs())
-            inputs.push_back({v, v});
+        auto inputs = mapped(e.inputs(), [&](ir::Value* v) { return FusedInput{v, v}; });
         // A later cluster may read what this one makes.
         std::vector<ir::Node*> const readers = readers_[e.nodes().back()->outputs[0]];
         TW_ASSIGN(ir::Node * fused, fuseNodes(g_, e.nodes(), ops::pointwise::def(), e.attrs().clone(), inputs));
-        ctx_.log.info("fused " + fused->name);
+        ctx_.log.info("fused ", fused->name);
         readers_[fused->outputs[0]] = readers;
         return {};
     }

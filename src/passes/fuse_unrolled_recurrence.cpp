@@ -120,7 +120,7 @@ private:
     std::string const& name() const { return cells_.state(cells_.count())->name; }
     bool leave(char const* why) const
     {
-        ctx_.log.verbose("the unrolled cells of " + name() + " stay apart: " + why);
+        ctx_.log.verbose("the unrolled cells of ", name(), " stay apart: ", why);
         return false;
     }
     Result<bool> fuse(CellState const& c)
@@ -264,7 +264,7 @@ private:
         if (!n)
             return takeBack();
         setLayers(*n);
-        ctx_.log.info("fused " + std::to_string(cells_.count()) + " steps to " + n->name);
+        ctx_.log.info("fused ", cells_.count(), " steps to ", n->name);
         TW_TRY(replaceStates(maker, *n, reverse));
         eraseCells();
         return true;
@@ -282,7 +282,7 @@ private:
         for (auto const& cell : g_.nodes)
             if (nodes_.contains(cell.get()))
                 for (std::string const& layer : cell->layers)
-                    if (std::ranges::find(n.layers, layer) == n.layers.end())
+                    if (!contains(n.layers, layer))
                         n.layers.push_back(layer);
     }
     bool isReadOutside(ir::Value const* v) const
@@ -316,7 +316,7 @@ private:
     {
         TW_ASSIGN(with, maker.reshaped(with, from->shape));
         if (!with)
-            return internalError("the state " + from->name + " cannot be given its shape");
+            return internalError("the state ", from->name, " cannot be given its shape");
         return maker.replace(from, with);
     }
     void eraseCells()

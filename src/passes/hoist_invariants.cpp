@@ -79,9 +79,7 @@ private:
     }
     Result<void> hoist(ir::Node& n)
     {
-        std::vector<ir::Value*> inputs;
-        for (ir::Value const* v : n.inputs)
-            inputs.push_back(outside(v));
+        auto inputs = mapped<ir::Value*>(n.inputs, [&](ir::Value const* v) { return outside(v); });
         ir::Node* const copy = g_.cloneNode(n, std::move(inputs));
         std::rotate(g_.nodes.begin() + g_.positionOf(&loop_), g_.nodes.end() - 1, g_.nodes.end());
         TW_TRY(g_.inferNode(*copy));

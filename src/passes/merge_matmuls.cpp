@@ -148,9 +148,8 @@ private:
                 TW_TRY(relyOnEqualScales(*first->inputs[0]->producer, *p.product->inputs[0]->producer, ctx_));
         }
         TW_ASSIGN(ir::Value * weights, joinedWeights(group, columns));
-        if (group[0].quantized()) {
-            TW_ASSIGN(weights, dequantizedTogether(group, *weights, g_.positionOf(earliest)));
-        }
+        if (group[0].quantized())
+            TW_SET(weights, dequantizedTogether(group, *weights, g_.positionOf(earliest)));
         int const position = g_.positionOf(earliest);
         TW_ASSIGN(ir::Node * product, g_.addNode(ops::matrix_multiply::def(), first->attrs->clone(),
                                                  {earliest->inputs[0], weights}, first->name, {}, position));
@@ -190,7 +189,7 @@ private:
                 if (isDequantize(v->producer) && g_.useCount(v) == 0)
                     g_.eraseNode(v->producer);
         }
-        ctx_.log.info("merged " + names + " for " + attention.name);
+        ctx_.log.info("merged ", names, " for ", attention.name);
         return {};
     }
 
@@ -232,9 +231,7 @@ private:
         auto attrs = std::make_unique<ops::dequantize::Attrs>(group[0].columnsAxis(), like.outputs[0]->type);
         TW_ASSIGN(ir::Node * node,
                   g_.addNode(ops::dequantize::def(), std::move(attrs), {&weights, scale}, like.name, {}, position));
-        std::vector<ir::Node const*> alike;
-        for (Projection const& p : group)
-            alike.push_back(p.quantized()->node);
+        auto alike = mapped<ir::Node const*>(group, [&](Projection const& p) { return p.quantized()->node; });
         joinAlike(*node, alike);
         node->outputs[0]->name = weights.name + ".numbers";
         return node->outputs[0];
@@ -253,9 +250,9 @@ private:
     Result<ir::Value*> joined(std::vector<Projection> const& group, ir::Value const& one, Extents const& dims,
                               int64_t rows, int64_t width, bool bias)
     {
-        std::vector<RowPart> parts;
-        for (Projection const& p : group)
-            parts.push_back({bias ? p.bias : p.weights(), 0, p.columns * width});
+        auto parts = mapped(group, [&](Projection const& p) {
+            return RowPart{bias ? p.bias : p.weights(), 0, p.columns * width};
+        });
         return joinConstants(g_, ctx_.recipes, one.name + ".merged", one.type, dims, rows, parts);
     }
 

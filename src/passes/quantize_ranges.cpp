@@ -23,7 +23,6 @@
 #include "ops/pooling/op.h"
 #include "ops/quantize/op.h"
 #include "ops/reduce/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "passes/quantization.h"
@@ -94,7 +93,7 @@ public:
         for (ir::Node* n : sums)
             TW_TRY(quantizeWeights(*n));
         g_.eraseUnusedValues();
-        ctx_.log.info("INT8: " + std::to_string(sums_.size()) + " layers by dynamic ranges");
+        ctx_.log.info("INT8: ", sums_.size(), " layers by dynamic ranges");
         return true;
     }
 
@@ -122,7 +121,7 @@ private:
             return false;
         if (!isLastSum(n))
             return true;
-        ctx_.log.verbose("FP32: '" + n.name + "' (" + n.op->name + "): the last one before a network output");
+        ctx_.log.verbose("FP32: '", n.name, "' (", n.op->name, "): the last one before a network output");
         return false;
     }
     // The type of the output counts where there is no precision: sums of integers may well be floats.
@@ -158,8 +157,8 @@ private:
             if (!lacks.empty()) {
                 std::string const what = "layer '" + n->name + "' (" + n->op->name + ") asks for INT8: " + lacks;
                 if (ctx_.constraints == PrecisionConstraints::kObey)
-                    return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
-                ctx_.log.warning(what + "; it runs in floating point");
+                    return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                ctx_.log.warning(what, "; it runs in floating point");
                 continue;
             }
             if (computes && !isSum)
@@ -229,9 +228,9 @@ private:
                 continue;
             TensorRef const w = elementsOf(n.inputs[i]);
             if (int64_t const k = firstNotFinite(w); k >= 0)
-                return invalidArgument("layer '" + n.name + "' (" + n.op->name + ") is to run in INT8, and element " +
-                                       std::to_string(k) + " of its " + (i == 1 ? "weights" : "bias") + " '" +
-                                       n.inputs[i]->name + "' is " + std::to_string(w.get(k)) +
+                return invalidArgument("layer '", n.name, "' (", n.op->name, ") is to run in INT8, and element ", k,
+                                       " of its ", i == 1 ? "weights" : "bias", " '", n.inputs[i]->name, "' is ",
+                                       w.get(k),
                                        ", which INT8 cannot hold; correct it, or keep the layer in floating point "
                                        "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
         }

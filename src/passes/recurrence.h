@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,10 +21,6 @@
 #include "passes/cell_algebra.h"
 #include "passes/fuse_nodes.h"
 #include "tactic/registry.h"
-
-namespace tw::recipe {
-class Recipes;
-}
 
 namespace tw::passes {
 

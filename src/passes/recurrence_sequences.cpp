@@ -191,9 +191,8 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
     std::vector<ir::Value*> inputs = n.inputs;
     inputs[ops::recurrence::kX] = x;
     for (size_t i : {size_t(ops::recurrence::kH0), size_t(ops::recurrence::kC0)})
-        if (i < inputs.size() && inputs[i]) {
-            TW_ASSIGN(inputs[i], maker.transposed(inputs[i], kSwap));
-        }
+        if (i < inputs.size() && inputs[i])
+            TW_SET(inputs[i], maker.transposed(inputs[i], kSwap));
     TW_ASSIGN(ir::Node * turned, g.addNode(*n.op, std::move(attrs), std::move(inputs), n.name, {}, g.positionOf(&n)));
     takePlaceOf(*turned, n);
     for (size_t i = 0; i < n.outputs.size(); ++i) {
@@ -202,7 +201,7 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
             continue;
         TW_ASSIGN(ir::Value * back, maker.transposed(turned->outputs[i], kSwap));
         if (!replaceValue(g, n.outputs[i], back))
-            return internalError("layer '" + n.name + "': output " + std::to_string(i) + " cannot be replaced");
+            return internalError("layer '", n.name, "': output ", i, " cannot be replaced");
     }
     g.eraseNode(&n);
     return true;

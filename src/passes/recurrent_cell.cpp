@@ -17,30 +17,25 @@ using Attrs = ops::recurrence::Attrs;
 std::optional<Activation> functionOf(ops::activation::Attrs const& a)
 {
     using From = ops::activation::Kind;
-    switch (a.kind) {
-    case From::kSigmoid:
-        return Activation{Function::kSigmoid, 0, 0};
-    case From::kTanh:
-        return Activation{Function::kTanh, 0, 0};
-    case From::kRelu:
-        return Activation{Function::kRelu, 0, 0};
-    case From::kLeakyRelu:
-        return Activation{Function::kLeakyRelu, a.alpha, 0};
-    case From::kElu:
-        return Activation{Function::kElu, a.alpha, 0};
-    case From::kSoftsign:
-        return Activation{Function::kSoftsign, 0, 0};
-    case From::kHardSigmoid:
-        return Activation{Function::kHardSigmoid, a.alpha, a.beta};
-    case From::kScaledTanh:
-        return Activation{Function::kScaledTanh, a.alpha, a.beta};
-    case From::kThresholdedRelu:
-        return Activation{Function::kThresholdedRelu, a.alpha, 0};
-    case From::kSoftplus:
-        return a.alpha == 1 && a.beta == 1 ? std::optional(Activation{Function::kSoftplus, 0, 0}) : std::nullopt;
-    default:
-        return {};
-    }
+    constexpr struct
+    {
+        From from;
+        Function to;
+        int parameters;
+    } kFunctions[] = {{From::kSigmoid, Function::kSigmoid, 0},
+                      {From::kTanh, Function::kTanh, 0},
+                      {From::kRelu, Function::kRelu, 0},
+                      {From::kLeakyRelu, Function::kLeakyRelu, 1},
+                      {From::kElu, Function::kElu, 1},
+                      {From::kSoftsign, Function::kSoftsign, 0},
+                      {From::kHardSigmoid, Function::kHardSigmoid, 2},
+                      {From::kScaledTanh, Function::kScaledTanh, 2},
+                      {From::kSoftplus, Function::kSoftplus, 0},
+                      {From::kThresholdedRelu, Function::kThresholdedRelu, 1}};
+    for (auto const& [from, to, parameters] : kFunctions)
+        if (from == a.kind && (from != From::kSoftplus || (a.alpha == 1 && a.beta == 1)))
+            return Activation{to, parameters > 0 ? a.alpha : 0, parameters > 1 ? a.beta : 0};
+    return {};
 }
 
 CellTerm without(CellTerm term, int factor)
@@ -49,10 +44,6 @@ CellTerm without(CellTerm term, int factor)
     if (at != term.end())
         term.erase(at);
     return term;
-}
-bool contains(CellTerm const& term, int factor)
-{
-    return std::ranges::find(term, factor) != term.end();
 }
 double scaleIn(CellSum const& s, CellTerm term)
 {
@@ -340,7 +331,7 @@ private:
         CellSum const terms = terms_.sumAt(clip >= 0 && at(clip).kind == FactorKind::kClip ? at(clip).sum : sum);
         auto const add = [&](CellTerm const& term) {
             for (int f : term)
-                if (isFunction(f) && std::ranges::find(list, f) == list.end())
+                if (isFunction(f) && !contains(list, f))
                     list.push_back(f);
         };
         for (auto const& [term, scale] : terms) {

@@ -232,9 +232,7 @@ private:
 
     Result<void> rewrite()
     {
-        std::vector<ir::Node*> order;
-        for (auto const& n : g_.nodes)
-            order.push_back(n.get());
+        auto order = mapped<ir::Node*>(g_.nodes, [&](auto const& n) { return n.get(); });
         for (ir::Node* n : order) {
             if (auto const at = narrowed_.find(n); at != narrowed_.end())
                 TW_TRY(narrow(*n, at->second));
@@ -280,9 +278,8 @@ private:
     {
         std::vector<ir::Value*> inputs = n.inputs;
         for (size_t i = 0; i < inputs.size(); ++i)
-            if (inputs[i] && !parts[i].isAll()) {
-                TW_ASSIGN(inputs[i], partOf(n.inputs[i], parts[i], n));
-            }
+            if (inputs[i] && !parts[i].isAll())
+                TW_SET(inputs[i], partOf(n.inputs[i], parts[i], n));
         Part const part = wanted_.at(n.outputs[0]);
         auto attrs = n.attrs->clone();
         if (n.op == &ops::shuffle::def()) {
@@ -306,9 +303,8 @@ private:
         if (at == made_.end() || !narrowed_.contains(n.inputs[0]->producer))
             return {};
         ir::Value* all = at->second;
-        if (n.op == &ops::gather::def()) {
-            TW_ASSIGN(all, addReshape(g_, all, n.outputs[0]->shape, g_.positionOf(&n)));
-        }
+        if (n.op == &ops::gather::def())
+            TW_SET(all, addReshape(g_, all, n.outputs[0]->shape, g_.positionOf(&n)));
         if (all && replaceValue(g_, n.outputs[0], all))
             return {};
         // Its node stays, and reads from the first index on.

@@ -93,7 +93,7 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
 {
     std::vector<ir::Node*> list;
     for (auto const& n : g.nodes)
-        if (std::ranges::find(n->inputs, v) != n->inputs.end())
+        if (contains(n->inputs, v))
             list.push_back(n.get());
     return list;
 }

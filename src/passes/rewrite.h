@@ -5,15 +5,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/tensor.h"
-#include "ir/graph.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/pass.h"
 
 namespace tw::passes {
 

@@ -224,9 +224,8 @@ bool UnrolledCells::takeZeroStart(CellState const& c)
 
 std::vector<ir::Value*> UnrolledCells::valuesOf(int leaf) const
 {
-    std::vector<ir::Value*> list;
-    for (Step const* step : taken_)
-        list.push_back(valueAt(*step, reader_->leaves()[size_t(leaf)]));
+    auto list =
+        mapped<ir::Value*>(taken_, [&](Step const* step) { return valueAt(*step, reader_->leaves()[size_t(leaf)]); });
     return list;
 }
 

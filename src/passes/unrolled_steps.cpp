@@ -98,7 +98,7 @@ void UnrolledGraph::findChains()
             known.push_back(weights);
         for (size_t part = 0; part < states.size(); ++part) {
             auto& list = lists[{number, part}];
-            if (std::ranges::find(list, states[part]) == list.end())
+            if (!tw::contains(list, states[part]))
                 list.push_back(states[part]);
         }
     }

@@ -24,9 +24,9 @@ public:
         collect();
         for (size_t level = 0; level < levels_.size(); ++level)
             TW_TRY(runLevel(level, workers));
-        std::vector<BlobPtr> out;
-        for (ir::Value const* v : graph_.outputs)
-            out.push_back(!affected_.at(v) ? nullptr : v->isConstant() ? v->constant->data : made_.at(v));
+        auto out = mapped<BlobPtr>(graph_.outputs, [&](ir::Value const* v) {
+            return !affected_.at(v) ? nullptr : v->isConstant() ? v->constant->data : made_.at(v);
+        });
         return out;
     }
 

@@ -2,7 +2,6 @@
 #include "recipe/recipes.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/tensor.h"
 #include "ops/dequantize/op.h"
@@ -155,7 +154,7 @@ Result<ir::Value*> Recipes::valueOf(ir::Value const& constant, Sources& sources)
         Known const& k = it->second;
         sources.insert(k.sources.begin(), k.sources.end());
         if (k.value->type != constant.type)
-            return internalError("constant '" + constant.name + "' has another type than its recipe");
+            return internalError("constant '", constant.name, "' has another type than its recipe");
         if (ir::extentsOf(k.value->shape) == dims)
             return k.value;
     }
@@ -179,9 +178,8 @@ Result<void> Recipes::record(ir::Graph const& computation, BlobPtr const& made)
     Known k{made, nullptr, {}};
     std::map<ir::Value const*, ir::Value*> to{{nullptr, nullptr}};
     auto take = [&](ir::Value const* v) -> Result<ir::Value*> {
-        if (v && v->isConstant() && !to.contains(v)) {
-            TW_ASSIGN(to[v], valueOf(*v, k.sources));
-        }
+        if (v && v->isConstant() && !to.contains(v))
+            TW_SET(to[v], valueOf(*v, k.sources));
         return to.at(v);
     };
     for (auto const& n : computation.nodes) {

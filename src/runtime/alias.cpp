@@ -182,7 +182,7 @@ private:
                             std::all_of(parts.begin(), parts.begin() + int64_t(i), [&](Part const& q) {
                                 return q.root != parts[i].root || q.rootAt() == parts[i].rootAt();
                             }));
-        bool const all = std::ranges::find(moves, false) == moves.end();
+        bool const all = !contains(moves, false);
         if (!all && !isPixels(y))
             return;
         for (size_t i = 0; i < parts.size(); ++i) {

@@ -453,9 +453,8 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
     if (!instance.replayTried) {
         instance.replayTried = true;
         bool const hasNodes = hasDecisionsOnDevice(instance) && (*args.device)->conditionalNodes();
-        if (hasNodes) {
-            TW_ASSIGN(instance.guards, LoopGuards::create(*args.device, g));
-        }
+        if (hasNodes)
+            TW_SET(instance.guards, LoopGuards::create(*args.device, g));
         if (isWorthCapture(instance, hasNodes))
             instance.replay = std::make_shared<CudaReplay>(*args.device);
     }

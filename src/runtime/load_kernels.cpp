@@ -2,7 +2,6 @@
 // Kernels of an engine's steps: those of the plan, else others that do their work.
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "device/memory_source.h"
 #include "ir/op_def.h"
@@ -84,8 +83,8 @@ public:
                 setData(*v, plain);
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
-                options_.log->verbose("layer '" + t.step->node->name + "': tactic " + t.choice->name +
-                                      " of the plan cannot run here (" + t.refusal + "); " + t.step->tactic->name() +
+                options_.log->verbose("layer '", t.step->node->name, "': tactic ", t.choice->name,
+                                      " of the plan cannot run here (", t.refusal, "); ", t.step->tactic->name(),
                                       " is used");
         return {};
     }
@@ -212,7 +211,7 @@ private:
         auto const own = step.node->op->tactics(backendOf(step, options_) == ops::Backend::kCuda);
         ops::Config const* config = &choice.config;
         std::optional<Retargeted> other;
-        bool const isOwn = !t || std::ranges::find(own, t) != own.end(); // not a provider's
+        bool const isOwn = !t || contains(own, t); // not a provider's
         if (options_.retargets && isOwn) {
             other = retarget(own, task.problem, choice.name, choice.config);
             task.isRetargeted = other && other->tactic != t;
@@ -271,8 +270,8 @@ private:
         ops::Backend const backend = backendOf(step, options_);
         auto const list = step.node->op->tactics(backend == ops::Backend::kCuda);
         if (list.empty())
-            return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
-                               (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");
+            return unsupported("layer '", step.node->name, "' (", step.node->op->name, ") has no ",
+                               backend == ops::Backend::kCuda ? "CUDA" : "CPU", " implementation");
         step.tactic = list.back();
         std::unique_ptr<ops::Kernel> plain;
         auto loadPlain = [&]() -> Result<void> {
@@ -288,10 +287,10 @@ private:
                                               step.tactic->name());
         ops::Formats const formats = ops::formatsOf(problem);
         auto const offered = step.tactic->formats(problem);
-        bool const isNative = std::ranges::find(offered, formats) != offered.end();
+        bool const isNative = contains(offered, formats);
         if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
-                return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");
+                return unsupported("layer '", step.node->name, "': its formats need the kernel of the plan");
             plain = linearAdapter(std::move(plain));
         }
         step.kernel = held(std::move(plain));

@@ -2,7 +2,6 @@
 #include "runtime/loop_guards.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>

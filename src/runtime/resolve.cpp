@@ -157,9 +157,7 @@ InputState stateOf(Instance const& inst, ir::Value const* v)
 Result<void> resolveRegions(Instance& inst, size_t index, Instance const* known)
 {
     LoadedStep const& step = inst.block->steps[index];
-    std::vector<InputState> states;
-    for (ir::Value const* v : step.node->inputs)
-        states.push_back(stateOf(inst, v));
+    auto states = mapped<InputState>(step.node->inputs, [&](ir::Value const* v) { return stateOf(inst, v); });
     for (size_t r = 0; r < step.regions.size(); ++r) {
         std::vector<InputState> inputs = regionInputs(*step.node, states);
         Instance const* const knownChild =
@@ -250,7 +248,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     }
     ir::Graph const& g = *block.graph;
     if (inputs.size() != g.inputs.size())
-        return internalError("block '" + g.name + "' got another number of inputs than it has");
+        return internalError("block '", g.name, "' got another number of inputs than it has");
     for (size_t i = 0; i < inputs.size(); ++i) {
         ValueState& s = inst->values[size_t(block.indexOf(g.inputs[i]))];
         s.dims = inputs[i].dims;
@@ -359,9 +357,7 @@ std::vector<Place> placesOf(Instance const& inst)
     for (int i = 0; i < steps; ++i) {
         LoadedStep const& step = block.steps[size_t(i)];
         int64_t workspace = 0;
-        std::vector<Instance const*> regions;
-        for (auto const& child : inst.regions[size_t(i)])
-            regions.push_back(child.get());
+        auto regions = mapped<Instance const*>(inst.regions[size_t(i)], [&](auto const& child) { return child.get(); });
         if (!regions.empty())
             workspace = regionMemory(*step.node, regions, tripsOfTurn(inst, size_t(i), regions)).sizeBytes;
         if (auto const t = tensorsOf(inst, size_t(i)))

@@ -140,9 +140,7 @@ public:
 private:
     static std::vector<TensorRef> linears(std::span<TensorRef const> list)
     {
-        std::vector<TensorRef> out;
-        for (TensorRef const& t : list)
-            out.push_back(linear(t));
+        auto out = mapped<TensorRef>(list, [&](TensorRef const& t) { return linear(t); });
         return out;
     }
     static int64_t copyBytes(std::span<TensorRef const> list)

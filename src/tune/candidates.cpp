@@ -19,9 +19,9 @@ constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates tog
 int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kernel)
 {
     auto refs = [](std::vector<ops::TensorSpec> const& specs) {
-        std::vector<TensorRef> out;
-        for (ops::TensorSpec const& t : specs)
-            out.push_back(t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{});
+        auto out = mapped<TensorRef>(specs, [&](ops::TensorSpec const& t) {
+            return t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{};
+        });
         return out;
     };
     std::vector<TensorRef> const in = refs(problem.inputs), out = refs(problem.outputs);

@@ -14,6 +14,7 @@
 #include "ir/op_def.h"
 #include "tactic/convert_format.h"
 #include "tactic/reference.h"
+#include "tactic/rounded_factors.h"
 #include "tune/alike_rows.h"
 #include "tune/check.h"
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <map>
-#include <optional>
 
 #include "base/hash.h"
 #include "device/cuda/compiler.h"

@@ -71,7 +71,7 @@ void Rivals::refuse(Candidate const& c, std::string const& why, bool isUnsupport
         {describe(c), describeIn(problems_[size_t(c.group)], c), why.substr(0, kMostReason), c.group});
     texts_[size_t(c.group)] += std::string("\n  ") + c.tactic->name() + ": " + why;
     if (options_.log)
-        options_.log->verbose(where() + ": tactic " + c.tactic->name() + " is out: " + why);
+        options_.log->verbose(where(), ": tactic ", c.tactic->name(), " is out: ", why);
 }
 
 std::vector<plan::Rival> Rivals::listFor(size_t g, std::vector<Candidate> const& good, size_t winner,

@@ -133,8 +133,8 @@ private:
                 rivals_.refuse(c, c.refusal);
                 lackedMemory_[size_t(c.group)] = lackedMemory_[size_t(c.group)] || c.lacksMemory;
                 if (c.isTooLarge && !leftOut_ && options_.log)
-                    options_.log->info(rivals_.where() + ": kernels that need more workspace than " +
-                                       std::to_string(options_.workspaceBytes) +
+                    options_.log->info(rivals_.where(), ": kernels that need more workspace than ",
+                                       options_.workspaceBytes,
                                        " bytes are left out; IBuilderConfig::setMemoryPoolLimit() with more may make "
                                        "the engine faster");
                 leftOut_ = leftOut_ || c.isTooLarge;
@@ -149,8 +149,7 @@ private:
                 if (checked.error().code == ErrorCode::kFailedAllocation)
                     lackedMemory_[size_t(c.group)] = true;
                 if (options_.log)
-                    options_.log->warning(rivals_.where() + ": " + checked.error().message +
-                                          "; the tactic is not used");
+                    options_.log->warning(rivals_.where(), ": ", checked.error().message, "; the tactic is not used");
                 continue;
             }
             // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
@@ -160,10 +159,10 @@ private:
             }
             std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
             if (!checked->incomparable.empty() && options_.log)
-                options_.log->info(isUsed + "it could not be compared: " + checked->incomparable);
+                options_.log->info(isUsed, "it could not be compared: ", checked->incomparable);
             if (!checked->differs.empty() && options_.log)
-                options_.log->warning(isUsed + "it computes in its type what the reference computes exactly, and " +
-                                      "differs by more than the layer's tolerance: " + checked->differs);
+                options_.log->warning(isUsed, "it computes in its type what the reference computes exactly, and ",
+                                      "differs by more than the layer's tolerance: ", checked->differs);
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }
@@ -330,11 +329,10 @@ private:
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)
             options_.log->verbose(
-                rivals_.where() + ": tactic " + list[i]->tactic->name() + ": " +
-                (list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "") +
-                std::to_string(result.standings[i].microseconds) + " us, " +
-                std::to_string(result.standings[i].rounds) + " of " + std::to_string(result.rounds) + " rounds" +
-                (options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string()));
+                rivals_.where(), ": tactic ", list[i]->tactic->name(), ": ",
+                list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "",
+                result.standings[i].microseconds, " us, ", result.standings[i].rounds, " of ", result.rounds, " rounds",
+                options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string());
         return result;
     }
     ContestRules rulesFor(std::vector<Candidate const*> const& list) const
@@ -370,7 +368,7 @@ std::vector<Result<plan::Choice>> takeUntuned(ops::Problem const& problem, std::
         auto const at =
             std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
         if (at == tactics.end())
-            out.push_back(internalError("could not find any implementation for node " + problem.node->name + ": " +
+            out.push_back(internalError("could not find any implementation for node ", problem.node->name, ": ",
                                         ops::supportsFormats(*tactics.back(), in).reason));
         else
             out.push_back(plan::Choice{(*at)->id(), (*at)->name(), (*at)->version(), {}, {}, 0, {}});

@@ -43,7 +43,7 @@ ir::Node const* findQuantization(ir::Graph const& g)
 
 Error errorAt(ir::Node const& n, std::string const& what)
 {
-    return invalidArgument("layer '" + n.name + "' (" + n.op->name + "): " + what);
+    return invalidArgument("layer '", n.name, "' (", n.op->name, "): ", what);
 }
 
 class Checker
@@ -79,7 +79,7 @@ private:
         if (v->isConstant())
             return true;
         if (!v->producer)
-            return isRegion_ && std::ranges::find(g_.inputs, v) != g_.inputs.end();
+            return isRegion_ && contains(g_.inputs, v);
         return std::ranges::all_of(v->producer->inputs, [&](ir::Value const* in) { return !in || isBuildTime(in); });
     }
 
@@ -187,7 +187,7 @@ private:
             &ops::select::def(),        &ops::pooling::def(),  &ops::plugin::def(),  &ops::conditional::def(),
             &ops::loop::def(),
         };
-        return n.op->readsDimsOnly || std::ranges::find(kOps, n.op) != std::end(kOps);
+        return n.op->readsDimsOnly || contains(kOps, n.op);
     }
     Result<void> checkReaders(ir::Node const& q, ir::Value const& v)
     {
@@ -234,9 +234,9 @@ Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& 
             continue;
         auto asks = [](auto const& type) { return type == nvinfer1::DataType::kINT8; };
         if (asks(l->precision) || std::ranges::any_of(l->outputTypes, asks))
-            return l->error(std::string(asks(l->precision) ? "precision" : "output type") +
-                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '" +
-                            found->name + "': put these around the layer instead");
+            return l->error(asks(l->precision) ? "precision" : "output type",
+                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '",
+                            found->name, "': put these around the layer instead");
     }
     return Checker(g, false).run();
 }

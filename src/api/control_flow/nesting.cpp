@@ -67,7 +67,7 @@ KnownCount countOf(NetworkObject const& network, Construct const& loop, InputNam
         ir::Value const* const input = network.valueOf(*t);
         bool const decides =
             input && input->content && std::ranges::any_of(*input->content, [&](ir::Dim const& element) {
-                return std::ranges::find(symbols, element.str()) != symbols.end();
+                return contains(symbols, element.str());
             });
         if (decides && given.contains(t->name))
             return {known.tensor, {}};
@@ -138,9 +138,8 @@ public:
     // Fills parents and homes; every scope must be a chain.
     Result<void> chain(Nesting& nesting)
     {
-        for (auto const& c : network_.constructs) {
-            TW_ASSIGN(nesting.places[size_t(c->index)].parent, innermost(around_[size_t(c->index)], c->describe()));
-        }
+        for (auto const& c : network_.constructs)
+            TW_SET(nesting.places[size_t(c->index)].parent, innermost(around_[size_t(c->index)], c->describe()));
         for (auto const& [t, scope] : inside_) {
             TW_ASSIGN(int const home, innermost(scope, describe(*t)));
             if (home >= 0)
@@ -174,7 +173,7 @@ private:
                 if (t)
                     merge(s, scopeOf(*t));
         }
-        if (std::ranges::find(s, true) == s.end())
+        if (!contains(s, true))
             return;
         for (auto const& out : l.outputs)
             inside_[out.get()] = s;
@@ -217,7 +216,7 @@ private:
                 if (a != self && around_[self][a] && around_[a][self])
                     return crossing(*c, *network_.constructs[a]);
             if (around_[self][self])
-                return invalidArgument(c->describe() + " would be inside itself: what goes in depends on its values");
+                return invalidArgument(c->describe(), " would be inside itself: what goes in depends on its values");
         }
         return {};
     }
@@ -229,8 +228,8 @@ private:
             for (size_t i = 0; i < l->inputs.size(); ++i) {
                 TensorObject const* t = l->inputs[i];
                 if (t && crossingOf(*l, i) == Crossing::kEnters && scopeOf(*t)[size_t(c.index)])
-                    return l->error("input " + std::to_string(i) + " ('" + t->name + "') is computed inside " +
-                                    c.describe() + "; it must come from outside");
+                    return l->error("input ", i, " ('", t->name, "') is computed inside ", c.describe(),
+                                    "; it must come from outside");
             }
         return {};
     }
@@ -244,11 +243,11 @@ private:
                        : ": layer '" + it->second.first->name + "' of " + x.describe() + " takes '" +
                              it->second.second->name + "', which is inside " + y.describe();
         };
-        return invalidArgument(a.describe() + " and " + b.describe() + " do not nest: each uses values of the other" +
-                               evidence(a, b) + evidence(b, a) + ". Values leave " +
-                               (a.isLoop || b.isLoop ? "a loop through addLoopOutput()" : "") +
-                               (a.isLoop && b.isLoop ? "" : (a.isLoop || b.isLoop ? ", " : "")) +
-                               (a.isLoop && b.isLoop ? "" : "a conditional through addOutput()"));
+        return invalidArgument(a.describe(), " and ", b.describe(), " do not nest: each uses values of the other",
+                               evidence(a, b), evidence(b, a), ". Values leave ",
+                               a.isLoop || b.isLoop ? "a loop through addLoopOutput()" : "",
+                               a.isLoop && b.isLoop ? "" : (a.isLoop || b.isLoop ? ", " : ""),
+                               a.isLoop && b.isLoop ? "" : "a conditional through addOutput()");
     }
 
     // The construct in `s` that is inside all others in it.
@@ -268,7 +267,7 @@ private:
         for (size_t c = 0; c < s.size(); ++c)
             if (s[c])
                 names += (names.empty() ? "" : " and ") + network_.constructs[c]->describe();
-        return invalidArgument(what + " uses values inside " + names +
+        return invalidArgument(what, " uses values inside ", names,
                                ", of which none is inside the other; values leave a loop through addLoopOutput() and a "
                                "conditional through addOutput()");
     }
@@ -365,9 +364,9 @@ public:
 private:
     static Error isInside(TensorObject const& t, Construct const& c)
     {
-        return invalidArgument("network output '" + t.name + "' is inside " + c.describe() +
-                               "; only what leaves it can be an output (" +
-                               (c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)"));
+        return invalidArgument("network output '", t.name, "' is inside ", c.describe(),
+                               "; only what leaves it can be an output (",
+                               c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)");
     }
     void captureAll(LayerState const& l)
     {

@@ -52,9 +52,7 @@ ir::Value* addRegionInput(ir::Graph& region, ir::Graph const& around, ir::Value 
             shape.push_back(bring(outer.shape[size_t(d)]));
     ir::Value* v = region.addInput(outer.name, outer.type, std::move(shape));
     if (same && outer.content) {
-        std::vector<Dim> content;
-        for (Dim const& d : *outer.content)
-            content.push_back(bring(d));
+        auto content = mapped<Dim>(*outer.content, [&](Dim const& d) { return bring(d); });
         v->content = std::move(content);
     }
     return v;

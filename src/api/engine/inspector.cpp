@@ -75,7 +75,7 @@ std::string wordsOf(ir::Value const& v)
     case DataType::kBool:
         return "Row major linear BOOL";
     default:
-        return std::string("Row major linear ") + numberType(v.type).shown + " format";
+        return phrase("Row major linear ", numberType(v.type).shown, " format");
     }
 }
 
@@ -228,8 +228,8 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
     return guarded<char const*>(objectOf(*this), nullptr, [&](InspectorObject const& i) -> Result<char const*> {
         int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
-            return invalidArgument("getLayerInformation: layer " + std::to_string(layerIndex) +
-                                   " is out of range (the engine has " + std::to_string(count) + " layers)");
+            return invalidArgument("getLayerInformation: layer ", layerIndex, " is out of range (the engine has ",
+                                   count, " layers)");
         if (!isFormat(format))
             return invalidArgument("getLayerInformation: unknown format");
         i.layerText = i.layer(layerIndex, format == LayerInformationFormat::kJSON);

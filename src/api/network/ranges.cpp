@@ -95,7 +95,7 @@ Result<void> settleScales(ir::Graph& g, NetworkObject const& n, passes::Ranges& 
     for (std::string const& name : open)
         if (!ranges.contains(name))
             return invalidArgument(
-                kindOf(n, name) + name +
+                kindOf(n, name), name,
                 "' is INT8 and has no scale, which says what its numbers stand for: "
                 "ITensor::setDynamicRange() gives it one, or, with BuilderFlag::kINT8 and without Q/DQ "
                 "layers, a calibrator or its cache");

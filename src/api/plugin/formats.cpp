@@ -136,7 +136,7 @@ private:
         std::vector<std::pair<DataType, Format>> all;
         for (auto const& list : options_)
             for (auto const& o : list)
-                if (isFloating(o.first) && std::ranges::find(all, o) == all.end())
+                if (isFloating(o.first) && !contains(all, o))
                     all.push_back(o);
         if (all.empty())
             all.emplace_back(DataType::kFloat, Format::kLinear);
@@ -151,7 +151,7 @@ private:
             for (size_t i = 0; fits && i < options_.size(); ++i) {
                 auto const& list = options_[i];
                 bool const isFree = !isFloating(list[0].first);
-                fits = isFree || std::ranges::find(list, o) != list.end();
+                fits = isFree || contains(list, o);
                 set(i, isFree ? list[0].first : o.first, isFree ? Format::kLinear : o.second);
             }
             if (fits && plugin_.acceptsAll(tensors_) && found_())
@@ -194,9 +194,7 @@ bool settleTypes(PluginObject const& plugin, PluginTensors& tensors, std::vector
 std::vector<ops::Formats> BuildPlugin::formats(ops::Problem const& problem) const
 {
     PluginTensors t = tensorsOf(problem);
-    std::vector<std::vector<DataType>> types;
-    for (PluginTensorDesc const& d : t.descs)
-        types.push_back({toCore(d.type)});
+    auto types = mapped(t.descs, [&](PluginTensorDesc const& d) { return std::vector<DataType>{toCore(d.type)}; });
     Search::Options options = optionsFor(*plugin, t, types);
     for (size_t i = 0; i < problem.inputs.size(); ++i)
         if (problem.inputs[i].constant || problem.node->inputs[i]->host)
@@ -206,7 +204,7 @@ std::vector<ops::Formats> BuildPlugin::formats(ops::Problem const& problem) cons
         ops::Formats f;
         for (size_t i = 0; i < t.descs.size(); ++i)
             (int32_t(i) < t.inputs ? f.inputs : f.outputs).push_back(static_cast<Format>(t.descs[i].format));
-        if (std::ranges::find(out, f) == out.end())
+        if (!contains(out, f))
             out.push_back(std::move(f));
         return out.size() >= kMostFormats;
     };

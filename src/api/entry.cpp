@@ -44,7 +44,7 @@ LoggerUse::~LoggerUse()
 {
     std::lock_guard lock(liveLoggers().mutex);
     auto& list = liveLoggers().list;
-    list.erase(std::find(list.begin(), list.end(), logger_));
+    list.erase(std::ranges::find(list, logger_));
 }
 
 bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* what) noexcept
@@ -52,11 +52,11 @@ bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* 
     Reporter reporter(logger);
     return guarded<bool>(reporter, false, [&]() -> Result<bool> {
         if (!logger)
-            return invalidArgument(std::string(what) + ": the logger is a null pointer");
+            return invalidArgument(what, ": the logger is a null pointer");
         if (version / 100 != NV_TENSORRT_VERSION / 100)
-            return invalidArgument(std::string(what) + ": the program was compiled with headers of version " +
-                                   std::to_string(version) + ", this library is version " +
-                                   std::to_string(NV_TENSORRT_VERSION) + "; compile it with the headers of 8.5");
+            return invalidArgument(what, ": the program was compiled with headers of version ", version,
+                                   ", this library is version ", NV_TENSORRT_VERSION,
+                                   "; compile it with the headers of 8.5");
         return true;
     });
 }

@@ -104,7 +104,7 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     auto none = [&](Error error) -> Result<std::shared_ptr<cuda::Target const>> {
         if (wanted)
             return std::move(error).in("TENSORWRIGHT_DEVICE asks for a GPU");
-        log.verbose("The CPU is used: " + error.message);
+        log.verbose("The CPU is used: ", error.message);
         return cpu;
     };
     auto driver = cuda::Driver::open();
@@ -116,7 +116,7 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     auto device = cuda::Device::open(*driver, where.ordinal, nullptr, where.own);
     if (!device.ok())
         return none(device.error());
-    log.verbose("The GPU is used: " + (*device)->info().fingerprint());
+    log.verbose("The GPU is used: ", (*device)->info().fingerprint());
     std::vector<std::string> prefixes = runningPython(environment.path);
     prefixes.push_back(environment.virtualEnvironment);
     prefixes.push_back(environment.condaPrefix);
@@ -159,8 +159,8 @@ Result<void> checkOnGpu(cuda::Device const& device, void const* address, char co
         (driver.cuDeviceGetAttribute(&shared, kPageableMemoryAccess, device.info().ordinal) == cuda::kSuccess &&
          shared))
         return {};
-    return invalidArgument(kind + (name.empty() ? name : " '" + name + "'") +
-                           " lies in host memory, and the engine runs on " + device.info().name +
+    return invalidArgument(kind, name.empty() ? name : " '" + name + "'",
+                           " lies in host memory, and the engine runs on ", device.info().name,
                            ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
 }
 
@@ -175,7 +175,7 @@ Result<void> checkOnHost(cuda::Device const& device, void const* address, std::s
         type != cuda::kMemoryTypeDevice ||
         (driver.cuPointerGetAttribute(&managed, kPointerIsManaged, at) == cuda::kSuccess && managed))
         return {};
-    return invalidArgument("shape tensor '" + name +
+    return invalidArgument("shape tensor '", name,
                            "' lies in GPU memory, and it belongs to the host: give it host, pinned or managed memory, "
                            "as getTensorLocation() says");
 }

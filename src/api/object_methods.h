@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include "api/entry.h"
 #include "api/gpu.h"
@@ -16,8 +15,7 @@ namespace tw::api {
 inline bool setMaxThreads(Reporter& reporter, int32_t& field, int32_t maxThreads)
 {
     if (maxThreads < 1) {
-        reporter.error(
-            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
+        reporter.error(invalidArgument("setMaxThreads: ", maxThreads, " threads; at least 1 is needed"));
         return false;
     }
     field = maxThreads;

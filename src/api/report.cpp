@@ -85,8 +85,8 @@ constexpr StubName kNames[] = {
 
 Error missing(StubName const& stub, std::string const& detail)
 {
-    return unsupported(std::string(stub.method) + (detail.empty() ? "" : " (" + detail + ")") + ": the feature '" +
-                       stub.feature + "' is not part of this version yet");
+    return unsupported(stub.method, detail.empty() ? "" : " (" + detail + ")", ": the feature '", stub.feature,
+                       "' is not part of this version yet");
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <concepts>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 #include "base/extents.h"
 #include "base/types.h"
@@ -34,70 +35,50 @@ inline constexpr Format kFormats[] = {Format::kLinear, Format::kCHW2,  Format::k
                                       Format::kCHW16,  Format::kCHW32, Format::kDHWC8,       Format::kCDHW32,
                                       Format::kHWC,    Format::kHWC16, Format::kChannelsLast};
 
+struct FormatTraits
+{
+    char const* name = nullptr; // null: there is no such format
+    int vector = 1;             // channels that lie together: of kChannelsLast see pixelStrideOf()
+    bool isByPixel = false;     // all channels of a pixel lie together
+    int leastRank = 3;          // the channels' dimension from the end, but for kLinear and kChannelsLast
+};
+// By the numbers of formats, kChannelsLast last.
+inline constexpr FormatTraits kFormatTraits[] = {{"linear", 1, false, 0},
+                                                 {"chw2", 2, false, 3},
+                                                 {"hwc8", 8, true, 3},
+                                                 {"chw4", 4, false, 3},
+                                                 {"chw16", 16, false, 3},
+                                                 {"chw32", 32, false, 3},
+                                                 {"dhwc8", 8, true, 4},
+                                                 {"cdhw32", 32, false, 4},
+                                                 {"hwc", 1, true, 3},
+                                                 {},
+                                                 {},
+                                                 {"hwc16", 16, true, 3},
+                                                 {"channels_last", 1, true, 3}};
+constexpr FormatTraits traitsOf(Format f)
+{
+    constexpr int kLast = int(std::size(kFormatTraits)) - 1;
+    return f == Format::kChannelsLast      ? kFormatTraits[kLast]
+           : int(f) >= 0 && int(f) < kLast ? kFormatTraits[int(f)]
+                                           : FormatTraits();
+}
+
 constexpr bool isKnown(Format f)
 {
-    for (Format known : kFormats)
-        if (f == known)
-            return true;
-    return false;
+    return traitsOf(f).name != nullptr;
 }
-
 constexpr char const* nameOf(Format f)
 {
-    switch (f) {
-    case Format::kLinear:
-        return "linear";
-    case Format::kCHW2:
-        return "chw2";
-    case Format::kHWC8:
-        return "hwc8";
-    case Format::kCHW4:
-        return "chw4";
-    case Format::kCHW16:
-        return "chw16";
-    case Format::kCHW32:
-        return "chw32";
-    case Format::kDHWC8:
-        return "dhwc8";
-    case Format::kCDHW32:
-        return "cdhw32";
-    case Format::kHWC:
-        return "hwc";
-    case Format::kHWC16:
-        return "hwc16";
-    case Format::kChannelsLast:
-        return "channels_last";
-    }
-    return "unknown";
+    return isKnown(f) ? traitsOf(f).name : "unknown";
 }
-
-// Channels that lie together: of kChannelsLast see pixelStrideOf().
 constexpr int vectorOf(Format f)
 {
-    switch (f) {
-    case Format::kCHW2:
-        return 2;
-    case Format::kCHW4:
-        return 4;
-    case Format::kHWC8:
-    case Format::kDHWC8:
-        return 8;
-    case Format::kCHW16:
-    case Format::kHWC16:
-        return 16;
-    case Format::kCHW32:
-    case Format::kCDHW32:
-        return 32;
-    default:
-        return 1;
-    }
+    return traitsOf(f).vector;
 }
-
-// All channels of a pixel lie together.
 constexpr bool isByPixel(Format f)
 {
-    return f == Format::kHWC8 || f == Format::kDHWC8 || f == Format::kHWC || f == Format::kHWC16 ||
-           f == Format::kChannelsLast;
+    return traitsOf(f).isByPixel;
 }
 
 // The dimension that the channels are; negative: a tensor of this rank cannot be in the format.
@@ -105,11 +86,11 @@ constexpr int channelAxis(Format f, int rank)
 {
     if (f == Format::kChannelsLast)
         return rank >= 3 ? 1 : -1;
-    return rank - (f == Format::kDHWC8 || f == Format::kCDHW32 ? 4 : 3);
+    return rank - (f == Format::kLinear ? 3 : traitsOf(f).leastRank);
 }
 constexpr int leastRankOf(Format f)
 {
-    return f == Format::kLinear ? 0 : f == Format::kDHWC8 || f == Format::kCDHW32 ? 4 : 3;
+    return traitsOf(f).leastRank;
 }
 constexpr bool fitsRank(Format f, int rank)
 {

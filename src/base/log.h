@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/phrase.h"
+
 namespace tw {
 
 // Same numbers as nvinfer1::ILogger::Severity.
@@ -22,10 +24,10 @@ public:
     virtual ~Log() = default;
     virtual void write(Severity severity, std::string const& message) = 0;
 
-    void error(std::string const& m) { write(Severity::kError, m); }
-    void warning(std::string const& m) { write(Severity::kWarning, m); }
-    void info(std::string const& m) { write(Severity::kInfo, m); }
-    void verbose(std::string const& m) { write(Severity::kVerbose, m); }
+    void error(Word auto const&... parts) { write(Severity::kError, phrase(parts...)); }
+    void warning(Word auto const&... parts) { write(Severity::kWarning, phrase(parts...)); }
+    void info(Word auto const&... parts) { write(Severity::kInfo, phrase(parts...)); }
+    void verbose(Word auto const&... parts) { write(Severity::kVerbose, phrase(parts...)); }
 };
 
 // Discards everything: tests and internal evaluations that report through their Result.

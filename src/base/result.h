@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/phrase.h"
+
 namespace tw {
 
 // Same numbers as nvinfer1::ErrorCode, so that the API layer converts with a cast.
@@ -34,21 +36,21 @@ struct Error
     Error in(std::string const& where) && { return Error{code, where + ": " + message}; }
 };
 
-inline Error invalidArgument(std::string message)
+Error invalidArgument(Word auto const&... parts)
 {
-    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+    return Error{ErrorCode::kInvalidArgument, phrase(parts...)};
 }
-inline Error invalidState(std::string message)
+Error invalidState(Word auto const&... parts)
 {
-    return Error{ErrorCode::kInvalidState, std::move(message)};
+    return Error{ErrorCode::kInvalidState, phrase(parts...)};
 }
-inline Error internalError(std::string message)
+Error internalError(Word auto const&... parts)
 {
-    return Error{ErrorCode::kInternal, std::move(message)};
+    return Error{ErrorCode::kInternal, phrase(parts...)};
 }
-inline Error unsupported(std::string message)
+Error unsupported(Word auto const&... parts)
 {
-    return Error{ErrorCode::kUnsupportedState, std::move(message)};
+    return Error{ErrorCode::kUnsupportedState, phrase(parts...)};
 }
 
 template <class T>
@@ -102,6 +104,15 @@ private:
         auto tryResult_ = (expr);                                                                                      \
         if (!tryResult_.ok())                                                                                          \
             return std::move(tryResult_).error();                                                                      \
+    } while (0)
+
+// TW_SET(x, f()): x becomes what the Result holds, or its error is returned; one statement.
+#define TW_SET(to, expr)                                                                                               \
+    do {                                                                                                               \
+        auto setResult_ = (expr);                                                                                      \
+        if (!setResult_.ok())                                                                                          \
+            return std::move(setResult_).error();                                                                      \
+        to = std::move(setResult_).value();                                                                            \
     } while (0)
 
 // TW_ASSIGN(auto x, f()): declares x from the Result, or returns its error.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace tw {
 
@@ -52,50 +53,21 @@ constexpr int operandsOf(StepCode code)
 // Its name in the layer inspector; that of an activation is its kind's.
 constexpr char const* nameOf(StepCode code)
 {
-    switch (code) {
-    case StepCode::kConstant:
-        return "Literal";
-    case StepCode::kAdd:
-        return "Sum";
-    case StepCode::kSub:
-        return "Sub";
-    case StepCode::kMul:
-        return "Prod";
-    case StepCode::kDiv:
-        return "Div";
-    case StepCode::kMax:
-        return "Max";
-    case StepCode::kMin:
-        return "Min";
-    case StepCode::kParametricRelu:
-        return "ParametricRelu";
-    case StepCode::kExp:
-        return "Exp";
-    case StepCode::kLog:
-        return "Log";
-    case StepCode::kSqrt:
-        return "Sqrt";
-    case StepCode::kReciprocal:
-        return "Recip";
-    case StepCode::kAbs:
-        return "Abs";
-    case StepCode::kNegate:
-        return "Neg";
-    case StepCode::kCeil:
-        return "Ceil";
-    case StepCode::kFloor:
-        return "Floor";
-    case StepCode::kErf:
-        return "Erf";
-    case StepCode::kRound:
-        return "Round";
-    case StepCode::kSquare:
-        return "Square";
-    case StepCode::kSign:
-        return "Sign";
-    case StepCode::kActivation:
-        return "";
-    }
+    constexpr std::pair<StepCode, char const*> kNames[] = {
+        {StepCode::kConstant, "Literal"}, {StepCode::kAdd, "Sum"},
+        {StepCode::kSub, "Sub"},          {StepCode::kMul, "Prod"},
+        {StepCode::kDiv, "Div"},          {StepCode::kMax, "Max"},
+        {StepCode::kMin, "Min"},          {StepCode::kParametricRelu, "ParametricRelu"},
+        {StepCode::kExp, "Exp"},          {StepCode::kLog, "Log"},
+        {StepCode::kSqrt, "Sqrt"},        {StepCode::kReciprocal, "Recip"},
+        {StepCode::kAbs, "Abs"},          {StepCode::kNegate, "Neg"},
+        {StepCode::kCeil, "Ceil"},        {StepCode::kFloor, "Floor"},
+        {StepCode::kErf, "Erf"},          {StepCode::kRound, "Round"},
+        {StepCode::kSquare, "Square"},    {StepCode::kSign, "Sign"},
+        {StepCode::kActivation, ""}};
+    for (auto const& [known, name] : kNames)
+        if (known == code)
+            return name;
     return "";
 }
 

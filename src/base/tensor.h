@@ -69,72 +69,40 @@ struct TensorRef
     // Element i of its storage as a double: exact for every type.
     double get(int64_t i) const
     {
-        switch (type) {
-        case DataType::kFloat:
+        if (type == DataType::kFloat)
             return as<float>()[i];
-        case DataType::kInt8:
-            return as<int8_t>()[i];
-        case DataType::kInt32:
-            return as<int32_t>()[i];
-        case DataType::kBool:
-            return as<uint8_t>()[i] != 0;
-        case DataType::kUInt8:
-            return as<uint8_t>()[i];
-        default:
-            return withNarrow(type, [&](auto element) { return double(loadElement(as<decltype(element)>()[i])); });
-        }
+        if (!isFloating(type))
+            return double(getInt(i));
+        return withNarrow(type, [&](auto element) { return double(loadElement(as<decltype(element)>()[i])); });
     }
     int64_t getInt(int64_t i) const
     {
-        switch (type) {
-        case DataType::kInt8:
-            return as<int8_t>()[i];
-        case DataType::kInt32:
-            return as<int32_t>()[i];
-        case DataType::kBool:
-            return as<uint8_t>()[i] != 0;
-        case DataType::kUInt8:
-            return as<uint8_t>()[i];
-        default:
+        if (isFloating(type))
             return toInt(get(i));
-        }
+        return type == DataType::kInt32  ? as<int32_t>()[i]
+               : type == DataType::kInt8 ? as<int8_t>()[i]
+               : type == DataType::kBool ? as<uint8_t>()[i] != 0
+                                         : as<uint8_t>()[i];
     }
     void set(int64_t i, double v) const
     {
-        switch (type) {
-        case DataType::kFloat:
+        if (type == DataType::kFloat)
             as<float>()[i] = static_cast<float>(v);
-            break;
-        case DataType::kBool:
+        else if (type == DataType::kBool)
             as<uint8_t>()[i] = v != 0;
-            break;
-        default:
-            if (isNarrowFloat(type))
-                withNarrow(type, [&](auto element) { storeElement(as<decltype(element)>()[i], roundedToOdd(v)); });
-            else
-                setInt(i, toInt(v));
-            break;
-        }
+        else if (isNarrowFloat(type))
+            withNarrow(type, [&](auto element) { storeElement(as<decltype(element)>()[i], roundedToOdd(v)); });
+        else
+            setInt(i, toInt(v));
     }
     void setInt(int64_t i, int64_t v) const
     {
-        switch (type) {
-        case DataType::kInt8:
-            as<int8_t>()[i] = static_cast<int8_t>(static_cast<uint64_t>(v));
-            break;
-        case DataType::kInt32:
-            as<int32_t>()[i] = static_cast<int32_t>(static_cast<uint64_t>(v));
-            break;
-        case DataType::kBool:
-            as<uint8_t>()[i] = v != 0;
-            break;
-        case DataType::kUInt8:
-            as<uint8_t>()[i] = static_cast<uint8_t>(static_cast<uint64_t>(v));
-            break;
-        default:
+        if (isFloating(type))
             set(i, static_cast<double>(v));
-            break;
-        }
+        else if (type == DataType::kInt32)
+            as<int32_t>()[i] = static_cast<int32_t>(static_cast<uint64_t>(v));
+        else // of i8 and u8 the same bits
+            as<uint8_t>()[i] = type == DataType::kBool ? v != 0 : static_cast<uint8_t>(v);
     }
     // A real number: half to even and saturated where elements are quantized, NaN being 0 there.
     void setReal(int64_t i, double v) const

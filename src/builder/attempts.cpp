@@ -49,9 +49,10 @@ public:
         Chooser::Terms terms{shapes.profiles[0].min.get(), &points, &originals, isGlance};
         auto timesBy = [&](Chooser::Terms const& by, ops::Problem const& problem,
                            std::vector<ops::Formats> const& formats) {
-            std::vector<Result<double>> times;
-            for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, by))
-                times.push_back(c.ok() ? Result<double>(c->microseconds) : c.error());
+            auto times =
+                mapped<Result<double>>(chooser_.chooseEach(problem, formats, by), [&](Result<plan::Choice> const& c) {
+                    return c.ok() ? Result<double>(c->microseconds) : c.error();
+                });
             return times;
         };
         auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
@@ -109,8 +110,7 @@ public:
 
     Result<Attempt> makeBest(Log& log)
     {
-        bool const isDirect =
-            std::any_of(options_.io.begin(), options_.io.end(), [](auto const& io) { return io.second.isDirect; });
+        bool const isDirect = std::ranges::any_of(options_.io, [](auto const& io) { return io.second.isDirect; });
         bool const mayChoose = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !isDirect;
         if (options_.cuda && mayChoose && !options_.tune.heuristicOnly && !alternatives_.empty())
             return makeBestGraph(log);
@@ -149,8 +149,8 @@ public:
                 attempts.push_back(std::move(*other));
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info("Formats " + nameOf(attempts[i]) + ": the engine takes " + std::to_string(c.microseconds[i]) +
-                     " us" + (int(i) == c.fastest ? ", taken" : ""));
+            log.info("Formats ", nameOf(attempts[i]), ": the engine takes ", c.microseconds[i], " us",
+                     int(i) == c.fastest ? ", taken" : "");
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
             keep(*cache, key, chosen, {numberOf(best.formats)});
@@ -170,10 +170,9 @@ private:
         passes::Alternative const* const floats = withoutRanges();
         if (number != kMixture || !floats)
             return contents_.graph.get();
-        if (!mixture_) {
-            TW_ASSIGN(mixture_,
-                      lowerWithFloats(contents_, *floats, fromBits(*floats->graph, choice.subspan(1)), options_));
-        }
+        if (!mixture_)
+            TW_SET(mixture_,
+                   lowerWithFloats(contents_, *floats, fromBits(*floats->graph, choice.subspan(1)), options_));
         return mixture_.get();
     }
     passes::Alternative const* withoutRanges() const
@@ -227,13 +226,12 @@ private:
             others.push_back(
                 {choice, pass, "with " + std::to_string(layers.size()) + " of its layers in floating point"});
             for (std::string const& layer : layers)
-                log.verbose("INT8: layer '" + layer + "' is faster in floating point, by the times of single layers");
+                log.verbose("INT8: layer '", layer, "' is faster in floating point, by the times of single layers");
         }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 1; i < c.microseconds.size(); ++i)
-            log.info(std::string("With ") + others[i].pass + " the engine takes " + std::to_string(c.microseconds[0]) +
-                     " us, " + others[i].what + " " + std::to_string(c.microseconds[i]) + " us" +
-                     (int(i) == c.fastest ? ", which is taken" : ""));
+            log.info("With ", others[i].pass, " the engine takes ", c.microseconds[0], " us, ", others[i].what, " ",
+                     c.microseconds[i], " us", int(i) == c.fastest ? ", which is taken" : "");
         size_t const fastest = attempts.size() > 1 ? size_t(c.fastest) : 0;
         std::swap(attempts[0], attempts[fastest]);
         attempts.erase(attempts.begin() + 1, attempts.end());
@@ -301,8 +299,8 @@ private:
             }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info("Types " + nameOf(policies[i], attempts[i].types.type) + ": the engine takes " +
-                     std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
+            log.info("Types ", nameOf(policies[i], attempts[i].types.type), ": the engine takes ", c.microseconds[i],
+                     " us", int(i) == c.fastest ? ", taken" : "");
         TypePolicy const best = policies[size_t(c.fastest)];
         if (cache)
             cache->insert(key, tune::CacheEntry{0, {int64_t(best)}, 0, {}});
@@ -361,22 +359,22 @@ private:
     {
         if (s.nodes == 0)
             return;
-        log.info("Formats: " + std::to_string(s.nonLinear) + " of " + std::to_string(s.nodes) +
-                 " layers that can work in other than linear formats do, with " + std::to_string(s.reformats) +
-                 " reformats: " + std::to_string(s.microseconds) + " us" +
-                 (std::isfinite(s.linearMicroseconds) ? ", all linear " + std::to_string(s.linearMicroseconds) + " us"
-                                                      : std::string()) +
-                 (s.isExact ? "" : " (not searched to the end)"));
+        log.info("Formats: ", s.nonLinear, " of ", s.nodes,
+                 " layers that can work in other than linear formats do, with ", s.reformats,
+                 " reformats: ", s.microseconds, " us",
+                 std::isfinite(s.linearMicroseconds) ? ", all linear " + std::to_string(s.linearMicroseconds) + " us"
+                                                     : std::string(),
+                 s.isExact ? "" : " (not searched to the end)");
     }
     static void logSummary(TypeSummary const& s, Log& log)
     {
         if (s.narrow + s.slower == 0)
             return;
-        log.info(std::string(numberType(s.type).shown) + ": " + std::to_string(s.narrow) + " layers, " +
-                 std::to_string(s.kept) + " stay in FP32, " + std::to_string(s.casts) + " conversions between them" +
-                 (s.open ? "; " + std::to_string(s.open) + " layers were timed in both, of which " +
-                               std::to_string(s.slower) + " are in FP32"
-                         : std::string()));
+        log.info(numberType(s.type).shown, ": ", s.narrow, " layers, ", s.kept, " stay in FP32, ", s.casts,
+                 " conversions between them",
+                 s.open ? "; " + std::to_string(s.open) + " layers were timed in both, of which " +
+                              std::to_string(s.slower) + " are in FP32"
+                        : std::string());
     }
     // Among a layer's rivals: the types that it is not in.
     static void addTypes(TypeSummary const& types, runtime::LoadedBlock const& block, plan::Block& out)
@@ -406,7 +404,7 @@ private:
         auto add = [&](ir::Requested<DataType> const& w) { h.number(w.byUser ? uint64_t(w.value) + 1 : 0); };
         for (auto const& n : g.nodes) {
             add(n->precision);
-            std::for_each(n->outputTypes.begin(), n->outputTypes.end(), add);
+            std::ranges::for_each(n->outputTypes, add);
             for (auto const& r : n->regions)
                 addWishes(*r, h);
         }

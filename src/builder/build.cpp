@@ -42,9 +42,8 @@ Result<void> narrow(ir::Value const& v, int d, int64_t& size, runtime::Select po
     int64_t const known = v.shape[size_t(d)].value();
     if (size == known)
         return {};
-    Error const error =
-        invalidArgument("dimension " + std::to_string(d) + " is " + std::to_string(size) + " in input '" + v.name +
-                        "' and " + std::to_string(known) + " in another input; equal names mean equal sizes");
+    Error const error = invalidArgument("dimension ", d, " is ", size, " in input '", v.name, "' and ", known,
+                                        " in another input; equal names mean equal sizes");
     std::string const text = runtime::violation(point, profile, error);
     if (point == runtime::Select::kOpt)
         return invalidArgument(text);
@@ -114,7 +113,7 @@ void dropRivals(plan::Block& block)
 {
     for (plan::Step& step : block.steps) {
         step.choice.rivals.clear();
-        std::for_each(step.regions.begin(), step.regions.end(), dropRivals);
+        std::ranges::for_each(step.regions, dropRivals);
     }
 }
 
@@ -126,7 +125,7 @@ void dropMeasured(plan::Block& block)
         step.choice.microseconds = step.choice.limitMicroseconds = 0;
         step.choice.lack.clear();
         step.choice.rivals.clear(); // in the order of their times, with reasons that name them
-        std::for_each(step.regions.begin(), step.regions.end(), dropMeasured);
+        std::ranges::for_each(step.regions, dropMeasured);
     }
 }
 
@@ -214,15 +213,15 @@ Result<void> build(plan::Contents& contents, Options const& given)
         if (v->isConstant())
             weightBytes += TensorRef{v->type, ir::extentsOf(v->shape), nullptr}.sizeBytes();
     // Of one execution context. Scripts read these lines.
-    log.info("Total Host Persistent Memory: " + std::to_string(onHost));
-    log.info("Total Device Persistent Memory: " + std::to_string(onDevice));
-    log.info("Total Scratch Memory: " + std::to_string(scratch));
-    log.info("Total Activation Memory: " + std::to_string(arena));
-    log.verbose("Lower bound of the activation memory: " + std::to_string(bound));
-    log.info("Total Weights Memory: " + std::to_string(weightBytes));
+    log.info("Total Host Persistent Memory: ", onHost);
+    log.info("Total Device Persistent Memory: ", onDevice);
+    log.info("Total Scratch Memory: ", scratch);
+    log.info("Total Activation Memory: ", arena);
+    log.verbose("Lower bound of the activation memory: ", bound);
+    log.info("Total Weights Memory: ", weightBytes);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
-    log.verbose("Time of the build: " + phases.str());
-    log.info("Engine built in " + std::to_string(seconds.count()) + " seconds.");
+    log.verbose("Time of the build: ", phases.str());
+    log.info("Engine built in ", seconds.count(), " seconds.");
     if (!busy.empty())
         log.info(busy);
     return {};

@@ -2,7 +2,6 @@
 // From an imported graph to the contents of a plan: passes -> shapes of every profile -> tactics -> memory.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "base/log.h"

@@ -23,7 +23,7 @@ public:
             for (auto const& wanted : u.wanted)
                 for (Wanted const& w : wanted)
                     noteAll(w);
-        std::sort(all_.begin(), all_.end());
+        std::ranges::sort(all_);
     }
 
     Result<void> addTo(tune::pbqp::Problem& p, int producer)
@@ -47,20 +47,19 @@ public:
         for (Carrier const& from : produced_)
             for (Set const& set : sets) {
                 made.push_back(kImpossible);
-                if (std::find(set.begin(), set.end(), from) != set.end()) {
-                    TW_ASSIGN(made.back(), copies(from, set));
-                }
+                if (contains(set, from))
+                    TW_SET(made.back(), copies(from, set));
             }
         p.addEdge(producer, available, std::move(made));
         for (Use const& u : uses_) {
             std::vector<double> costs;
             for (Set const& set : sets)
                 for (auto const& wanted : u.wanted)
-                    costs.push_back(std::all_of(wanted.begin(), wanted.end(),
-                                                [&](Wanted const& w) {
-                                                    return std::any_of(set.begin(), set.end(),
-                                                                       [&](Carrier c) { return w.isMetBy(c); });
-                                                })
+                    costs.push_back(std::ranges::all_of(wanted,
+                                                        [&](Wanted const& w) {
+                                                            return std::ranges::any_of(
+                                                                set, [&](Carrier c) { return w.isMetBy(c); });
+                                                        })
                                         ? 0
                                         : kImpossible);
             p.addEdge(available, u.node, std::move(costs));
@@ -71,7 +70,7 @@ public:
 private:
     void note(Carrier const& c)
     {
-        if (std::find(all_.begin(), all_.end(), c) == all_.end())
+        if (!contains(all_, c))
             all_.push_back(c);
     }
     void noteAll(Wanted const& w)

@@ -190,9 +190,8 @@ void Chooser::progress()
     if (!options_.log || secondsSince(lastLine_) < options_.progressSeconds)
         return;
     lastLine_ = Clock::now();
-    options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers done, " +
-                       std::to_string(known_.size()) + " kinds of work timed, " +
-                       std::to_string(int(secondsSince(begin_))) + " s");
+    options_.log->info("Building: ", done_, " of ", total_, " layers done, ", known_.size(), " kinds of work timed, ",
+                       int(secondsSince(begin_)), " s");
 }
 
 } // namespace tw::builder

@@ -72,7 +72,7 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
     std::vector<ops::Formats> seen;
     std::vector<ops::Tactic const*> const tactics = tune::candidates(*problem.node, options);
     auto look = [&](ops::Formats const& f) {
-        if (std::find(seen.begin(), seen.end(), f) != seen.end())
+        if (contains(seen, f))
             return;
         seen.push_back(f);
         ops::Problem p = problem;
@@ -82,8 +82,8 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
             open.push_back(std::move(p));
             return;
         }
-        auto const chosen = std::find_if(tactics.begin(), tactics.end(),
-                                         [&](ops::Tactic const* t) { return t->id() == known->tactic; });
+        auto const chosen =
+            std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return t->id() == known->tactic; });
         if (chosen != tactics.end() && ops::supportsFormats(**chosen, p).ok)
             parts.push_back({std::move(p), *chosen, known->config});
     };
@@ -118,7 +118,7 @@ void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Inst
                                 runtime::Instance const& max)
 {
     auto const& values = block.graph->values();
-    auto const at = std::find_if(values.begin(), values.end(), [&](auto const& v) {
+    auto const at = std::ranges::find_if(values, [&](auto const& v) {
         return isFloating(v->type) && v->rank() >= leastRankOf(Format::kHWC8) && !v->host && !v->isConstant();
     });
     if (at == values.end())
@@ -216,9 +216,8 @@ void CompileAhead::settle()
     tune::Phases::Scope const phase(options_.tune.phases, "compiling ahead");
     joinThreads();
     if (options_.log)
-        options_.log->verbose("Compiled ahead: " + std::to_string(parts_.size()) + " candidates, " +
-                              std::to_string(sum_) + " s of work, the longest " + std::to_string(longest_) + " s (" +
-                              longestName_ + ")");
+        options_.log->verbose("Compiled ahead: ", parts_.size(), " candidates, ", sum_, " s of work, the longest ",
+                              longest_, " s (", longestName_, ")");
     parts_.clear();
     posed_.clear();
     sum_ = longest_ = 0;

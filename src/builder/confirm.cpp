@@ -47,7 +47,7 @@ Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState
     for (ir::Value const* v : attempt.graph->outputs) {
         runtime::ValueState const& s = r.instance->values[size_t(attempt.block->indexOf(v))];
         if (!s.exact)
-            return unsupported("output '" + v->name + "' has a size that depends on data");
+            return unsupported("output '", v->name, "' has a size that depends on data");
         TW_ASSIGN(TensorRef memory, allocate(r, *v, s.dims));
         r.outputs.push_back(memory);
     }
@@ -162,7 +162,7 @@ struct CudaRunnable::State
     {
         runtime::ValueState const& s = instance->values[size_t(block->indexOf(&v))];
         if (v.host || !s.exact)
-            return unsupported("output '" + v.name + "' is on the host or has a size that depends on data");
+            return unsupported("output '", v.name, "' is on the host or has a size that depends on data");
         TensorRef t{v.type, s.dims, nullptr, v.format};
         TW_ASSIGN(t.data, allocate(t.sizeBytes()));
         outputs.push_back(t);
@@ -224,9 +224,8 @@ Result<double> CudaRunnable::microseconds()
     cuda::Current const current(*s.device);
     if (s.runs == 0) {
         double one = 0;
-        for (int i = 0; i < kFirstRuns; ++i) {
-            TW_ASSIGN(one, s.timeRuns(1));
-        }
+        for (int i = 0; i < kFirstRuns; ++i)
+            TW_SET(one, s.timeRuns(1));
         s.runs = std::clamp(int(kBatchMicroseconds / std::max(one, 1.0)), 1, kMostRuns);
     }
     return s.timeRuns(s.runs);

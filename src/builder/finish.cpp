@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "ir/shape_values.h"
-#include "ops/dequantize/op.h"
-#include "ops/quantize/op.h"
 #include "ops/reformat/op.h"
 #include "passes/quantization.h"
 #include "runtime/engine.h"

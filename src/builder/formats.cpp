@@ -46,16 +46,14 @@ struct Boundary
     Format format() const { return formats->allowed[size_t(chosen)]; }
     std::vector<Carrier> carriers() const
     {
-        std::vector<Carrier> list;
-        for (Format f : formats->allowed)
-            list.push_back({value->type, f});
+        auto list = mapped(formats->allowed, [&](Format f) { return Carrier{value->type, f}; });
         return list;
     }
 };
 
 bool has(std::vector<Format> const& list, Format f)
 {
-    return std::find(list.begin(), list.end(), f) != list.end();
+    return contains(list, f);
 }
 
 class Assignment
@@ -80,9 +78,8 @@ public:
     Result<FormatSummary> run(FormatChoice const& choice, std::function<void()> const& settle)
     {
         collectAll();
-        bool const isFixed = std::all_of(boundaries_.begin(), boundaries_.end(), [](Boundary const& b) {
-            return b.formats->allowed.size() == 1 && !b.formats->isDirect;
-        });
+        bool const isFixed = std::ranges::all_of(
+            boundaries_, [](Boundary const& b) { return b.formats->allowed.size() == 1 && !b.formats->isDirect; });
         takeDefaults();
         if ((summary_.nodes == 0 && isFixed) || choice.policy == FormatPolicy::kLinear) {
             settle();
@@ -92,14 +89,14 @@ public:
         if (choice.policy == FormatPolicy::kChannelsLast) {
             auto notLinear = [](ops::Formats const& f) {
                 return f.inputs.size() + f.outputs.size() -
-                       size_t(std::count(f.inputs.begin(), f.inputs.end(), Format::kLinear) +
-                              std::count(f.outputs.begin(), f.outputs.end(), Format::kLinear));
+                       size_t(std::ranges::count(f.inputs, Format::kLinear) +
+                              std::ranges::count(f.outputs, Format::kLinear));
             };
             for (Labels& l : labels_)
-                l.chosen = int(std::max_element(l.list.begin(), l.list.end(),
-                                                [&](Label const& a, Label const& b) {
-                                                    return notLinear(a.formats) < notLinear(b.formats);
-                                                }) -
+                l.chosen = int(std::ranges::max_element(l.list,
+                                                        [&](Label const& a, Label const& b) {
+                                                            return notLinear(a.formats) < notLinear(b.formats);
+                                                        }) -
                                l.list.begin());
         } else {
             timeAll(timesOf_);
@@ -166,7 +163,7 @@ private:
                 guessUnknown(l);
             summary_.linearMicroseconds += l.costs[0];
             // With nothing possible the ordinary choice will say why.
-            if (std::all_of(l.costs.begin(), l.costs.end(), [](double c) { return c == kImpossible; }))
+            if (std::ranges::all_of(l.costs, [](double c) { return c == kImpossible; }))
                 l.costs.assign(l.list.size(), 0);
         }
     }
@@ -224,12 +221,11 @@ private:
             double const cost = std::exchange(taken, kImpossible);
             tune::pbqp::Solution s = tune::pbqp::solve(p);
             taken = cost;
-            bool const isNew =
-                std::none_of(found.begin(), found.end(), [&](auto const& f) { return f.labels == s.labels; });
+            bool const isNew = std::ranges::none_of(found, [&](auto const& f) { return f.labels == s.labels; });
             if (isNew && s.cost < kNearly * summary_.microseconds)
                 found.push_back(std::move(s));
         }
-        std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
+        std::ranges::stable_sort(found, [](auto const& a, auto const& b) { return a.cost < b.cost; });
         summary_.near = std::min(int(found.size()), kMostNear);
         if (near > 0 && near <= summary_.near)
             take(found[size_t(near - 1)]);
@@ -251,7 +247,7 @@ private:
                 for (size_t k = 0; k < labels_[n].list.size(); ++k) {
                     Wanted const w{labels_[n].input(k, i), isFree && isFloating(v->type)};
                     auto& wanted = list.back().wanted[k];
-                    if (std::find(wanted.begin(), wanted.end(), w) == wanted.end())
+                    if (!contains(wanted, w))
                         wanted.push_back(w);
                 }
             }
@@ -278,15 +274,12 @@ private:
     }
     static std::vector<Format> formatsOf(std::vector<Carrier> const& carriers)
     {
-        std::vector<Format> list;
-        for (Carrier const& c : carriers)
-            list.push_back(c.format);
+        auto list = mapped<Format>(carriers, [&](Carrier const& c) { return c.format; });
         return list;
     }
     Boundary const& inputBoundary(ir::Value const& v) const
     {
-        return *std::find_if(boundaries_.begin(), boundaries_.end(),
-                             [&](Boundary const& b) { return b.isInput && b.value == &v; });
+        return *std::ranges::find_if(boundaries_, [&](Boundary const& b) { return b.isInput && b.value == &v; });
     }
 
     // Linear where that is allowed.
@@ -294,7 +287,7 @@ private:
     {
         for (Boundary& b : boundaries_) {
             auto const& list = b.formats->allowed;
-            auto const at = std::find(list.begin(), list.end(), Format::kLinear);
+            auto const at = std::ranges::find(list, Format::kLinear);
             b.chosen = at == list.end() ? 0 : int(at - list.begin());
         }
     }
@@ -319,8 +312,7 @@ private:
             isAny = true;
             std::string const& name = g_.nodes[size_t(node)]->name;
             layers += (layers.empty() ? "'" : ", '") + name + "'";
-            if (!result.ok() || std::any_of(b.formats->allowed.begin(), b.formats->allowed.end(),
-                                            [&](Format f) { return has(ofLabels, f); }))
+            if (!result.ok() || std::ranges::any_of(b.formats->allowed, [&](Format f) { return has(ofLabels, f); }))
                 return;
             result = Error{
                 ErrorCode::kUnsupportedState,
@@ -358,9 +350,7 @@ private:
                 for (size_t i = 0; i < inputs.size(); ++i) {
                     if (inputs[i] != b.value)
                         continue;
-                    std::vector<Format> list;
-                    for (Label const& l : labels_[n].list)
-                        list.push_back(l.formats.inputs[i]);
+                    auto list = mapped<Format>(labels_[n].list, [&](Label const& l) { return l.formats.inputs[i]; });
                     call(b, int(n), list);
                 }
             }
@@ -383,9 +373,8 @@ private:
         auto isFixed = [&](ir::Node const* n) { return labels_[size_t(positions_.at(n))].variants.size() == 1; };
         if (!v.producer || g_.isOutput(&v) || isFixed(v.producer))
             return true;
-        return std::any_of(g_.nodes.begin(), g_.nodes.end(), [&](auto const& n) {
-            return isFixed(n.get()) && std::find(n->inputs.begin(), n->inputs.end(), &v) != n->inputs.end();
-        });
+        return std::ranges::any_of(g_.nodes,
+                                   [&](auto const& n) { return isFixed(n.get()) && contains(n->inputs, &v); });
     }
     bool isPreferred(ir::Value const& v, DataType type) const
     {

@@ -50,8 +50,7 @@ void collect(ir::Graph const& g, plan::Block const& block, ByLayer& out)
         ir::Node const& n = *g.nodes[size_t(step.node)];
         for (size_t r = 0; r < step.regions.size() && r < n.regions.size(); ++r)
             collect(*n.regions[r], step.regions[r], out);
-        bool const onIntegers = std::any_of(n.inputs.begin(), n.inputs.end(), isInteger) ||
-                                std::any_of(n.outputs.begin(), n.outputs.end(), isInteger);
+        bool const onIntegers = std::ranges::any_of(n.inputs, isInteger) || std::ranges::any_of(n.outputs, isInteger);
         for (std::string const& layer : n.layers) {
             InEngine& e = out[layer];
             e.isKnown = true;

@@ -32,8 +32,8 @@ void addLabels(Labels& l, size_t variant, tune::Options const& options)
 {
     ops::Problem const& problem = l.variants[variant];
     auto isKnown = [&](ops::Formats const& f) {
-        return std::any_of(l.list.begin(), l.list.end(),
-                           [&](Label const& other) { return other.variant == variant && other.formats == f; });
+        return std::ranges::any_of(l.list,
+                                   [&](Label const& other) { return other.variant == variant && other.formats == f; });
     };
     for (ops::Tactic const* t : tune::candidates(*problem.node, options))
         for (ops::Formats const& f : t->formats(problem)) {
@@ -78,8 +78,7 @@ Labels collectLabels(runtime::LoadedBlock const& block, size_t i, runtime::Insta
     l.node = step.node;
     auto known = [&](ir::Value const* v) { return !v || opt.values[size_t(block.indexOf(v))].known; };
     bool const canChoose = !step.host && step.regions.empty() && !opt.skipped[i] &&
-                           std::all_of(l.node->inputs.begin(), l.node->inputs.end(), known) &&
-                           std::all_of(l.node->outputs.begin(), l.node->outputs.end(), known);
+                           std::ranges::all_of(l.node->inputs, known) && std::ranges::all_of(l.node->outputs, known);
     if (posed)
         l.variants = *posed;
     else
@@ -123,8 +122,7 @@ void guessUnknown(Labels& l)
 
 void keepFirstVariant(Labels& l)
 {
-    size_t const kept =
-        size_t(std::count_if(l.list.begin(), l.list.end(), [](Label const& k) { return k.variant == 0; }));
+    size_t const kept = size_t(std::ranges::count_if(l.list, [](Label const& k) { return k.variant == 0; }));
     l.list.resize(kept); // labels stand variant by variant
     l.costs.resize(kept);
     l.variants.resize(1);

@@ -36,7 +36,7 @@ Result<void> copyToDevice(ir::Graph& graph, std::set<ir::Value const*> const& on
 Result<void> schedule(ir::Graph& graph, plan::Contents const& contents, bool isForGpu)
 {
     for (ir::Value* v : graph.outputs)
-        v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
+        v->host = v->host || std::ranges::any_of(contents.io, [&](plan::IoTensor const& t) {
                       return !t.isInput && t.isShapeTensor && t.name == v->name;
                   });
     auto const onHost = ir::hostValues(graph);

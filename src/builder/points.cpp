@@ -223,7 +223,7 @@ std::vector<tune::Point> ShapePoints::of(ops::Problem const& problem) const
         for (ops::TensorSpec const& t : *specs)
             optimumBytes += t.present && !t.constant ? TensorRef{t.type, t.dims, nullptr}.sizeBytes() : 0;
     auto add = [&](tune::Point point) {
-        if (std::none_of(list.begin(), list.end(), [&](tune::Point const& p) { return isSame(p, point); }))
+        if (std::ranges::none_of(list, [&](tune::Point const& p) { return isSame(p, point); }))
             list.push_back(std::move(point));
     };
     int64_t const most = profiles_.empty() ? 0 : kMostBytes / int64_t(profiles_.size());

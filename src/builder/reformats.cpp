@@ -55,7 +55,7 @@ Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options con
         for (ops::Formats const& f : t->formats(p)) {
             ops::Problem in = p;
             ops::setFormats(in, f);
-            if (std::find(list.begin(), list.end(), f) == list.end() && t->supports(in).ok)
+            if (!contains(list, f) && t->supports(in).ok)
                 list.push_back(f);
         }
     std::vector<Result<double>> const times = timesOf(p, list);
@@ -98,7 +98,7 @@ Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const
     ir::Graph alone;
     TW_ASSIGN(ops::Problem p, poseReformat(r, g, options, alone));
     auto const pairs = ops::reformat::formatPairs(p);
-    if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
+    if (!contains(pairs, ops::formatsOf(p)))
         return tune::pbqp::kImpossible;
     TensorRef const in{r.from.type, r.dims, nullptr, r.from.format}, out{r.to.type, r.dims, nullptr, r.to.format};
     if (!ops::reformat::def().aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
@@ -135,9 +135,7 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
     }
     for (size_t i = 0; i < outputs.size(); ++i)
         outputFormat[g.outputs[i]] = outputs[i];
-    std::vector<ir::Node*> order;
-    for (auto const& n : g.nodes)
-        order.push_back(n.get());
+    auto order = mapped<ir::Node*>(g.nodes, [&](auto const& n) { return n.get(); });
     for (size_t n = 0; n < order.size(); ++n) {
         ir::Node& node = *order[n];
         ops::Formats const& f = chosen[n];
@@ -146,7 +144,7 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
             if (!v || v->isConstant())
                 continue;
             auto& list = existing[v];
-            auto at = std::find_if(list.begin(), list.end(), [&](auto const& e) { return e.first == f.inputs[i]; });
+            auto at = std::ranges::find_if(list, [&](auto const& e) { return e.first == f.inputs[i]; });
             if (at == list.end()) {
                 ir::Value* copy = insert(*list[0].second, f.inputs[i], g.positionOf(&node),
                                          "Input Tensor " + std::to_string(i) + " to " + node.name);

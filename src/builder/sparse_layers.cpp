@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/sparse_layers.h"
 
-#include <algorithm>
 #include <set>
 
 #include "ops/convolution/op.h"

@@ -46,7 +46,7 @@ void explainAll(std::set<ir::Node const*> const& nodes, std::string const& other
 void dropGone(ir::Graph const& g, TypeSummary& s)
 {
     std::erase_if(s.rivals, [&](auto const& r) {
-        return std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == r.first; });
+        return std::ranges::none_of(g.nodes, [&](auto const& n) { return n.get() == r.first; });
     });
 }
 
@@ -72,8 +72,7 @@ std::vector<Told> tellAll(ir::Graph const& g, TypeSummary const& s)
 void handOver(std::vector<Told> const& told, ir::Graph const& g, TypeSummary& out)
 {
     auto const isPart = [](std::vector<std::string> const& part, std::vector<std::string> const& of) {
-        return std::all_of(part.begin(), part.end(),
-                           [&](auto const& s) { return std::find(of.begin(), of.end(), s) != of.end(); });
+        return std::ranges::all_of(part, [&](auto const& s) { return contains(of, s); });
     };
     std::set<int> before, after;
     for (Told const& t : told)
@@ -116,7 +115,7 @@ Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runti
             continue;
         p.narrow.erase(n);
         ++out.slower;
-        log.verbose("FP32: '" + n->name + "' takes " + microsecondsText(mine) + ", in " + narrow + " " +
+        log.verbose("FP32: '", n->name, "' takes ", microsecondsText(mine), ", in ", narrow, " ",
                     microsecondsText(other));
     }
     return {};
@@ -131,9 +130,8 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
     out.type = p.type;
     out.kept = int(p.kept.size());
     GraphVariants variants;
-    if (policy == TypePolicy::kLeastTime && opt && max) {
-        TW_ASSIGN(variants, collectVariants(g, block, *opt, *max, options.tune, p, weights));
-    }
+    if (policy == TypePolicy::kLeastTime && opt && max)
+        TW_SET(variants, collectVariants(g, block, *opt, *max, options.tune, p, weights));
     explain(p, variants, out);
     if (policy == TypePolicy::kPreferred)
         explainAll(p.narrow, kFloatName, nameOf(p) + " wherever it is allowed made the faster engine", out);
@@ -150,7 +148,7 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
         TW_TRY(chooseByTime(g, block, *opt, *max, options, clocks, io, variants, p, out, log));
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
-            log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
+            log.verbose("FP32: '", n->name, "' (", n->op->name, "): ", kept->second);
     out.narrow = int(p.narrow.size());
     if (clocks.settle)
         clocks.settle();
@@ -204,8 +202,8 @@ bool choosesTypes(Options const& options)
     auto const target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu());
     return passes::narrowType(options.tune.permits, target) && options.formats == FormatPolicy::kLeastTime &&
            !options.tune.heuristicOnly && !options.tune.selector && options.passes.stopAfter < 0 &&
-           std::find(off.begin(), off.end(), kTypesPass) == off.end() &&
-           std::none_of(options.io.begin(), options.io.end(), [](auto const& io) { return io.second.isDirect; });
+           !contains(off, kTypesPass) &&
+           std::ranges::none_of(options.io, [](auto const& io) { return io.second.isDirect; });
 }
 
 Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,

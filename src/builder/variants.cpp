@@ -111,8 +111,7 @@ private:
             return {};
         }
         auto known = [&](ir::Value const* v) { return !v || opt_.values[size_t(block_.indexOf(v))].known; };
-        if (!std::all_of(n.inputs.begin(), n.inputs.end(), known) ||
-            !std::all_of(n.outputs.begin(), n.outputs.end(), known)) {
+        if (!std::ranges::all_of(n.inputs, known) || !std::ranges::all_of(n.outputs, known)) {
             out_.whyNotFloat[&n] = "its shapes depend on data: there is nothing to time";
             return {};
         }
@@ -146,9 +145,9 @@ private:
             for (ir::Node const* n : open_)
                 read.insert(n->inputs.begin(), n->inputs.end());
             for (auto n = between_.begin(); n != between_.end();) {
-                bool const touches = std::any_of((*n)->inputs.begin(), (*n)->inputs.end(), isOpenMaker) ||
-                                     std::any_of((*n)->outputs.begin(), (*n)->outputs.end(),
-                                                 [&](ir::Value const* v) { return read.contains(v); });
+                bool const touches =
+                    std::ranges::any_of((*n)->inputs, isOpenMaker) ||
+                    std::ranges::any_of((*n)->outputs, [&](ir::Value const* v) { return read.contains(v); });
                 changed = changed || touches;
                 if (touches) {
                     open_.insert(*n);

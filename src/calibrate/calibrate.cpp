@@ -67,8 +67,7 @@ Result<void> checkFinite(std::vector<Network::Input> const& inputs, int batch)
         TensorRef const r = in.memory.ref();
         for (int64_t i = 0; isFloating(r.type) && i < r.count(); ++i)
             if (double const x = r.get(i); !std::isfinite(x))
-                return invalidArgument("calibration batch " + std::to_string(batch) + ": element " + std::to_string(i) +
-                                       " of input '" + in.name + "' is " + std::to_string(x) +
+                return invalidArgument("calibration batch ", batch, ": element ", i, " of input '", in.name, "' is ", x,
                                        "; samples must be finite numbers");
     }
     return {};
@@ -88,7 +87,7 @@ Result<NamedHistograms> runBatches(Network& network, BatchSource& source, Networ
         TW_TRY(checkFinite(network.inputs(), batch));
         if (auto done = network.run(observer); !done.ok())
             return std::move(done).error().in("calibration batch " + std::to_string(batch));
-        log.info("Calibrated batch " + std::to_string(batch) + " in " + secondsSince(begin));
+        log.info("Calibrated batch ", batch, " in ", secondsSince(begin));
     }
 }
 
@@ -142,12 +141,11 @@ Result<Calibrated> calibrate(ir::Graph const& graph, plan::Profile const& profil
         if (double const share = clippedShare(histograms[i].second, 127.0 * out.table.scales[i].second);
             share > kMostClipped)
             out.clipped.push_back({histograms[i].first, share});
-    std::stable_sort(out.clipped.begin(), out.clipped.end(),
-                     [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
+    std::ranges::stable_sort(out.clipped, [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
     if (settings.algorithm == Algorithm::kLegacy)
         out.histograms = writeHistograms(histograms, settings.version);
-    log.info("  Post Processing Calibration data in " + secondsSince(processing));
-    log.info("Calibration completed in " + secondsSince(begin));
+    log.info("  Post Processing Calibration data in ", secondsSince(processing));
+    log.info("Calibration completed in ", secondsSince(begin));
     return out;
 }
 

@@ -3,8 +3,6 @@
 // for. Every number is the same for every number of threads.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -266,12 +266,10 @@ Result<NamedHistograms> readHistograms(std::string_view text)
     TW_ASSIGN(TextLines const lines, splitText(text, kHistogramCache));
     size_t count = 0;
     if (!lines.kind.starts_with(kKind) || !parseNumber(lines.kind.substr(std::strlen(kKind)), count))
-        return invalidArgument(std::string(kHistogramCache) + ": it holds '" + std::string(lines.kind) + "', not " +
-                               kKind + "<number of tensors>");
+        return invalidArgument(kHistogramCache, ": it holds '", lines.kind, "', not ", kKind, "<number of tensors>");
     if (lines.lines.size() != count || !lines.endsWithLine)
-        return invalidArgument(std::string(kHistogramCache) + ": it has been cut: there are " +
-                               std::to_string(lines.lines.size()) + " of " + std::to_string(count) + " tensors" +
-                               (lines.endsWithLine ? "" : ", the last line without its end") +
+        return invalidArgument(kHistogramCache, ": it has been cut: there are ", lines.lines.size(), " of ", count,
+                               " tensors", lines.endsWithLine ? "" : ", the last line without its end",
                                "; without the cache the network is calibrated anew");
     NamedHistograms list;
     for (TextLine const& line : lines.lines) {

@@ -38,7 +38,7 @@ Result<void> fixShapes(ir::Graph& g, plan::Profile const& profile)
             v->shape = ir::shapeOf(at->second.opt);
     for (ir::Value const* v : g.inputs)
         if (!ir::isStatic(v->shape))
-            return invalidState("calibration: the profile gives network input '" + v->name + "' no dimensions");
+            return invalidState("calibration: the profile gives network input '", v->name, "' no dimensions");
     return g.inferAll();
 }
 
@@ -69,9 +69,9 @@ std::set<std::string> observedNames(ir::Graph const& g)
         if (isObserved(*v))
             names.insert(v->name);
     };
-    std::for_each(g.inputs.begin(), g.inputs.end(), add);
+    std::ranges::for_each(g.inputs, add);
     for (auto const& node : g.nodes)
-        std::for_each(node->outputs.begin(), node->outputs.end(), add);
+        std::ranges::for_each(node->outputs, add);
     return names;
 }
 
@@ -138,17 +138,17 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
     if (options.log)
         for (size_t i = 0; i < n->block_->steps.size(); ++i)
             if (runtime::LoadedStep const& s = n->block_->steps[i]; s.tactic && !s.host)
-                options.log->verbose("Calibration runs layer '" + s.node->name + "' by " + s.tactic->name());
+                options.log->verbose("Calibration runs layer '", s.node->name, "' by ", s.tactic->name());
     n->instance_ = std::move(shapes.profiles[0].opt);
     TW_TRY(runtime::placeInArena(*n->instance_, {.workers = options.workers}));
     auto add = [&](ir::Value const* v) {
         if (names.contains(v->name) && isObserved(*v))
             n->observed_.push_back(v);
     };
-    std::for_each(g.inputs.begin(), g.inputs.end(), add);
+    std::ranges::for_each(g.inputs, add);
     for (auto const& node : g.nodes) {
         n->hasRegions_ = n->hasRegions_ || !node->regions.empty();
-        std::for_each(node->outputs.begin(), node->outputs.end(), add);
+        std::ranges::for_each(node->outputs, add);
     }
     TW_TRY(n->allocate(options));
     return n;
@@ -281,8 +281,7 @@ std::vector<Candidate> candidatesFor(ops::Problem const& problem, tune::Options 
             list.push_back({t, config, estimate > 0 ? estimate : INFINITY});
         }
     }
-    std::stable_sort(list.begin(), list.end(),
-                     [](Candidate const& a, Candidate const& b) { return a.estimate < b.estimate; });
+    std::ranges::stable_sort(list, [](Candidate const& a, Candidate const& b) { return a.estimate < b.estimate; });
     return list;
 }
 

@@ -18,7 +18,7 @@ constexpr char const* kCalibrationCache = "calibration cache";
 Result<float> readScale(TextLine const& line, bool hasEnd)
 {
     constexpr size_t kDigits = 8;
-    auto const shown = [&] { return std::string(line.name) + ": " + std::string(line.rest); };
+    auto const shown = [&] { return phrase(line.name, ": ", line.rest); };
     uint32_t bits = 0;
     if (line.rest.empty() || line.rest.size() > kDigits || !parseNumber(line.rest, bits, 16))
         return badLine(kCalibrationCache, line.number, shown(), "is not <tensor>: <1 to 8 hexadecimal digits>");

@@ -16,7 +16,7 @@ Result<void> readFirst(std::string_view line, char const* what, TextLines& out)
     size_t const dash = line.find('-', kBegin.size());
     out.kind = dash == line.npos ? std::string_view() : line.substr(dash + 1);
     bool const isKind = !out.kind.empty() && out.kind.size() <= kMostName &&
-                        std::all_of(out.kind.begin(), out.kind.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+                        std::ranges::all_of(out.kind, [](char c) { return c > 0x20 && c < 0x7f; });
     if (!line.starts_with(kBegin) || !isKind ||
         !parseNumber(line.substr(kBegin.size(), dash - kBegin.size()), out.version) || out.version < 0)
         return badLine(what, 1, line, "is not TRT-<version>-<kind>");
@@ -31,13 +31,13 @@ Error badLine(char const* what, size_t number, std::string_view line, std::strin
     std::string shown(line.substr(0, kMostShown));
     for (char& c : shown)
         c = c >= 0x20 && c < 0x7f ? c : '?';
-    return invalidArgument(std::string(what) + ", line " + std::to_string(number) + ": '" + shown + "' " + why +
+    return invalidArgument(what, ", line ", number, ": '", shown, "' ", why,
                            "; without the cache the network is calibrated anew");
 }
 
 std::string firstLine(int version, std::string const& kind)
 {
-    return std::string(kBegin) + std::to_string(version) + "-" + kind + "\n";
+    return phrase(kBegin, version, "-", kind, "\n");
 }
 
 Result<TextLines> splitText(std::string_view text, char const* what)
@@ -66,7 +66,7 @@ Result<TextLines> splitText(std::string_view text, char const* what)
             return badLine(what, number, line, "is about a tensor that stands above already");
     }
     if (number == 0)
-        return invalidArgument(std::string(what) + ": it is empty");
+        return invalidArgument(what, ": it is empty");
     return out;
 }
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"

@@ -105,7 +105,7 @@ int leastDivergence(std::span<uint64_t const> bins, int levels)
     std::vector<double> about(bins.size() + 1, kInfinity);
     for (size_t i = size_t(levels); i <= bins.size(); ++i)
         about[i] = sums.divergence(i);
-    double least = *std::min_element(about.begin(), about.end()) + kClose;
+    double least = *std::ranges::min_element(about) + kClose;
     int best = -1;
     for (size_t i = size_t(levels); i <= bins.size() && least < kInfinity; ++i)
         if (about[i] <= least + kClose)

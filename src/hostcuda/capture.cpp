@@ -23,7 +23,7 @@ void detach(std::shared_ptr<Capture> const& capture)
 }
 
 // What the legacy stream waits for: all blocking streams. If one captures, that capture cannot go on.
-cudaError_t checkLegacyLocked(bool invalidate = true)
+void checkLegacyLocked(bool invalidate = true)
 {
     bool hit = false;
     for (std::shared_ptr<Capture> const& capture : state().captures)
@@ -32,7 +32,7 @@ cudaError_t checkLegacyLocked(bool invalidate = true)
                 capture->invalid = capture->invalid || invalidate;
                 hit = true;
             }
-    return hit ? cudaErrorStreamCaptureImplicit : cudaSuccess;
+    failIf(hit, cudaErrorStreamCaptureImplicit);
 }
 
 void addAncestors(Node const* node, std::unordered_set<Node const*>& seen)
@@ -59,25 +59,21 @@ bool isJoined(Capture const& capture)
     return true;
 }
 
-cudaError_t captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
-                        cudaGraph_t* graph, cudaGraphNode_t const** deps, std::size_t* numDeps)
+void captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
+                 cudaGraphNode_t const** deps, std::size_t* numDeps)
 {
-    if (status == nullptr)
-        return cudaErrorInvalidValue;
+    failIf(status == nullptr);
     std::shared_ptr<Stream> const stream = findStream(handle);
-    if (!stream)
-        return cudaErrorInvalidResourceHandle;
     State& s = state();
     std::lock_guard const lock(s.structure);
     if (stream->isLegacy)
-        if (cudaError_t const error = checkLegacyLocked(false); error != cudaSuccess)
-            return error;
+        checkLegacyLocked(false);
     *status = cudaStreamCaptureStatusNone;
     if (!stream->capture)
-        return cudaSuccess;
+        return;
     *status = stream->capture->invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
     if (stream->capture->invalid)
-        return cudaSuccess;
+        return;
     if (id != nullptr)
         *id = stream->capture->id;
     if (graph != nullptr)
@@ -89,62 +85,41 @@ cudaError_t captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, un
         *deps = stream->tipHandles.data();
     if (numDeps != nullptr)
         *numDeps = stream->tipHandles.size();
-    return cudaSuccess;
 }
 
 } // namespace
 
-cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work,
-                            std::shared_ptr<Graph> const& child, CaptureStep& step)
+bool recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work)
 {
-    step = CaptureStep::kNone;
-    State& s = state();
-    std::lock_guard const lock(s.structure);
+    std::lock_guard const lock(state().structure);
     if (stream.isLegacy)
-        return checkLegacyLocked();
-    if (!stream.capture)
-        return cudaSuccess;
-    if (stream.capture->invalid)
-        return cudaErrorStreamCaptureInvalidated;
-    std::shared_ptr<Node> const node = addNode(stream.capture->graph, type, work, stream.tips);
-    node->child = child;
-    stream.tips.assign(1, node.get());
-    step = CaptureStep::kRecorded;
-    return cudaSuccess;
+        checkLegacyLocked();
+    if (stream.isLegacy || !stream.capture)
+        return false;
+    failIf(stream.capture->invalid, cudaErrorStreamCaptureInvalidated);
+    stream.tips = {addNode(stream.capture->graph, type, work, stream.tips).get()};
+    return true;
 }
 
-cudaError_t joinCapture(std::shared_ptr<Stream> const& stream, Event& event, bool& done)
+bool joinCapture(std::shared_ptr<Stream> const& stream, Event& event)
 {
-    done = true;
-    State& s = state();
-    std::lock_guard const lock(s.structure);
+    std::lock_guard const lock(state().structure);
     std::shared_ptr<Capture> const target = event.capture.lock();
     bool const active = event.captured && target && !target->members.empty();
-    if (stream->capture && stream->capture->invalid)
-        return cudaErrorStreamCaptureInvalidated;
-    if (!event.captured) {
-        if (stream->capture) {
-            stream->capture->invalid = true;
-            return cudaErrorStreamCaptureIsolation;
-        }
-        done = false;
-        return cudaSuccess;
-    }
-    if (!active) {
-        if (stream->capture)
-            stream->capture->invalid = true;
-        return cudaErrorCapturedEvent; // its capture is over
-    }
-    if (target->invalid)
-        return cudaErrorStreamCaptureInvalidated;
-    if (stream->isLegacy) {
-        target->invalid = true;
-        return cudaErrorStreamCaptureImplicit;
-    }
-    if (stream->capture && stream->capture != target) {
+    failIf(stream->capture && stream->capture->invalid, cudaErrorStreamCaptureInvalidated);
+    if (!event.captured && !stream->capture)
+        return false;
+    bool const isOther = stream->capture && stream->capture != target;
+    if (isOther && !active)
         stream->capture->invalid = true;
-        target->invalid = true;
-        return cudaErrorStreamCaptureMerge;
+    failIf(!event.captured, cudaErrorStreamCaptureIsolation);
+    failIf(!active, cudaErrorCapturedEvent); // its capture is over
+    failIf(target->invalid, cudaErrorStreamCaptureInvalidated);
+    target->invalid = stream->isLegacy || isOther;
+    failIf(stream->isLegacy, cudaErrorStreamCaptureImplicit);
+    if (isOther) {
+        stream->capture->invalid = true;
+        fail(cudaErrorStreamCaptureMerge);
     }
     if (!stream->capture) {
         target->members.push_back(stream);
@@ -152,9 +127,9 @@ cudaError_t joinCapture(std::shared_ptr<Stream> const& stream, Event& event, boo
         stream->tips.clear();
     }
     for (Node const* tip : event.tips)
-        if (std::find(stream->tips.begin(), stream->tips.end(), tip) == stream->tips.end())
+        if (std::ranges::find(stream->tips, tip) == stream->tips.end())
             stream->tips.push_back(tip);
-    return cudaSuccess;
+    return true;
 }
 
 void endCaptureOf(Stream const& stream)
@@ -170,13 +145,13 @@ void endCaptureOf(Stream const& stream)
     forgetGraph(capture->graph);
 }
 
-cudaError_t checkUnsafeCall()
+void checkUnsafeCall()
 {
     State& s = state();
     cudaStreamCaptureMode const threadMode = s.thread().captureMode;
     std::lock_guard const lock(s.structure);
     if (s.captures.empty() || threadMode == cudaStreamCaptureModeRelaxed)
-        return cudaSuccess;
+        return;
     bool hit = false;
     for (std::shared_ptr<Capture> const& capture : s.captures) {
         bool const mine = capture->thread == std::this_thread::get_id();
@@ -188,41 +163,39 @@ cudaError_t checkUnsafeCall()
             hit = true;
         }
     }
-    return hit ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+    failIf(hit, cudaErrorStreamCaptureUnsupported);
 }
 
-cudaError_t checkStreamNotCapturing(Stream const& stream)
+void checkStreamNotCapturing(Stream const& stream)
 {
     {
         std::lock_guard const lock(state().structure);
         if (stream.isLegacy)
-            if (cudaError_t const error = checkLegacyLocked(); error != cudaSuccess)
-                return error;
+            checkLegacyLocked();
         if (stream.capture) {
             stream.capture->invalid = true;
-            return cudaErrorStreamCaptureUnsupported;
+            fail(cudaErrorStreamCaptureUnsupported);
         }
     }
-    return checkUnsafeCall();
+    checkUnsafeCall();
 }
 
-cudaError_t checkNothingCapturing()
+bool invalidateCaptures()
 {
     State& s = state();
     std::lock_guard const lock(s.structure);
     for (std::shared_ptr<Capture> const& capture : s.captures)
         capture->invalid = true;
-    return s.captures.empty() ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+    return !s.captures.empty();
 }
 
-cudaError_t checkLegacyStream()
+void checkLegacyStream()
 {
     {
         std::lock_guard const lock(state().structure);
-        if (cudaError_t const error = checkLegacyLocked(); error != cudaSuccess)
-            return error;
+        checkLegacyLocked();
     }
-    return checkUnsafeCall();
+    checkUnsafeCall();
 }
 
 } // namespace tw::hostcuda
@@ -232,13 +205,9 @@ using namespace tw::hostcuda;
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode)
 {
     return call([&] {
-        if (static_cast<unsigned>(mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed))
-            return cudaErrorInvalidValue;
+        failIf(static_cast<unsigned>(mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed));
         std::shared_ptr<Stream> const stream = findStream(handle);
-        if (!stream)
-            return cudaErrorInvalidResourceHandle;
-        if (stream->isLegacy)
-            return cudaErrorStreamCaptureUnsupported;
+        failIf(stream->isLegacy, cudaErrorStreamCaptureUnsupported);
         std::shared_ptr<Graph> const graph = makeGraph();
         auto capture = std::make_shared<Capture>();
         capture->mode = mode;
@@ -254,37 +223,31 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
                 s.captures.push_back(capture);
                 stream->capture = std::move(capture);
                 stream->tips.clear();
-                return cudaSuccess;
+                return;
             }
         }
         forgetGraph(graph);
-        return cudaErrorIllegalState; // it captures already
+        fail(cudaErrorIllegalState); // it captures already
     });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph)
 {
     return call([&] {
-        if (graph == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(graph == nullptr);
         *graph = nullptr;
         std::shared_ptr<Stream> const stream = findStream(handle);
-        if (!stream)
-            return cudaErrorInvalidResourceHandle;
         State& s = state();
         std::shared_ptr<Capture> capture; // declared before the lock: dies after it
         cudaError_t error = cudaSuccess;
         {
             std::lock_guard const lock(s.structure);
             capture = stream->capture;
-            if (!capture)
-                return cudaErrorIllegalState;
-            if (capture->origin != stream.get()) {
-                capture->invalid = true;
-                return cudaErrorStreamCaptureUnmatched;
-            }
-            if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
-                return cudaErrorStreamCaptureWrongThread;
+            failIf(!capture, cudaErrorIllegalState);
+            capture->invalid = capture->invalid || capture->origin != stream.get();
+            failIf(capture->origin != stream.get(), cudaErrorStreamCaptureUnmatched);
+            failIf(capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id(),
+                   cudaErrorStreamCaptureWrongThread);
             if (capture->invalid)
                 error = cudaErrorStreamCaptureInvalidated;
             else if (!isJoined(*capture))
@@ -295,39 +258,30 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph)
             error = cudaErrorStreamCaptureInvalidated; // the client destroyed the graph under way
         if (error != cudaSuccess) {
             forgetGraph(capture->graph);
-            return error;
+            fail(error);
         }
         *graph = capture->graph->handle;
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status)
-{
-    return call([&] { return captureInfo(stream, status, nullptr, nullptr, nullptr, nullptr); });
-}
+TW_CALL(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus* status),
+        captureInfo(stream, status, nullptr, nullptr, nullptr, nullptr))
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode)
 {
     return call([&] {
-        if (mode == nullptr || static_cast<unsigned>(*mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed))
-            return cudaErrorInvalidValue;
+        failIf(mode == nullptr || static_cast<unsigned>(*mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed));
         std::swap(*mode, state().thread().captureMode);
-        return cudaSuccess;
     });
 }
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id)
-{
-    return call([&] { return captureInfo(stream, status, id, nullptr, nullptr, nullptr); });
-}
-
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                        cudaGraph_t* graph, cudaGraphNode_t const** deps, size_t* numDeps)
-{
-    return call([&] { return captureInfo(stream, status, id, graph, deps, numDeps); });
-}
+TW_CALL(cudaStreamGetCaptureInfo, (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id),
+        captureInfo(stream, status, id, nullptr, nullptr, nullptr))
+TW_CALL(cudaStreamGetCaptureInfo_v2,
+        (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
+         cudaGraphNode_t const** deps, size_t* numDeps),
+        captureInfo(stream, status, id, graph, deps, numDeps))
 #else
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, cudaGraphNode_t const** deps,
@@ -336,7 +290,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
     return call([&] {
         if (edgeData != nullptr)
             *edgeData = nullptr; // every edge is a plain one
-        return captureInfo(stream, status, id, graph, deps, numDeps);
+        captureInfo(stream, status, id, graph, deps, numDeps);
     });
 }
 #endif

@@ -4,6 +4,7 @@
 #include "copy.h"
 
 #include <cstring>
+#include <utility>
 
 #include "registry.h"
 #include "state.h"
@@ -12,38 +13,32 @@ namespace tw::hostcuda {
 namespace {
 
 // count bytes at ptr, of which the caller says that it is (side = device) or may be (host) device memory.
-cudaError_t checkRange(void const* ptr, std::size_t count, bool mustBeHost)
+void checkRange(void const* ptr, std::size_t count, bool mustBeHost)
 {
     std::uintptr_t end = 0;
-    if (ptr == nullptr || __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(ptr), count, &end))
-        return cudaErrorInvalidValue;
+    failIf(ptr == nullptr || __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(ptr), count, &end));
     std::optional<Allocation> const known = registry().find(ptr);
-    if (!known)
-        return cudaSuccess;
-    if (mustBeHost && known->kind == MemoryKind::kDevice)
-        return cudaErrorInvalidValue;
-    return count <= known->base + known->sizeBytes - reinterpret_cast<std::uintptr_t>(ptr) ? cudaSuccess
-                                                                                           : cudaErrorInvalidValue;
+    if (known)
+        failIf((mustBeHost && known->kind == MemoryKind::kDevice) || end > known->base + known->sizeBytes);
 }
 
-cudaError_t checkDirection(cudaMemcpyKind kind, bool& hostDst, bool& hostSrc)
+// Whether destination and source are said to be host memory.
+std::pair<bool, bool> hostSides(cudaMemcpyKind kind)
 {
-    if (static_cast<unsigned>(kind) > static_cast<unsigned>(cudaMemcpyDefault))
-        return cudaErrorInvalidMemcpyDirection;
-    hostDst = kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
-    hostSrc = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
-    return cudaSuccess;
+    failIf(static_cast<unsigned>(kind) > static_cast<unsigned>(cudaMemcpyDefault), cudaErrorInvalidMemcpyDirection);
+    return {kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost,
+            kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice};
 }
 
 // Bytes from the first to the last that a box of rows touches.
-bool boxBytes(Box const& box, std::size_t pitch, std::size_t slicePitch, std::size_t& sizeBytes)
+std::size_t boxBytes(Box const& box, std::size_t pitch, std::size_t slicePitch)
 {
-    std::size_t rows = 0;
-    std::size_t slices = 0;
-    return !__builtin_mul_overflow(box.height - 1, pitch, &rows) &&
-           !__builtin_mul_overflow(box.depth - 1, slicePitch, &slices) &&
-           !__builtin_add_overflow(rows, slices, &sizeBytes) &&
-           !__builtin_add_overflow(sizeBytes, box.widthBytes, &sizeBytes);
+    std::size_t rows = 0, slices = 0, sizeBytes = 0;
+    failIf(__builtin_mul_overflow(box.height - 1, pitch, &rows) ||
+           __builtin_mul_overflow(box.depth - 1, slicePitch, &slices) ||
+           __builtin_add_overflow(rows, slices, &sizeBytes) ||
+           __builtin_add_overflow(sizeBytes, box.widthBytes, &sizeBytes));
+    return sizeBytes;
 }
 
 bool isEmpty(Box const& box)
@@ -53,105 +48,66 @@ bool isEmpty(Box const& box)
 
 } // namespace
 
-cudaError_t makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind, Work& work)
+Work makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind)
 {
-    bool hostDst = false;
-    bool hostSrc = false;
-    if (cudaError_t const error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
-        return error;
-    if (count == 0) {
-        work = [] {};
-        return cudaSuccess;
-    }
-    if (cudaError_t const error = checkRange(dst, count, hostDst); error != cudaSuccess)
-        return error;
-    if (cudaError_t const error = checkRange(src, count, hostSrc); error != cudaSuccess)
-        return error;
-    work = [=] { std::memmove(dst, src, count); };
-    return cudaSuccess;
+    auto const [hostDst, hostSrc] = hostSides(kind);
+    if (count == 0)
+        return [] {};
+    checkRange(dst, count, hostDst);
+    checkRange(src, count, hostSrc);
+    return [=] { std::memmove(dst, src, count); };
 }
 
-cudaError_t makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind, Work& work)
+Work makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind)
 {
-    bool hostDst = false;
-    bool hostSrc = false;
-    if (cudaError_t const error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
-        return error;
-    if (isEmpty(copy.box)) {
-        work = [] {};
-        return cudaSuccess;
-    }
-    if (copy.box.widthBytes > copy.dstPitch || copy.box.widthBytes > copy.srcPitch)
-        return cudaErrorInvalidPitchValue;
-    std::size_t dstBytes = 0;
-    std::size_t srcBytes = 0;
-    if (!boxBytes(copy.box, copy.dstPitch, copy.dstSlicePitch, dstBytes) ||
-        !boxBytes(copy.box, copy.srcPitch, copy.srcSlicePitch, srcBytes))
-        return cudaErrorInvalidValue;
-    if (cudaError_t const error = checkRange(copy.dst, dstBytes, hostDst); error != cudaSuccess)
-        return error;
-    if (cudaError_t const error = checkRange(copy.src, srcBytes, hostSrc); error != cudaSuccess)
-        return error;
-    work = [copy] {
+    auto const [hostDst, hostSrc] = hostSides(kind);
+    if (isEmpty(copy.box))
+        return [] {};
+    failIf(copy.box.widthBytes > copy.dstPitch || copy.box.widthBytes > copy.srcPitch, cudaErrorInvalidPitchValue);
+    checkRange(copy.dst, boxBytes(copy.box, copy.dstPitch, copy.dstSlicePitch), hostDst);
+    checkRange(copy.src, boxBytes(copy.box, copy.srcPitch, copy.srcSlicePitch), hostSrc);
+    return [copy] {
         for (std::size_t z = 0; z < copy.box.depth; ++z)
             for (std::size_t y = 0; y < copy.box.height; ++y)
                 std::memmove(static_cast<char*>(copy.dst) + z * copy.dstSlicePitch + y * copy.dstPitch,
                              static_cast<char const*>(copy.src) + z * copy.srcSlicePitch + y * copy.srcPitch,
                              copy.box.widthBytes);
     };
-    return cudaSuccess;
 }
 
-cudaError_t make3DCopy(cudaMemcpy3DParms const& parms, Work& work)
+Work make3DCopy(cudaMemcpy3DParms const* parms)
 {
-    if (parms.srcArray != nullptr || parms.dstArray != nullptr)
-        return cudaErrorNotSupported; // there are no arrays here
-    BoxCopy copy;
-    auto const place = [](cudaPitchedPtr const& base, cudaPos const& pos, std::size_t& slicePitch,
-                          std::size_t& offset) {
-        std::size_t slice = 0;
-        std::size_t row = 0;
-        return !__builtin_mul_overflow(base.pitch, base.ysize, &slicePitch) &&
-               !__builtin_mul_overflow(slicePitch, pos.z, &slice) && !__builtin_mul_overflow(base.pitch, pos.y, &row) &&
-               !__builtin_add_overflow(slice, row, &offset) && !__builtin_add_overflow(offset, pos.x, &offset);
+    failIf(parms == nullptr);
+    failIf(parms->srcArray != nullptr || parms->dstArray != nullptr, cudaErrorNotSupported); // there are no arrays here
+    // The address of a position, and how far slices are apart.
+    auto const place = [](cudaPitchedPtr const& base, cudaPos const& pos, std::size_t& slicePitch) {
+        std::size_t slice = 0, row = 0;
+        auto at = reinterpret_cast<std::uintptr_t>(base.ptr);
+        failIf(__builtin_mul_overflow(base.pitch, base.ysize, &slicePitch) ||
+               __builtin_mul_overflow(slicePitch, pos.z, &slice) || __builtin_mul_overflow(base.pitch, pos.y, &row) ||
+               __builtin_add_overflow(at, slice, &at) || __builtin_add_overflow(at, row, &at) ||
+               __builtin_add_overflow(at, pos.x, &at));
+        return reinterpret_cast<void*>(at);
     };
-    std::size_t dstOffset = 0;
-    std::size_t srcOffset = 0;
-    if (!place(parms.dstPtr, parms.dstPos, copy.dstSlicePitch, dstOffset) ||
-        !place(parms.srcPtr, parms.srcPos, copy.srcSlicePitch, srcOffset))
-        return cudaErrorInvalidValue;
-    copy.box = Box{parms.extent.width, parms.extent.height, parms.extent.depth};
-    if (!isEmpty(copy.box) && (parms.dstPtr.ptr == nullptr || parms.srcPtr.ptr == nullptr))
-        return cudaErrorInvalidValue;
-    std::uintptr_t dst = 0;
-    std::uintptr_t src = 0;
-    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(parms.dstPtr.ptr), dstOffset, &dst) ||
-        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(parms.srcPtr.ptr), srcOffset, &src))
-        return cudaErrorInvalidValue;
-    copy.dst = reinterpret_cast<void*>(dst);
-    copy.src = reinterpret_cast<void const*>(src);
-    copy.dstPitch = parms.dstPtr.pitch;
-    copy.srcPitch = parms.srcPtr.pitch;
-    return makeBoxCopy(copy, parms.kind, work);
+    BoxCopy copy;
+    copy.dst = place(parms->dstPtr, parms->dstPos, copy.dstSlicePitch);
+    copy.src = place(parms->srcPtr, parms->srcPos, copy.srcSlicePitch);
+    copy.box = Box{parms->extent.width, parms->extent.height, parms->extent.depth};
+    failIf(!isEmpty(copy.box) && (parms->dstPtr.ptr == nullptr || parms->srcPtr.ptr == nullptr));
+    copy.dstPitch = parms->dstPtr.pitch;
+    copy.srcPitch = parms->srcPtr.pitch;
+    return makeBoxCopy(copy, parms->kind);
 }
 
-cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
-                     unsigned int elementBytes, Box const& box, Work& work)
+Work makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value, unsigned int elementBytes,
+              Box const& box)
 {
-    if (elementBytes != 1 && elementBytes != 2 && elementBytes != 4)
-        return cudaErrorInvalidValue;
-    if (isEmpty(box)) {
-        work = [] {};
-        return cudaSuccess;
-    }
-    if (box.height > 1 && box.widthBytes > pitch)
-        return cudaErrorInvalidPitchValue;
-    std::size_t sizeBytes = 0;
-    if (!boxBytes(box, pitch, slicePitch, sizeBytes))
-        return cudaErrorInvalidValue;
-    if (cudaError_t const error = checkRange(dst, sizeBytes, false); error != cudaSuccess)
-        return error;
-    work = [=] {
+    failIf(elementBytes != 1 && elementBytes != 2 && elementBytes != 4);
+    if (isEmpty(box))
+        return [] {};
+    failIf(box.height > 1 && box.widthBytes > pitch, cudaErrorInvalidPitchValue);
+    checkRange(dst, boxBytes(box, pitch, slicePitch), false);
+    return [=] {
         for (std::size_t z = 0; z < box.depth; ++z)
             for (std::size_t y = 0; y < box.height; ++y) {
                 char* const row = static_cast<char*>(dst) + z * slicePitch + y * pitch;
@@ -162,22 +118,29 @@ cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsig
                         std::memcpy(row + x, &value, elementBytes); // little endian: the low bytes are the element
             }
     };
-    return cudaSuccess;
 }
 
 namespace {
 
 // A synchronous call is work on the legacy stream; it is also a wait, which captures can forbid.
-cudaError_t runNow(Work work)
+void runNow(Work work)
 {
-    if (cudaError_t const error = checkLegacyStream(); error != cudaSuccess)
-        return error;
-    return submit(nullptr, cudaGraphNodeTypeMemcpy, std::move(work));
+    checkLegacyStream();
+    submit(nullptr, cudaGraphNodeTypeMemcpy, std::move(work));
 }
 
-cudaError_t checkDevices(int a, int b)
+Work makePeerCopy(void* dst, int dstDevice, void const* src, int srcDevice, std::size_t count)
 {
-    return a == 0 && b == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    failIf(dstDevice != 0 || srcDevice != 0, cudaErrorInvalidDevice);
+    return makeCopy(dst, src, count, cudaMemcpyDeviceToDevice);
+}
+
+Work make3DFill(cudaPitchedPtr const& pitched, int value, cudaExtent const& extent)
+{
+    std::size_t slicePitch = 0;
+    failIf(__builtin_mul_overflow(pitched.pitch, pitched.ysize, &slicePitch));
+    return makeFill(pitched.ptr, pitched.pitch, slicePitch, static_cast<unsigned int>(value), 1,
+                    Box{extent.width, extent.height, extent.depth});
 }
 
 } // namespace
@@ -185,86 +148,34 @@ cudaError_t checkDevices(int a, int b)
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaMemcpy(void* dst, void const* src, size_t count, cudaMemcpyKind kind)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = makeCopy(dst, src, count, kind, work);
-        return error != cudaSuccess ? error : runNow(std::move(work));
-    });
-}
-
-cudaError_t cudaMemcpyAsync(void* dst, void const* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = makeCopy(dst, src, count, kind, work);
-        return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
-    });
-}
-
-cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, void const* src, int srcDevice, size_t count)
-{
-    return call([&] {
-        Work work;
-        if (cudaError_t const error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
-            return error;
-        cudaError_t const error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
-        return error != cudaSuccess ? error : runNow(std::move(work));
-    });
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, void const* src, int srcDevice, size_t count,
-                                cudaStream_t stream)
-{
-    return call([&] {
-        Work work;
-        if (cudaError_t const error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
-            return error;
-        cudaError_t const error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
-        return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
-    });
-}
+TW_CALL(cudaMemcpy, (void* dst, void const* src, size_t count, cudaMemcpyKind kind),
+        runNow(makeCopy(dst, src, count, kind)))
+TW_CALL(cudaMemcpyAsync, (void* dst, void const* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)))
+TW_CALL(cudaMemcpyPeer, (void* dst, int dstDevice, void const* src, int srcDevice, size_t count),
+        runNow(makePeerCopy(dst, dstDevice, src, srcDevice, count)))
+TW_CALL(cudaMemcpyPeerAsync,
+        (void* dst, int dstDevice, void const* src, int srcDevice, size_t count, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, makePeerCopy(dst, dstDevice, src, srcDevice, count)))
 
 cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width, size_t height,
                          cudaMemcpyKind kind)
 {
-    return call([&] {
-        Work work;
-        BoxCopy const copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
-        cudaError_t const error = makeBoxCopy(copy, kind, work);
-        return error != cudaSuccess ? error : runNow(std::move(work));
-    });
+    return call([&] { runNow(makeBoxCopy({dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}}, kind)); });
 }
 
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width, size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream)
 {
     return call([&] {
-        Work work;
-        BoxCopy const copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
-        cudaError_t const error = makeBoxCopy(copy, kind, work);
-        return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
+        submit(stream, cudaGraphNodeTypeMemcpy,
+               makeBoxCopy({dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}}, kind));
     });
 }
 
-cudaError_t cudaMemcpy3D(cudaMemcpy3DParms const* parms)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
-        return error != cudaSuccess ? error : runNow(std::move(work));
-    });
-}
-
-cudaError_t cudaMemcpy3DAsync(cudaMemcpy3DParms const* parms, cudaStream_t stream)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
-        return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
-    });
-}
+TW_CALL(cudaMemcpy3D, (cudaMemcpy3DParms const* parms), runNow(make3DCopy(parms)))
+TW_CALL(cudaMemcpy3DAsync, (cudaMemcpy3DParms const* parms, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemcpy, make3DCopy(parms)))
 
 cudaError_t cudaMemset(void* ptr, int value, size_t count)
 {
@@ -286,33 +197,7 @@ cudaError_t cudaMemset2DAsync(void* ptr, size_t pitch, int value, size_t width, 
     return cudaMemset3DAsync(cudaPitchedPtr{ptr, pitch, width, height}, value, cudaExtent{width, height, 1}, stream);
 }
 
-namespace {
-
-cudaError_t make3DFill(cudaPitchedPtr const& pitched, int value, cudaExtent const& extent, Work& work)
-{
-    std::size_t slicePitch = 0;
-    if (__builtin_mul_overflow(pitched.pitch, pitched.ysize, &slicePitch))
-        return cudaErrorInvalidValue;
-    return makeFill(pitched.ptr, pitched.pitch, slicePitch, static_cast<unsigned int>(value), 1,
-                    Box{extent.width, extent.height, extent.depth}, work);
-}
-
-} // namespace
-
-cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int value, cudaExtent extent)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = make3DFill(pitched, value, extent, work);
-        return error != cudaSuccess ? error : runNow(std::move(work));
-    });
-}
-
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = make3DFill(pitched, value, extent, work);
-        return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemset, std::move(work));
-    });
-}
+TW_CALL(cudaMemset3D, (cudaPitchedPtr pitched, int value, cudaExtent extent),
+        runNow(make3DFill(pitched, value, extent)))
+TW_CALL(cudaMemset3DAsync, (cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream),
+        submit(stream, cudaGraphNodeTypeMemset, make3DFill(pitched, value, extent)))

@@ -27,18 +27,18 @@ struct BoxCopy
     Box box;
 };
 
-// Each checks its arguments and, on success, sets work.
-cudaError_t makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind, Work& work);
-cudaError_t makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind, Work& work);
-cudaError_t make3DCopy(cudaMemcpy3DParms const& parms, Work& work);
-cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
-                     unsigned int elementBytes, Box const& box, Work& work);
+// Each checks its arguments.
+Work makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind);
+Work makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind);
+Work make3DCopy(cudaMemcpy3DParms const* parms);
+Work makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value, unsigned int elementBytes,
+              Box const& box);
 
-// Sets every field; cudaErrorInvalidDevice for a device other than 0.
-cudaError_t fillProperties(cudaDeviceProp& prop, int device);
+// Every field.
+cudaDeviceProp propertiesOf(int device);
 
-// False for a number that is no attribute. Attributes of things that do not exist here (textures, surfaces, links,
-// peer devices, memory clock and bus) are 0.
-bool attributeOf(cudaDeviceAttr attr, int& value);
+// Fails for a number that is no attribute. Attributes of things that do not exist here (textures, surfaces, links, peer
+// devices, memory clock and bus) are 0.
+int attributeOf(cudaDeviceAttr attr);
 
 } // namespace tw::hostcuda

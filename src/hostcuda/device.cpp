@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls about the one device there is, number 0.
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -17,43 +16,16 @@ namespace {
 
 constexpr char kPciBusId[] = "0000:00:00.0";
 
-cudaError_t setTo(int* out, int value)
-{
-    if (out == nullptr)
-        return cudaErrorInvalidValue;
-    *out = value;
-    return cudaSuccess;
-}
-
 } // namespace
 } // namespace tw::hostcuda
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaDriverGetVersion(int* driverVersion)
-{
-    return call([&] { return setTo(driverVersion, CUDART_VERSION); });
-}
-
-cudaError_t cudaRuntimeGetVersion(int* runtimeVersion)
-{
-    return call([&] { return setTo(runtimeVersion, CUDART_VERSION); });
-}
-
-cudaError_t cudaGetDeviceCount(int* count)
-{
-    return call([&] { return setTo(count, 1); });
-}
-
-cudaError_t cudaGetDevice(int* device)
-{
-    return call([&] { return setTo(device, 0); });
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    return call([&] { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
-}
+TW_CALL(cudaDriverGetVersion, (int* driverVersion), give(driverVersion, CUDART_VERSION))
+TW_CALL(cudaRuntimeGetVersion, (int* runtimeVersion), give(runtimeVersion, CUDART_VERSION))
+TW_CALL(cudaGetDeviceCount, (int* count), give(count, 1))
+TW_CALL(cudaGetDevice, (int* device), give(device, 0))
+TW_CALL(cudaSetDevice, (int device), failIf(device != 0, cudaErrorInvalidDevice))
 
 cudaError_t cudaInitDevice(int device, unsigned int, unsigned int)
 {
@@ -63,92 +35,79 @@ cudaError_t cudaInitDevice(int device, unsigned int, unsigned int)
 cudaError_t cudaSetValidDevices(int* devices, int count)
 {
     return call([&] {
-        if (count < 0 || (count > 0 && devices == nullptr))
-            return cudaErrorInvalidValue;
+        failIf(count < 0 || (count > 0 && devices == nullptr));
         for (int i = 0; i < count; ++i)
-            if (devices[i] != 0)
-                return cudaErrorInvalidDevice;
-        return cudaSuccess;
+            failIf(devices[i] != 0, cudaErrorInvalidDevice);
     });
 }
 
 cudaError_t cudaChooseDevice(int* device, cudaDeviceProp const* prop)
 {
-    return call([&] { return prop == nullptr ? cudaErrorInvalidValue : setTo(device, 0); });
+    return call([&] {
+        failIf(prop == nullptr);
+        give(device, 0);
+    });
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags)
 {
     return call([&] {
-        if ((flags & ~static_cast<unsigned int>(cudaDeviceMask)) != 0)
-            return cudaErrorInvalidValue;
+        failIf((flags & ~static_cast<unsigned int>(cudaDeviceMask)) != 0);
         state().deviceFlags = flags;
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned int* flags)
-{
-    return call([&] {
-        if (flags == nullptr)
-            return cudaErrorInvalidValue;
-        *flags = state().deviceFlags | cudaDeviceMapHost;
-        return cudaSuccess;
-    });
-}
+TW_CALL(cudaGetDeviceFlags, (unsigned int* flags), give(flags, state().deviceFlags | cudaDeviceMapHost))
 
 #if TW_CUDART_MAJOR == 12
 cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp* prop, int device)
 {
-    return call([&] { return prop == nullptr ? cudaErrorInvalidValue : fillProperties(*prop, device); });
+    return call([&] {
+        failIf(prop == nullptr);
+        *prop = propertiesOf(device);
+    });
 }
 
 // The symbol of CUDA 11 programs: its struct is the first part of the newer one.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device)
 {
     return call([&] {
-        cudaDeviceProp whole;
-        cudaError_t const error = prop == nullptr ? cudaErrorInvalidValue : fillProperties(whole, device);
-        if (error == cudaSuccess)
-            std::memcpy(static_cast<void*>(prop), &whole, offsetof(cudaDeviceProp, hostRegisterSupported));
-        return error;
+        failIf(prop == nullptr);
+        cudaDeviceProp const whole = propertiesOf(device);
+        std::memcpy(static_cast<void*>(prop), &whole, offsetof(cudaDeviceProp, hostRegisterSupported));
     });
 }
 #else
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device)
 {
-    return call([&] { return prop == nullptr ? cudaErrorInvalidValue : fillProperties(*prop, device); });
+    return call([&] {
+        failIf(prop == nullptr);
+        *prop = propertiesOf(device);
+    });
 }
 #endif
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device)
 {
     return call([&] {
-        if (value == nullptr)
-            return cudaErrorInvalidValue;
-        if (device != 0)
-            return cudaErrorInvalidDevice;
-        int answer = 0;
-        if (!attributeOf(attr, answer))
-            return cudaErrorInvalidValue;
-        *value = answer;
-        return cudaSuccess;
+        failIf(value == nullptr);
+        failIf(device != 0, cudaErrorInvalidDevice);
+        *value = attributeOf(attr);
     });
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int)
 {
     // A pair needs two devices.
-    return call([&] { return value == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidDevice; });
+    return call([&] { fail(value == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidDevice); });
 }
 
 cudaError_t cudaDeviceReset()
 {
     return call([&] {
-        if (HostFunctionScope::active() || insideWork())
-            return cudaErrorNotPermitted;
+        failIf(HostFunctionScope::active() || insideWork(), cudaErrorNotPermitted);
         State& s = state();
-        (void)checkNothingCapturing(); // captures end invalid
+        invalidateCaptures();
         waitForDevice();
         for (std::shared_ptr<Stream> const& stream : allStreams())
             endCaptureOf(*stream);
@@ -161,29 +120,23 @@ cudaError_t cudaDeviceReset()
         forgetPools();
         freeAllMemory();
         state().deviceFlags = 0;
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value)
 {
     return call([&] {
-        if (static_cast<std::size_t>(limit) >= std::size(state().limits))
-            return cudaErrorUnsupportedLimit;
+        failIf(static_cast<std::size_t>(limit) >= std::size(state().limits), cudaErrorUnsupportedLimit);
         state().limits[limit] = value;
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit)
 {
     return call([&] {
-        if (value == nullptr)
-            return cudaErrorInvalidValue;
-        if (static_cast<std::size_t>(limit) >= std::size(state().limits))
-            return cudaErrorUnsupportedLimit;
+        failIf(value == nullptr);
+        failIf(static_cast<std::size_t>(limit) >= std::size(state().limits), cudaErrorUnsupportedLimit);
         *value = state().limits[limit];
-        return cudaSuccess;
     });
 }
 
@@ -192,71 +145,50 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache)
     return cudaSuccess; // a preference
 }
 
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config)
-{
-    return call([&] {
-        if (config == nullptr)
-            return cudaErrorInvalidValue;
-        *config = cudaFuncCachePreferNone;
-        return cudaSuccess;
-    });
-}
+TW_CALL(cudaDeviceGetCacheConfig, (cudaFuncCache * config), give(config, cudaFuncCachePreferNone))
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig)
 {
     return cudaSuccess; // a preference
 }
 
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config)
-{
-    return call([&] {
-        if (config == nullptr)
-            return cudaErrorInvalidValue;
-        *config = cudaSharedMemBankSizeFourByte;
-        return cudaSuccess;
-    });
-}
+TW_CALL(cudaDeviceGetSharedMemConfig, (cudaSharedMemConfig * config), give(config, cudaSharedMemBankSizeFourByte))
 
 cudaError_t cudaDeviceGetPCIBusId(char* busId, int length, int device)
 {
     return call([&] {
-        if (device != 0)
-            return cudaErrorInvalidDevice;
-        if (busId == nullptr || length < static_cast<int>(sizeof(kPciBusId)))
-            return cudaErrorInvalidValue;
+        failIf(device != 0, cudaErrorInvalidDevice);
+        failIf(busId == nullptr || length < static_cast<int>(sizeof(kPciBusId)));
         std::memcpy(busId, kPciBusId, sizeof(kPciBusId));
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, char const* busId)
 {
     return call([&] {
-        if (device == nullptr || busId == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(device == nullptr || busId == nullptr);
         // Forms: domain:bus:device.function, domain:bus:device and bus:device.function.
-        if (std::strcmp(busId, kPciBusId) != 0 && std::strcmp(busId, "0000:00:00") != 0 &&
-            std::strcmp(busId, "00:00.0") != 0)
-            return cudaErrorInvalidDevice;
+        failIf(std::strcmp(busId, kPciBusId) != 0 && std::strcmp(busId, "0000:00:00") != 0 &&
+                   std::strcmp(busId, "00:00.0") != 0,
+               cudaErrorInvalidDevice);
         *device = 0;
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* canAccess, int device, int peerDevice)
 {
-    return call([&] { return device != 0 || peerDevice != 0 ? cudaErrorInvalidDevice : setTo(canAccess, 0); });
+    return call([&] {
+        failIf(device != 0 || peerDevice != 0, cudaErrorInvalidDevice);
+        give(canAccess, 0);
+    });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int)
 {
-    return call([] { return cudaErrorInvalidDevice; }); // no second device, and none is its own peer
+    return call([] { fail(cudaErrorInvalidDevice); }); // no second device, and none is its own peer
 }
 
-cudaError_t cudaDeviceDisablePeerAccess(int)
-{
-    return call([] { return cudaErrorPeerAccessNotEnabled; });
-}
+TW_CALL(cudaDeviceDisablePeerAccess, (int), fail(cudaErrorPeerAccessNotEnabled))
 
 cudaError_t cudaCtxResetPersistingL2Cache()
 {

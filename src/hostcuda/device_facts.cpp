@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <string>
 
 #include <sched.h>
@@ -96,11 +97,11 @@ Facts const& facts()
 
 } // namespace
 
-cudaError_t fillProperties(cudaDeviceProp& prop, int device)
+cudaDeviceProp propertiesOf(int device)
 {
-    if (device != 0)
-        return cudaErrorInvalidDevice;
+    failIf(device != 0, cudaErrorInvalidDevice);
     Facts const& f = facts();
+    cudaDeviceProp prop;
     std::memset(&prop, 0, sizeof(prop));
     std::snprintf(prop.name, sizeof(prop.name), "%s", f.name.c_str());
     // The same machine gives the same id: FNV-1a of the name, twice.
@@ -116,8 +117,8 @@ cudaError_t fillProperties(cudaDeviceProp& prop, int device)
     prop.warpSize = kWarpSize;
     prop.memPitch = kMaxPitch;
     prop.maxThreadsPerBlock = kMaxThreadsPerBlock;
-    std::copy(std::begin(kMaxBlockDim), std::end(kMaxBlockDim), prop.maxThreadsDim);
-    std::copy(std::begin(kMaxGridDim), std::end(kMaxGridDim), prop.maxGridSize);
+    std::ranges::copy(kMaxBlockDim, prop.maxThreadsDim);
+    std::ranges::copy(kMaxGridDim, prop.maxGridSize);
     prop.totalConstMem = kConstantBytes;
     prop.major = kMajor;
     prop.minor = kMinor;
@@ -160,124 +161,63 @@ cudaError_t fillProperties(cudaDeviceProp& prop, int device)
     prop.deviceNumaId = -1;
     prop.hostNumaId = -1;
 #endif
-    return cudaSuccess;
+    return prop;
 }
 
-bool attributeOf(cudaDeviceAttr attr, int& value)
+int attributeOf(cudaDeviceAttr attr)
 {
-    value = 0;
-    if (attr < cudaDevAttrMaxThreadsPerBlock || attr >= cudaDevAttrMax)
-        return false;
-    switch (attr) {
-    case cudaDevAttrMaxThreadsPerBlock:
-        value = kMaxThreadsPerBlock;
-        break;
-    case cudaDevAttrMaxBlockDimX:
-        value = kMaxBlockDim[0];
-        break;
-    case cudaDevAttrMaxBlockDimY:
-        value = kMaxBlockDim[1];
-        break;
-    case cudaDevAttrMaxBlockDimZ:
-        value = kMaxBlockDim[2];
-        break;
-    case cudaDevAttrMaxGridDimX:
-        value = kMaxGridDim[0];
-        break;
-    case cudaDevAttrMaxGridDimY:
-        value = kMaxGridDim[1];
-        break;
-    case cudaDevAttrMaxGridDimZ:
-        value = kMaxGridDim[2];
-        break;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-        value = kSharedPerBlock;
-        break;
-    case cudaDevAttrTotalConstantMemory:
-        value = kConstantBytes;
-        break;
-    case cudaDevAttrWarpSize:
-        value = kWarpSize;
-        break;
-    case cudaDevAttrMaxPitch:
-        value = kMaxPitch;
-        break;
-    case cudaDevAttrMaxRegistersPerBlock:
-        value = kRegisters;
-        break;
-    case cudaDevAttrClockRate:
-        value = facts().clockKhz;
-        break;
-    case cudaDevAttrTextureAlignment:
-        value = 512;
-        break;
-    case cudaDevAttrTexturePitchAlignment:
-        value = 32;
-        break;
-    case cudaDevAttrSurfaceAlignment:
-        value = 512;
-        break;
-    case cudaDevAttrMultiProcessorCount:
-        value = facts().cores;
-        break;
-    case cudaDevAttrL2CacheSize:
-        value = facts().l2Bytes;
-        break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-        value = 2048;
-        break;
-    case cudaDevAttrComputeCapabilityMajor:
-        value = kMajor;
-        break;
-    case cudaDevAttrComputeCapabilityMinor:
-        value = kMinor;
-        break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-        value = kSharedPerMultiprocessor;
-        break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-        value = kRegisters;
-        break;
-    case cudaDevAttrSingleToDoublePrecisionPerfRatio:
-        value = 2;
-        break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        value = kSharedPerBlockOptin;
-        break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-        value = 32;
-        break;
-    case cudaDevAttrReservedSharedMemoryPerBlock:
-        value = 1024;
-        break;
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrAsyncEngineCount:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrStreamPrioritiesSupported:
-    case cudaDevAttrGlobalL1CacheSupported:
-    case cudaDevAttrLocalL1CacheSupported:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrHostNativeAtomicSupported:
-    case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrCanUseHostPointerForRegisteredMem:
-    case cudaDevAttrHostRegisterSupported:
-    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-    case cudaDevAttrDirectManagedMemAccessFromHost:
-    case cudaDevAttrHostRegisterReadOnlySupported:
-    case cudaDevAttrMemoryPoolsSupported:
-        value = 1;
-        break;
-    case cudaDevAttrNumaId:
-    case cudaDevAttrHostNumaId:
-        value = -1;
-        break;
-    default:
-        break;
-    }
-    return true;
+    failIf(attr < cudaDevAttrMaxThreadsPerBlock || attr >= cudaDevAttrMax);
+    static std::map<cudaDeviceAttr, int> const& known = *new std::map<cudaDeviceAttr, int>{
+        {cudaDevAttrMaxThreadsPerBlock, kMaxThreadsPerBlock},
+        {cudaDevAttrMaxBlockDimX, kMaxBlockDim[0]},
+        {cudaDevAttrMaxBlockDimY, kMaxBlockDim[1]},
+        {cudaDevAttrMaxBlockDimZ, kMaxBlockDim[2]},
+        {cudaDevAttrMaxGridDimX, kMaxGridDim[0]},
+        {cudaDevAttrMaxGridDimY, kMaxGridDim[1]},
+        {cudaDevAttrMaxGridDimZ, kMaxGridDim[2]},
+        {cudaDevAttrMaxSharedMemoryPerBlock, kSharedPerBlock},
+        {cudaDevAttrTotalConstantMemory, kConstantBytes},
+        {cudaDevAttrWarpSize, kWarpSize},
+        {cudaDevAttrMaxPitch, kMaxPitch},
+        {cudaDevAttrMaxRegistersPerBlock, kRegisters},
+        {cudaDevAttrClockRate, facts().clockKhz},
+        {cudaDevAttrTextureAlignment, 512},
+        {cudaDevAttrTexturePitchAlignment, 32},
+        {cudaDevAttrSurfaceAlignment, 512},
+        {cudaDevAttrMultiProcessorCount, facts().cores},
+        {cudaDevAttrL2CacheSize, facts().l2Bytes},
+        {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+        {cudaDevAttrComputeCapabilityMajor, kMajor},
+        {cudaDevAttrComputeCapabilityMinor, kMinor},
+        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, kSharedPerMultiprocessor},
+        {cudaDevAttrMaxRegistersPerMultiprocessor, kRegisters},
+        {cudaDevAttrSingleToDoublePrecisionPerfRatio, 2},
+        {cudaDevAttrMaxSharedMemoryPerBlockOptin, kSharedPerBlockOptin},
+        {cudaDevAttrMaxBlocksPerMultiprocessor, 32},
+        {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
+        {cudaDevAttrIntegrated, 1},
+        {cudaDevAttrCanMapHostMemory, 1},
+        {cudaDevAttrConcurrentKernels, 1},
+        {cudaDevAttrAsyncEngineCount, 1},
+        {cudaDevAttrUnifiedAddressing, 1},
+        {cudaDevAttrStreamPrioritiesSupported, 1},
+        {cudaDevAttrGlobalL1CacheSupported, 1},
+        {cudaDevAttrLocalL1CacheSupported, 1},
+        {cudaDevAttrManagedMemory, 1},
+        {cudaDevAttrHostNativeAtomicSupported, 1},
+        {cudaDevAttrPageableMemoryAccess, 1},
+        {cudaDevAttrConcurrentManagedAccess, 1},
+        {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+        {cudaDevAttrHostRegisterSupported, 1},
+        {cudaDevAttrPageableMemoryAccessUsesHostPageTables, 1},
+        {cudaDevAttrDirectManagedMemAccessFromHost, 1},
+        {cudaDevAttrHostRegisterReadOnlySupported, 1},
+        {cudaDevAttrMemoryPoolsSupported, 1},
+        {cudaDevAttrNumaId, -1},
+        {cudaDevAttrHostNumaId, -1},
+    };
+    auto const found = known.find(attr);
+    return found == known.end() ? 0 : found->second;
 }
 
 } // namespace tw::hostcuda

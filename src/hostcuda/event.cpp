@@ -8,27 +8,32 @@
 namespace tw::hostcuda {
 namespace {
 
-cudaError_t createEvent(cudaEvent_t* event, unsigned int flags)
+void createEvent(cudaEvent_t* event, unsigned int flags)
 {
     constexpr unsigned int kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
     bool const shared = (flags & cudaEventInterprocess) != 0;
-    if (event == nullptr || (flags & ~kKnown) != 0 || (shared && (flags & cudaEventDisableTiming) == 0))
-        return cudaErrorInvalidValue;
+    failIf(event == nullptr || (flags & ~kKnown) != 0 || (shared && (flags & cudaEventDisableTiming) == 0));
     auto object = std::make_shared<Event>();
     object->flags = flags;
     *event = state().events.add<cudaEvent_t>(std::move(object));
-    return cudaSuccess;
 }
 
 // An event whose last record is part of a capture stands for no real moment. Asking spoils the capture.
-cudaError_t checkNotCaptured(Event& event)
+void checkNotCaptured(Event& event)
 {
     std::lock_guard const lock(state().structure);
     if (!event.captured)
-        return cudaSuccess;
+        return;
     if (std::shared_ptr<Capture> const capture = event.capture.lock())
         capture->invalid = true;
-    return cudaErrorCapturedEvent;
+    fail(cudaErrorCapturedEvent);
+}
+
+// Events are complete.
+void askFor(cudaEvent_t handle)
+{
+    checkNotCaptured(*required(state().events.find(handle), cudaErrorInvalidResourceHandle));
+    checkUnsafeCall();
 }
 
 } // namespace
@@ -45,125 +50,73 @@ Work makeStamp(std::shared_ptr<Event> const& event)
     };
 }
 
-cudaError_t recordEvent(cudaEvent_t handle, cudaStream_t streamHandle, unsigned int flags)
+void recordEvent(cudaEvent_t handle, cudaStream_t streamHandle, unsigned int flags)
 {
-    if ((flags & ~static_cast<unsigned int>(cudaEventRecordExternal)) != 0)
-        return cudaErrorInvalidValue;
+    failIf((flags & ~static_cast<unsigned int>(cudaEventRecordExternal)) != 0);
     State& s = state();
-    std::shared_ptr<Event> const event = s.events.find(handle);
+    std::shared_ptr<Event> const event = required(s.events.find(handle), cudaErrorInvalidResourceHandle);
     std::shared_ptr<Stream> const stream = findStream(streamHandle);
-    if (!event || !stream)
-        return cudaErrorInvalidResourceHandle;
     if ((flags & cudaEventRecordExternal) == 0) {
-        if (HostFunctionScope::active())
-            return cudaErrorNotPermitted;
+        failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
         std::lock_guard const lock(s.structure);
         if (stream->capture) {
-            if (stream->capture->invalid)
-                return cudaErrorStreamCaptureInvalidated;
+            failIf(stream->capture->invalid, cudaErrorStreamCaptureInvalidated);
             event->captured = true;
             event->recorded = false;
             event->capture = stream->capture;
             event->tips = stream->tips;
-            return cudaSuccess;
+            return;
         }
     }
-    return submit(streamHandle, cudaGraphNodeTypeEventRecord, makeStamp(event));
+    submit(streamHandle, cudaGraphNodeTypeEventRecord, makeStamp(event));
 }
 
-cudaError_t waitEvent(cudaStream_t streamHandle, cudaEvent_t handle, unsigned int flags)
+void waitEvent(cudaStream_t streamHandle, cudaEvent_t handle, unsigned int flags)
 {
-    if ((flags & ~static_cast<unsigned int>(cudaEventWaitExternal)) != 0)
-        return cudaErrorInvalidValue;
-    std::shared_ptr<Event> const event = state().events.find(handle);
+    failIf((flags & ~static_cast<unsigned int>(cudaEventWaitExternal)) != 0);
+    std::shared_ptr<Event> const event = required(state().events.find(handle), cudaErrorInvalidResourceHandle);
     std::shared_ptr<Stream> const stream = findStream(streamHandle);
-    if (!event || !stream)
-        return cudaErrorInvalidResourceHandle;
-    if ((flags & cudaEventWaitExternal) == 0) {
-        bool done = false;
-        cudaError_t const error = joinCapture(stream, *event, done);
-        if (error != cudaSuccess || done)
-            return error;
-    }
+    if ((flags & cudaEventWaitExternal) == 0 && joinCapture(stream, *event))
+        return;
     // The event is complete, so only the place in a graph is left to mark.
-    return submit(streamHandle, cudaGraphNodeTypeWaitEvent, [] {});
+    submit(streamHandle, cudaGraphNodeTypeWaitEvent, [] {});
 }
 
 } // namespace tw::hostcuda
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaEventCreate(cudaEvent_t* event)
-{
-    return call([&] { return createEvent(event, cudaEventDefault); });
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
-{
-    return call([&] { return createEvent(event, flags); });
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    return call([&] { return state().events.remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    return call([&] { return recordEvent(event, stream, cudaEventRecordDefault); });
-}
-
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
-{
-    return call([&] { return recordEvent(event, stream, flags); });
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-{
-    return call([&] { return waitEvent(stream, event, flags); });
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    return call([&] {
-        std::shared_ptr<Event> const object = state().events.find(event);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        cudaError_t const error = checkNotCaptured(*object);
-        return error != cudaSuccess ? error : checkUnsafeCall();
-    });
-}
+TW_CALL(cudaEventCreate, (cudaEvent_t * event), createEvent(event, cudaEventDefault))
+TW_CALL(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned int flags), createEvent(event, flags))
+TW_CALL(cudaEventDestroy, (cudaEvent_t event), required(state().events.remove(event), cudaErrorInvalidResourceHandle))
+TW_CALL(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), recordEvent(event, stream, cudaEventRecordDefault))
+TW_CALL(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
+        recordEvent(event, stream, flags))
+TW_CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+        waitEvent(stream, event, flags))
+TW_CALL(cudaEventQuery, (cudaEvent_t event), askFor(event))
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     return call([&] {
-        if (HostFunctionScope::active())
-            return cudaErrorNotPermitted;
-        std::shared_ptr<Event> const object = state().events.find(event);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        cudaError_t const error = checkNotCaptured(*object);
-        return error != cudaSuccess ? error : checkUnsafeCall();
+        failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
+        askFor(event);
     });
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end)
 {
     return call([&] {
-        if (ms == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(ms == nullptr);
         State& s = state();
         std::shared_ptr<Event> const first = s.events.find(start);
         std::shared_ptr<Event> const second = s.events.find(end);
-        if (!first || !second || ((first->flags | second->flags) & cudaEventDisableTiming) != 0)
-            return cudaErrorInvalidResourceHandle;
+        failIf(!first || !second || ((first->flags | second->flags) & cudaEventDisableTiming) != 0,
+               cudaErrorInvalidResourceHandle);
         for (Event* event : {first.get(), second.get()})
-            if (cudaError_t const error = checkNotCaptured(*event); error != cudaSuccess)
-                return error;
+            checkNotCaptured(*event);
         std::lock_guard const lock(s.structure);
-        if (!first->recorded || !second->recorded)
-            return cudaErrorInvalidResourceHandle;
+        failIf(!first->recorded || !second->recorded, cudaErrorInvalidResourceHandle);
         *ms = std::chrono::duration<float, std::milli>(second->stamp - first->stamp).count();
-        return cudaSuccess;
     });
 }

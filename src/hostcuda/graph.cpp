@@ -119,38 +119,32 @@ int nesting(Graph const& graph)
     return depth + 1;
 }
 
-cudaError_t add(cudaGraphNode_t* handle, cudaGraph_t graphHandle, cudaGraphNode_t const* deps, std::size_t numDeps,
-                cudaGraphNodeType type, Work work, std::shared_ptr<Graph> child = nullptr)
+void add(cudaGraphNode_t* handle, cudaGraph_t graphHandle, cudaGraphNode_t const* deps, std::size_t numDeps,
+         cudaGraphNodeType type, Work work, std::shared_ptr<Graph> child = nullptr)
 {
-    if (handle == nullptr || (deps == nullptr && numDeps != 0))
-        return cudaErrorInvalidValue;
+    failIf(handle == nullptr || (deps == nullptr && numDeps != 0));
     State& s = state();
-    std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
-    if (!graph)
-        return cudaErrorInvalidValue;
+    std::shared_ptr<Graph> const graph = required(s.graphs.find(graphHandle));
     WorkPtr shared = work ? std::make_shared<Work const>(std::move(work)) : nullptr;
     std::lock_guard const lock(s.structure);
     std::vector<Node const*> nodes;
     for (std::size_t i = 0; i < numDeps; ++i) {
         std::shared_ptr<Node> const dep = s.nodes.find(deps[i]);
-        if (!dep || dep->graph.lock() != graph || std::find(nodes.begin(), nodes.end(), dep.get()) != nodes.end())
-            return cudaErrorInvalidValue;
+        failIf(!dep || dep->graph.lock() != graph || std::ranges::find(nodes, dep.get()) != nodes.end());
         nodes.push_back(dep.get());
     }
     std::shared_ptr<Node> const node = addNode(graph, type, std::move(shared), std::move(nodes));
     node->child = std::move(child);
     *handle = node->handle;
-    return cudaSuccess;
 }
 
 // CUDA's protocol for lists: without an array the count is returned; with one, as many as fit, the rest set to null.
 template <class Keep>
-cudaError_t listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size_t* numNodes, Keep&& keep)
+void listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size_t* numNodes, Keep&& keep)
 {
     State& s = state();
     std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
-    if (!graph || numNodes == nullptr)
-        return cudaErrorInvalidValue;
+    failIf(!graph || numNodes == nullptr);
     std::lock_guard const lock(s.structure);
     std::size_t const room = nodes != nullptr ? *numNodes : 0;
     std::size_t count = 0;
@@ -163,51 +157,43 @@ cudaError_t listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size
     for (std::size_t i = count; i < room; ++i)
         nodes[i] = nullptr;
     *numNodes = nodes != nullptr ? std::min(room, count) : count;
-    return cudaSuccess;
 }
 
-cudaError_t addDependencies(cudaGraph_t graphHandle, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
-                            std::size_t count)
+void addDependencies(cudaGraph_t graphHandle, cudaGraphNode_t const* from, cudaGraphNode_t const* to, std::size_t count)
 {
     State& s = state();
     std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
-    if (!graph || (count != 0 && (from == nullptr || to == nullptr)))
-        return cudaErrorInvalidValue;
+    failIf(!graph || (count != 0 && (from == nullptr || to == nullptr)));
     std::lock_guard const lock(s.structure);
     std::vector<std::pair<Node*, Node const*>> edges;
     std::vector<std::shared_ptr<Node>> keep;
     for (std::size_t i = 0; i < count; ++i) {
         std::shared_ptr<Node> const first = s.nodes.find(from[i]);
         std::shared_ptr<Node> const second = s.nodes.find(to[i]);
-        if (!first || !second || first == second || first->graph.lock() != graph || second->graph.lock() != graph)
-            return cudaErrorInvalidValue;
-        if (std::find(second->deps.begin(), second->deps.end(), first.get()) != second->deps.end())
-            return cudaErrorInvalidValue;
+        failIf(!first || !second || first == second || first->graph.lock() != graph || second->graph.lock() != graph);
+        failIf(std::ranges::find(second->deps, first.get()) != second->deps.end());
         edges.emplace_back(second.get(), first.get());
         keep.push_back(second);
     }
     for (auto const& [user, dep] : edges)
-        if (std::find(user->deps.begin(), user->deps.end(), dep) == user->deps.end())
+        if (std::ranges::find(user->deps, dep) == user->deps.end())
             user->deps.push_back(dep);
-    return cudaSuccess;
 }
 
-cudaError_t nodeDependencies(cudaGraphNode_t handle, cudaGraphNode_t* deps, std::size_t* numDeps)
+void nodeDependencies(cudaGraphNode_t handle, cudaGraphNode_t* deps, std::size_t* numDeps)
 {
     State& s = state();
     std::shared_ptr<Node> const node = s.nodes.find(handle);
-    if (!node || numDeps == nullptr)
-        return cudaErrorInvalidValue;
+    failIf(!node || numDeps == nullptr);
     std::lock_guard const lock(s.structure);
     std::size_t const count = node->deps.size();
     if (deps == nullptr) {
         *numDeps = count;
-        return cudaSuccess;
+        return;
     }
     for (std::size_t i = 0; i < *numDeps; ++i)
         deps[i] = i < count ? node->deps[i]->handle : nullptr;
     *numDeps = std::min(*numDeps, count);
-    return cudaSuccess;
 }
 
 } // namespace
@@ -218,88 +204,57 @@ using namespace tw::hostcuda;
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags)
 {
     return call([&] {
-        if (graph == nullptr || flags != 0)
-            return cudaErrorInvalidValue;
+        failIf(graph == nullptr || flags != 0);
         *graph = makeGraph()->handle;
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    return call([&] {
-        std::shared_ptr<Graph> const object = state().graphs.find(graph);
-        if (!object)
-            return cudaErrorInvalidValue;
-        forgetGraph(object);
-        return cudaSuccess;
-    });
-}
+TW_CALL(cudaGraphDestroy, (cudaGraph_t graph), forgetGraph(required(state().graphs.find(graph))))
 
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original)
 {
     return call([&] {
         State& s = state();
         std::shared_ptr<Graph> const object = s.graphs.find(original);
-        if (clone == nullptr || !object)
-            return cudaErrorInvalidValue;
+        failIf(clone == nullptr || !object);
         std::lock_guard const lock(s.structure);
         *clone = cloneLocked(*object)->handle;
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps)
-{
-    return call([&] { return add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr); });
-}
+TW_CALL(cudaGraphAddEmptyNode, (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr))
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps,
                                  cudaHostNodeParams const* params)
 {
     return call([&] {
-        if (params == nullptr || params->fn == nullptr)
-            return cudaErrorInvalidValue;
-        return add(node, graph, deps, numDeps, cudaGraphNodeTypeHost, [fn = params->fn, userData = params->userData] {
+        failIf(params == nullptr || params->fn == nullptr);
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeHost, [fn = params->fn, userData = params->userData] {
             HostFunctionScope const scope;
             fn(userData);
         });
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                   size_t numDeps, cudaMemcpy3DParms const* params)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = params == nullptr ? cudaErrorInvalidValue : make3DCopy(*params, work);
-        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
-    });
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                     size_t numDeps, void* dst, void const* src, size_t count, cudaMemcpyKind kind)
-{
-    return call([&] {
-        Work work;
-        cudaError_t const error = makeCopy(dst, src, count, kind, work);
-        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
-    });
-}
+TW_CALL(cudaGraphAddMemcpyNode,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps,
+         cudaMemcpy3DParms const* params),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, make3DCopy(params)))
+TW_CALL(cudaGraphAddMemcpyNode1D,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps, void* dst,
+         void const* src, size_t count, cudaMemcpyKind kind),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, makeCopy(dst, src, count, kind)))
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                    size_t numDeps, cudaMemsetParams const* params)
 {
     return call([&] {
-        if (params == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(params == nullptr);
         Box box{0, params->height, 1};
-        if (__builtin_mul_overflow(params->width, std::size_t{params->elementSize}, &box.widthBytes))
-            return cudaErrorInvalidValue;
-        Work work;
-        cudaError_t const error =
-            makeFill(params->dst, params->pitch, 0, params->value, params->elementSize, box, work);
-        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemset, std::move(work));
+        failIf(__builtin_mul_overflow(params->width, std::size_t{params->elementSize}, &box.widthBytes));
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeMemset,
+            makeFill(params->dst, params->pitch, 0, params->value, params->elementSize, box));
     });
 }
 
@@ -308,9 +263,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
 {
     return call([&] {
         State& s = state();
-        std::shared_ptr<Graph> const object = s.graphs.find(child);
-        if (!object)
-            return cudaErrorInvalidValue;
+        std::shared_ptr<Graph> const object = required(s.graphs.find(child));
         std::shared_ptr<Graph> copy;
         {
             std::lock_guard const lock(s.structure);
@@ -318,51 +271,35 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
             copy->nesting = nesting(*copy);
         }
         forgetGraph(copy); // it belongs to the node; no handle names it
-        if (copy->nesting > kMaxNesting)
-            return cudaErrorInvalidValue;
-        return add(node, graph, deps, numDeps, cudaGraphNodeTypeGraph, nullptr, copy);
+        failIf(copy->nesting > kMaxNesting);
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeGraph, nullptr, copy);
     });
 }
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
-                                        size_t numDeps, cudaEvent_t event)
-{
-    return call([&] {
-        std::shared_ptr<Event> const object = state().events.find(event);
-        if (!object)
-            return cudaErrorInvalidValue;
-        return add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(object));
-    });
-}
+TW_CALL(cudaGraphAddEventRecordNode,
+        (cudaGraphNode_t * node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps, cudaEvent_t event),
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(required(state().events.find(event)))))
 
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                       size_t numDeps, cudaEvent_t event)
 {
     return call([&] {
-        if (!state().events.find(event))
-            return cudaErrorInvalidValue;
-        return add(node, graph, deps, numDeps, cudaGraphNodeTypeWaitEvent, nullptr);
+        required(state().events.find(event));
+        add(node, graph, deps, numDeps, cudaGraphNodeTypeWaitEvent, nullptr);
     });
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
-{
-    return call([&] { return listNodes(graph, nodes, numNodes, [](Node const&) { return true; }); });
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
-{
-    return call([&] { return listNodes(graph, nodes, numNodes, [](Node const& node) { return node.deps.empty(); }); });
-}
+TW_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes),
+        listNodes(graph, nodes, numNodes, [](Node const&) { return true; }))
+TW_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes),
+        listNodes(graph, nodes, numNodes, [](Node const& node) { return node.deps.empty(); }))
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type)
 {
     return call([&] {
         std::shared_ptr<Node> const object = state().nodes.find(node);
-        if (!object || type == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(!object || type == nullptr);
         *type = object->type;
-        return cudaSuccess;
     });
 }
 
@@ -371,8 +308,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, char const* path, unsigned
     return call([&] {
         State& s = state();
         std::shared_ptr<Graph> const object = s.graphs.find(graph);
-        if (!object || path == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(!object || path == nullptr);
         std::string text = "digraph cuda {\n";
         {
             std::lock_guard const lock(s.structure);
@@ -389,24 +325,18 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, char const* path, unsigned
         }
         text += "}\n";
         std::FILE* file = std::fopen(path, "we");
-        if (file == nullptr)
-            return cudaErrorOperatingSystem;
+        failIf(file == nullptr, cudaErrorOperatingSystem);
         bool const written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-        return std::fclose(file) == 0 && written ? cudaSuccess : cudaErrorOperatingSystem;
+        failIf(std::fclose(file) != 0 || !written, cudaErrorOperatingSystem);
     });
 }
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
-                                     size_t numDeps)
-{
-    return call([&] { return addDependencies(graph, from, to, numDeps); });
-}
-
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps)
-{
-    return call([&] { return nodeDependencies(node, deps, numDeps); });
-}
+TW_CALL(cudaGraphAddDependencies,
+        (cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to, size_t numDeps),
+        addDependencies(graph, from, to, numDeps))
+TW_CALL(cudaGraphNodeGetDependencies, (cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps),
+        nodeDependencies(node, deps, numDeps))
 #else
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
                                      cudaGraphEdgeData const* edgeData, size_t numDeps)
@@ -414,9 +344,9 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* f
     return call([&] {
         // Only plain edges: a programmatic one names a port of a kernel, and there are no kernels.
         for (size_t i = 0; edgeData != nullptr && i < numDeps; ++i)
-            if (edgeData[i].from_port != 0 || edgeData[i].to_port != 0 || edgeData[i].type != 0)
-                return cudaErrorNotSupported;
-        return addDependencies(graph, from, to, numDeps);
+            failIf(edgeData[i].from_port != 0 || edgeData[i].to_port != 0 || edgeData[i].type != 0,
+                   cudaErrorNotSupported);
+        addDependencies(graph, from, to, numDeps);
     });
 }
 
@@ -424,10 +354,9 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
                                          size_t* numDeps)
 {
     return call([&] {
-        cudaError_t const error = nodeDependencies(node, deps, numDeps);
-        if (error == cudaSuccess && deps != nullptr && edgeData != nullptr)
+        nodeDependencies(node, deps, numDeps);
+        if (deps != nullptr && edgeData != nullptr)
             std::fill_n(edgeData, *numDeps, cudaGraphEdgeData{});
-        return error;
     });
 }
 #endif

@@ -41,50 +41,41 @@ HandleTable<Exec>& execs()
     return state().execs;
 }
 
-cudaError_t makeSteps(cudaGraph_t handle, std::shared_ptr<Steps const>& result)
+std::shared_ptr<Steps const> makeSteps(cudaGraph_t handle)
 {
     State& s = state();
-    std::shared_ptr<Graph> const graph = s.graphs.find(handle);
-    if (!graph)
-        return cudaErrorInvalidValue;
+    std::shared_ptr<Graph> const graph = required(s.graphs.find(handle));
     auto steps = std::make_shared<Steps>();
     std::lock_guard const lock(s.structure);
     for (std::shared_ptr<Capture> const& capture : s.captures)
-        if (capture->graph == graph)
-            return cudaErrorInvalidValue; // still being captured
+        failIf(capture->graph == graph); // still being captured
     std::vector<Node const*> order;
-    if (!flatten(*graph, order))
-        return cudaErrorInvalidValue; // a cycle
+    failIf(!flatten(*graph, order)); // a cycle
     std::unordered_map<Node const*, std::size_t> place;
     for (Node const* node : order) {
         Step step{node->type, node->work, {}};
         for (Node const* dep : node->deps)
             if (auto const it = place.find(dep); it != place.end())
                 step.deps.push_back(it->second);
-        std::sort(step.deps.begin(), step.deps.end());
+        std::ranges::sort(step.deps);
         place[node] = steps->size();
         steps->push_back(std::move(step));
     }
-    result = std::move(steps);
-    return cudaSuccess;
+    return steps;
 }
 
-cudaError_t instantiate(cudaGraphExec_t* handle, cudaGraph_t graph, unsigned long long flags)
+void instantiate(cudaGraphExec_t* handle, cudaGraph_t graph, unsigned long long flags)
 {
-    if (handle == nullptr)
-        return cudaErrorInvalidValue;
+    failIf(handle == nullptr);
     constexpr unsigned long long kKnown = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload |
                                           cudaGraphInstantiateFlagUseNodePriority;
-    if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0)
-        return cudaErrorNotSupported; // there is no device code to launch it from
-    if ((flags & ~kKnown) != 0)
-        return cudaErrorInvalidValue;
+    failIf((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0,
+           cudaErrorNotSupported); // there is no device code to launch it from
+    failIf((flags & ~kKnown) != 0);
     auto exec = std::make_shared<Exec>();
     exec->flags = flags;
-    if (cudaError_t const error = makeSteps(graph, exec->steps); error != cudaSuccess)
-        return error;
+    exec->steps = makeSteps(graph);
     *handle = execs().add<cudaGraphExec_t>(std::move(exec));
-    return cudaSuccess;
 }
 
 class ExecTurn
@@ -100,63 +91,36 @@ private:
     std::lock_guard<std::recursive_mutex> lock_;
 };
 
-void run(Steps const& steps)
+void launch(cudaGraphExec_t handle, cudaStream_t stream)
 {
-    for (Step const& step : steps)
-        if (step.work)
-            (*step.work)();
-}
-
-cudaError_t launch(cudaGraphExec_t handle, cudaStream_t streamHandle)
-{
-    if (HostFunctionScope::active())
-        return cudaErrorNotPermitted;
-    std::shared_ptr<Exec> const exec = execs().find(handle);
-    if (!exec)
-        return cudaErrorInvalidValue;
-    if (exec->runner.load() == std::this_thread::get_id())
-        return cudaErrorIllegalState; // launched by one of its own steps
-    std::shared_ptr<Stream> const stream = findStream(streamHandle);
-    if (!stream)
-        return cudaErrorInvalidResourceHandle;
+    failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
+    std::shared_ptr<Exec> const exec = required(execs().find(handle));
+    failIf(exec->runner.load() == std::this_thread::get_id(),
+           cudaErrorIllegalState); // launched by one of its own steps
     // In a capture the launch is a node that runs the steps as they are now.
-    auto const steps = exec->current();
-    WorkPtr const work = std::make_shared<Work const>([exec, steps] {
+    submit(stream, cudaGraphNodeTypeGraph, [exec, steps = exec->current()] {
         if (exec->runner.load() == std::this_thread::get_id())
             return;
         ExecTurn const turn(*exec);
-        run(*steps);
+        for (Step const& step : *steps)
+            if (step.work)
+                (*step.work)();
     });
-    CaptureStep step = CaptureStep::kNone;
-    if (cudaError_t const error = recordInCapture(*stream, cudaGraphNodeTypeGraph, work, nullptr, step);
-        error != cudaSuccess)
-        return error;
-    if (step == CaptureStep::kNone) {
-        StreamTurn const turn(*stream);
-        (*work)();
-    }
-    return cudaSuccess;
 }
 
-cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdateResult& result)
+void update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdateResult& result)
 {
     result = cudaGraphExecUpdateError;
-    std::shared_ptr<Exec> const exec = execs().find(handle);
-    if (!exec)
-        return cudaErrorInvalidValue;
-    std::shared_ptr<Steps const> steps;
-    if (cudaError_t const error = makeSteps(graph, steps); error != cudaSuccess)
-        return error;
+    std::shared_ptr<Exec> const exec = required(execs().find(handle));
+    std::shared_ptr<Steps const> steps = makeSteps(graph);
     auto const old = exec->current();
     result = cudaGraphExecUpdateErrorTopologyChanged;
-    if (old->size() != steps->size())
-        return cudaErrorGraphExecUpdateFailure;
+    failIf(old->size() != steps->size(), cudaErrorGraphExecUpdateFailure);
     for (std::size_t i = 0; i < steps->size(); ++i) {
-        if ((*old)[i].deps != (*steps)[i].deps)
-            return cudaErrorGraphExecUpdateFailure;
+        failIf((*old)[i].deps != (*steps)[i].deps, cudaErrorGraphExecUpdateFailure);
         if ((*old)[i].type != (*steps)[i].type) {
             result = cudaGraphExecUpdateErrorNodeTypeChanged;
-            return cudaErrorGraphExecUpdateFailure;
+            fail(cudaErrorGraphExecUpdateFailure);
         }
     }
     {
@@ -164,7 +128,6 @@ cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdat
         exec->steps = std::move(steps);
     }
     result = cudaGraphExecUpdateSuccess;
-    return cudaSuccess;
 }
 
 } // namespace
@@ -187,7 +150,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaG
             *errorNode = nullptr;
         if (log != nullptr && logBytes > 0)
             log[0] = '\0';
-        return instantiate(exec, graph, 0);
+        instantiate(exec, graph, 0);
     });
 }
 
@@ -196,7 +159,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 {
     return call([&] {
         cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
-        cudaError_t const error = update(exec, graph, outcome);
+        cudaError_t const error = errorOf([&] { update(exec, graph, outcome); });
         if (errorNode != nullptr)
             *errorNode = nullptr;
         if (result != nullptr)
@@ -205,18 +168,15 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     });
 }
 #else
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
-{
-    return call([&] { return instantiate(exec, graph, flags); });
-}
+TW_CALL(cudaGraphInstantiate, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags),
+        instantiate(exec, graph, flags))
 
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* params)
 {
     return call([&] {
-        if (params == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(params == nullptr);
         params->errNode_out = nullptr;
-        cudaError_t const error = instantiate(exec, graph, params->flags);
+        cudaError_t const error = errorOf([&] { instantiate(exec, graph, params->flags); });
         params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
         return error;
     });
@@ -226,10 +186,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flag
 {
     return call([&] {
         std::shared_ptr<Exec> const object = execs().find(exec);
-        if (!object || flags == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(!object || flags == nullptr);
         *flags = object->flags;
-        return cudaSuccess;
     });
 }
 
@@ -237,7 +195,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 {
     return call([&] {
         cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
-        cudaError_t const error = update(exec, graph, outcome);
+        cudaError_t const error = errorOf([&] { update(exec, graph, outcome); });
         if (info != nullptr)
             *info = cudaGraphExecUpdateResultInfo{outcome, nullptr, nullptr};
         return error;
@@ -245,26 +203,16 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 }
 #endif
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
-{
-    return call([&] { return instantiate(exec, graph, flags); });
-}
+TW_CALL(cudaGraphInstantiateWithFlags, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags),
+        instantiate(exec, graph, flags))
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
     return call([&] {
-        if (!execs().find(exec))
-            return cudaErrorInvalidValue;
-        return findStream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle; // nothing to move
+        required(execs().find(exec));
+        findStream(stream); // nothing to move
     });
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    return call([&] { return launch(exec, stream); });
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
-{
-    return call([&] { return execs().remove(exec) ? cudaSuccess : cudaErrorInvalidValue; });
-}
+TW_CALL(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), launch(exec, stream))
+TW_CALL(cudaGraphExecDestroy, (cudaGraphExec_t exec), required(execs().remove(exec)))

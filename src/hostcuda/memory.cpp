@@ -40,14 +40,12 @@ bool roundUp(std::size_t value, std::size_t multiple, std::size_t& result)
     return true;
 }
 
-cudaError_t hostAllocate(void** ptr, std::size_t sizeBytes, unsigned int flags)
+void hostAllocate(void** ptr, std::size_t sizeBytes, unsigned int flags)
 {
     constexpr unsigned int kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    if (ptr == nullptr || (flags & ~kKnown) != 0)
-        return cudaErrorInvalidValue;
-    if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-        return error;
-    return allocate(ptr, sizeBytes, MemoryKind::kHost, flags);
+    failIf(ptr == nullptr || (flags & ~kKnown) != 0);
+    checkUnsafeCall();
+    allocate(ptr, sizeBytes, MemoryKind::kHost, flags);
 }
 
 } // namespace
@@ -77,40 +75,36 @@ MachineMemory machineMemory()
     return memory;
 }
 
-cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool,
-                     bool fromGraph)
+void allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool, bool fromGraph)
 {
     *ptr = nullptr;
     if (sizeBytes == 0)
-        return cudaSuccess;
+        return;
     // Linux would promise memory that it does not have; CUDA clients expect the refusal here and not a kill later.
     if (sizeBytes >= kCheckedBytes) {
         MachineMemory const memory = machineMemory();
-        if (memory.totalBytes != 0 && sizeBytes > memory.freeBytes)
-            return cudaErrorMemoryAllocation;
+        failIf(memory.totalBytes != 0 && sizeBytes > memory.freeBytes, cudaErrorMemoryAllocation);
     }
     bool const huge = sizeBytes > kHugePageBytes;
     void* block = nullptr;
-    if (posix_memalign(&block, huge ? kHugePageBytes : kAlignment, sizeBytes) != 0)
-        return cudaErrorMemoryAllocation;
+    failIf(posix_memalign(&block, huge ? kHugePageBytes : kAlignment, sizeBytes) != 0, cudaErrorMemoryAllocation);
     if (huge)
         madvise(block, sizeBytes, MADV_HUGEPAGE); // advice only: refusal costs speed, nothing else
     Allocation const entry{reinterpret_cast<std::uintptr_t>(block), sizeBytes, kind, flags, pool, fromGraph};
     if (!registry().add(entry)) {
         // A range that the client registered and then gave back to the system without cudaHostUnregister.
         std::free(block);
-        return cudaErrorHostMemoryAlreadyRegistered;
+        fail(cudaErrorHostMemoryAlreadyRegistered);
     }
     *ptr = block;
-    return cudaSuccess;
 }
 
-cudaError_t release(void* ptr, MemoryKind kind)
+bool release(void* ptr, MemoryKind kind)
 {
-    if (!registry().remove(ptr, kind))
-        return cudaErrorInvalidValue;
-    std::free(ptr);
-    return cudaSuccess;
+    bool const isKnown = registry().remove(ptr, kind).has_value();
+    if (isKnown)
+        std::free(ptr);
+    return isKnown;
 }
 
 void freeAllMemory()
@@ -127,73 +121,59 @@ using namespace tw::hostcuda;
 cudaError_t cudaMemGetInfo(size_t* freeBytes, size_t* totalBytes)
 {
     return call([&] {
-        if (freeBytes == nullptr || totalBytes == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(freeBytes == nullptr || totalBytes == nullptr);
         MachineMemory const memory = machineMemory();
         *freeBytes = memory.freeBytes;
         *totalBytes = memory.totalBytes;
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaMalloc(void** ptr, size_t sizeBytes)
 {
     return call([&] {
-        if (ptr == nullptr)
-            return cudaErrorInvalidValue;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
-        return allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
+        failIf(ptr == nullptr);
+        checkUnsafeCall();
+        allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
     });
 }
 
 cudaError_t cudaMallocManaged(void** ptr, size_t sizeBytes, unsigned int flags)
 {
     return call([&] {
-        if (ptr == nullptr || sizeBytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
-            return cudaErrorInvalidValue;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
-        return allocate(ptr, sizeBytes, MemoryKind::kManaged, flags);
+        failIf(ptr == nullptr || sizeBytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost));
+        checkUnsafeCall();
+        allocate(ptr, sizeBytes, MemoryKind::kManaged, flags);
     });
 }
 
 cudaError_t cudaMallocPitch(void** ptr, size_t* pitch, size_t widthBytes, size_t height)
 {
     return call([&] {
-        if (ptr == nullptr || pitch == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(ptr == nullptr || pitch == nullptr);
         std::size_t rowBytes = 0;
         std::size_t sizeBytes = 0;
-        if (!roundUp(widthBytes, kPitchAlignment, rowBytes) || __builtin_mul_overflow(rowBytes, height, &sizeBytes))
-            return cudaErrorMemoryAllocation;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
-        cudaError_t const error = allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
-        if (error == cudaSuccess)
-            *pitch = rowBytes;
-        return error;
+        failIf(!roundUp(widthBytes, kPitchAlignment, rowBytes) || __builtin_mul_overflow(rowBytes, height, &sizeBytes),
+               cudaErrorMemoryAllocation);
+        checkUnsafeCall();
+        allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
+        *pitch = rowBytes;
     });
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent)
 {
     return call([&] {
-        if (pitched == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(pitched == nullptr);
         std::size_t rowBytes = 0;
         std::size_t sizeBytes = 0;
-        if (!roundUp(extent.width, kPitchAlignment, rowBytes) ||
-            __builtin_mul_overflow(rowBytes, extent.height, &sizeBytes) ||
-            __builtin_mul_overflow(sizeBytes, extent.depth, &sizeBytes))
-            return cudaErrorMemoryAllocation;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
+        failIf(!roundUp(extent.width, kPitchAlignment, rowBytes) ||
+                   __builtin_mul_overflow(rowBytes, extent.height, &sizeBytes) ||
+                   __builtin_mul_overflow(sizeBytes, extent.depth, &sizeBytes),
+               cudaErrorMemoryAllocation);
+        checkUnsafeCall();
         void* ptr = nullptr;
-        cudaError_t const error = allocate(&ptr, sizeBytes, MemoryKind::kDevice, 0);
-        if (error == cudaSuccess)
-            *pitched = cudaPitchedPtr{ptr, rowBytes, extent.width, extent.height};
-        return error;
+        allocate(&ptr, sizeBytes, MemoryKind::kDevice, 0);
+        *pitched = cudaPitchedPtr{ptr, rowBytes, extent.width, extent.height};
     });
 }
 
@@ -201,35 +181,24 @@ cudaError_t cudaFree(void* ptr)
 {
     return call([&] {
         if (ptr == nullptr)
-            return cudaSuccess;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
+            return;
+        checkUnsafeCall();
         waitForDevice(); // CUDA frees only what no stream still uses
-        if (release(ptr, MemoryKind::kDevice) == cudaSuccess)
-            return cudaSuccess;
-        return release(ptr, MemoryKind::kManaged);
+        failIf(!release(ptr, MemoryKind::kDevice) && !release(ptr, MemoryKind::kManaged));
     });
 }
 
-cudaError_t cudaMallocHost(void** ptr, size_t sizeBytes)
-{
-    return call([&] { return hostAllocate(ptr, sizeBytes, cudaHostAllocDefault); });
-}
-
-cudaError_t cudaHostAlloc(void** ptr, size_t sizeBytes, unsigned int flags)
-{
-    return call([&] { return hostAllocate(ptr, sizeBytes, flags); });
-}
+TW_CALL(cudaMallocHost, (void** ptr, size_t sizeBytes), hostAllocate(ptr, sizeBytes, cudaHostAllocDefault))
+TW_CALL(cudaHostAlloc, (void** ptr, size_t sizeBytes, unsigned int flags), hostAllocate(ptr, sizeBytes, flags))
 
 cudaError_t cudaFreeHost(void* ptr)
 {
     return call([&] {
         if (ptr == nullptr)
-            return cudaSuccess;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
+            return;
+        checkUnsafeCall();
         waitForDevice();
-        return release(ptr, MemoryKind::kHost);
+        failIf(!release(ptr, MemoryKind::kHost));
     });
 }
 
@@ -240,38 +209,31 @@ cudaError_t cudaHostRegister(void* ptr, size_t sizeBytes, unsigned int flags)
             cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
         std::uintptr_t const base = reinterpret_cast<std::uintptr_t>(ptr);
         std::uintptr_t end = 0;
-        if (ptr == nullptr || sizeBytes == 0 || (flags & ~kKnown) != 0 || __builtin_add_overflow(base, sizeBytes, &end))
-            return cudaErrorInvalidValue;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
-        if (!registry().add(Allocation{base, sizeBytes, MemoryKind::kRegistered, flags}))
-            return cudaErrorHostMemoryAlreadyRegistered;
-        return cudaSuccess;
+        failIf(ptr == nullptr || sizeBytes == 0 || (flags & ~kKnown) != 0 ||
+               __builtin_add_overflow(base, sizeBytes, &end));
+        checkUnsafeCall();
+        failIf(!registry().add(Allocation{base, sizeBytes, MemoryKind::kRegistered, flags}),
+               cudaErrorHostMemoryAlreadyRegistered);
     });
 }
 
 cudaError_t cudaHostUnregister(void* ptr)
 {
     return call([&] {
-        if (ptr == nullptr)
-            return cudaErrorInvalidValue;
-        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
-            return error;
-        return registry().remove(ptr, MemoryKind::kRegistered) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+        failIf(ptr == nullptr);
+        checkUnsafeCall();
+        failIf(!registry().remove(ptr, MemoryKind::kRegistered), cudaErrorHostMemoryNotRegistered);
     });
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int flags)
 {
     return call([&] {
-        if (device == nullptr || flags != 0)
-            return cudaErrorInvalidValue;
+        failIf(device == nullptr || flags != 0);
         *device = nullptr;
         std::optional<Allocation> const known = registry().find(host);
-        if (!known || known->kind == MemoryKind::kDevice)
-            return cudaErrorInvalidValue;
+        failIf(!known || known->kind == MemoryKind::kDevice);
         *device = host; // one address space
-        return cudaSuccess;
     });
 }
 
@@ -279,89 +241,64 @@ cudaError_t cudaHostGetFlags(unsigned int* flags, void* host)
 {
     return call([&] {
         std::optional<Allocation> const known = registry().find(host);
-        if (flags == nullptr || !known || (known->kind != MemoryKind::kHost && known->kind != MemoryKind::kRegistered))
-            return cudaErrorInvalidValue;
+        failIf(flags == nullptr || !known ||
+               (known->kind != MemoryKind::kHost && known->kind != MemoryKind::kRegistered));
         *flags = known->flags | cudaHostAllocMapped; // with one address space all of it is mapped
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void const* ptr)
 {
     return call([&] {
-        if (attributes == nullptr || ptr == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(attributes == nullptr || ptr == nullptr);
         std::memset(attributes, 0, sizeof(*attributes));
         void* const address = const_cast<void*>(ptr);
         attributes->hostPointer = address;
         attributes->device = cudaInvalidDeviceId;
         std::optional<Allocation> const known = registry().find(ptr);
         if (!known)
-            return cudaSuccess; // cudaMemoryTypeUnregistered
+            return; // cudaMemoryTypeUnregistered
         attributes->device = 0;
         attributes->devicePointer = address;
-        switch (known->kind) {
-        case MemoryKind::kDevice:
-            attributes->type = cudaMemoryTypeDevice;
+        attributes->type = known->kind == MemoryKind::kDevice    ? cudaMemoryTypeDevice
+                           : known->kind == MemoryKind::kManaged ? cudaMemoryTypeManaged
+                                                                 : cudaMemoryTypeHost;
+        if (known->kind == MemoryKind::kDevice)
             attributes->hostPointer = nullptr; // as on a GPU, so that programs take the same path as there
-            break;
-        case MemoryKind::kManaged:
-            attributes->type = cudaMemoryTypeManaged;
-            break;
-        case MemoryKind::kHost:
-        case MemoryKind::kRegistered:
-            attributes->type = cudaMemoryTypeHost;
-            break;
-        }
-        return cudaSuccess;
     });
 }
 
 namespace {
 
-cudaError_t checkRange(void const* ptr, std::size_t count)
+void checkRange(void const* ptr, std::size_t count)
 {
     std::optional<Allocation> const known = registry().find(ptr);
-    if (!known)
-        return cudaErrorInvalidValue;
-    std::size_t const offset = reinterpret_cast<std::uintptr_t>(ptr) - known->base;
-    return count <= known->sizeBytes - offset ? cudaSuccess : cudaErrorInvalidValue;
+    failIf(!known);
+    failIf(count > known->base + known->sizeBytes - reinterpret_cast<std::uintptr_t>(ptr));
 }
 
-cudaError_t prefetch(void const* ptr, std::size_t count, int device, cudaStream_t stream)
+void prefetch(void const* ptr, std::size_t count, int device, cudaStream_t stream)
 {
-    if (device != 0 && device != cudaCpuDeviceId)
-        return cudaErrorInvalidDevice;
-    if (cudaError_t const error = checkRange(ptr, count); error != cudaSuccess)
-        return error;
-    return submit(stream, cudaGraphNodeTypeEmpty, [] {}); // it is where it must be
+    failIf(device != 0 && device != cudaCpuDeviceId, cudaErrorInvalidDevice);
+    checkRange(ptr, count);
+    submit(stream, cudaGraphNodeTypeEmpty, [] {}); // it is where it must be
 }
 
 } // namespace
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, int device, cudaStream_t stream)
-{
-    return call([&] { return prefetch(ptr, count, device, stream); });
-}
-
-cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, int)
-{
-    return call([&] { return checkRange(ptr, count); });
-}
+TW_CALL(cudaMemPrefetchAsync, (void const* ptr, size_t count, int device, cudaStream_t stream),
+        prefetch(ptr, count, device, stream))
+TW_CALL(cudaMemAdvise, (void const* ptr, size_t count, cudaMemoryAdvise, int), checkRange(ptr, count))
 #else
 cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, cudaMemLocation location, unsigned int flags,
                                  cudaStream_t stream)
 {
     return call([&] {
-        if (flags != 0)
-            return cudaErrorInvalidValue;
-        return prefetch(ptr, count, location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId, stream);
+        failIf(flags != 0);
+        prefetch(ptr, count, location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId, stream);
     });
 }
 
-cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation)
-{
-    return call([&] { return checkRange(ptr, count); });
-}
+TW_CALL(cudaMemAdvise, (void const* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation), checkRange(ptr, count))
 #endif

@@ -3,7 +3,6 @@
 // plain allocation; a pool only counts, and keeps no freed memory back.
 #include <algorithm>
 #include <mutex>
-#include <utility>
 
 #include "registry.h"
 #include "state.h"
@@ -61,78 +60,60 @@ void count(Pool& pool, std::size_t sizeBytes)
 }
 
 // Device memory of whatever pool; the pool may be gone by now.
-cudaError_t releaseCounted(void* ptr)
+void releaseCounted(void* ptr)
 {
     std::optional<Allocation> const known = registry().find(ptr);
-    if (cudaError_t const error = release(ptr, MemoryKind::kDevice); error != cudaSuccess)
-        return error;
+    if (!release(ptr, MemoryKind::kDevice))
+        return;
     if (std::shared_ptr<Pool> const pool = known ? pools().find(known->pool) : nullptr) {
         std::lock_guard const lock(pool->mutex);
         pool->used -= std::min<unsigned long long>(pool->used, known->sizeBytes);
     }
-    return cudaSuccess;
 }
 
 // Memory of a captured allocation: it has one address for all launches and ends with the last graph that holds it.
 struct GraphMemory
 {
     void* ptr = nullptr;
-    ~GraphMemory() { (void)releaseCounted(ptr); }
+    ~GraphMemory() { releaseCounted(ptr); }
 };
 
-cudaError_t allocateFrom(Pool& pool, void** ptr, std::size_t sizeBytes, cudaStream_t streamHandle)
+void allocateFrom(Pool& pool, void** ptr, std::size_t sizeBytes, cudaStream_t streamHandle)
 {
-    if (ptr == nullptr || sizeBytes == 0)
-        return cudaErrorInvalidValue;
+    failIf(ptr == nullptr || sizeBytes == 0);
     std::shared_ptr<Stream> const stream = findStream(streamHandle);
-    if (!stream)
-        return cudaErrorInvalidResourceHandle;
     bool capturing = false;
     {
         std::lock_guard const lock(state().structure);
         capturing = stream->capture != nullptr;
     }
     *ptr = nullptr;
-    void* block = nullptr;
-    cudaError_t const error = allocate(&block, sizeBytes, MemoryKind::kDevice, 0, pool.handle, capturing);
-    if (error != cudaSuccess)
-        return error;
+    auto const owner = std::make_shared<GraphMemory>();
+    allocate(&owner->ptr, sizeBytes, MemoryKind::kDevice, 0, pool.handle, capturing);
     count(pool, sizeBytes);
-    Work work = [] {};
-    std::shared_ptr<GraphMemory> owner;
-    if (capturing) {
-        owner = std::make_shared<GraphMemory>();
-        owner->ptr = block;
-        work = [owner] {};
-    }
-    cudaError_t const submitted = submit(streamHandle, cudaGraphNodeTypeMemAlloc, std::move(work));
-    if (submitted == cudaSuccess)
-        *ptr = block;
-    else if (!capturing)
-        (void)releaseCounted(block);
-    return submitted;
+    submit(streamHandle, cudaGraphNodeTypeMemAlloc, [owner] {});
+    *ptr = owner->ptr;
+    if (!capturing)
+        owner->ptr = nullptr; // the client's
 }
 
-cudaError_t freeInOrder(void* ptr, cudaStream_t stream)
+void freeInOrder(void* ptr, cudaStream_t stream)
 {
     if (ptr == nullptr)
-        return cudaSuccess;
+        return;
     std::optional<Allocation> const known = registry().find(ptr);
-    if (!known || known->base != reinterpret_cast<std::uintptr_t>(ptr) || known->kind != MemoryKind::kDevice)
-        return cudaErrorInvalidValue;
-    if (known->fromGraph) // the graph owns it; the node marks the place
-        return submit(stream, cudaGraphNodeTypeMemFree, [] {});
-    return submit(stream, cudaGraphNodeTypeMemFree, [ptr] { (void)releaseCounted(ptr); });
+    failIf(!known || known->base != reinterpret_cast<std::uintptr_t>(ptr) || known->kind != MemoryKind::kDevice);
+    submit(stream, cudaGraphNodeTypeMemFree, [ptr, fromGraph = known->fromGraph] {
+        if (!fromGraph) // else the graph owns it; the node marks the place
+            releaseCounted(ptr);
+    });
 }
 
-cudaError_t setPool(cudaMemPool_t* out, std::shared_ptr<Pool> const& pool, int device)
+void setPool(cudaMemPool_t* out, std::shared_ptr<Pool> const& pool, int device)
 {
-    if (out == nullptr)
-        return cudaErrorInvalidValue;
-    if (device != 0)
-        return cudaErrorInvalidDevice;
+    failIf(out == nullptr);
+    failIf(device != 0, cudaErrorInvalidDevice);
     *out = pool->handle;
-    return cudaSuccess;
 }
 
 } // namespace
@@ -149,80 +130,56 @@ void forgetPools()
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaMallocAsync(void** ptr, size_t sizeBytes, cudaStream_t stream)
-{
-    return call([&] { return allocateFrom(*currentPool(), ptr, sizeBytes, stream); });
-}
-
-cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream)
-{
-    return call([&] {
-        std::shared_ptr<Pool> const object = pools().find(pool);
-        return object ? allocateFrom(*object, ptr, sizeBytes, stream) : cudaErrorInvalidValue;
-    });
-}
-
-cudaError_t cudaFreeAsync(void* ptr, cudaStream_t stream)
-{
-    return call([&] { return freeInOrder(ptr, stream); });
-}
+TW_CALL(cudaMallocAsync, (void** ptr, size_t sizeBytes, cudaStream_t stream),
+        allocateFrom(*currentPool(), ptr, sizeBytes, stream))
+TW_CALL(cudaMallocFromPoolAsync, (void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream),
+        allocateFrom(*required(pools().find(pool)), ptr, sizeBytes, stream))
+TW_CALL(cudaFreeAsync, (void* ptr, cudaStream_t stream), freeInOrder(ptr, stream))
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, cudaMemPoolProps const* props)
 {
     return call([&] {
-        if (pool == nullptr || props == nullptr || props->allocType != cudaMemAllocationTypePinned)
-            return cudaErrorInvalidValue;
-        if (props->handleTypes != cudaMemHandleTypeNone)
-            return cudaErrorNotSupported; // no sharing between processes
+        failIf(pool == nullptr || props == nullptr || props->allocType != cudaMemAllocationTypePinned);
+        failIf(props->handleTypes != cudaMemHandleTypeNone, cudaErrorNotSupported); // no sharing between processes
         *pool = makePool()->handle;
-        return cudaSuccess;
     });
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
     return call([&] {
-        if (pool == defaultPool()->handle)
-            return cudaErrorInvalidValue;
-        std::shared_ptr<Pool> const object = pools().remove(pool);
-        if (!object)
-            return cudaErrorInvalidValue;
+        failIf(pool == defaultPool()->handle);
+        std::shared_ptr<Pool> const object = required(pools().remove(pool));
         std::lock_guard const lock(state().defaultPools);
         if (state().currentPool == object)
             state().currentPool.reset();
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t)
-{
-    return call([&] { return pools().find(pool) ? cudaSuccess : cudaErrorInvalidValue; });
-}
+TW_CALL(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t), required(pools().find(pool)))
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value)
 {
     return call([&] {
         std::shared_ptr<Pool> const object = pools().find(pool);
-        if (!object || value == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(!object || value == nullptr);
         std::lock_guard const lock(object->mutex);
         switch (attr) {
         case cudaMemPoolReuseFollowEventDependencies:
         case cudaMemPoolReuseAllowOpportunistic:
         case cudaMemPoolReuseAllowInternalDependencies:
             object->reuse[attr - cudaMemPoolReuseFollowEventDependencies] = *static_cast<int const*>(value);
-            return cudaSuccess;
+            break;
         case cudaMemPoolAttrReleaseThreshold:
             object->releaseThreshold = *static_cast<unsigned long long const*>(value);
-            return cudaSuccess;
+            break;
         case cudaMemPoolAttrUsedMemHigh:
         case cudaMemPoolAttrReservedMemHigh:
-            if (*static_cast<unsigned long long const*>(value) != 0)
-                return cudaErrorInvalidValue; // a high mark can only be reset
+            failIf(*static_cast<unsigned long long const*>(value) != 0); // a high mark can only be reset
             object->usedHigh = object->used;
-            return cudaSuccess;
+            break;
         default:
-            return cudaErrorInvalidValue;
+            fail(cudaErrorInvalidValue);
         }
     });
 }
@@ -231,28 +188,27 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
 {
     return call([&] {
         std::shared_ptr<Pool> const object = pools().find(pool);
-        if (!object || value == nullptr)
-            return cudaErrorInvalidValue;
+        failIf(!object || value == nullptr);
         std::lock_guard const lock(object->mutex);
         switch (attr) {
         case cudaMemPoolReuseFollowEventDependencies:
         case cudaMemPoolReuseAllowOpportunistic:
         case cudaMemPoolReuseAllowInternalDependencies:
             *static_cast<int*>(value) = object->reuse[attr - cudaMemPoolReuseFollowEventDependencies];
-            return cudaSuccess;
+            break;
         case cudaMemPoolAttrReleaseThreshold:
             *static_cast<unsigned long long*>(value) = object->releaseThreshold;
-            return cudaSuccess;
+            break;
         case cudaMemPoolAttrReservedMemCurrent:
         case cudaMemPoolAttrUsedMemCurrent:
             *static_cast<unsigned long long*>(value) = object->used;
-            return cudaSuccess;
+            break;
         case cudaMemPoolAttrReservedMemHigh:
         case cudaMemPoolAttrUsedMemHigh:
             *static_cast<unsigned long long*>(value) = object->usedHigh;
-            return cudaSuccess;
+            break;
         default:
-            return cudaErrorInvalidValue;
+            fail(cudaErrorInvalidValue);
         }
     });
 }
@@ -260,31 +216,20 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, cudaMemAccessDesc const* list, size_t numEntries)
 {
     return call([&] {
-        bool const valid = pools().find(pool) != nullptr && (list != nullptr || numEntries == 0);
-        return valid ? cudaSuccess : cudaErrorInvalidValue; // host and device see the same memory anyway
+        required(pools().find(pool));
+        failIf(list == nullptr && numEntries != 0); // host and device see the same memory anyway
     });
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device)
-{
-    return call([&] { return setPool(pool, defaultPool(), device); });
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device)
-{
-    return call([&] { return setPool(pool, currentPool(), device); });
-}
+TW_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), setPool(pool, defaultPool(), device))
+TW_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), setPool(pool, currentPool(), device))
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 {
     return call([&] {
-        if (device != 0)
-            return cudaErrorInvalidDevice;
-        std::shared_ptr<Pool> const object = pools().find(pool);
-        if (!object)
-            return cudaErrorInvalidValue;
+        failIf(device != 0, cudaErrorInvalidDevice);
+        std::shared_ptr<Pool> const object = required(pools().find(pool));
         std::lock_guard const lock(state().defaultPools);
         state().currentPool = object;
-        return cudaSuccess;
     });
 }

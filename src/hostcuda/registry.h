@@ -49,10 +49,10 @@ private:
 
 Registry& registry();
 
-// Allocation and release without capture checks. Zero bytes give a null pointer.
-cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool = nullptr,
-                     bool fromGraph = false);
-cudaError_t release(void* ptr, MemoryKind kind);
+// Allocation and release without capture checks. Zero bytes give a null pointer. False: there is no such memory.
+void allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool = nullptr,
+              bool fromGraph = false);
+bool release(void* ptr, MemoryKind kind);
 
 struct MachineMemory
 {

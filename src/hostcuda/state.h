@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "cuda_runtime_api.h"
@@ -130,30 +131,77 @@ State& state();
 
 cudaError_t& lastError();
 
-// Body of every cuda* function: keeps the error for cudaGetLastError and lets no exception out.
+// What a call fails with is thrown inside of the stand-in.
+struct Failure
+{
+    cudaError_t code;
+};
+[[noreturn]] inline void fail(cudaError_t code)
+{
+    throw Failure{code};
+}
+inline void failIf(bool failed, cudaError_t code = cudaErrorInvalidValue)
+{
+    if (failed)
+        fail(code);
+}
+// What a table knows, or not.
+template <class T>
+std::shared_ptr<T> required(std::shared_ptr<T> object, cudaError_t otherwise = cudaErrorInvalidValue)
+{
+    failIf(!object, otherwise);
+    return object;
+}
+// To where a getter's caller wants it.
+template <class T>
+void give(T* to, std::type_identity_t<T> value)
+{
+    failIf(to == nullptr);
+    *to = value;
+}
+// Runs a body, which returns nothing or its error, and lets no exception out.
+template <class Body>
+cudaError_t errorOf(Body&& body) noexcept
+{
+    try {
+        if constexpr (!std::is_void_v<decltype(body())>)
+            return body();
+        else
+            body();
+        return cudaSuccess;
+    } catch (Failure const& failure) {
+        return failure.code;
+    } catch (std::bad_alloc const&) {
+        return cudaErrorMemoryAllocation;
+    } catch (...) {
+        return cudaErrorUnknown;
+    }
+}
+// Body of every cuda* function: keeps the error for cudaGetLastError.
 template <class Body>
 cudaError_t call(Body&& body) noexcept
 {
-    cudaError_t error = cudaErrorUnknown;
-    try {
-        error = body();
-    } catch (std::bad_alloc const&) {
-        error = cudaErrorMemoryAllocation;
-    } catch (...) {
-    }
+    cudaError_t const error = errorOf(body);
     if (error != cudaSuccess)
         lastError() = error;
     return error;
 }
 
+// A cuda* function of one statement.
+#define TW_CALL(name, parameters, ...)                                                                                 \
+    cudaError_t name parameters                                                                                        \
+    {                                                                                                                  \
+        return call([&] { __VA_ARGS__; });                                                                             \
+    }
+
 // ---- streams (stream.cpp) ----
 
-// Null for an unknown handle; knows the handles of the default streams.
+// Knows the handles of the default streams.
 std::shared_ptr<Stream> findStream(cudaStream_t handle);
 std::vector<std::shared_ptr<Stream>> allStreams();
 
 // Runs the work now, or records it as a node of this type if the stream is capturing.
-cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work);
+void submit(cudaStream_t handle, cudaGraphNodeType type, Work work);
 
 // The calling thread's turn on a stream. Inside work, another stream that is busy in another thread is entered without
 // waiting: two threads in each other's streams would wait for ever.
@@ -188,38 +236,31 @@ void waitIdle(Stream& stream);
 
 // ---- capture (capture.cpp) ----
 
-enum class CaptureStep
-{
-    kNone,
-    kRecorded
-};
+// Whether the stream captures and now holds the node; else the work is to run now. Errors: the capture is invalid, or the
+// legacy stream is used beside a capturing blocking stream.
+bool recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work);
 
-// kRecorded if the stream captures and now holds the node; kNone if the work is to run now. child: for a captured graph
-// launch. Errors: the capture is invalid, or the legacy stream is used beside a capturing blocking stream.
-cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work,
-                            std::shared_ptr<Graph> const& child, CaptureStep& step);
-
-// cudaStreamWaitEvent as far as captures go: the stream joins the event's capture or the call is refused. done: nothing
-// is left to do. Otherwise neither side captures.
-cudaError_t joinCapture(std::shared_ptr<Stream> const& stream, Event& event, bool& done);
+// cudaStreamWaitEvent as far as captures go: the stream joins the event's capture or the call is refused. False: neither
+// side captures.
+bool joinCapture(std::shared_ptr<Stream> const& stream, Event& event);
 
 // Drops the capture that began on this stream, if any: the stream is being destroyed.
 void endCaptureOf(Stream const& stream);
 
 // A call that may touch other threads' streams (allocation, query, synchronous copy): refused while a capture forbids
 // it, which invalidates that capture.
-cudaError_t checkUnsafeCall();
+void checkUnsafeCall();
 // A call that waits for or asks about this stream.
-cudaError_t checkStreamNotCapturing(Stream const& stream);
-// A call that waits for the whole device.
-cudaError_t checkNothingCapturing();
+void checkStreamNotCapturing(Stream const& stream);
+// A call that waits for the whole device may not: captures end invalid. Whether there were any.
+bool invalidateCaptures();
 // A synchronous call on the legacy stream.
-cudaError_t checkLegacyStream();
+void checkLegacyStream();
 
 // ---- events (event.cpp) ----
 
-cudaError_t recordEvent(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
-cudaError_t waitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
+void recordEvent(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
+void waitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
 Work makeStamp(std::shared_ptr<Event> const& event);
 
 // ---- graphs (graph.cpp) ----

@@ -36,15 +36,13 @@ std::shared_ptr<Stream> perThreadStream()
     return mine;
 }
 
-cudaError_t createStream(cudaStream_t* stream, unsigned int flags, int priority)
+void createStream(cudaStream_t* stream, unsigned int flags, int priority)
 {
-    if (stream == nullptr || (flags & ~static_cast<unsigned int>(cudaStreamNonBlocking)) != 0)
-        return cudaErrorInvalidValue;
+    failIf(stream == nullptr || (flags & ~static_cast<unsigned int>(cudaStreamNonBlocking)) != 0);
     auto object = makeStream(flags, std::clamp(priority, kGreatestPriority, kLeastPriority));
     Stream* const raw = object.get();
     raw->handle = state().streams.add<cudaStream_t>(std::move(object));
     *stream = raw->handle;
-    return cudaSuccess;
 }
 
 } // namespace
@@ -55,7 +53,7 @@ std::shared_ptr<Stream> findStream(cudaStream_t handle)
         return state().legacy;
     if (handle == cudaStreamPerThread)
         return perThreadStream();
-    return state().streams.find(handle);
+    return required(state().streams.find(handle), cudaErrorInvalidResourceHandle);
 }
 
 std::vector<std::shared_ptr<Stream>> allStreams()
@@ -124,22 +122,15 @@ void waitForDevice()
         waitIdle(*stream);
 }
 
-cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work)
+void submit(cudaStream_t handle, cudaGraphNodeType type, Work work)
 {
-    if (HostFunctionScope::active())
-        return cudaErrorNotPermitted;
+    failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
     std::shared_ptr<Stream> const stream = findStream(handle);
-    if (!stream)
-        return cudaErrorInvalidResourceHandle;
     WorkPtr const shared = std::make_shared<Work const>(std::move(work));
-    CaptureStep step = CaptureStep::kNone;
-    if (cudaError_t const error = recordInCapture(*stream, type, shared, nullptr, step); error != cudaSuccess)
-        return error;
-    if (step == CaptureStep::kNone) {
-        StreamTurn const turn(*stream);
-        (*shared)();
-    }
-    return cudaSuccess;
+    if (recordInCapture(*stream, type, shared))
+        return;
+    StreamTurn const turn(*stream);
+    (*shared)();
 }
 
 } // namespace tw::hostcuda
@@ -150,15 +141,7 @@ using namespace tw::hostcuda;
 template <class T>
 static cudaError_t getOf(cudaStream_t stream, T Stream::*field, T* to)
 {
-    return call([&] {
-        std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (to == nullptr)
-            return cudaErrorInvalidValue;
-        *to = (*object).*field;
-        return cudaSuccess;
-    });
+    return call([&] { give(to, (*findStream(stream)).*field); });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority)
@@ -168,40 +151,26 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPr
             *leastPriority = kLeastPriority;
         if (greatestPriority != nullptr)
             *greatestPriority = kGreatestPriority;
-        return cudaSuccess;
     });
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream)
-{
-    return call([&] { return createStream(stream, cudaStreamDefault, 0); });
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags)
-{
-    return call([&] { return createStream(stream, flags, 0); });
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority)
-{
-    return call([&] { return createStream(stream, flags, priority); });
-}
+TW_CALL(cudaStreamCreate, (cudaStream_t * stream), createStream(stream, cudaStreamDefault, 0))
+TW_CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned int flags), createStream(stream, flags, 0))
+TW_CALL(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned int flags, int priority),
+        createStream(stream, flags, priority))
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     return call([&] {
         State& s = state();
         // The default streams are in no table, so they cannot be destroyed.
-        std::shared_ptr<Stream> const object = s.streams.remove(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
+        std::shared_ptr<Stream> const object = required(s.streams.remove(stream), cudaErrorInvalidResourceHandle);
         {
             std::lock_guard const lock(s.structure);
             if (object->capture)
                 object->capture->invalid = true;
         }
         endCaptureOf(*object);
-        return cudaSuccess;
     });
 }
 
@@ -226,12 +195,8 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
 {
     return call([&] {
-        if (!findStream(stream))
-            return cudaErrorInvalidResourceHandle;
-        if (device == nullptr)
-            return cudaErrorInvalidValue;
-        *device = 0;
-        return cudaSuccess;
+        findStream(stream);
+        give(device, 0);
     });
 }
 #endif
@@ -239,15 +204,10 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     return call([&] {
-        if (HostFunctionScope::active())
-            return cudaErrorNotPermitted;
+        failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
         std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
-            return error;
+        checkStreamNotCapturing(*object);
         waitIdle(*object);
-        return cudaSuccess;
     });
 }
 
@@ -255,10 +215,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     return call([&] {
         std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
-            return error;
+        checkStreamNotCapturing(*object);
         if (!object->order.try_lock())
             return cudaErrorNotReady; // another thread runs work on it
         object->order.unlock();
@@ -269,12 +226,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 cudaError_t cudaDeviceSynchronize()
 {
     return call([&] {
-        if (HostFunctionScope::active())
-            return cudaErrorNotPermitted;
-        if (cudaError_t const error = checkNothingCapturing(); error != cudaSuccess)
-            return error;
+        failIf(HostFunctionScope::active(), cudaErrorNotPermitted);
+        failIf(invalidateCaptures(), cudaErrorStreamCaptureUnsupported);
         waitForDevice();
-        return cudaSuccess;
     });
 }
 
@@ -282,14 +236,10 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
                                   unsigned int flags)
 {
     return call([&] {
-        if (callback == nullptr || flags != 0)
-            return cudaErrorInvalidValue;
+        failIf(callback == nullptr || flags != 0);
         std::shared_ptr<Stream> const object = findStream(stream);
-        if (!object)
-            return cudaErrorInvalidResourceHandle;
-        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
-            return error; // CUDA has no graph node for these callbacks
-        return submit(stream, cudaGraphNodeTypeHost, [=] {
+        checkStreamNotCapturing(*object); // CUDA has no graph node for these callbacks
+        submit(stream, cudaGraphNodeTypeHost, [=] {
             HostFunctionScope const scope;
             callback(stream, cudaSuccess, userData);
         });
@@ -299,9 +249,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData)
 {
     return call([&] {
-        if (fn == nullptr)
-            return cudaErrorInvalidValue;
-        return submit(stream, cudaGraphNodeTypeHost, [=] {
+        failIf(fn == nullptr);
+        submit(stream, cudaGraphNodeTypeHost, [=] {
             HostFunctionScope const scope;
             fn(userData);
         });
@@ -311,9 +260,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userD
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* ptr, size_t, unsigned int flags)
 {
     return call([&] {
-        if (ptr == nullptr ||
-            (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle))
-            return cudaErrorInvalidValue;
-        return submit(stream, cudaGraphNodeTypeEmpty, [] {});
+        failIf(ptr == nullptr ||
+               (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle));
+        submit(stream, cudaGraphNodeTypeEmpty, [] {});
     });
 }

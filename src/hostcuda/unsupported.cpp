@@ -14,78 +14,31 @@ cudaError_t notSupported() noexcept
 
 } // namespace
 
-cudaError_t cudaLaunchKernel(void const*, dim3, dim3, void**, size_t, cudaStream_t)
-{
-    return notSupported();
-}
+#define TW_UNSUPPORTED(name, ...)                                                                                      \
+    cudaError_t name(__VA_ARGS__)                                                                                      \
+    {                                                                                                                  \
+        return notSupported();                                                                                         \
+    }
 
-cudaError_t cudaLaunchCooperativeKernel(void const*, dim3, dim3, void**, size_t, cudaStream_t)
-{
-    return notSupported();
-}
+TW_UNSUPPORTED(cudaLaunchKernel, void const*, dim3, dim3, void**, size_t, cudaStream_t)
+TW_UNSUPPORTED(cudaLaunchCooperativeKernel, void const*, dim3, dim3, void**, size_t, cudaStream_t)
 
 #if TW_CUDART_MAJOR >= 12
-cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const*, void const*, void**)
-{
-    return notSupported();
-}
+TW_UNSUPPORTED(cudaLaunchKernelExC, cudaLaunchConfig_t const*, void const*, void**)
 #endif
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, cudaGraphNode_t const*, size_t,
-                                   cudaKernelNodeParams const*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, void const*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaFuncSetAttribute(void const*, cudaFuncAttribute, int)
-{
-    return notSupported();
-}
-
-cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache)
-{
-    return notSupported();
-}
-
-cudaError_t cudaFuncSetSharedMemConfig(void const*, cudaSharedMemConfig)
-{
-    return notSupported();
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, void const*, int, size_t)
-{
-    return notSupported();
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int*, void const*, int, size_t, unsigned int)
-{
-    return notSupported();
-}
-
-cudaError_t cudaGetSymbolAddress(void**, void const*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaGetSymbolSize(size_t*, void const*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaMemcpyToSymbol(void const*, void const*, size_t, size_t, cudaMemcpyKind)
-{
-    return notSupported();
-}
-
-cudaError_t cudaMemcpyFromSymbol(void*, void const*, size_t, size_t, cudaMemcpyKind)
-{
-    return notSupported();
-}
+TW_UNSUPPORTED(cudaGraphAddKernelNode, cudaGraphNode_t*, cudaGraph_t, cudaGraphNode_t const*, size_t,
+               cudaKernelNodeParams const*)
+TW_UNSUPPORTED(cudaFuncGetAttributes, cudaFuncAttributes*, void const*)
+TW_UNSUPPORTED(cudaFuncSetAttribute, void const*, cudaFuncAttribute, int)
+TW_UNSUPPORTED(cudaFuncSetCacheConfig, void const*, cudaFuncCache)
+TW_UNSUPPORTED(cudaFuncSetSharedMemConfig, void const*, cudaSharedMemConfig)
+TW_UNSUPPORTED(cudaOccupancyMaxActiveBlocksPerMultiprocessor, int*, void const*, int, size_t)
+TW_UNSUPPORTED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int*, void const*, int, size_t, unsigned int)
+TW_UNSUPPORTED(cudaGetSymbolAddress, void**, void const*)
+TW_UNSUPPORTED(cudaGetSymbolSize, size_t*, void const*)
+TW_UNSUPPORTED(cudaMemcpyToSymbol, void const*, void const*, size_t, size_t, cudaMemcpyKind)
+TW_UNSUPPORTED(cudaMemcpyFromSymbol, void*, void const*, size_t, size_t, cudaMemcpyKind)
 
 #if TW_CUDART_MAJOR == 11
 cudaError_t cudaGetDriverEntryPoint(char const*, void** fn, unsigned long long)
@@ -105,30 +58,11 @@ cudaError_t cudaGetDriverEntryPoint(char const*, void** fn, unsigned long long, 
 }
 #endif
 
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned int)
-{
-    return notSupported();
-}
-
-cudaError_t cudaIpcCloseMemHandle(void*)
-{
-    return notSupported();
-}
-
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t)
-{
-    return notSupported();
-}
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t)
-{
-    return notSupported();
-}
+TW_UNSUPPORTED(cudaIpcGetMemHandle, cudaIpcMemHandle_t*, void*)
+TW_UNSUPPORTED(cudaIpcOpenMemHandle, void**, cudaIpcMemHandle_t, unsigned int)
+TW_UNSUPPORTED(cudaIpcCloseMemHandle, void*)
+TW_UNSUPPORTED(cudaIpcGetEventHandle, cudaIpcEventHandle_t*, cudaEvent_t)
+TW_UNSUPPORTED(cudaIpcOpenEventHandle, cudaEvent_t*, cudaIpcEventHandle_t)
 
 extern "C" {
 

@@ -106,21 +106,8 @@ Result<int64_t> apply(DimOp op, int64_t a, int64_t b)
 
 char const* nameOf(DimOp op)
 {
-    switch (op) {
-    case DimOp::kMax:
-        return "max";
-    case DimOp::kMin:
-        return "min";
-    case DimOp::kFloorDiv:
-        return "floordiv";
-    case DimOp::kCeilDiv:
-        return "ceildiv";
-    case DimOp::kEqual:
-        return "eq";
-    case DimOp::kLess:
-        return "lt";
-    }
-    return "?";
+    constexpr char const* kNames[] = {"max", "min", "floordiv", "ceildiv", "eq", "lt"};
+    return kNames[int(op)];
 }
 
 Dim Dim::symbol(std::string const& name)
@@ -212,7 +199,7 @@ Dim operator*(Dim const& a, Dim const& b)
         for (auto const& [kb, tb] : f.terms) {
             std::vector<AtomPtr> atoms = ta.atoms;
             atoms.insert(atoms.end(), tb.atoms.begin(), tb.atoms.end());
-            std::sort(atoms.begin(), atoms.end(), [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
+            std::ranges::sort(atoms, [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
             addTerm(out, mulSat(ta.coefficient, tb.coefficient), atoms);
         }
     }
@@ -278,8 +265,7 @@ Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
                 }
                 std::vector<AtomPtr> rest = t.atoms;
                 for (auto const& d : atoms) {
-                    auto it =
-                        std::find_if(rest.begin(), rest.end(), [&](AtomPtr const& r) { return r->key == d->key; });
+                    auto it = std::ranges::find_if(rest, [&](AtomPtr const& r) { return r->key == d->key; });
                     if (it == rest.end()) {
                         exact = false;
                         break;
@@ -321,7 +307,7 @@ Result<int64_t> Dim::eval(Bindings const& bindings) const
             if (!atom->symbol.empty()) {
                 auto it = bindings.find(atom->symbol);
                 if (it == bindings.end())
-                    return invalidState("dimension symbol '" + atom->symbol + "' has no value yet");
+                    return invalidState("dimension symbol '", atom->symbol, "' has no value yet");
                 product = mulSat(product, it->second);
             } else {
                 TW_ASSIGN(int64_t const a, atom->a.eval(bindings));
@@ -417,7 +403,7 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
     for (auto const& [key, t] : expr_->terms) {
         for (auto const& atom : t.atoms) {
             if (!atom->symbol.empty()) {
-                if (std::find(out.begin(), out.end(), atom->symbol) == out.end())
+                if (!contains(out, atom->symbol))
                     out.push_back(atom->symbol);
             } else {
                 atom->a.collectSymbols(out);
@@ -436,7 +422,7 @@ Dim volume(Shape const& s)
 }
 bool isStatic(Shape const& s)
 {
-    return std::all_of(s.begin(), s.end(), [](Dim const& d) { return d.isConst(); });
+    return std::ranges::all_of(s, [](Dim const& d) { return d.isConst(); });
 }
 Extents extentsOf(Shape const& s)
 {

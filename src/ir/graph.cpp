@@ -51,15 +51,12 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     int const count = int(node.inputs.size());
     OpDef const& op = *node.op;
     if (count < op.inputs.least || (op.inputs.most >= 0 && count > op.inputs.most))
-        return invalidArgument(std::string(op.name) + " '" + node.name + "': " + std::to_string(count) +
-                               " inputs given, " + std::to_string(op.inputs.least) + " to " +
-                               (op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most)) +
-                               " allowed");
+        return invalidArgument(op.name, " '", node.name, "': ", count, " inputs given, ", op.inputs.least, " to ",
+                               op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most), " allowed");
     std::vector<ValueInfo> infos;
     for (int i = 0; i < count; ++i) {
         if (!node.inputs[i] && i < op.inputs.least)
-            return invalidArgument(std::string(op.name) + " '" + node.name + "': required input " + std::to_string(i) +
-                                   " is missing");
+            return invalidArgument(op.name, " '", node.name, "': required input ", i, " is missing");
         infos.push_back(node.inputs[i] ? infoOf(*node.inputs[i]) : ValueInfo{});
     }
     InferContext ctx(node, std::move(infos), false);
@@ -68,20 +65,19 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
         ValueInfo const& out = ctx.outputs()[i];
         if (int(out.shape.size()) > kMaxRank)
-            return ctx.error("output " + std::to_string(i) + " would have rank " + std::to_string(out.shape.size()) +
-                             ", the limit is " + std::to_string(kMaxRank));
+            return ctx.error(phrase("output ", i, " would have rank ", out.shape.size(), ", the limit is ", kMaxRank));
         int64_t elements = 1;
         for (Dim const& d : out.shape) {
             if (!d.isConst())
                 continue;
             if (d.value() < 0)
-                return ctx.error("output " + std::to_string(i) + " would have the negative dimension " +
-                                 std::to_string(d.value()) + " in " + str(out.shape));
+                return ctx.error(
+                    phrase("output ", i, " would have the negative dimension ", d.value(), " in ", str(out.shape)));
             elements = mulSat(elements, d.value());
         }
         if (isStatic(out.shape) && elements > INT32_MAX)
-            return ctx.error("output " + std::to_string(i) + " with shape " + str(out.shape) +
-                             " has 2^31 elements or more; the limit is 2^31 - 1");
+            return ctx.error(phrase("output ", i, " with shape ", str(out.shape),
+                                    " has 2^31 elements or more; the limit is 2^31 - 1"));
     }
     return ctx;
 }
@@ -133,9 +129,8 @@ Result<void> Graph::inferNode(Node& node)
 {
     TW_ASSIGN(InferContext ctx, runInference(node, symbols));
     if (ctx.outputs().size() != node.outputs.size())
-        return internalError(std::string(node.op->name) + " '" + node.name + "': inference gives " +
-                             std::to_string(ctx.outputs().size()) + " outputs, the node has " +
-                             std::to_string(node.outputs.size()));
+        return internalError(node.op->name, " '", node.name, "': inference gives ", ctx.outputs().size(),
+                             " outputs, the node has ", node.outputs.size());
     for (auto& [name_, symbol] : ctx.freshSymbols())
         symbols[name_] = symbol;
     for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -153,21 +148,21 @@ Result<void> Graph::inferAll()
 void Graph::replaceAllUses(Value* from, Value* to)
 {
     for (auto& n : nodes)
-        std::replace(n->inputs.begin(), n->inputs.end(), from, to);
-    std::replace(outputs.begin(), outputs.end(), from, to);
+        std::ranges::replace(n->inputs, from, to);
+    std::ranges::replace(outputs, from, to);
 }
 
 int Graph::useCount(Value const* v) const
 {
-    int count = int(std::count(outputs.begin(), outputs.end(), v));
+    int count = int(std::ranges::count(outputs, v));
     for (auto const& n : nodes)
-        count += int(std::count(n->inputs.begin(), n->inputs.end(), v));
+        count += int(std::ranges::count(n->inputs, v));
     return count;
 }
 
 bool Graph::isOutput(Value const* v) const
 {
-    return std::find(outputs.begin(), outputs.end(), v) != outputs.end();
+    return contains(outputs, v);
 }
 
 int Graph::positionOf(Node const* n) const
@@ -264,9 +259,7 @@ std::unique_ptr<Graph> Graph::clone() const
     for (Value const* v : inputs)
         g->inputs.push_back(to.at(v));
     for (auto const& n : nodes) {
-        std::vector<Value*> in;
-        for (Value const* v : n->inputs)
-            in.push_back(to.at(v));
+        auto in = mapped<Value*>(n->inputs, [&](Value const* v) { return to.at(v); });
         Node* m = g->cloneNode(*n, std::move(in));
         m->id = n->id; // symbols that a node binds are named after its id
         for (size_t i = 0; i < n->outputs.size(); ++i)

@@ -11,6 +11,7 @@
 
 #include "base/blob.h"
 #include "base/format.h"
+#include "base/lists.h"
 #include "base/result.h"
 #include "base/types.h"
 #include "ir/attrs.h"
@@ -119,6 +120,7 @@ enum class Form : int32_t
     kPlaced,    // every value has its place (host or device) and format
     kScheduled, // order is final
 };
+inline constexpr char const* kFormNames[] = {"imported", "canonical", "fused", "placed", "scheduled"};
 
 class Graph
 {

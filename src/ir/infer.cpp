@@ -29,7 +29,7 @@ void InferContext::outputContent(int i, std::vector<Dim> content)
 
 Error InferContext::error(std::string const& what) const
 {
-    return invalidArgument(std::string(node_.op->name) + " '" + node_.name + "': " + what);
+    return invalidArgument(node_.op->name, " '", node_.name, "': ", what);
 }
 
 std::string InferContext::describe(int i) const

@@ -25,11 +25,11 @@ std::set<Node const*> shapeNodes(Graph const& g)
     for (auto const& n : g.nodes) {
         auto isFromDims = [&](Value const* v) { return !v || v->isConstant() || fromDims.contains(v); };
         bool const stateful = n->op->stateful && n->op->stateful(*n);
-        bool const known = n->op->readsDimsOnly || (n->regions.empty() && !stateful &&
-                                                    std::all_of(n->inputs.begin(), n->inputs.end(), isFromDims));
+        bool const known =
+            n->op->readsDimsOnly || (n->regions.empty() && !stateful && std::ranges::all_of(n->inputs, isFromDims));
         if (known)
             fromDims.insert(n->outputs.begin(), n->outputs.end());
-        if (known || (n->op->computesShapes && std::all_of(n->inputs.begin(), n->inputs.end(), mayBeShape)))
+        if (known || (n->op->computesShapes && std::ranges::all_of(n->inputs, mayBeShape)))
             nodes.insert(n.get());
     }
     return nodes;
@@ -56,8 +56,7 @@ std::set<Value const*> shapeValues(Graph const& g, std::set<Node const*> const& 
             needed.insert(v);
     for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
         Node const& node = **n;
-        bool const makesNeeded =
-            std::any_of(node.outputs.begin(), node.outputs.end(), [&](Value const* v) { return needed.contains(v); });
+        bool const makesNeeded = std::ranges::any_of(node.outputs, [&](Value const* v) { return needed.contains(v); });
         bool const wantsElements = makesNeeded && computing.contains(&node) && !node.op->readsDimsOnly;
         for (size_t i = 0; i < node.inputs.size(); ++i)
             if (node.inputs[i] && (wantsElements || isShapeInput(node, i)))

@@ -73,7 +73,7 @@ private:
     Result<std::unique_ptr<Graph>> graph(int depth)
     {
         if (depth > kMaxDepth)
-            return bad("graphs are nested deeper than " + std::to_string(kMaxDepth));
+            return bad(phrase("graphs are nested deeper than ", kMaxDepth));
         if (!takeWord("graph"))
             return bad("'graph' expected");
         auto g = std::make_unique<Graph>();
@@ -108,14 +108,9 @@ private:
     }
     Result<Form> form()
     {
-        constexpr std::pair<char const*, Form> kForms[] = {{"imported", Form::kImported},
-                                                           {"canonical", Form::kCanonical},
-                                                           {"fused", Form::kFused},
-                                                           {"placed", Form::kPlaced},
-                                                           {"scheduled", Form::kScheduled}};
-        for (auto const& [name, f] : kForms)
-            if (takeWord(name))
-                return f;
+        for (size_t i = 0; i < std::size(kFormNames); ++i)
+            if (takeWord(kFormNames[i]))
+                return Form(i);
         return bad("form expected (imported, canonical, fused, placed or scheduled)");
     }
     Result<void> symbol(SymbolTable& symbols)
@@ -147,9 +142,8 @@ private:
         Value* to = g.addInput(v.name, v.type, v.shape);
         to->host = v.host;
         to->format = v.format;
-        if (takeWord("content")) {
-            TW_ASSIGN(to->content, dims(size_t(kMaxContent)));
-        }
+        if (takeWord("content"))
+            TW_SET(to->content, dims(size_t(kMaxContent)));
         return define(values, number, to, line);
     }
 
@@ -168,16 +162,14 @@ private:
         TW_TRY(expectMark("="));
         auto c = std::make_shared<Constant>();
         TW_ASSIGN(c->data, elements(v.type, count));
-        if (takeWord("layer")) {
-            TW_ASSIGN(c->layer, string("layer"));
-        }
+        if (takeWord("layer"))
+            TW_SET(c->layer, string("layer"));
         if (takeWord("role")) {
             TW_ASSIGN(int64_t const role, integer("role", 0, int(WeightsRole::kAny)));
             c->role = WeightsRole(role);
         }
-        if (takeWord("weights")) {
-            TW_ASSIGN(c->weightsName, string("name of the weights"));
-        }
+        if (takeWord("weights"))
+            TW_SET(c->weightsName, string("name of the weights"));
         Value* to = g.addConstant(v.name, v.type, extentsOf(v.shape), std::move(c));
         to->host = v.host;
         to->format = v.format;
@@ -462,7 +454,7 @@ Result<std::unique_ptr<Graph>> parse(std::string const& text, OpResolver resolve
     try {
         return Parser(text, resolve, large).document();
     } catch (std::exception const& e) { // out of memory, or one of our checks
-        return internalError(std::string("graph text: ") + e.what());
+        return internalError("graph text: ", e.what());
     }
 }
 

@@ -91,23 +91,6 @@ std::string listed(List const& list, Text text)
     return out + "]";
 }
 
-char const* formName(Form f)
-{
-    switch (f) {
-    case Form::kImported:
-        return "imported";
-    case Form::kCanonical:
-        return "canonical";
-    case Form::kFused:
-        return "fused";
-    case Form::kPlaced:
-        return "placed";
-    case Form::kScheduled:
-        return "scheduled";
-    }
-    return "?";
-}
-
 std::string attrText(FieldValue const& f)
 {
     auto real = [](double v) { return std::isnan(v) ? bitsText(std::bit_cast<uint64_t>(v)) : realText(v); };
@@ -140,7 +123,7 @@ public:
     {
         std::map<Value const*, int> outer;
         outer.swap(numbers_);
-        out += "graph " + quoted(g.name) + " " + formName(g.form) + " {\n";
+        out += "graph " + quoted(g.name) + " " + kFormNames[int(g.form)] + " {\n";
         std::string const in = indent + "  ";
         for (auto const& [name, symbol] : g.symbols)
             out += in + "symbol " + name + " " + std::to_string(symbol.range.lo) + ".." +

@@ -24,14 +24,14 @@ bool Reader::takeWord(char const* w)
 Result<void> Reader::expectMark(char const* m)
 {
     if (!takeMark(m))
-        return bad(std::string("'") + m + "' expected");
+        return bad(phrase("'", m, "' expected"));
     return {};
 }
 
 Result<std::string> Reader::word(char const* what)
 {
     if (token_.kind != TokenKind::kWord)
-        return bad(std::string(what) + " expected");
+        return bad(phrase(what, " expected"));
     std::string w = std::move(token_.text);
     advance();
     return w;
@@ -40,7 +40,7 @@ Result<std::string> Reader::word(char const* what)
 Result<std::string> Reader::string(char const* what)
 {
     if (token_.kind != TokenKind::kString)
-        return bad(std::string(what) + " in quotes expected");
+        return bad(phrase(what, " in quotes expected"));
     std::string s = std::move(token_.text);
     advance();
     return s;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstring>
-#include <optional>
 
 #include "onnx/importer.h"
 #include "onnx/weights.h"
@@ -14,6 +13,15 @@ namespace tw::onnx {
 // True when all outputs of the node were set. False: the operator is not folded, or its inputs are not known; the
 // importer then does the work and reports what is wrong.
 bool fold(ImportContext& ctx);
+
+// Thrown by a rule that cannot compute the node, which stays in the network then.
+struct Stays
+{};
+inline void staysIf(bool cannot)
+{
+    if (cannot)
+        throw Stays();
+}
 
 // What the rules of fold.cpp and fold_arithmetic.cpp share: constants read through an index map.
 using Coordinates = std::vector<int64_t>;
@@ -29,24 +37,22 @@ inline void* dataOf(Constant& c)
     return const_cast<void*>(c.values);
 }
 std::vector<int64_t> stridesOf(Dims const& d);
-std::optional<Dims> broadcastDims(Dims const& a, Dims const& b);
+Dims broadcastDims(Dims const& a, Dims const& b);
 // x broadcast to dims.
-std::optional<Constant> expanded(ImportContext& ctx, Constant const& x, Dims const& dims);
+Constant expanded(ImportContext& ctx, Constant const& x, Dims const& dims);
 
-// y[p] = x[source(p)] for every position p of `dims`; false when a source index is outside x.
+// y[p] = x[source(p)] for every position p of `dims`, unless a source index is outside x.
 template <class Source>
-std::optional<Constant> rearrange(ImportContext& ctx, Constant const& x, Dims const& dims, Source source)
+Constant rearrange(ImportContext& ctx, Constant const& x, Dims const& dims, Source source)
 {
     int64_t const n = volume(dims);
-    if (n < 0 || n > kMaxRearranged)
-        return {};
+    staysIf(n < 0 || n > kMaxRearranged);
     Constant y = ctx.newConstant(x.type, dims);
     int64_t const size = sizeOf(x.type);
     Coordinates p(size_t(dims.nbDims), 0);
     for (int64_t i = 0; i < n; ++i) {
         int64_t const from = source(p);
-        if (from < 0 || from >= x.count)
-            return {};
+        staysIf(from < 0 || from >= x.count);
         std::memcpy(static_cast<char*>(dataOf(y)) + i * size, static_cast<char const*>(x.values) + from * size,
                     size_t(size));
         for (int a = dims.nbDims - 1; a >= 0 && ++p[size_t(a)] == dims.d[a]; --a)
@@ -55,12 +61,12 @@ std::optional<Constant> rearrange(ImportContext& ctx, Constant const& x, Dims co
     return y;
 }
 
-// Rules of fold_arithmetic.cpp; nothing when the node stays in the network.
-std::optional<Constant> foldUnary(ImportContext& ctx);
-std::optional<Constant> foldBinary(ImportContext& ctx);
-std::optional<Constant> foldWhere(ImportContext& ctx);
-std::optional<Constant> foldReduce(ImportContext& ctx);
+// Rules of fold_arithmetic.cpp.
+Constant foldUnary(ImportContext& ctx);
+Constant foldBinary(ImportContext& ctx);
+Constant foldWhere(ImportContext& ctx);
+Constant foldReduce(ImportContext& ctx);
 // Scatter of constants.
-std::optional<Constant> foldScatter(ImportContext& ctx);
+Constant foldScatter(ImportContext& ctx);
 
 } // namespace tw::onnx

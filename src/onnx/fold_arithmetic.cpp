@@ -52,33 +52,31 @@ std::vector<int64_t> stridesOf(Dims const& d)
     return s;
 }
 
-std::optional<Dims> broadcastDims(Dims const& a, Dims const& b)
+Dims broadcastDims(Dims const& a, Dims const& b)
 {
     Dims y{std::max(a.nbDims, b.nbDims), {}};
     for (int i = 0; i < y.nbDims; ++i) {
         int const ia = i - (y.nbDims - a.nbDims), ib = i - (y.nbDims - b.nbDims);
         int32_t const da = ia < 0 ? 1 : a.d[ia], db = ib < 0 ? 1 : b.d[ib];
-        if (da != db && da != 1 && db != 1)
-            return {};
+        staysIf(da != db && da != 1 && db != 1);
         y.d[i] = da == 1 ? db : da;
     }
     return y;
 }
 
-std::optional<Constant> expanded(ImportContext& ctx, Constant const& x, Dims const& dims)
+Constant expanded(ImportContext& ctx, Constant const& x, Dims const& dims)
 {
     auto const strides = stridesOf(x.dims);
     return rearrange(ctx, x, dims, [&](Coordinates const& p) { return broadcastIndex(x.dims, strides, p); });
 }
 
-std::optional<Constant> foldUnary(ImportContext& ctx)
+Constant foldUnary(ImportContext& ctx)
 {
     Constant const& x = ctx.input(0).constant();
     std::string const& op = ctx.opType();
     bool const real = isFloating(x.type);
-    if (x.count > kMaxComputed || ((op == "Not") != (x.type == DataType::kBOOL)) ||
-        ((op == "Sqrt" || op == "Reciprocal") && !real))
-        return {};
+    staysIf(x.count > kMaxComputed || ((op == "Not") != (x.type == DataType::kBOOL)) ||
+            ((op == "Sqrt" || op == "Reciprocal") && !real));
     Constant y = ctx.newConstant(x.type, x.dims);
     for (int64_t i = 0; i < x.count; ++i) {
         double const v = x.floatAt(i);
@@ -94,86 +92,72 @@ std::optional<Constant> foldUnary(ImportContext& ctx)
     return y;
 }
 
-std::optional<Constant> foldBinary(ImportContext& ctx)
+Constant foldBinary(ImportContext& ctx)
 {
     std::string const& op = ctx.opType();
-    if (ctx.nbInputs() != 2 || ctx.hasAttr("broadcast") || ctx.hasAttr("axis") || ctx.attrInt("fmod", 0) != 0)
-        return {};
+    staysIf(ctx.nbInputs() != 2 || ctx.hasAttr("broadcast") || ctx.hasAttr("axis") || ctx.attrInt("fmod", 0) != 0);
     Constant const &a = ctx.input(0).constant(), &b = ctx.input(1).constant();
-    auto const dims = broadcastDims(a.dims, b.dims);
-    if (!dims || a.type != b.type || a.type == DataType::kINT8 || volume(*dims) > kMaxComputed)
-        return {};
-    Binary const& binary =
-        *std::find_if(std::begin(kBinaries), std::end(kBinaries), [&](Binary const& known) { return op == known.op; });
-    if (binary.ofTruth != (a.type == DataType::kBOOL) && op != "Equal")
-        return {};
+    Dims const dims = broadcastDims(a.dims, b.dims);
+    staysIf(a.type != b.type || a.type == DataType::kINT8 || volume(dims) > kMaxComputed);
+    Binary const& binary = *std::ranges::find_if(kBinaries, [&](Binary const& known) { return op == known.op; });
+    staysIf(binary.ofTruth != (a.type == DataType::kBOOL) && op != "Equal");
     bool const real = isFloating(a.type), divides = op == "Div" || op == "Mod";
-    auto const ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
-    Constant y = ctx.newConstant(binary.givesTruth ? DataType::kBOOL : a.type, *dims);
+    Constant const ea = expanded(ctx, a, dims), eb = expanded(ctx, b, dims);
+    Constant y = ctx.newConstant(binary.givesTruth ? DataType::kBOOL : a.type, dims);
     for (int64_t i = 0; i < y.count; ++i) {
-        double const by = eb->floatAt(i);
-        if (real ? op == "Mod" : divides && by == 0)
-            return {};
-        double v = binary.compute(ea->floatAt(i), by);
+        double const by = eb.floatAt(i);
+        staysIf(real ? op == "Mod" : divides && by == 0);
+        double v = binary.compute(ea.floatAt(i), by);
         if (op == "Div" && !real)
             v = std::trunc(v);
-        if (a.type == DataType::kINT32 && (v < double(INT32_MIN) || v > double(INT32_MAX)))
-            return {};
+        staysIf(a.type == DataType::kINT32 && (v < double(INT32_MIN) || v > double(INT32_MAX)));
         ctx.store(y, i, v);
     }
     return y;
 }
 
-std::optional<Constant> foldWhere(ImportContext& ctx)
+Constant foldWhere(ImportContext& ctx)
 {
     Constant const &c = ctx.input(0).constant(), &a = ctx.input(1).constant(), &b = ctx.input(2).constant();
-    auto dims = broadcastDims(a.dims, b.dims);
-    dims = dims ? broadcastDims(*dims, c.dims) : std::nullopt;
-    if (!dims || a.type != b.type || volume(*dims) > kMaxComputed)
-        return {};
-    auto const ec = expanded(ctx, c, *dims), ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
-    Constant y = ctx.newConstant(a.type, *dims);
+    Dims const dims = broadcastDims(broadcastDims(a.dims, b.dims), c.dims);
+    staysIf(a.type != b.type || volume(dims) > kMaxComputed);
+    Constant const ec = expanded(ctx, c, dims), ea = expanded(ctx, a, dims), eb = expanded(ctx, b, dims);
+    Constant y = ctx.newConstant(a.type, dims);
     for (int64_t i = 0; i < y.count; ++i)
-        ctx.store(y, i, (ec->intAt(i) ? *ea : *eb).floatAt(i));
+        ctx.store(y, i, (ec.intAt(i) ? ea : eb).floatAt(i));
     return y;
 }
 
-std::optional<Constant> foldReduce(ImportContext& ctx)
+Constant foldReduce(ImportContext& ctx)
 {
     Constant const& x = ctx.input(0).constant();
-    if (x.type != DataType::kINT32 || x.count > kMaxComputed || x.count == 0 || ctx.hasAttr("axes") ||
-        ctx.nbInputs() != 1)
-        return {};
+    staysIf(x.type != DataType::kINT32 || x.count > kMaxComputed || x.count == 0 || ctx.hasAttr("axes") ||
+            ctx.nbInputs() != 1);
     double y = ctx.opType() == "ReduceProd" ? 1 : 0;
     for (int64_t i = 0; i < x.count; ++i)
         y = ctx.opType() == "ReduceProd" ? y * x.floatAt(i) : y + x.floatAt(i);
-    if (std::fabs(y) > double(INT32_MAX))
-        return {};
+    staysIf(std::fabs(y) > double(INT32_MAX));
     Dims dims{ctx.attrInt("keepdims", 1) ? x.dims.nbDims : 0, {1, 1, 1, 1, 1, 1, 1, 1}};
     return ctx.filled(y, x.type, dims);
 }
 
 // Updates written into a copy of the data, the last one of an element counting, as the layer does.
-std::optional<Constant> foldScatter(ImportContext& ctx)
+Constant foldScatter(ImportContext& ctx)
 {
     Constant const &x = ctx.input(0).constant(), &j = ctx.input(1).constant(), &u = ctx.input(2).constant();
     bool const nd = ctx.opType() == "ScatterND";
-    if (ctx.attrString("reduction", "none") != "none" || x.type != u.type || isFloating(j.type) || x.dims.nbDims < 1 ||
-        j.dims.nbDims < 1 || x.count > kMaxRearranged)
-        return {};
+    staysIf(ctx.attrString("reduction", "none") != "none" || x.type != u.type || isFloating(j.type) ||
+            x.dims.nbDims < 1 || j.dims.nbDims < 1 || x.count > kMaxRearranged);
     int const rank = x.dims.nbDims, last = j.dims.nbDims - 1, k = nd ? j.dims.d[last] : 1;
     int const axis = nd ? 0 : ctx.axis(ctx.attrInt("axis", 0), rank);
-    if (k < 1 || k > rank)
-        return {};
+    staysIf(k < 1 || k > rank);
     Dims want = j.dims; // of the updates
     if (nd) {
         want.nbDims = last + rank - k;
-        if (want.nbDims > Dims::MAX_DIMS)
-            return {};
+        staysIf(want.nbDims > Dims::MAX_DIMS);
         std::copy(x.dims.d + k, x.dims.d + rank, want.d + last);
     }
-    if (toVector(want) != toVector(u.dims) || (!nd && j.dims.nbDims != rank))
-        return {};
+    staysIf(toVector(want) != toVector(u.dims) || (!nd && j.dims.nbDims != rank));
     Constant y = ctx.newConstant(x.type, x.dims);
     int64_t const bytes = sizeOf(x.type);
     if (y.count > 0)
@@ -186,8 +170,7 @@ std::optional<Constant> foldScatter(ImportContext& ctx)
             bool const byIndex = nd || d == axis;
             int64_t p = byIndex ? j.intAt(nd ? t * k + d : t) : t / su[size_t(d)] % u.dims.d[d];
             p += byIndex && p < 0 ? x.dims.d[d] : 0;
-            if (p < 0 || p >= x.dims.d[d])
-                return {};
+            staysIf(p < 0 || p >= x.dims.d[d]);
             to += p * sx[size_t(d)];
         }
         std::memcpy(static_cast<char*>(dataOf(y)) + to * bytes, static_cast<char const*>(u.values) + t * block * bytes,

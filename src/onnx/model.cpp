@@ -97,14 +97,14 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         if (!type.has_shape())
             fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " has no shape; the network needs at least its rank");
         if (type.shape().dim_size() > Dims::MAX_DIMS)
-            fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " has rank " + std::to_string(type.shape().dim_size()) +
-                                                    ", above the highest rank of the API, 8");
+            fail(ErrorCode::kUNSUPPORTED_GRAPH,
+                 phrase(what, " has rank ", type.shape().dim_size(), ", above the highest rank of the API, 8"));
         Dims dims{type.shape().dim_size(), {}};
         for (int i = 0; i < dims.nbDims; ++i) {
             auto const& d = type.shape().dim(i);
             int64_t const v = d.has_dim_value() ? d.dim_value() : -1;
             if (v < -1 || v > INT32_MAX)
-                fail(ErrorCode::kINVALID_VALUE, what + ": dimension " + std::to_string(i) + " is " + std::to_string(v));
+                fail(ErrorCode::kINVALID_VALUE, phrase(what, ": dimension ", i, " is ", v));
             dims.d[i] = int32_t(v);
         }
         ITensor* tensor = network().addInput(name.c_str(), dataType, dims);
@@ -140,18 +140,17 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
     if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node()))
         return importPlugin(ctx, ctx.node(), *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
-    ctx.fail("no importer for operator '" + ctx.opType() + "'" +
-             (isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'") + " in opset " +
-             std::to_string(opset_) + "; getPluginCreator() could not find Plugin " + ctx.opType() + " version " +
-             version);
+    ctx.fail(phrase("no importer for operator '", ctx.opType(), "'",
+                    isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'",
+                    " in opset ", opset_, "; getPluginCreator() could not find Plugin ", ctx.opType(), " version ",
+                    version));
 }
 
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
 {
     tw_onnx::NodeProto const& node = graph.node(index);
-    std::vector<Value> inputs;
-    for (std::string const& name : node.input())
-        inputs.push_back(name.empty() ? Value() : find(name));
+    auto inputs =
+        mapped<Value>(node.input(), [&](std::string const& name) { return name.empty() ? Value() : find(name); });
     OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
     bool const known = isDefaultDomain(node.domain());
     if (!known || !fold(ctx)) {
@@ -168,7 +167,7 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
             continue;
         Value const& v = ctx.outputs()[size_t(i)];
         if (v.isNull())
-            ctx.fail("output " + std::to_string(i) + " ('" + name + "') cannot be imported");
+            ctx.fail(phrase("output ", i, " ('", name, "') cannot be imported"));
         if (v.isTensor())
             nameTensor(v.tensor(), name);
         values()[name] = v;

@@ -2,7 +2,6 @@
 // IParser: the published object round ModelImporter. Exceptions end here.
 #include <algorithm>
 #include <climits>
-#include <cstdio>
 #include <list>
 #include <memory>
 #include <new>

@@ -47,7 +47,7 @@ public:
             fields_.emplace_back(name, c->values, typeOf(c->type), int32_t(c->count));
             return;
         }
-        ctx_.fail("attribute '" + std::string(name) + "' is of a kind that plugins have no field for");
+        ctx_.fail(phrase("attribute '", name, "' is of a kind that plugins have no field for"));
     }
     nvinfer1::PluginFieldCollection collection() const { return {int32_t(fields_.size()), fields_.data()}; }
 
@@ -61,25 +61,15 @@ private:
     }
     static std::vector<int32_t> clamped(std::vector<int64_t> const& values)
     {
-        std::vector<int32_t> result;
-        for (int64_t v : values)
-            result.push_back(int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)));
+        auto result =
+            mapped<int32_t>(values, [&](int64_t v) { return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)); });
         return result;
     }
     static PluginFieldType typeOf(DataType t)
     {
-        switch (t) {
-        case DataType::kFLOAT:
-            return PluginFieldType::kFLOAT32;
-        case DataType::kHALF:
-            return PluginFieldType::kFLOAT16;
-        case DataType::kINT8:
-            return PluginFieldType::kINT8;
-        case DataType::kINT32:
-            return PluginFieldType::kINT32;
-        default:
-            return PluginFieldType::kUNKNOWN;
-        }
+        constexpr PluginFieldType kTypes[] = {PluginFieldType::kFLOAT32, PluginFieldType::kFLOAT16,
+                                              PluginFieldType::kINT8, PluginFieldType::kINT32};
+        return size_t(t) < std::size(kTypes) ? kTypes[size_t(t)] : PluginFieldType::kUNKNOWN;
     }
 
     ImportContext& ctx_;
@@ -134,8 +124,7 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
             inputs.push_back(&ctx.tensor(i));
     auto& layer = ctx.added(ctx.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin));
     if (layer.getNbOutputs() < ctx.nbOutputs())
-        ctx.fail("the node has " + std::to_string(ctx.nbOutputs()) + " outputs, the plugin " +
-                 std::to_string(layer.getNbOutputs()));
+        ctx.fail(phrase("the node has ", ctx.nbOutputs(), " outputs, the plugin ", layer.getNbOutputs()));
     for (int i = 0; i < ctx.nbOutputs(); ++i)
         ctx.setOutput(i, &ctx.out(layer, i));
 }

@@ -18,13 +18,13 @@ void checkZeroPoint(ImportContext& ctx, DataType type, int64_t scales)
         "signed activations and weights");
     Constant const& zero = ctx.constant(2, "zero point");
     if (zero.type != type)
-        ctx.invalid("its zero point is " + std::string(typeName(zero.type)) + ", not " + typeName(type));
+        ctx.invalid(phrase("its zero point is ", typeName(zero.type), ", not ", typeName(type)));
     if (zero.count != 1 && zero.count != scales)
-        ctx.invalid("it has " + std::to_string(zero.count) + " zero points for " + std::to_string(scales) + " scales");
+        ctx.invalid(phrase("it has ", zero.count, " zero points for ", scales, " scales"));
     for (int64_t i = 0; i < zero.count; ++i)
-        ctx.check(zero.intAt(i) == 0, "its zero point is " + std::to_string(zero.intAt(i)) +
-                                          (zero.count > 1 ? " for index " + std::to_string(i) : std::string()) +
-                                          "; quantization is symmetric, zero points other than 0 are not possible");
+        ctx.check(zero.intAt(i) == 0, phrase("its zero point is ", zero.intAt(i),
+                                             zero.count > 1 ? " for index " + std::to_string(i) : std::string(),
+                                             "; quantization is symmetric, zero points other than 0 are not possible"));
 }
 
 } // namespace
@@ -36,7 +36,7 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
     Constant const& scale = out.scale;
     ctx.check(ctx.attrInt("block_size", 0) == 0, "scales for blocks (attribute 'block_size') are not possible");
     if (!isFloating(scale.type))
-        ctx.invalid("its scale is " + std::string(typeName(scale.type)) + ", not FLOAT or HALF");
+        ctx.invalid(phrase("its scale is ", typeName(scale.type), ", not FLOAT or HALF"));
     ctx.check(scale.dims.nbDims <= 1 || scale.count == 1,
               "its scale has the shape " + describe(scale.dims) + "; a scalar or one dimension is possible");
     ctx.check(scale.count > 0, "its scale has no elements");
@@ -45,14 +45,13 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
         ctx.check(ctx.opset() >= 13, "scales for each channel need opset 13");
         out.axis = ctx.axis(ctx.attrInt("axis", 1), x.nbDims);
         if (x.d[out.axis] >= 0 && x.d[out.axis] != scale.count)
-            ctx.invalid("it has " + std::to_string(scale.count) + " scales for dimension " + std::to_string(out.axis) +
-                        " of " + describe(x));
+            ctx.invalid(phrase("it has ", scale.count, " scales for dimension ", out.axis, " of ", describe(x)));
     }
     for (int64_t i = 0; i < scale.count; ++i)
         ctx.check(scale.floatAt(i) > 0 && std::isfinite(scale.floatAt(i)),
-                  "its scale is " + std::to_string(scale.floatAt(i)) +
-                      (scale.count > 1 ? " for index " + std::to_string(i) : std::string()) +
-                      "; scales must be positive and finite");
+                  phrase("its scale is ", scale.floatAt(i),
+                         scale.count > 1 ? " for index " + std::to_string(i) : std::string(),
+                         "; scales must be positive and finite"));
     checkZeroPoint(ctx, type, scale.count);
     return out;
 }

@@ -112,7 +112,7 @@ std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& grap
 
 bool ModelImporter::isDefined(std::string const& name) const
 {
-    return std::any_of(scopes_.begin(), scopes_.end(), [&](Scope const& s) { return s.values.count(name) != 0; });
+    return std::ranges::any_of(scopes_, [&](Scope const& s) { return s.values.count(name) != 0; });
 }
 
 Value ModelImporter::find(std::string const& name)
@@ -154,7 +154,7 @@ std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& grap
     constexpr size_t kMostLevels = 32;
     if (scopes_.size() > kMostLevels)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
-             title + ": subgraphs deeper than " + std::to_string(kMostLevels) + " levels cannot be imported");
+             phrase(title, ": subgraphs deeper than ", kMostLevels, " levels cannot be imported"));
     if (graph.sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH, title + ": sparse initializers cannot be imported");
     auto const order = topologicalOrder(graph, [this](std::string const& name) { return isDefined(name); });
@@ -176,9 +176,7 @@ std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& grap
             throw;
         }
     }
-    std::vector<Value> outputs;
-    for (auto const& output : graph.output())
-        outputs.push_back(find(output.name()));
+    auto outputs = mapped<Value>(graph.output(), [&](auto const& output) { return find(output.name()); });
     return outputs;
 }
 

@@ -153,21 +153,20 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
         fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read as a file");
     int64_t const fileSize = info.st_size;
     if (offset > fileSize || (length >= 0 && length > fileSize - offset))
-        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' has " + std::to_string(fileSize) +
-                                            " bytes, but offset " + std::to_string(offset) + " and length " +
-                                            std::to_string(length) + " are asked for");
+        fail(ErrorCode::kINVALID_VALUE,
+             phrase(what, ": external data '", location, "' has ", fileSize, " bytes, but offset ", offset,
+                    " and length ", length, " are asked for"));
     int64_t const elementSize = elementType(tensor.data_type())->sizeBytes;
     int64_t count = 1;
     for (int64_t d : tensor.dims())
         count *= d; // read() has checked the product
     int64_t const wanted = count * elementSize;
     if (length < 0 ? fileSize - offset < wanted : length != wanted)
-        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' gives " +
-                                            std::to_string(length < 0 ? fileSize - offset : length) + " bytes for " +
-                                            std::to_string(wanted));
+        fail(ErrorCode::kINVALID_VALUE, phrase(what, ": external data '", location, "' gives ",
+                                               length < 0 ? fileSize - offset : length, " bytes for ", wanted));
     char* data = static_cast<char*>(memory_.allocate(wanted));
     if (!data)
-        fail(ErrorCode::kMEM_ALLOC_FAILED, what + ": no memory for " + std::to_string(wanted) + " bytes of weights");
+        fail(ErrorCode::kMEM_ALLOC_FAILED, phrase(what, ": no memory for ", wanted, " bytes of weights"));
     for (int64_t done = 0; done < wanted;) {
         ssize_t const n = ::pread(file.fd, data + done, size_t(wanted - done), offset + done);
         if (n <= 0)
@@ -197,16 +196,15 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     if (tensor.has_segment())
         fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": tensors stored in segments cannot be imported");
     if (tensor.dims_size() > Dims::MAX_DIMS)
-        fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": rank " + std::to_string(tensor.dims_size()) +
-                                                " is above the highest rank of the API, " +
-                                                std::to_string(Dims::MAX_DIMS));
+        fail(ErrorCode::kUNSUPPORTED_GRAPH,
+             phrase(what, ": rank ", tensor.dims_size(), " is above the highest rank of the API, ", Dims::MAX_DIMS));
     c.dims.nbDims = tensor.dims_size();
     c.count = 1;
     bool empty = false;
     for (int i = 0; i < tensor.dims_size(); ++i) {
         int64_t const d = tensor.dims(i);
         if (d < 0 || d > kMaxElements)
-            fail(ErrorCode::kINVALID_VALUE, what + ": dimension " + std::to_string(i) + " is " + std::to_string(d));
+            fail(ErrorCode::kINVALID_VALUE, phrase(what, ": dimension ", i, " is ", d));
         c.dims.d[i] = int32_t(d);
         empty = empty || d == 0;
         if (d != 0 && !empty) {
@@ -225,14 +223,14 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
                                                                  : tensor.int32_data_size();
     if (bytes.data() ? int64_t(bytes.size()) != c.count * elementType(onnxType)->sizeBytes : typedCount != c.count)
         fail(ErrorCode::kINVALID_VALUE,
-             what + ": shape " + describe(c.dims) + " of " + onnxTypeName(onnxType) + " needs " +
-                 std::to_string(c.count) + " elements, the data has " +
-                 (bytes.data() ? std::to_string(bytes.size()) + " bytes" : std::to_string(typedCount) + " elements"));
+             phrase(what, ": shape ", describe(c.dims), " of ", onnxTypeName(onnxType), " needs ", c.count,
+                    " elements, the data has ",
+                    bytes.data() ? std::to_string(bytes.size()) + " bytes" : std::to_string(typedCount) + " elements"));
 
     auto room = [&](int64_t elementSize) {
         void* p = memory_.allocate(c.count * elementSize);
         if (!p)
-            fail(ErrorCode::kMEM_ALLOC_FAILED, what + ": no memory for " + std::to_string(c.count) + " elements");
+            fail(ErrorCode::kMEM_ALLOC_FAILED, phrase(what, ": no memory for ", c.count, " elements"));
         return p;
     };
     char const* raw = bytes.data();

@@ -8,7 +8,6 @@
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
-#include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
 #include "ops/select/op.h"
@@ -145,9 +144,7 @@ Result<ir::Value*> transposedTwice(ir::Graph& g, ir::Value* v, std::vector<int64
 
 void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Node*> const& readers)
 {
-    std::vector<std::vector<ir::Value*>> inputs;
-    for (ir::Node const* n : readers)
-        inputs.push_back(n->inputs);
+    auto inputs = mapped<std::vector<ir::Value*>>(readers, [&](ir::Node const* n) { return n->inputs; });
     g.replaceAllUses(v, after);
     for (size_t i = 0; i < readers.size(); ++i)
         readers[i]->inputs = inputs[i];
@@ -176,7 +173,7 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
         // [B, heads, 1, size]: the heads lie side by side.
         TW_ASSIGN(z, addReshape(g, z, {v->shape[0], 1, columns}, at++));
         if (!z)
-            return internalError("attention '" + attention.name + "': no reshape gives [B, 1, columns]");
+            return internalError("attention '", attention.name, "': no reshape gives [B, 1, columns]");
     } else if (!v->shape[2].is(columns)) {
         Tensor places(DataType::kInt32, {columns});
         for (int64_t i = 0; i < columns; ++i)
@@ -277,7 +274,7 @@ Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantiz
     floats->name = source->name + ".floats";
     for (ir::Node* n : moving) {
         std::vector<ir::Value*> inputs = n->inputs;
-        std::replace(inputs.begin(), inputs.end(), integers, floats);
+        std::ranges::replace(inputs, integers, floats);
         integers = n->outputs[0];
         TW_ASSIGN(ir::Node * moved, addAlike(g, *n, std::move(inputs), g.positionOf(n) + 1));
         floats = moved->outputs[0];

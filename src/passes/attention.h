@@ -6,13 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "ir/graph.h"
 #include "ops/attention/op.h"
+#include "passes/rewrite.h"
 #include "passes/strided_view.h"
-
-namespace tw::recipe {
-class Recipes;
-}
 
 namespace tw::passes {
 

@@ -75,7 +75,7 @@ std::optional<int> CellTerms::multiplied(int a, int b)
         for (auto const& [second, other] : sumAt(b)) {
             CellTerm term = first;
             term.insert(term.end(), second.begin(), second.end());
-            std::sort(term.begin(), term.end());
+            std::ranges::sort(term);
             if (term.size() > kMostFactors)
                 return {};
             if ((s[term] += scale * other) == 0)

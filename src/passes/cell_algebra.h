@@ -12,12 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
 #include "ops/activation/op.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/rewrite.h"
 
 namespace tw::passes {
 

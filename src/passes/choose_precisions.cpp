@@ -19,7 +19,6 @@
 #include "ops/cumulative_sum/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
-#include "ops/gather/op.h"
 #include "ops/grid_sample/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -59,7 +58,7 @@ bool isWide(ops::unary::Operation operation)
     using enum ops::unary::Operation;
     constexpr ops::unary::Operation kWide[] = {kExp, kLog,  kSqrt, kRecip, kSin,  kCos,
                                                kTan, kSinh, kCosh, kAcosh, kAtanh};
-    return std::find(std::begin(kWide), std::end(kWide), operation) != std::end(kWide);
+    return contains(kWide, operation);
 }
 
 std::vector<Code> codesOf(ir::Node const& pointwise)
@@ -146,7 +145,7 @@ bool wantsFloat(ir::Node const& n)
 {
     if (n.op == &ops::pointwise::def()) {
         auto const codes = codesOf(n);
-        return std::any_of(codes.begin(), codes.end(), [](Code c) { return isWide(c); });
+        return std::ranges::any_of(codes, [](Code c) { return isWide(c); });
     }
     return isComparison(n) || (n.op == &ops::identity::def() && !isFloating(n.outputs[0]->type));
 }
@@ -181,7 +180,7 @@ private:
     bool isOpen(ir::Value const* v) const { return p_.isOpen(v); }
     bool makesFloat(ir::Node const& n) const
     {
-        return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return isOpen(v); });
+        return std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return isOpen(v); });
     }
     void keep(ir::Node const& n, std::string const& why)
     {
@@ -221,8 +220,8 @@ private:
         // The output type of a conversion or a fill says what it computes, not how.
         bool const saysWhat = n.op == &ops::identity::def() || n.op == &ops::fill::def();
         auto anyOutput = [&](DataType t) {
-            return !saysWhat && std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
-                                            [&](auto const& w) { return w.byUser && w.value == t; });
+            return !saysWhat &&
+                   std::ranges::any_of(n.outputTypes, [&](auto const& w) { return w.byUser && w.value == t; });
         };
         auto asks = [&](DataType t) { return n.precision.byUser && n.precision.value == t; };
         bool const asksFloat = asks(DataType::kFloat) || anyOutput(DataType::kFloat);
@@ -234,9 +233,9 @@ private:
             std::string const what =
                 "layer '" + n.name + "' asks for FP16, which a layer of this kind (" + n.op->name + ") does not take";
             if (ctx_.constraints == PrecisionConstraints::kObey)
-                return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
             if (ctx_.constraints == PrecisionConstraints::kPrefer)
-                ctx_.log.warning(what + ": it runs in FP32");
+                ctx_.log.warning(what, ": it runs in FP32");
         }
         std::string const why = asksFloat  ? "the network asks for FP32"
                                 : !takes   ? std::string("its kind does not take ") + numberType(p_.type).shown

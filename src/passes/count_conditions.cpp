@@ -92,8 +92,7 @@ public:
     Result<bool> run()
     {
         auto const stays = [](auto const& n) { return n->outputs.empty() || hasWish(*n); };
-        if (ops::loop::isAlwaysTrue(condition_) ||
-            std::any_of(condition_.nodes.begin(), condition_.nodes.end(), stays) || !read())
+        if (ops::loop::isAlwaysTrue(condition_) || std::ranges::any_of(condition_.nodes, stays) || !read())
             return false;
         std::vector<Amount> amounts;
         for (Limit const& l : limits_) {
@@ -141,7 +140,7 @@ private:
                 return false;
             // In a trip that is made, what the condition asks for holds.
             for (auto const& c : next.carried)
-                if (std::find(now.carried.begin(), now.carried.end(), c) == now.carried.end())
+                if (!contains(now.carried, c))
                     return false;
             for (StepLimit& l : next.limits)
                 l.number.start = l.number.start - Dim(l.number.step);
@@ -362,7 +361,7 @@ private:
     {
         TW_ASSIGN(ir::Value * s, maker_.reshaped(maker_.brought(v), {}));
         return s ? Result<ir::Value*>(s)
-                 : internalError("layer '" + loop_.name + "': '" + v->name + "' is more than one number");
+                 : internalError("layer '", loop_.name, "': '", v->name, "' is more than one number");
     }
     ir::Value* number(int64_t n) { return maker_.filled(DataType::kInt32, {}, double(n)); }
     Result<ir::Value*> combined(Operation o, ir::Value* a, ir::Value* b)
@@ -375,36 +374,29 @@ private:
         if (a.known && a.known->isConst())
             return number(a.known->value());
         ir::Value *plus = nullptr, *minus = nullptr;
-        if (a.plus) {
-            TW_ASSIGN(plus, scalar(a.plus));
-        }
-        if (a.minus) {
-            TW_ASSIGN(minus, scalar(a.minus));
-        }
+        if (a.plus)
+            TW_SET(plus, scalar(a.plus));
+        if (a.minus)
+            TW_SET(minus, scalar(a.minus));
         if (!a.isBounded) {
             ir::Value*& v = plus ? plus : minus;
             int64_t const lo = plus ? INT32_MIN - a.rest : a.rest - INT32_MAX,
                           hi = plus ? INT32_MAX - a.rest : a.rest - INT32_MIN;
-            if (lo > INT32_MIN) {
-                TW_ASSIGN(v, combined(Operation::kMax, v, number(std::min<int64_t>(lo, INT32_MAX))));
-            }
-            if (hi < INT32_MAX) {
-                TW_ASSIGN(v, combined(Operation::kMin, v, number(std::max<int64_t>(hi, INT32_MIN))));
-            }
+            if (lo > INT32_MIN)
+                TW_SET(v, combined(Operation::kMax, v, number(std::min<int64_t>(lo, INT32_MAX))));
+            if (hi < INT32_MAX)
+                TW_SET(v, combined(Operation::kMin, v, number(std::max<int64_t>(hi, INT32_MIN))));
         }
         int64_t const rest = a.rest + a.step - 1;
         ir::Value* v = plus;
         if (!plus)
             v = number(rest);
-        if (minus) {
-            TW_ASSIGN(v, combined(Operation::kSub, v, minus));
-        }
-        if (plus && rest != 0) {
-            TW_ASSIGN(v, combined(Operation::kSum, v, number(rest)));
-        }
-        if (a.step != 1) {
-            TW_ASSIGN(v, combined(Operation::kFloorDiv, v, number(a.step)));
-        }
+        if (minus)
+            TW_SET(v, combined(Operation::kSub, v, minus));
+        if (plus && rest != 0)
+            TW_SET(v, combined(Operation::kSum, v, number(rest)));
+        if (a.step != 1)
+            TW_SET(v, combined(Operation::kFloorDiv, v, number(a.step)));
         return a.isBehindFirst ? combined(Operation::kMax, v, number(1)) : Result<ir::Value*>(v);
     }
     Result<ir::Value*> gated(Ask const& gate, ir::Value* count, ir::Value* otherwise)
@@ -456,16 +448,15 @@ private:
             TW_ASSIGN(ir::Value * one, combined(Operation::kMin, count, number(1)));
             TW_ASSIGN(count, gated(gate, count, one));
         }
-        for (Ask const& gate : gates_) {
-            TW_ASSIGN(count, gated(gate, count, number(0)));
-        }
+        for (Ask const& gate : gates_)
+            TW_SET(count, gated(gate, count, number(0)));
         loop_.inputs.resize(std::max(loop_.inputs.size(), at_.firstCapture()));
         loop_.inputs[at_.count()] = count;
         bool const yes = true;
         condition_.outputs[0] = condition_.addConstant("true", DataType::kBool, {}, &yes);
         TW_TRY(removeDead(condition_, ctx_));
         TW_TRY(g_.inferNode(loop_));
-        ctx_.log.verbose("the condition of " + loop_.name + " is a count");
+        ctx_.log.verbose("the condition of ", loop_.name, " is a count");
         return true;
     }
 

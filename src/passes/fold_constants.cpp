@@ -37,19 +37,19 @@ bool isStateful(ir::Node const& n)
 bool mayFold(ir::Graph const& g, ir::Node const& n)
 {
     return n.regions.empty() && !n.outputs.empty() && !isStateful(n) && !isDequantize(&n) &&
-           std::none_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return g.isOutput(v); });
+           std::ranges::none_of(n.outputs, [&](ir::Value const* v) { return g.isOutput(v); });
 }
 
 bool isReached(ir::Node const& n, PassContext const& ctx)
 {
-    return ctx.recipes && std::any_of(n.inputs.begin(), n.inputs.end(),
-                                      [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
+    return ctx.recipes &&
+           std::ranges::any_of(n.inputs, [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
 }
 
 bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
 {
     bool const isWritten = ctx.recipes && isReal(n.outputs[0]->type);
-    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
+    return std::ranges::all_of(n.inputs, [&](ir::Value const* v) {
         return !v || (v->isConstant() && (isWritten || !refitReaches(*v, ctx.recipes)));
     });
 }
@@ -147,9 +147,9 @@ Result<void> record(ir::Node const& n, std::vector<Folded> const& values, PassCo
     if (isQuantize(&n))
         TW_TRY(relyOnPositiveScale(n, ctx));
     ir::Graph alone;
-    std::vector<ir::Value*> in;
-    for (ir::Value const* v : n.inputs)
-        in.push_back(v ? alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : nullptr);
+    auto in = mapped<ir::Value*>(n.inputs, [&](ir::Value const* v) {
+        return v ? alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : nullptr;
+    });
     ir::Node const* const copy = alone.cloneNode(n, std::move(in));
     for (size_t i = 0; i < values.size(); ++i) {
         copy->outputs[i]->shape = ir::Shape(values[i].dims.begin(), values[i].dims.end());
@@ -192,9 +192,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         std::vector<Folded> values;
         if (hasConstantInputs(*n, ctx)) {
             std::vector<Folded>& folded = known[keyOf(*n, ctx)];
-            std::vector<TensorRef> in;
-            for (ir::Value const* v : n->inputs)
-                in.push_back(elementsOf(v));
+            auto in = mapped<TensorRef>(n->inputs, [&](ir::Value const* v) { return elementsOf(v); });
             if (folded.empty()) {
                 if (!isSmallWork(*n, in))
                     continue;
@@ -219,7 +217,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         }
         for (ir::Value const* v : n->outputs)
             sizesFound = sizesFound || !isStatic(v->shape);
-        ctx.log.verbose("folded '" + n->name + "' (" + n->op->name + ") into a constant");
+        ctx.log.verbose("folded '", n->name, "' (", n->op->name, ") into a constant");
         toConstants(g, n, values);
         --i;
         changed = true;

@@ -79,7 +79,7 @@ bool addTo(Pads const& pads, std::vector<int64_t>& pre, std::vector<int64_t>& po
 
 bool isZero(std::vector<int64_t> const& list)
 {
-    return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
+    return std::ranges::all_of(list, [](int64_t v) { return v == 0; });
 }
 
 // The window's attributes with the padding; null when it cannot take it.
@@ -129,7 +129,7 @@ Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx)
             TW_TRY(g.inferNode(window));
             continue;
         }
-        ctx.log.info("folded " + pad->name + " into " + window.name);
+        ctx.log.info("folded ", pad->name, " into ", window.name);
         joinOrigins(window, *pad, window);
         isUntidy = isUntidy || pad->inputs.size() > 1;
         g.eraseNode(pad);

@@ -160,9 +160,8 @@ public:
         recipe::Computation c(recipes_);
         Extents const dims{t_.channels};
         ir::Value* y = c.literal(type, dims, 0);
-        if (b) {
-            TW_ASSIGN(y, scaled(c, c.take(*b, dims), dims));
-        }
+        if (b)
+            TW_SET(y, scaled(c, c.take(*b, dims), dims));
         if (f_.shift) {
             TW_ASSIGN(ir::Value * shift, coefficient(c, *f_.shift, dims, type));
             auto const op = f_.negatesShift ? Operation::kSub : Operation::kSum;
@@ -256,9 +255,8 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
     Folding const folding(t, f, recipes);
     bool const mayChange = recipes && f.shift && recipes->reaches(*f.shift);
     BlobPtr newBias;
-    if (b || (f.shift && (mayChange || !allEqual(f.shift, 0)))) {
-        TW_ASSIGN(newBias, folding.bias(b, w.type));
-    }
+    if (b || (f.shift && (mayChange || !allEqual(f.shift, 0))))
+        TW_SET(newBias, folding.bias(b, w.type));
     if (t.dequantize) {
         std::string const name = b ? b->name : w.name + ".bias"; // w may be gone in a moment
         DataType const type = w.type;
@@ -309,7 +307,7 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(bool const applied, apply(g, *target, *affine, ctx.recipes));
         if (!applied)
             return false;
-        ctx.log.info("folded '" + s.name + "' into '" + target->node->name + "'");
+        ctx.log.info("folded '", s.name, "' into '", target->node->name, "'");
         joinOrigins(*target->node, *target->node, s);
         // The node that is left makes what the scale made, by its tensor's name.
         ir::Value* out = s.outputs[0];

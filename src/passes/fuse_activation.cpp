@@ -42,7 +42,7 @@ struct EpilogueChain
 // Whether the user's wishes let the node join the chain.
 bool mayJoin(EpilogueChain const& c, ir::Node const& n)
 {
-    return std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node const* m) { return canJoin(*m, n); });
+    return std::ranges::all_of(c.nodes, [&](ir::Node const* m) { return canJoin(*m, n); });
 }
 
 // The only reader of the chain's result when it may join the chain; else null.
@@ -120,9 +120,7 @@ Result<void> fuse(ir::Graph& g, EpilogueChain const& c)
     if (c.residual && !c.bias && head.inputs.size() <= ops::Epilogue::kBias)
         head.inputs.push_back(
             zeroBias(g, w, isBareProduct(head) ? c.result()->shape.back().value() : w.shape[0].value()));
-    std::vector<FusedInput> inputs;
-    for (ir::Value* v : head.inputs)
-        inputs.push_back({v, v});
+    auto inputs = mapped(head.inputs, [&](ir::Value* v) { return FusedInput{v, v}; });
     if (c.bias)
         inputs.push_back({asVector(g, *c.bias), c.bias});
     if (c.residual)
@@ -144,7 +142,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
         EpilogueChain const c = chainFrom(g, &head, ctx.recipes);
         if (c.nodes.size() < 2)
             return false;
-        ctx.log.info("fused " + namesOf(c.nodes));
+        ctx.log.info("fused ", namesOf(c.nodes));
         TW_TRY(fuse(g, c));
         return true;
     };

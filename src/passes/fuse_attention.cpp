@@ -16,7 +16,6 @@
 
 #include "ops/attention/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
@@ -276,7 +275,7 @@ private:
             ir::Value * v,
             transposedTwice(g_, o.source, isFour ? std::vector<int64_t>{0, 1, 3, 2} : std::vector<int64_t>{0, 2, 1}));
         for (ir::Node* n : core_)
-            std::replace(n->inputs.begin(), n->inputs.end(), o.source, v);
+            std::ranges::replace(n->inputs, o.source, v);
         moved_.push_back(v->producer);
         o.source = v->producer->inputs[0];
         return {};
@@ -286,7 +285,7 @@ private:
     {
         TW_ASSIGN(RaisedDequantize const raised, raiseDequantize(g_, *o.dequantize, o.source, o.moving));
         for (ir::Node* n : core_)
-            std::replace(n->inputs.begin(), n->inputs.end(), o.dequantize->outputs[0], raised.result());
+            std::ranges::replace(n->inputs, o.dequantize->outputs[0], raised.result());
         moved_.insert(moved_.end(), raised.moving.begin(), raised.moving.end());
         o.source = raised.node->outputs[0];
         return {};

@@ -47,12 +47,11 @@ std::optional<Moved> movedOf(ir::Value const* v)
     bool const inputs = std::any_of(n->inputs.begin() + 1, n->inputs.end(), [](ir::Value const* in) { return in; });
     bool const sized = n->inputs.size() == 3 && n->inputs[2] && !n->inputs[1]; // by the shape of x, as it turns out
     if ((inputs && !sized) || a.mode != ops::slice::Mode::kFill || !(v->shape == x->shape) ||
-        a.start.size() != x->shape.size() ||
-        std::any_of(a.stride.begin(), a.stride.end(), [](int64_t s) { return s != 1; }))
+        a.start.size() != x->shape.size() || std::ranges::any_of(a.stride, [](int64_t s) { return s != 1; }))
         return {};
     auto const nonZero = [](int64_t s) { return s != 0; };
-    auto const at = std::find_if(a.start.begin(), a.start.end(), nonZero);
-    if (at == a.start.end() || std::count_if(a.start.begin(), a.start.end(), nonZero) != 1)
+    auto const at = std::ranges::find_if(a.start, nonZero);
+    if (at == a.start.end() || std::ranges::count_if(a.start, nonZero) != 1)
         return {};
     return Moved{n, int(at - a.start.begin()), -*at};
 }

@@ -75,8 +75,7 @@ bool keepsRange(ExpressionStep const& last)
 {
     using enum StepCode;
     constexpr StepCode kCodes[] = {kAdd, kSub, kMax, kMin, kParametricRelu, kAbs, kNegate, kErf, kActivation};
-    return std::find(std::begin(kCodes), std::end(kCodes), last.code) != std::end(kCodes) ||
-           (last.code == kMul && last.a != last.b);
+    return contains(kCodes, last.code) || (last.code == kMul && last.a != last.b);
 }
 
 struct Found
@@ -149,9 +148,7 @@ Result<void> fuse(ir::Graph& g, Found const& f)
                                                                    : f.last->outputs[0]->shape.back().value());
         values.push_back(f.residual);
     }
-    std::vector<FusedInput> inputs;
-    for (ir::Value* v : values)
-        inputs.push_back({v, v});
+    auto inputs = mapped(values, [&](ir::Value* v) { return FusedInput{v, v}; });
     TW_TRY(fuseNodes(g, {f.head, f.last}, *f.head->op, attrsOf(f), inputs));
     return {};
 }
@@ -164,7 +161,7 @@ Result<bool> fuseEpilogue(ir::Graph& g, PassContext const& ctx)
         auto const found = find(g, head);
         if (!found)
             return false;
-        ctx.log.info("fused " + namesOf({found->head, found->last}));
+        ctx.log.info("fused ", namesOf({found->head, found->last}));
         TW_TRY(fuse(g, *found));
         return true;
     };

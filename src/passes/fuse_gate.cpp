@@ -123,7 +123,7 @@ private:
                 continue;
             }
             for (ir::Value const* in : seen[i]->inputs)
-                if (in && in->producer && std::find(seen.begin(), seen.end(), in->producer) == seen.end())
+                if (in && in->producer && !contains(seen, in->producer))
                     seen.push_back(in->producer);
         }
         return slices;
@@ -145,7 +145,7 @@ private:
         for (size_t i = 0; i < readers.size(); ++i)
             for (size_t in = readers[i] == &n ? 1 : 0; in < readers[i]->inputs.size(); ++in)
                 if (ir::Value const* const v = readers[i]->inputs[in]; v && v->producer && v->producer != product)
-                    if (std::find(readers.begin(), readers.end(), v->producer) == readers.end()) {
+                    if (!contains(readers, v->producer)) {
                         readers.push_back(v->producer);
                         h.sizes.push_back(v->producer);
                     }
@@ -174,9 +174,8 @@ private:
         // What reads the product's shape goes with it, sizes that are computed of something else need not.
         std::vector<ir::Node*> all = nodesOf(g_, u);
         for (ir::Node* n : sizesOf(g_, u))
-            if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](ir::Value const* v) {
-                    return v && v->producer && std::find(all.begin(), all.end(), v->producer) != all.end();
-                }))
+            if (std::ranges::any_of(n->inputs,
+                                    [&](ir::Value const* v) { return v && v->producer && contains(all, v->producer); }))
                 all.push_back(n);
         sortNodes(g_, all);
         return canFuse(g_, all) && pays(p, u.columns, same);
@@ -261,8 +260,7 @@ Result<void> fuse(ir::Graph& g, PassContext const& ctx, Unit const& u)
         if (&p != u.through.product || nodes[i] != &p)
             g.eraseNode(nodes[i]);
     for (size_t i = sizes.size(); i-- > 0;)
-        if (std::all_of(sizes[i]->outputs.begin(), sizes[i]->outputs.end(),
-                        [&](ir::Value const* v) { return g.useCount(v) == 0; }))
+        if (std::ranges::all_of(sizes[i]->outputs, [&](ir::Value const* v) { return g.useCount(v) == 0; }))
             g.eraseNode(sizes[i]);
     if (&p == u.through.product)
         g.eraseNode(u.gate.product);
@@ -278,7 +276,7 @@ Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
         Unit u;
         if (!Finder(g, ctx).find(product, u))
             return false;
-        ctx.log.info("fused " + namesOf(Finder::nodesOf(g, u)));
+        ctx.log.info("fused ", namesOf(Finder::nodesOf(g, u)));
         TW_TRY(fuse(g, ctx, u));
         return true;
     };

@@ -280,8 +280,8 @@ private:
             return;
         auto const isInside = [&](ir::Value const* v) {
             auto const list = readersOf(g_, v);
-            return !g_.isOutput(v) && std::all_of(list.begin(), list.end(), [&](ir::Node* reader) {
-                return reader == cast || std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
+            return !g_.isOutput(v) && std::ranges::all_of(list, [&](ir::Node* reader) {
+                return reader == cast || contains(nodes, reader);
             });
         };
         if (!isInside(in->outputs[0]) || (cast && !isInside(cast->outputs[0])))
@@ -399,7 +399,7 @@ Result<bool> fuse(ir::Graph& g, NormPattern& m, PassContext const& ctx)
         for (ir::Value* row : {m.gamma, m.beta})
             if (row)
                 inputs.push_back({weightVector(g, *row, x->type, ctx), row});
-        if (std::any_of(inputs.begin(), inputs.end(), [](FusedInput const& in) { return !in.value; }))
+        if (std::ranges::any_of(inputs, [](FusedInput const& in) { return !in.value; }))
             continue;
         m.attrs.hasGamma = m.gamma != nullptr;
         m.attrs.hasBeta = m.beta != nullptr;

@@ -74,7 +74,7 @@ LogSoftmaxChain lessLogSumExp(ir::Graph const& g, ir::Node* last)
             if (g.useCount(n->outputs[0]) == 1 + int(summed == u) && c.nodes[0] != n)
                 c.nodes.insert(c.nodes.begin(), n);
     }
-    std::sort(c.nodes.begin(), c.nodes.end(), [&](auto* m, auto* n) { return g.positionOf(m) < g.positionOf(n); });
+    std::ranges::sort(c.nodes, [&](auto* m, auto* n) { return g.positionOf(m) < g.positionOf(n); });
     return c;
 }
 
@@ -102,7 +102,7 @@ Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
             c = lessLogSumExp(g, &last);
         if (c.nodes.empty())
             return false;
-        ctx.log.info("fused " + namesOf(c.nodes));
+        ctx.log.info("fused ", namesOf(c.nodes));
         TW_TRY(fuse(g, c));
         return true;
     };

@@ -29,9 +29,9 @@ constexpr int64_t kLeastBytes = 12 << 20; // of x
 // Of an f16 node whose user asks for FP32, the norm's row sums must be too, and so must what it reads.
 bool givesHalf(ir::Node const& n)
 {
-    bool const asksFloat = (n.precision.byUser && !isNarrowFloat(n.precision.value)) ||
-                           std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
-                                       [](auto const& w) { return w.byUser && !isNarrowFloat(w.value); });
+    bool const asksFloat =
+        (n.precision.byUser && !isNarrowFloat(n.precision.value)) ||
+        std::ranges::any_of(n.outputTypes, [](auto const& w) { return w.byUser && !isNarrowFloat(w.value); });
     return isNarrowFloat(n.outputs[0]->type) && !asksFloat;
 }
 
@@ -71,9 +71,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
             !ops::matrix_multiply::takesRows(shape.back().value()))
             return false;
         auto const& of = norm.attrsAs<ops::layer_norm::Attrs>();
-        std::vector<FusedInput> inputs;
-        for (ir::Value* v : product->inputs)
-            inputs.push_back({v, v});
+        auto inputs = mapped(product->inputs, [&](ir::Value* v) { return FusedInput{v, v}; });
         for (int i : {of.gammaInput(), of.betaInput()})
             inputs.push_back({norm.inputs[size_t(i)], norm.inputs[size_t(i)]});
         auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(product->attrsAs<ops::matrix_multiply::Attrs>());
@@ -82,7 +80,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(ir::Node * fused,
                   fuseNodes(g, {product, &norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
         if (fused)
-            ctx.log.info("fused " + name);
+            ctx.log.info("fused ", name);
         return fused != nullptr;
     });
 }

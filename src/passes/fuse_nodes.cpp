@@ -16,7 +16,7 @@ void sortNodes(ir::Graph const& g, std::vector<ir::Node*>& nodes)
 {
     std::vector<ir::Node*> sorted;
     for (auto const& n : g.nodes)
-        if (std::find(nodes.begin(), nodes.end(), n.get()) != nodes.end())
+        if (contains(nodes, n.get()))
             sorted.push_back(n.get());
     nodes = std::move(sorted);
 }
@@ -34,7 +34,7 @@ bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes)
         ir::Value const* v = n->outputs[0];
         int inside = 0;
         for (ir::Node const* reader : nodes)
-            inside += int(std::count(reader->inputs.begin(), reader->inputs.end(), v));
+            inside += int(std::ranges::count(reader->inputs, v));
         if (g.useCount(v) != inside)
             return false;
     }
@@ -71,9 +71,8 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, std::vector<ir::No
     body->form = g.form;
     body->symbols = g.symbols;
     std::map<ir::Value const*, ir::Value*> to{{nullptr, nullptr}};
-    std::vector<ir::Value*> bound;
-    for (FusedInput const& in : inputs)
-        bound.push_back(body->addInput(in.value->name, in.value->type, in.value->shape));
+    auto bound = mapped<ir::Value*>(
+        inputs, [&](FusedInput const& in) { return body->addInput(in.value->name, in.value->type, in.value->shape); });
     for (size_t i = 0; i < inputs.size(); ++i) {
         ir::Value* v = bound[i];
         if (!(inputs[i].value->shape == inputs[i].original->shape)) {
@@ -107,9 +106,7 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, std::vector<ir::No
 Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::OpDef const& op,
                             std::unique_ptr<ir::AttrsBase> attrs, std::vector<FusedInput> const& inputs)
 {
-    std::vector<ir::Value*> values;
-    for (FusedInput const& in : inputs)
-        values.push_back(in.value);
+    auto values = mapped<ir::Value*>(inputs, [&](FusedInput const& in) { return in.value; });
     ir::Node* last = nodes.back();
     TW_ASSIGN(ir::Node * fused, g.addNode(op, std::move(attrs), values, nodes[0]->name, {}, g.positionOf(last)));
     ir::Value *from = last->outputs[0], *to = fused->outputs[0];

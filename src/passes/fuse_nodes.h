@@ -7,11 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/rewrite.h"
 
 namespace tw::passes {
 

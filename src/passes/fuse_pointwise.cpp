@@ -139,9 +139,7 @@ private:
     // Integers are made of what a conversion rounds to: it cannot be left out.
     bool isRounded() const
     {
-        auto any = [&](auto is) {
-            return std::any_of(nodes_.begin(), nodes_.end(), [&](ir::Node const* n) { return is(*n); });
-        };
+        auto any = [&](auto is) { return std::ranges::any_of(nodes_, [&](ir::Node const* n) { return is(*n); }); };
         return any(isUnitChange) && any(isCast);
     }
     bool isBroadcast(size_t i) const { return kinds_[i].first == InputKind::kBroadcast; }
@@ -270,17 +268,14 @@ private:
     {
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
-        if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
-            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
+        if (contains(nodes, p) || (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
             return false;
         if (!p || isQuantize(p) || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || g_.isOutput(v) ||
             !(v->shape == y->shape))
             return false;
         auto const& readers = readers_[v];
-        return std::all_of(
-                   readers.begin(), readers.end(),
-                   [&](ir::Node const* r) { return std::find(nodes.begin(), nodes.end(), r) != nodes.end(); }) &&
-               std::all_of(nodes.begin(), nodes.end(), [&](ir::Node const* n) { return canJoin(*p, *n); });
+        return std::ranges::all_of(readers, [&](ir::Node const* r) { return contains(nodes, r); }) &&
+               std::ranges::all_of(nodes, [&](ir::Node const* n) { return canJoin(*p, *n); });
     }
 
     std::optional<Expression> grow(ir::Node* last)
@@ -295,8 +290,7 @@ private:
                         continue;
                     std::vector<ir::Node*> more = nodes;
                     more.push_back(v->producer);
-                    std::sort(more.begin(), more.end(),
-                              [&](auto* a, auto* b) { return g_.positionOf(a) < g_.positionOf(b); });
+                    std::ranges::sort(more, [&](auto* a, auto* b) { return g_.positionOf(a) < g_.positionOf(b); });
                     if (!Expression(more, ctx_.recipes).isValid()) {
                         refused.insert(v->producer);
                         continue;
@@ -326,13 +320,11 @@ private:
 
     Result<void> fuse(Expression const& e)
     {
-        std::vector<FusedInput> inputs;
-        for (ir::Value* v : e.inputs())
-            inputs.push_back({v, v});
+        auto inputs = mapped(e.inputs(), [&](ir::Value* v) { return FusedInput{v, v}; });
         // A later cluster may read what this one makes.
         std::vector<ir::Node*> const readers = readers_[e.nodes().back()->outputs[0]];
         TW_ASSIGN(ir::Node * fused, fuseNodes(g_, e.nodes(), ops::pointwise::def(), e.attrs().clone(), inputs));
-        ctx_.log.info("fused " + fused->name);
+        ctx_.log.info("fused ", fused->name);
         readers_[fused->outputs[0]] = readers;
         return {};
     }

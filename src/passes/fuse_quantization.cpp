@@ -78,8 +78,7 @@ public:
 
     Result<bool> run()
     {
-        if (std::any_of(g_.nodes.begin(), g_.nodes.end(),
-                        [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
+        if (std::ranges::any_of(g_.nodes, [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
             TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
             if (changed_)
                 TW_TRY(removeIdentities(g_, ctx_)); // shuffles, too
@@ -147,10 +146,10 @@ private:
                 return {};
             std::vector<ir::Node*> const quantizers = quantizersOf(*n->outputs[0]);
             auto isKept = [&](ir::Node const* q) { return g_.isOutput(q->outputs[0]); };
-            if (quantizers.empty() || std::any_of(quantizers.begin(), quantizers.end(), isKept))
+            if (quantizers.empty() || std::ranges::any_of(quantizers, isKept))
                 return {};
         }
-        std::sort(parts.begin(), parts.end(), [&](auto* a, auto* b) { return begin(a) < begin(b); });
+        std::ranges::sort(parts, [&](auto* a, auto* b) { return begin(a) < begin(b); });
         int64_t end = 0;
         for (ir::Node const* n : parts) {
             auto const s = selectionOf(*n);
@@ -163,9 +162,8 @@ private:
     // Quantizes y by a scale for each channel, and parts it then.
     Result<ir::Node*> quantizeTogether(ir::Value& y, int axis, std::vector<ir::Node*> const& parts)
     {
-        std::vector<std::vector<ir::Node*>> quantizers;
-        for (ir::Node const* n : parts)
-            quantizers.push_back(quantizersOf(*n->outputs[0]));
+        auto quantizers =
+            mapped<std::vector<ir::Node*>>(parts, [&](ir::Node const* n) { return quantizersOf(*n->outputs[0]); });
         int64_t const channels = y.shape[size_t(axis)].value();
         TW_ASSIGN(ir::Value * steps, constant(y.name + ".steps", {channels}, [&](auto& c) -> Result<ir::Value*> {
                       std::vector<ir::Value*> all;
@@ -282,9 +280,8 @@ private:
             TW_ASSIGN(inputs[Epilogue::kBias],
                       constant(bias->name, ir::extentsOf(bias->shape), [&](auto& c) -> Result<ir::Value*> {
                           ir::Value* b = c.take(*bias);
-                          if (!isFullFloat(bias->type)) {
-                              TW_ASSIGN(b, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {b}));
-                          }
+                          if (!isFullFloat(bias->type))
+                              TW_SET(b, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {b}));
                           return inUnits(c, b, sumUnit);
                       }));
         }
@@ -375,7 +372,7 @@ private:
             }
         }
         std::string const to = isQuantized(y->type) ? "" : ", to " + std::string(nameOf(y->type));
-        ctx_.log.verbose("INT8: '" + made->name + "'" + to);
+        ctx_.log.verbose("INT8: '", made->name, "'", to);
         changed_ = true;
         return {};
     }

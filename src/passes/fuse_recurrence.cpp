@@ -18,7 +18,6 @@
 #include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
@@ -47,7 +46,7 @@ public:
     {
         if (!ops::loop::isAlwaysTrue(*loop_.regions[0]) || at_.iterated == 0 || at_.count() >= loop_.inputs.size() ||
             !loop_.inputs[at_.count()] ||
-            std::any_of(body_.nodes.begin(), body_.nodes.end(), [](auto const& n) { return n->outputs.empty(); }))
+            std::ranges::any_of(body_.nodes, [](auto const& n) { return n->outputs.empty(); }))
             return false;
         for (size_t i = 0; i < at_.carried; ++i) {
             TW_ASSIGN(bool const fused, fuse(i));
@@ -73,7 +72,7 @@ private:
     }
     int inputOf(ir::Value const* v) const
     {
-        auto const found = std::find(body_.inputs.begin(), body_.inputs.end(), v);
+        auto const found = std::ranges::find(body_.inputs, v);
         return found == body_.inputs.end() ? -1 : int(found - body_.inputs.begin());
     }
     CellReader::Leaf leafOf(ir::Value* v) const
@@ -184,7 +183,7 @@ private:
     bool mayTake(RecurrentCell const& cell, CellReader const& reader, size_t i, Dim const& rows)
     {
         auto const leave = [&](char const* why) {
-            ctx_.log.verbose("the recurrent cell of " + loop_.name + " stays a loop: " + why);
+            ctx_.log.verbose("the recurrent cell of ", loop_.name, " stays a loop: ", why);
             return false;
         };
         bool reverse = false;
@@ -337,13 +336,12 @@ private:
         for (size_t k = 0; k < results->outputs.size(); ++k)
             if (results->outputs[k] && g_.useCount(loop_.outputs[k]) > 0)
                 TW_TRY(maker_.replace(loop_.outputs[k], results->outputs[k]));
-        ctx_.log.info("fused " + n.name);
+        ctx_.log.info("fused ", n.name);
         ir::Value* const next = body_.outputs[i];
         body_.outputs[i] = body_.inputs[i];
         if (cell.c >= 0)
             body_.outputs[size_t(cell.c)] = body_.inputs[size_t(cell.c)];
-        if (std::all_of(loop_.outputs.begin(), loop_.outputs.end(),
-                        [&](ir::Value const* v) { return g_.useCount(v) == 0; })) {
+        if (std::ranges::all_of(loop_.outputs, [&](ir::Value const* v) { return g_.useCount(v) == 0; })) {
             g_.eraseNode(&loop_);
             return true;
         }

@@ -7,7 +7,6 @@
 // the node stands in front of that, so that an attention behind it reads the rows where they lie. Expects
 // Form::kCanonical. Stands in front of fuse_attention. Leaves alone: values inside that others read, cosines and sines of
 // another type or rank than x, wishes of the user that differ.
-#include <algorithm>
 
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"

@@ -28,18 +28,11 @@ using ops::scatter::Reduction;
 
 Reduction reductionOf(Operation o)
 {
-    switch (o) {
-    case Operation::kSum:
-        return Reduction::kAdd;
-    case Operation::kProd:
-        return Reduction::kMul;
-    case Operation::kMin:
-        return Reduction::kMin;
-    case Operation::kMax:
-        return Reduction::kMax;
-    default:
-        return Reduction::kNone;
-    }
+    return o == Operation::kSum    ? Reduction::kAdd
+           : o == Operation::kProd ? Reduction::kMul
+           : o == Operation::kMin  ? Reduction::kMin
+           : o == Operation::kMax  ? Reduction::kMax
+                                   : Reduction::kNone;
 }
 
 // The node that makes `v`, if it is of this op.

@@ -44,7 +44,7 @@ int64_t axesInFront(ir::Shape const& x, ir::Shape const& y, int64_t axes)
 {
     int64_t result = 0;
     for (auto const& [from, to] : reshapeGroups(x, y).value_or(std::vector<ReshapeGroup>())) {
-        auto const count = std::count_if(to.begin(), to.end(), [&](size_t d) { return isReduced(axes, int64_t(d)); });
+        auto const count = std::ranges::count_if(to, [&](size_t d) { return isReduced(axes, int64_t(d)); });
         if (count != 0 && size_t(count) != to.size())
             return 0;
         for (size_t d = from.front(); count != 0 && d <= from.back(); ++d)
@@ -87,7 +87,7 @@ private:
                 attrs_.axes |= int64_t(1) << p[size_t(i)];
             else if (!x_->shape[size_t(p[size_t(i)])].is(1))
                 kept.push_back(p[size_t(i)]);
-        if (std::is_sorted(kept.begin(), kept.end()))
+        if (std::ranges::is_sorted(kept))
             return replace({});
         if (attrs_.keepDims)
             return replace(p);
@@ -96,7 +96,7 @@ private:
             if (!isReduced(axes, i))
                 all.push_back(p[size_t(i)]);
         for (int64_t d : all)
-            behind.push_back(std::count_if(all.begin(), all.end(), [&](int64_t other) { return other < d; }));
+            behind.push_back(std::ranges::count_if(all, [&](int64_t other) { return other < d; }));
         return replace(behind);
     }
 
@@ -127,7 +127,7 @@ private:
         }
         to->name = from->name;
         to->host = from->host;
-        ctx_.log.info("fused " + shuffle_->name + " + " + sum_->name);
+        ctx_.log.info("fused ", shuffle_->name, " + ", sum_->name);
         g_.replaceAllUses(from, to);
         g_.eraseNode(sum_);
         g_.eraseNode(shuffle_);

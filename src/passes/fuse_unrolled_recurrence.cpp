@@ -120,7 +120,7 @@ private:
     std::string const& name() const { return cells_.state(cells_.count())->name; }
     bool leave(char const* why) const
     {
-        ctx_.log.verbose("the unrolled cells of " + name() + " stay apart: " + why);
+        ctx_.log.verbose("the unrolled cells of ", name(), " stay apart: ", why);
         return false;
     }
     Result<bool> fuse(CellState const& c)
@@ -162,8 +162,8 @@ private:
         for (ir::Node const* n : nodes_)
             for (ir::Value const* v : n->outputs) {
                 auto const& readers = known_.readersOf(v);
-                bool const inside = !g_.isOutput(v) && std::all_of(readers.begin(), readers.end(),
-                                                                   [&](ir::Node* r) { return nodes_.contains(r); });
+                bool const inside =
+                    !g_.isOutput(v) && std::ranges::all_of(readers, [&](ir::Node* r) { return nodes_.contains(r); });
                 if (!inside && !taken.contains(v))
                     return leave("others read its gates or cell states");
             }
@@ -188,7 +188,7 @@ private:
         std::set<ir::Node const*> moved;
         for (size_t i = g_.nodes.size(); i-- > first;) {
             ir::Node* const n = g_.nodes[i].get();
-            if (std::none_of(n->outputs.begin(), n->outputs.end(), [&](auto const* v) { return wanted.contains(v); }))
+            if (std::ranges::none_of(n->outputs, [&](auto const* v) { return wanted.contains(v); }))
                 continue;
             if (nodes_.contains(n))
                 return nullptr;
@@ -231,7 +231,7 @@ private:
             parts.push_back(part);
         }
         if (reverse)
-            std::reverse(parts.begin(), parts.end());
+            std::ranges::reverse(parts);
         TW_ASSIGN(ir::Value * all, maker.joined(parts, 0));
         return std::optional(Sequence{all, {Dim(int64_t(parts.size())), cells_.size().rows}, 0, width, reverse});
     }
@@ -246,9 +246,8 @@ private:
     Result<bool> make(RecurrentCell const& cell)
     {
         bool const reverse =
-            std::any_of(inputs_.begin(), inputs_.end(), [](auto const& i) { return isAll(i.second, true); }) &&
-            std::all_of(inputs_.begin(), inputs_.end(),
-                        [](auto const& i) { return !i.second.whole || isAll(i.second, true); });
+            std::ranges::any_of(inputs_, [](auto const& i) { return isAll(i.second, true); }) &&
+            std::ranges::all_of(inputs_, [](auto const& i) { return !i.second.whole || isAll(i.second, true); });
         ir::Node* const before = makeRoom();
         if (!before)
             return leave("its inputs depend on its states");
@@ -265,7 +264,7 @@ private:
         if (!n)
             return takeBack();
         setLayers(*n);
-        ctx_.log.info("fused " + std::to_string(cells_.count()) + " steps to " + n->name);
+        ctx_.log.info("fused ", cells_.count(), " steps to ", n->name);
         TW_TRY(replaceStates(maker, *n, reverse));
         eraseCells();
         return true;
@@ -283,14 +282,13 @@ private:
         for (auto const& cell : g_.nodes)
             if (nodes_.contains(cell.get()))
                 for (std::string const& layer : cell->layers)
-                    if (std::find(n.layers.begin(), n.layers.end(), layer) == n.layers.end())
+                    if (!contains(n.layers, layer))
                         n.layers.push_back(layer);
     }
     bool isReadOutside(ir::Value const* v) const
     {
         auto const& readers = known_.readersOf(v);
-        return g_.isOutput(v) ||
-               std::any_of(readers.begin(), readers.end(), [&](ir::Node* r) { return !nodes_.contains(r); });
+        return g_.isOutput(v) || std::ranges::any_of(readers, [&](ir::Node* r) { return !nodes_.contains(r); });
     }
     Result<void> replaceStates(NodeMaker& maker, ir::Node& n, bool reverse)
     {
@@ -318,15 +316,15 @@ private:
     {
         TW_ASSIGN(with, maker.reshaped(with, from->shape));
         if (!with)
-            return internalError("the state " + from->name + " cannot be given its shape");
+            return internalError("the state ", from->name, " cannot be given its shape");
         return maker.replace(from, with);
     }
     void eraseCells()
     {
         for (size_t i = g_.nodes.size(); i-- > 0;) {
             ir::Node* const n = g_.nodes[i].get();
-            if (nodes_.contains(n) && std::all_of(n->outputs.begin(), n->outputs.end(),
-                                                  [&](ir::Value const* v) { return g_.useCount(v) == 0; }))
+            if (nodes_.contains(n) &&
+                std::ranges::all_of(n->outputs, [&](ir::Value const* v) { return g_.useCount(v) == 0; }))
                 g_.eraseNode(n);
         }
     }

@@ -50,7 +50,7 @@ private:
         std::vector<std::string> names;
         for (ir::Dim const& d : v.shape)
             d.collectSymbols(names);
-        return std::any_of(names.begin(), names.end(), [&](std::string const& name) {
+        return std::ranges::any_of(names, [&](std::string const& name) {
             auto const it = region_.symbols.find(name);
             return it != region_.symbols.end() && it->second.boundByNode;
         });
@@ -63,10 +63,10 @@ private:
             if (ir::isShapeInput(n, i) && n.inputs[i] && !n.inputs[i]->isConstant())
                 return false;
         bool const readsCapture =
-            std::any_of(n.inputs.begin(), n.inputs.end(), [](ir::Value const* v) { return v && !v->isConstant(); });
+            std::ranges::any_of(n.inputs, [](ir::Value const* v) { return v && !v->isConstant(); });
         return readsCapture && // else it is for fold_constants
-               std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) { return isFixed(v); }) &&
-               std::none_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return hasOwnSize(*v); });
+               std::ranges::all_of(n.inputs, [&](ir::Value const* v) { return isFixed(v); }) &&
+               std::ranges::none_of(n.outputs, [&](ir::Value const* v) { return hasOwnSize(*v); });
     }
     ir::Value* outside(ir::Value const* v)
     {
@@ -74,14 +74,12 @@ private:
             return nullptr;
         if (v->isConstant())
             return g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-        size_t const i = size_t(std::find(region_.inputs.begin(), region_.inputs.end(), v) - region_.inputs.begin());
+        size_t const i = size_t(std::ranges::find(region_.inputs, v) - region_.inputs.begin());
         return loop_.inputs[at_.inputOf(i)];
     }
     Result<void> hoist(ir::Node& n)
     {
-        std::vector<ir::Value*> inputs;
-        for (ir::Value const* v : n.inputs)
-            inputs.push_back(outside(v));
+        auto inputs = mapped<ir::Value*>(n.inputs, [&](ir::Value const* v) { return outside(v); });
         ir::Node* const copy = g_.cloneNode(n, std::move(inputs));
         std::rotate(g_.nodes.begin() + g_.positionOf(&loop_), g_.nodes.end() - 1, g_.nodes.end());
         TW_TRY(g_.inferNode(*copy));

@@ -55,7 +55,7 @@ bool canReplace(ir::Graph const& g, ir::Node const& n, Way const& way)
     for (size_t i = 0; i < n.outputs.size(); ++i) {
         ir::Value const* const result = way.region ? way.region->outputs[i] : way.inputs[i];
         bool const isMade = way.region && result->producer;
-        bool const isNew = std::find(seen.begin(), seen.end(), result) == seen.end();
+        bool const isNew = !contains(seen, result);
         if (g.isOutput(n.outputs[i]) && !(isMade && isNew))
             return false;
         seen.push_back(result);
@@ -74,9 +74,7 @@ Result<void> replace(ir::Graph& g, ir::Node& n, Way const& way)
             if (v->isConstant())
                 to[v.get()] = g.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
         for (auto const& inner : way.region->nodes) {
-            std::vector<ir::Value*> inputs;
-            for (ir::Value const* v : inner->inputs)
-                inputs.push_back(to.at(v));
+            auto inputs = mapped<ir::Value*>(inner->inputs, [&](ir::Value const* v) { return to.at(v); });
             ir::Node* const copy = g.cloneNode(*inner, std::move(inputs));
             std::rotate(g.nodes.begin() + g.positionOf(&n), g.nodes.end() - 1, g.nodes.end());
             TW_TRY(g.inferNode(*copy));

@@ -77,9 +77,8 @@ private:
         if (x->isConstant())
             outer = g_.addConstant(x->name, x->type, ir::extentsOf(x->shape), x->constant);
         TW_ASSIGN(ir::Value * v, addIterator(g_, loop_, outer, axis, reverse, slice));
-        if (!isSlice) {
-            TW_ASSIGN(v, addReshape(body_, v, n.outputs[0]->shape, body_.positionOf(&n)));
-        }
+        if (!isSlice)
+            TW_SET(v, addReshape(body_, v, n.outputs[0]->shape, body_.positionOf(&n)));
         body_.replaceAllUses(n.outputs[0], v);
         body_.eraseNode(&n);
         return true;

@@ -4,12 +4,8 @@
 
 #include <optional>
 
-#include "ir/graph.h"
 #include "ops/loop/op.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/rewrite.h"
 
 namespace tw::passes {
 

@@ -32,9 +32,7 @@ public:
 
     Result<bool> run()
     {
-        std::vector<ir::Node*> nodes;
-        for (auto const& n : g_.nodes)
-            nodes.push_back(n.get());
+        auto nodes = mapped<ir::Node*>(g_.nodes, [&](auto const& n) { return n.get(); });
         for (ir::Node* n : nodes)
             TW_TRY(p_.isNarrow(n) ? lower(*n) : keep(*n));
         TW_TRY(restoreOutputs());
@@ -50,9 +48,8 @@ private:
     Result<void> lower(ir::Node& n)
     {
         for (size_t i = 0; i < n.inputs.size(); ++i)
-            if (p_.turns(n, i)) {
-                TW_ASSIGN(n.inputs[i], as(p_.type, n.inputs[i], n));
-            }
+            if (p_.turns(n, i))
+                TW_SET(n.inputs[i], as(p_.type, n.inputs[i], n));
         return makeNarrow(n, p_.type, [&](size_t i) { return isOpen(n.outputs[i]); });
     }
 
@@ -60,9 +57,8 @@ private:
     Result<void> keep(ir::Node& n)
     {
         for (ir::Value*& x : n.inputs)
-            if (!readsAnyFloat(n) && isLowered(x)) {
-                TW_ASSIGN(x, as(DataType::kFloat, x, n));
-            }
+            if (!readsAnyFloat(n) && isLowered(x))
+                TW_SET(x, as(DataType::kFloat, x, n));
         return n.body ? fitBody(n) : Result<void>();
     }
     bool isLowered(ir::Value const* v) const { return v && p_.isNarrow(v->producer) && isNarrowFloat(v->type); }
@@ -138,15 +134,14 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
     TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
-            ctx.log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
+            ctx.log.verbose("FP32: '", n->name, "' (", n->op->name, "): ", kept->second);
     if (p.narrow.empty())
         return false;
     NarrowWeights weights;
     weights.recipes = ctx.recipes;
     TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
-    ctx.log.info(std::string(numberType(p.type).shown) + ": " + std::to_string(p.narrow.size()) + " layers, " +
-                 std::to_string(p.kept.size()) + " stay in FP32, " + std::to_string(done.casts) +
-                 " conversions between them");
+    ctx.log.info(numberType(p.type).shown, ": ", p.narrow.size(), " layers, ", p.kept.size(), " stay in FP32, ",
+                 done.casts, " conversions between them");
     weights.report(ctx.log);
     return done.changed;
 }

@@ -117,7 +117,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
     auto closed = [&](ir::Value const* v) {
         int inside = 0;
         for (ir::Node const* n : nodes)
-            inside += int(std::count(n->inputs.begin(), n->inputs.end(), v));
+            inside += int(std::ranges::count(n->inputs, v));
         return g.useCount(v) == inside;
     };
     return closed(x) && std::all_of(nodes.begin(), nodes.end() - 1, [&](auto* n) { return closed(n->outputs[0]); });
@@ -132,7 +132,7 @@ std::optional<MatchedActivation> ofSeveralNodes(ir::Graph const& g, ir::Value co
     for (auto const& n : g.nodes) {
         auto const isComputed = [&](ir::Value const* v) { return v && !v->isConstant() && zeros.contains(v); };
         if (n->outputs.size() != 1 || n->outputs[0]->type != x->type || !(n->outputs[0]->shape == x->shape) ||
-            std::none_of(n->inputs.begin(), n->inputs.end(), isComputed))
+            std::ranges::none_of(n->inputs, isComputed))
             continue;
         for (ir::Value const* v : n->inputs)
             if (auto const number = isComputed(v) ? std::nullopt : numberOf(v, refit))

@@ -10,11 +10,7 @@
 #include <vector>
 
 #include "families/elementwise/activate.h"
-#include "ir/graph.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/rewrite.h"
 
 namespace tw::passes {
 

@@ -41,9 +41,7 @@ struct Branch
 
 std::vector<ir::Node const*> of(std::vector<Branch> const& group, ir::Node* Branch::*which)
 {
-    std::vector<ir::Node const*> nodes;
-    for (Branch const& b : group)
-        nodes.push_back(b.*which);
+    auto nodes = mapped<ir::Node const*>(group, [&](Branch const& b) { return b.*which; });
     return nodes;
 }
 
@@ -100,7 +98,7 @@ private:
         if (g_.isOutput(y))
             return false;
         auto const last = readersOf(g_, y);
-        return !last.empty() && std::none_of(last.begin(), last.end(), [](ir::Node const* r) {
+        return !last.empty() && std::ranges::none_of(last, [](ir::Node const* r) {
             return r->op == &ops::concatenation::def() || r->op == &ops::elementwise::def() ||
                    r->op == &ops::unary::def() || r->op == &ops::activation::def() || r->op == &ops::scale::def();
         });
@@ -165,7 +163,7 @@ private:
                 g_.eraseNode(b.activation);
             g_.eraseNode(b.convolution);
         }
-        ctx_.log.info("merged " + names);
+        ctx_.log.info("merged ", names);
         return {};
     }
 
@@ -176,9 +174,9 @@ private:
         Extents dims = bias ? Extents{channels} : ir::extentsOf(one.shape);
         dims[0] = channels;
         int64_t const width = dims.volume(1, dims.rank);
-        std::vector<RowPart> parts;
-        for (Branch const& b : group)
-            parts.push_back({bias ? b.bias() : b.kernel(), 0, b.channels * width});
+        auto parts = mapped(group, [&](Branch const& b) {
+            return RowPart{bias ? b.bias() : b.kernel(), 0, b.channels * width};
+        });
         return joinConstants(g_, ctx_.recipes, one.name + (bias ? ".bias" : "") + ".merged", one.type, dims, 1, parts);
     }
 

@@ -92,7 +92,7 @@ private:
                 p.operands.push_back(operand);
                 return;
             }
-        int const uses = int(std::count(attention.inputs.begin(), attention.inputs.end(), v));
+        int const uses = int(std::ranges::count(attention.inputs, v));
         if (v->rank() != 3 || !v->producer || g_.isOutput(v) || g_.useCount(v) != uses)
             return;
         Projection p;
@@ -148,14 +148,13 @@ private:
                 TW_TRY(relyOnEqualScales(*first->inputs[0]->producer, *p.product->inputs[0]->producer, ctx_));
         }
         TW_ASSIGN(ir::Value * weights, joinedWeights(group, columns));
-        if (group[0].quantized()) {
-            TW_ASSIGN(weights, dequantizedTogether(group, *weights, g_.positionOf(earliest)));
-        }
+        if (group[0].quantized())
+            TW_SET(weights, dequantizedTogether(group, *weights, g_.positionOf(earliest)));
         int const position = g_.positionOf(earliest);
         TW_ASSIGN(ir::Node * product, g_.addNode(ops::matrix_multiply::def(), first->attrs->clone(),
                                                  {earliest->inputs[0], weights}, first->name, {}, position));
         ir::Node* last = product;
-        bool const biased = std::any_of(group.begin(), group.end(), [](Projection const& p) { return p.bias; });
+        bool const biased = std::ranges::any_of(group, [](Projection const& p) { return p.bias; });
         if (biased) {
             ops::elementwise::Attrs const sum(Operation::kSum);
             TW_ASSIGN(ir::Value * bias, joinedBias(group, columns));
@@ -190,7 +189,7 @@ private:
                 if (isDequantize(v->producer) && g_.useCount(v) == 0)
                     g_.eraseNode(v->producer);
         }
-        ctx_.log.info("merged " + names + " for " + attention.name);
+        ctx_.log.info("merged ", names, " for ", attention.name);
         return {};
     }
 
@@ -232,9 +231,7 @@ private:
         auto attrs = std::make_unique<ops::dequantize::Attrs>(group[0].columnsAxis(), like.outputs[0]->type);
         TW_ASSIGN(ir::Node * node,
                   g_.addNode(ops::dequantize::def(), std::move(attrs), {&weights, scale}, like.name, {}, position));
-        std::vector<ir::Node const*> alike;
-        for (Projection const& p : group)
-            alike.push_back(p.quantized()->node);
+        auto alike = mapped<ir::Node const*>(group, [&](Projection const& p) { return p.quantized()->node; });
         joinAlike(*node, alike);
         node->outputs[0]->name = weights.name + ".numbers";
         return node->outputs[0];
@@ -242,8 +239,7 @@ private:
 
     Result<ir::Value*> joinedBias(std::vector<Projection> const& group, int64_t columns)
     {
-        Projection const& some =
-            *std::find_if(group.begin(), group.end(), [](Projection const& p) { return p.bias != nullptr; });
+        Projection const& some = *std::ranges::find_if(group, [](Projection const& p) { return p.bias != nullptr; });
         Extents dims = Extents::ones(some.result->rank());
         dims[dims.rank - 1] = columns;
         return joined(group, *some.bias, dims, 1, 1, true);
@@ -254,9 +250,9 @@ private:
     Result<ir::Value*> joined(std::vector<Projection> const& group, ir::Value const& one, Extents const& dims,
                               int64_t rows, int64_t width, bool bias)
     {
-        std::vector<RowPart> parts;
-        for (Projection const& p : group)
-            parts.push_back({bias ? p.bias : p.weights(), 0, p.columns * width});
+        auto parts = mapped(group, [&](Projection const& p) {
+            return RowPart{bias ? p.bias : p.weights(), 0, p.columns * width};
+        });
         return joinConstants(g_, ctx_.recipes, one.name + ".merged", one.type, dims, rows, parts);
     }
 

@@ -56,8 +56,7 @@ private:
             auto const step = areSums ? sumOf(*n) : productOf(*n);
             if (!step)
                 continue;
-            auto const group =
-                std::find_if(groups.begin(), groups.end(), [&](auto const& steps) { return fits(steps, *step); });
+            auto const group = std::ranges::find_if(groups, [&](auto const& steps) { return fits(steps, *step); });
             if (group == groups.end())
                 groups.push_back({*step});
             else
@@ -124,8 +123,7 @@ private:
         return first.part.x == s.part.x && first.part.axis == s.part.axis &&
                ir::equalAttrs(*first.node->attrs, *s.node->attrs) && stayEqual(first.constant, s.constant) &&
                stayEqual(rowBehind(*first.node), rowBehind(*s.node)) &&
-               std::all_of(steps.begin(), steps.end(),
-                           [&](Step const& other) { return canJoin(*other.node, *s.node); });
+               std::ranges::all_of(steps, [&](Step const& other) { return canJoin(*other.node, *s.node); });
     }
 
     // Part of `whole` that `step` had of x, as the step's result.
@@ -147,20 +145,18 @@ private:
     {
         Step const& first = steps[0];
         ir::Value* const x = first.part.x;
-        std::vector<ir::Node const*> nodes;
-        for (Step const& s : steps)
-            nodes.push_back(s.node);
+        auto nodes = mapped<ir::Node const*>(steps, [&](Step const& s) { return s.node; });
         TW_ASSIGN(ir::Node * whole,
                   g_.addNode(*first.node->op, first.node->attrs->clone(), {x, withRank(g_, *first.constant, x->rank())},
                              "", {}, g_.positionOf(first.node)));
         joinAlike(*whole, nodes);
         whole->outputs[0]->name = first.node->outputs[0]->name + ".merged";
-        ctx_.log.info("fused " + whole->name);
+        ctx_.log.info("fused ", whole->name);
         for (Step const& s : steps) {
             TW_ASSIGN(ir::Value * part, partOf(whole->outputs[0], s));
             ir::Value* const from = s.node->outputs[0];
             if (!(part->shape == from->shape))
-                return internalError("merged products have parts of another shape for " + s.node->name);
+                return internalError("merged products have parts of another shape for ", s.node->name);
             part->name = from->name;
             g_.replaceAllUses(from, part);
             g_.eraseNode(s.node);

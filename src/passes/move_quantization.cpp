@@ -46,12 +46,10 @@ public:
                 ir::Node& n = *g_.nodes[i];
                 if (isQuantize(&n)) {
                     TW_ASSIGN(again, cancel(n));
-                    if (!again) {
-                        TW_ASSIGN(again, merge(n));
-                    }
-                    if (!again) {
-                        TW_ASSIGN(again, moveUp(n));
-                    }
+                    if (!again)
+                        TW_SET(again, merge(n));
+                    if (!again)
+                        TW_SET(again, moveUp(n));
                 } else if (movesElements(n)) {
                     TW_ASSIGN(again, moveDown(n));
                 }

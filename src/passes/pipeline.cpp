@@ -99,8 +99,8 @@ public:
     {
         auto const& list = pipeline();
         for (std::string const& name : options_.startAt.empty() ? options_.disabled : std::vector<std::string>())
-            if (std::none_of(list.begin(), list.end(), [&](Pass const& p) { return p.name == name; }))
-                ctx_.log.warning("there is no pass '" + name + "' to leave out");
+            if (std::ranges::none_of(list, [&](Pass const& p) { return p.name == name; }))
+                ctx_.log.warning("there is no pass '", name, "' to leave out");
         size_t first = 0;
         for (size_t i = 0; i < list.size(); ++i)
             first = list[i].name == options_.startAt ? i : first;
@@ -161,7 +161,7 @@ private:
     {
         Pass const& p = pipeline()[index];
         ++done_;
-        if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
+        if (contains(options_.disabled, p.name))
             return false;
         bool const isOpen = options_.givesAlternatives && p.isSpeculative && !(p.isWanted && p.isWanted(g_, ctx_));
         std::unique_ptr<ir::Graph> before = isOpen ? g_.clone() : nullptr;
@@ -180,8 +180,7 @@ private:
             left_.push_back({p.name, std::move(before), index + 1, done_});
         }
         double const ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-        ctx_.log.verbose(std::string("pass ") + p.name + ": " + std::to_string(g_.nodes.size()) + " nodes, " +
-                         std::to_string(ms) + " ms");
+        ctx_.log.verbose("pass ", p.name, ": ", g_.nodes.size(), " nodes, ", ms, " ms");
         if (options_.dumpFolder)
             dump(p.name);
         if (options_.verifyEach)
@@ -204,7 +203,7 @@ private:
         std::ofstream file(path, std::ios::binary);
         file << ir::print(g_, &large);
         if (!file)
-            ctx_.log.warning("cannot write " + path);
+            ctx_.log.warning("cannot write ", path);
     }
 
     ir::Graph& g_;

@@ -164,9 +164,9 @@ void NarrowWeights::report(Log& log) const
         return std::string(text);
     };
     NumberType const& type = numberType(type_);
-    log.warning(std::string(type.shown) + " weights of " + list + ": " + std::to_string(outOfRange) +
-                " finite values are beyond +-" + number(type.largest) + " and become the nearest of these, " +
-                std::to_string(subnormal) + " are smaller than " + number(type.leastNormal) +
+    log.warning(type.shown, " weights of ", list, ": ", outOfRange, " finite values are beyond +-",
+                number(type.largest), " and become the nearest of these, ", subnormal, " are smaller than ",
+                number(type.leastNormal),
                 " and lose digits; where that matters, ask for FP32 with setPrecision() or --layerPrecisions");
 }
 
@@ -186,7 +186,7 @@ Result<void> fitBody(ir::Node& fused)
     ir::Graph& body = *fused.body;
     bool anyNarrow = false; // before or now
     for (auto const* values : {&fused.inputs, &fused.outputs, &body.inputs, &body.outputs})
-        anyNarrow = anyNarrow || std::any_of(values->begin(), values->end(), isNarrow);
+        anyNarrow = anyNarrow || std::ranges::any_of(*values, isNarrow);
     if (!anyNarrow)
         return {};
     int position = 0;
@@ -195,9 +195,8 @@ Result<void> fitBody(ir::Node& fused)
         if (!fused.inputs[i] || !isFloating(fused.inputs[i]->type))
             continue;
         inner->type = fused.inputs[i]->type;
-        bool const isRead = std::any_of(body.nodes.begin(), body.nodes.end(), [&](auto const& n) {
-            return !isWideningCast(*n) && std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
-        });
+        bool const isRead = std::ranges::any_of(
+            body.nodes, [&](auto const& n) { return !isWideningCast(*n) && contains(n->inputs, inner); });
         if (isFullFloat(inner->type) || !isRead)
             continue;
         TW_ASSIGN(ir::Value * x, addCast(body, inner, DataType::kFloat, position++));

@@ -23,7 +23,6 @@
 #include "ops/pooling/op.h"
 #include "ops/quantize/op.h"
 #include "ops/reduce/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "passes/quantization.h"
@@ -94,7 +93,7 @@ public:
         for (ir::Node* n : sums)
             TW_TRY(quantizeWeights(*n));
         g_.eraseUnusedValues();
-        ctx_.log.info("INT8: " + std::to_string(sums_.size()) + " layers by dynamic ranges");
+        ctx_.log.info("INT8: ", sums_.size(), " layers by dynamic ranges");
         return true;
     }
 
@@ -122,7 +121,7 @@ private:
             return false;
         if (!isLastSum(n))
             return true;
-        ctx_.log.verbose("FP32: '" + n.name + "' (" + n.op->name + "): the last one before a network output");
+        ctx_.log.verbose("FP32: '", n.name, "' (", n.op->name, "): the last one before a network output");
         return false;
     }
     // The type of the output counts where there is no precision: sums of integers may well be floats.
@@ -135,8 +134,8 @@ private:
 
     bool isSlower(ir::Node const& n) const
     {
-        return ctx_.floatLayers && std::any_of(n.layers.begin(), n.layers.end(),
-                                               [&](auto const& layer) { return ctx_.floatLayers->contains(layer); });
+        return ctx_.floatLayers &&
+               std::ranges::any_of(n.layers, [&](auto const& layer) { return ctx_.floatLayers->contains(layer); });
     }
 
     // Takes the layers that the user wants in INT8, or says what each of them lacks.
@@ -158,8 +157,8 @@ private:
             if (!lacks.empty()) {
                 std::string const what = "layer '" + n->name + "' (" + n->op->name + ") asks for INT8: " + lacks;
                 if (ctx_.constraints == PrecisionConstraints::kObey)
-                    return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
-                ctx_.log.warning(what + "; it runs in floating point");
+                    return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                ctx_.log.warning(what, "; it runs in floating point");
                 continue;
             }
             if (computes && !isSum)
@@ -229,9 +228,9 @@ private:
                 continue;
             TensorRef const w = elementsOf(n.inputs[i]);
             if (int64_t const k = firstNotFinite(w); k >= 0)
-                return invalidArgument("layer '" + n.name + "' (" + n.op->name + ") is to run in INT8, and element " +
-                                       std::to_string(k) + " of its " + (i == 1 ? "weights" : "bias") + " '" +
-                                       n.inputs[i]->name + "' is " + std::to_string(w.get(k)) +
+                return invalidArgument("layer '", n.name, "' (", n.op->name, ") is to run in INT8, and element ", k,
+                                       " of its ", i == 1 ? "weights" : "bias", " '", n.inputs[i]->name, "' is ",
+                                       w.get(k),
                                        ", which INT8 cannot hold; correct it, or keep the layer in floating point "
                                        "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
         }
@@ -304,10 +303,10 @@ private:
         q->outputs[0]->name = v->name + ".int8";
         d->outputs[0]->name = v->name + ".float";
         for (ir::Node* r : readers)
-            std::replace(r->inputs.begin(), r->inputs.end(), v, d->outputs[0]);
+            std::ranges::replace(r->inputs, v, d->outputs[0]);
         if (isMade && g_.isOutput(v)) {
             std::swap(v->name, d->outputs[0]->name);
-            std::replace(g_.outputs.begin(), g_.outputs.end(), v, d->outputs[0]);
+            std::ranges::replace(g_.outputs, v, d->outputs[0]);
         }
         return {};
     }
@@ -371,9 +370,8 @@ private:
 
 bool asksAnywhere(ir::Graph const& g)
 {
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return asksInt8(*n) ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return asksAnywhere(*r); });
+    return std::ranges::any_of(g.nodes, [](auto const& n) {
+        return asksInt8(*n) || std::ranges::any_of(n->regions, [](auto const& r) { return asksAnywhere(*r); });
     });
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,10 +21,6 @@
 #include "passes/cell_algebra.h"
 #include "passes/fuse_nodes.h"
 #include "tactic/registry.h"
-
-namespace tw::recipe {
-class Recipes;
-}
 
 namespace tw::passes {
 
@@ -104,7 +99,7 @@ public:
     }
     Result<ir::Value*> transposed(ir::Value* v, std::vector<int64_t> const& permutation)
     {
-        if (std::is_sorted(permutation.begin(), permutation.end()))
+        if (std::ranges::is_sorted(permutation))
             return v;
         ops::shuffle::Attrs a;
         a.firstTranspose = permutation;

@@ -16,7 +16,7 @@ std::vector<int> leavesOf(RecurrentCell const& cell)
     std::vector<int> leaves;
     for (CellGate const& g : cell.gates)
         for (auto const& [source, block] : g.x)
-            if (std::find(leaves.begin(), leaves.end(), source.leaf) == leaves.end())
+            if (!contains(leaves, source.leaf))
                 leaves.push_back(source.leaf);
     return leaves;
 }
@@ -42,12 +42,10 @@ public:
             }
             TW_ASSIGN(v, maker_.part(v, start, size));
         }
-        if (!f.transposed) {
-            TW_ASSIGN(v, maker_.transposed(v, {1, 0}));
-        }
-        if (f.rows != all) {
-            TW_ASSIGN(v, maker_.part(v, {0, -first}, {f.count, all}));
-        }
+        if (!f.transposed)
+            TW_SET(v, maker_.transposed(v, {1, 0}));
+        if (f.rows != all)
+            TW_SET(v, maker_.part(v, {0, -first}, {f.count, all}));
         return maker_.scaled(v, b.scale);
     }
     Result<ir::Value*> vector(std::vector<CellBlock> const& blocks, double number, DataType type, int64_t hidden)
@@ -56,15 +54,13 @@ public:
         for (CellBlock const& b : blocks) {
             TW_ASSIGN(ir::Value * v,
                       maker_.reshaped(maker_.brought(b.factor.value), {ir::volume(b.factor.value->shape)}));
-            if (!v->shape[0].is(hidden) || b.factor.begin != 0) {
-                TW_ASSIGN(v, maker_.part(v, {b.factor.begin}, {hidden}));
-            }
+            if (!v->shape[0].is(hidden) || b.factor.begin != 0)
+                TW_SET(v, maker_.part(v, {b.factor.begin}, {hidden}));
             TW_ASSIGN(v, maker_.scaled(v, b.scale));
             TW_ASSIGN(sum, maker_.sum(sum, v));
         }
-        if (!sum || number != 0) {
-            TW_ASSIGN(sum, maker_.sum(sum, maker_.filled(type, {hidden}, number)));
-        }
+        if (!sum || number != 0)
+            TW_SET(sum, maker_.sum(sum, maker_.filled(type, {hidden}, number)));
         return sum;
     }
     // [1, all elements]
@@ -115,7 +111,7 @@ public:
     }
     Result<ir::Value*> biases(RecurrentCell const& cell, DataType type)
     {
-        bool const any = std::any_of(cell.gates.begin(), cell.gates.end(), [](CellGate const& g) {
+        bool const any = std::ranges::any_of(cell.gates, [](CellGate const& g) {
             return !g.bias.empty() || !g.stateBias.empty() || g.number != 0 || g.stateNumber != 0;
         });
         if (!any)
@@ -208,12 +204,10 @@ public:
         std::vector<ir::Value*> list(kInputs, nullptr);
         list[kX] = x;
         TW_ASSIGN(list[kH0], maker_.reshaped(h0, state));
-        if (cell.c >= 0) {
-            TW_ASSIGN(list[kC0], maker_.reshaped(c0, state));
-        }
-        if (lengths) {
-            TW_ASSIGN(list[kLengths], lengthsOf(lengths, Shape(x->shape.begin() + 1, x->shape.end() - 1)));
-        }
+        if (cell.c >= 0)
+            TW_SET(list[kC0], maker_.reshaped(c0, state));
+        if (lengths)
+            TW_SET(list[kLengths], lengthsOf(lengths, Shape(x->shape.begin() + 1, x->shape.end() - 1)));
         if (!list[kH0] || (cell.c >= 0 && !list[kC0]) || (lengths && !list[kLengths]))
             return none;
         TW_ASSIGN(list[kR], stateWeights(cell, type));

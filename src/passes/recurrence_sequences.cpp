@@ -119,8 +119,7 @@ std::optional<int> SequenceReader::resolveProducts(Sequence const& q, CellFactor
     CellReader reader(terms_, rows, q.value->type, refit_, leaf);
     self = &reader;
     auto const sum = reader.columns(q.value, f.begin, f.count);
-    bool const free =
-        std::none_of(reader.nodes().begin(), reader.nodes().end(), [](ir::Node const* n) { return hasWish(*n); });
+    bool const free = std::ranges::none_of(reader.nodes(), [](ir::Node const* n) { return hasWish(*n); });
     if (!sum || !free)
         return {};
     for (auto const& [term, scale] : terms_.sumAt(*sum))
@@ -166,7 +165,7 @@ bool isReadByShuffles(ir::Graph const& g, ir::Value const* y)
 {
     auto const readers = readersOf(g, y);
     return !g.isOutput(y) && g.useCount(y) == int(readers.size()) &&
-           std::all_of(readers.begin(), readers.end(), [](ir::Node const* n) { return n->op == &ops::shuffle::def(); });
+           std::ranges::all_of(readers, [](ir::Node const* n) { return n->op == &ops::shuffle::def(); });
 }
 
 // Whether a shuffle of [T,N,H] gives [T,1,N,H] by way of [N,T,H] and [N,T,1,H]: what is left of ONNX's order of one
@@ -192,9 +191,8 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
     std::vector<ir::Value*> inputs = n.inputs;
     inputs[ops::recurrence::kX] = x;
     for (size_t i : {size_t(ops::recurrence::kH0), size_t(ops::recurrence::kC0)})
-        if (i < inputs.size() && inputs[i]) {
-            TW_ASSIGN(inputs[i], maker.transposed(inputs[i], kSwap));
-        }
+        if (i < inputs.size() && inputs[i])
+            TW_SET(inputs[i], maker.transposed(inputs[i], kSwap));
     TW_ASSIGN(ir::Node * turned, g.addNode(*n.op, std::move(attrs), std::move(inputs), n.name, {}, g.positionOf(&n)));
     takePlaceOf(*turned, n);
     for (size_t i = 0; i < n.outputs.size(); ++i) {
@@ -203,7 +201,7 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
             continue;
         TW_ASSIGN(ir::Value * back, maker.transposed(turned->outputs[i], kSwap));
         if (!replaceValue(g, n.outputs[i], back))
-            return internalError("layer '" + n.name + "': output " + std::to_string(i) + " cannot be replaced");
+            return internalError("layer '", n.name, "': output ", i, " cannot be replaced");
     }
     g.eraseNode(&n);
     return true;

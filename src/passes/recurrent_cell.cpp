@@ -17,46 +17,37 @@ using Attrs = ops::recurrence::Attrs;
 std::optional<Activation> functionOf(ops::activation::Attrs const& a)
 {
     using From = ops::activation::Kind;
-    switch (a.kind) {
-    case From::kSigmoid:
-        return Activation{Function::kSigmoid, 0, 0};
-    case From::kTanh:
-        return Activation{Function::kTanh, 0, 0};
-    case From::kRelu:
-        return Activation{Function::kRelu, 0, 0};
-    case From::kLeakyRelu:
-        return Activation{Function::kLeakyRelu, a.alpha, 0};
-    case From::kElu:
-        return Activation{Function::kElu, a.alpha, 0};
-    case From::kSoftsign:
-        return Activation{Function::kSoftsign, 0, 0};
-    case From::kHardSigmoid:
-        return Activation{Function::kHardSigmoid, a.alpha, a.beta};
-    case From::kScaledTanh:
-        return Activation{Function::kScaledTanh, a.alpha, a.beta};
-    case From::kThresholdedRelu:
-        return Activation{Function::kThresholdedRelu, a.alpha, 0};
-    case From::kSoftplus:
-        return a.alpha == 1 && a.beta == 1 ? std::optional(Activation{Function::kSoftplus, 0, 0}) : std::nullopt;
-    default:
-        return {};
-    }
+    constexpr struct
+    {
+        From from;
+        Function to;
+        int parameters;
+    } kFunctions[] = {{From::kSigmoid, Function::kSigmoid, 0},
+                      {From::kTanh, Function::kTanh, 0},
+                      {From::kRelu, Function::kRelu, 0},
+                      {From::kLeakyRelu, Function::kLeakyRelu, 1},
+                      {From::kElu, Function::kElu, 1},
+                      {From::kSoftsign, Function::kSoftsign, 0},
+                      {From::kHardSigmoid, Function::kHardSigmoid, 2},
+                      {From::kScaledTanh, Function::kScaledTanh, 2},
+                      {From::kSoftplus, Function::kSoftplus, 0},
+                      {From::kThresholdedRelu, Function::kThresholdedRelu, 1}};
+    for (auto const& [from, to, parameters] : kFunctions)
+        if (from == a.kind && (from != From::kSoftplus || (a.alpha == 1 && a.beta == 1)))
+            return Activation{to, parameters > 0 ? a.alpha : 0, parameters > 1 ? a.beta : 0};
+    return {};
 }
 
 CellTerm without(CellTerm term, int factor)
 {
-    auto const at = std::find(term.begin(), term.end(), factor);
+    auto const at = std::ranges::find(term, factor);
     if (at != term.end())
         term.erase(at);
     return term;
 }
-bool contains(CellTerm const& term, int factor)
-{
-    return std::find(term.begin(), term.end(), factor) != term.end();
-}
 double scaleIn(CellSum const& s, CellTerm term)
 {
-    std::sort(term.begin(), term.end());
+    std::ranges::sort(term);
     auto const at = s.find(term);
     return at == s.end() ? 0 : at->second;
 }
@@ -88,7 +79,7 @@ private:
     bool isFunction(int f) const { return f >= 0 && at(f).kind == FactorKind::kFunction; }
     bool readsInput() const
     {
-        return std::any_of(found_.gates.begin(), found_.gates.end(), [](CellGate const& g) { return !g.x.empty(); });
+        return std::ranges::any_of(found_.gates, [](CellGate const& g) { return !g.x.empty(); });
     }
     void start(Cell cell)
     {
@@ -150,8 +141,7 @@ private:
     }
     bool isStateLeaf(int leaf) const
     {
-        return leaf == h_.leaf ||
-               std::any_of(others_.begin(), others_.end(), [&](CellState const& s) { return s.leaf == leaf; });
+        return leaf == h_.leaf || std::ranges::any_of(others_, [&](CellState const& s) { return s.leaf == leaf; });
     }
     // `ofReset`: the sum that the product with the state is taken of, where that is not the state itself.
     bool addTerm(CellGate& g, CellTerm const& term, double scale, int ofReset, bool resolved = false)
@@ -177,8 +167,8 @@ private:
         if (!sum)
             return false;
         CellSum const inner = terms_.sumAt(*sum);
-        return std::all_of(inner.begin(), inner.end(),
-                           [&](auto const& t) { return addTerm(g, t.first, scale * t.second, ofReset, true); });
+        return std::ranges::all_of(inner,
+                                   [&](auto const& t) { return addTerm(g, t.first, scale * t.second, ofReset, true); });
     }
     bool addPeephole(CellGate& g, CellTerm const& term, double scale)
     {
@@ -286,7 +276,7 @@ private:
         for (auto const& [t, s] : next) {
             CellTerm with = t;
             with.push_back(v);
-            std::sort(with.begin(), with.end());
+            std::ranges::sort(with);
             if (scaleIn(left, with) != scale * s)
                 return false;
             left.erase(with);
@@ -341,7 +331,7 @@ private:
         CellSum const terms = terms_.sumAt(clip >= 0 && at(clip).kind == FactorKind::kClip ? at(clip).sum : sum);
         auto const add = [&](CellTerm const& term) {
             for (int f : term)
-                if (isFunction(f) && std::find(list.begin(), list.end(), f) == list.end())
+                if (isFunction(f) && !contains(list, f))
                     list.push_back(f);
         };
         for (auto const& [term, scale] : terms) {
@@ -362,7 +352,7 @@ private:
         CellSum rest = terms_.sumAt(*sum);
         if (before) {
             CellTerm product{r, hColumns_};
-            std::sort(product.begin(), product.end());
+            std::ranges::sort(product);
             return setGate(2, rest, 1, terms_.sum({{product, 1}})) && !found_.gates[2].h.empty();
         }
         CellGate ofState;
@@ -401,12 +391,10 @@ std::optional<RecurrentCell> matchCell(CellTerms& terms, CellState const& h, std
 bool isRefitted(RecurrentCell const& cell, recipe::Recipes const* refit)
 {
     auto const isReached = [&](CellBlock const& b) { return refitReaches(*b.factor.value, refit); };
-    auto const any = [&](std::vector<CellBlock> const& list) {
-        return std::any_of(list.begin(), list.end(), isReached);
-    };
-    return std::any_of(cell.gates.begin(), cell.gates.end(), [&](CellGate const& g) {
+    auto const any = [&](std::vector<CellBlock> const& list) { return std::ranges::any_of(list, isReached); };
+    return std::ranges::any_of(cell.gates, [&](CellGate const& g) {
         return any(g.h) || any(g.bias) || any(g.stateBias) || any(g.peepholes) ||
-               std::any_of(g.x.begin(), g.x.end(), [&](auto const& x) { return isReached(x.second); });
+               std::ranges::any_of(g.x, [&](auto const& x) { return isReached(x.second); });
     });
 }
 

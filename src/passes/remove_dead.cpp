@@ -43,8 +43,8 @@ bool dropUnusedCaptures(ir::Node& n, size_t firstCapture, size_t skip)
 {
     bool changed = false;
     for (size_t i = n.inputs.size(); i-- > firstCapture;) {
-        bool const used = std::any_of(n.regions.begin(), n.regions.end(),
-                                      [&](auto const& r) { return r->useCount(r->inputs[i - skip]) != 0; });
+        bool const used =
+            std::ranges::any_of(n.regions, [&](auto const& r) { return r->useCount(r->inputs[i - skip]) != 0; });
         if (used)
             continue;
         n.inputs.erase(n.inputs.begin() + int64_t(i));
@@ -72,8 +72,8 @@ std::vector<bool> neededCarried(ir::Graph const& g, ir::Node const& n)
             if (i < at.carried ? needed[i] : g.useCount(n.outputs[i]) != 0)
                 from.insert(body.outputs[i]);
         for (auto inner = body.nodes.rbegin(); inner != body.nodes.rend(); ++inner)
-            if ((*inner)->outputs.empty() || std::any_of((*inner)->outputs.begin(), (*inner)->outputs.end(),
-                                                         [&](ir::Value const* v) { return from.contains(v); }))
+            if ((*inner)->outputs.empty() ||
+                std::ranges::any_of((*inner)->outputs, [&](ir::Value const* v) { return from.contains(v); }))
                 from.insert((*inner)->inputs.begin(), (*inner)->inputs.end());
         for (size_t i = 0; i < at.carried; ++i)
             if (!needed[i] && from.contains(body.inputs[i]))
@@ -143,8 +143,8 @@ Result<bool> removeDead(ir::Graph& g, PassContext const& ctx)
     std::vector<ir::Node*> dead;
     for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
         ir::Node& node = **n;
-        bool const live = node.outputs.empty() || std::any_of(node.outputs.begin(), node.outputs.end(),
-                                                              [&](ir::Value* v) { return needed.contains(v); });
+        bool const live =
+            node.outputs.empty() || std::ranges::any_of(node.outputs, [&](ir::Value* v) { return needed.contains(v); });
         if (live)
             needed.insert(node.inputs.begin(), node.inputs.end());
         else

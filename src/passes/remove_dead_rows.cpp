@@ -94,7 +94,7 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
         return n.attrsAs<softmax::Attrs>().axis == part.axis ? std::nullopt : std::optional(parts);
     }
     if (n.op == &concatenation::def()) {
-        std::fill(parts.begin(), parts.end(), part);
+        std::ranges::fill(parts, part);
         return n.attrsAs<concatenation::Attrs>().axis == part.axis ? std::nullopt : std::optional(parts);
     }
     if (matrix_multiply::isBareProduct(n)) {
@@ -154,9 +154,8 @@ public:
     {
         demand();
         settle();
-        bool const pays = std::any_of(narrowed_.begin(), narrowed_.end(), [](auto const& entry) {
-            return ops::matrix_multiply::isBareProduct(*entry.first);
-        });
+        bool const pays = std::ranges::any_of(
+            narrowed_, [](auto const& entry) { return ops::matrix_multiply::isBareProduct(*entry.first); });
         if (!pays || !canBeSaid())
             return false;
         TW_TRY(rewrite());
@@ -207,8 +206,8 @@ private:
             auto const at = narrowed_.find(n.get());
             if (at == narrowed_.end() || !isMovement(*n))
                 continue;
-            bool const isInner = std::any_of(n->inputs.begin(), n->inputs.end(),
-                                             [&](ir::Value const* v) { return v && narrowed_.contains(v->producer); });
+            bool const isInner = std::ranges::any_of(
+                n->inputs, [&](ir::Value const* v) { return v && narrowed_.contains(v->producer); });
             if (!isInner)
                 narrowed_.erase(at);
         }
@@ -233,9 +232,7 @@ private:
 
     Result<void> rewrite()
     {
-        std::vector<ir::Node*> order;
-        for (auto const& n : g_.nodes)
-            order.push_back(n.get());
+        auto order = mapped<ir::Node*>(g_.nodes, [&](auto const& n) { return n.get(); });
         for (ir::Node* n : order) {
             if (auto const at = narrowed_.find(n); at != narrowed_.end())
                 TW_TRY(narrow(*n, at->second));
@@ -281,9 +278,8 @@ private:
     {
         std::vector<ir::Value*> inputs = n.inputs;
         for (size_t i = 0; i < inputs.size(); ++i)
-            if (inputs[i] && !parts[i].isAll()) {
-                TW_ASSIGN(inputs[i], partOf(n.inputs[i], parts[i], n));
-            }
+            if (inputs[i] && !parts[i].isAll())
+                TW_SET(inputs[i], partOf(n.inputs[i], parts[i], n));
         Part const part = wanted_.at(n.outputs[0]);
         auto attrs = n.attrs->clone();
         if (n.op == &ops::shuffle::def()) {
@@ -307,9 +303,8 @@ private:
         if (at == made_.end() || !narrowed_.contains(n.inputs[0]->producer))
             return {};
         ir::Value* all = at->second;
-        if (n.op == &ops::gather::def()) {
-            TW_ASSIGN(all, addReshape(g_, all, n.outputs[0]->shape, g_.positionOf(&n)));
-        }
+        if (n.op == &ops::gather::def())
+            TW_SET(all, addReshape(g_, all, n.outputs[0]->shape, g_.positionOf(&n)));
         if (all && replaceValue(g_, n.outputs[0], all))
             return {};
         // Its node stays, and reads from the first index on.

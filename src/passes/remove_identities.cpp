@@ -33,7 +33,7 @@ using ir::composed, ir::isIdentity;
 
 bool isAll(std::vector<int64_t> const& v, int64_t wanted)
 {
-    return std::all_of(v.begin(), v.end(), [&](int64_t e) { return e == wanted; });
+    return std::ranges::all_of(v, [&](int64_t e) { return e == wanted; });
 }
 
 bool reshapes(ir::Node const& shuffle)
@@ -60,7 +60,7 @@ bool sliceIsIdentity(ir::Node const& n, ir::Value const& x, ir::Value const& y)
 bool resizeIsIdentity(ir::Node const& n, ir::Value const& x, ir::Value const& y)
 {
     auto const& a = n.attrsAs<ops::resize::Attrs>();
-    bool const sameScale = std::all_of(a.scales.begin(), a.scales.end(), [](double s) { return s == 1; });
+    bool const sameScale = std::ranges::all_of(a.scales, [](double s) { return s == 1; });
     return sameScale && x.shape == y.shape;
 }
 
@@ -238,7 +238,7 @@ Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx)
         if (isRelu(*n)) { // the one that stays does the work of both
             ir::Node* const first = n->inputs[0]->producer;
             joinOrigins(*first, *first, *n);
-            ctx.log.info("fused " + first->name);
+            ctx.log.info("fused ", first->name);
         }
         g.eraseNode(n);
         --i;

@@ -44,7 +44,7 @@ bool canJoin(ir::Node const& first, ir::Node const& second)
 bool hasWish(ir::Node const& n)
 {
     return n.precision.byUser || n.device.byUser ||
-           std::any_of(n.outputTypes.begin(), n.outputTypes.end(), [](auto const& t) { return t.byUser; });
+           std::ranges::any_of(n.outputTypes, [](auto const& t) { return t.byUser; });
 }
 
 void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second)
@@ -97,7 +97,7 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
 {
     std::vector<ir::Node*> list;
     for (auto const& n : g.nodes)
-        if (std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end())
+        if (contains(n->inputs, v))
             list.push_back(n.get());
     return list;
 }

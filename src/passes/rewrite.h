@@ -5,15 +5,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/tensor.h"
-#include "ir/graph.h"
-
-namespace tw::recipe {
-class Recipes;
-}
+#include "passes/pass.h"
 
 namespace tw::passes {
 
@@ -38,10 +33,10 @@ Result<bool> changeEach(ir::Graph& g, Wanted const& wanted, Change const& change
         if (wanted(*n))
             list.push_back(n.get());
     if (order == Order::kFromTheEnd)
-        std::reverse(list.begin(), list.end());
+        std::ranges::reverse(list);
     bool changed = false;
     for (ir::Node* n : list) {
-        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& m) { return m.get() == n; }))
+        if (std::ranges::none_of(g.nodes, [&](auto const& m) { return m.get() == n; }))
             continue;
         TW_ASSIGN(bool const isOne, change(*n));
         changed = changed || isOne;

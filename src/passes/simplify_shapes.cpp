@@ -123,7 +123,7 @@ Result<bool> simplifyShapes(ir::Graph& g, PassContext const&)
         for (ir::Value* v : n->outputs) {
             if (!v->content)
                 continue;
-            auto same = std::find_if(known.begin(), known.end(), [&](ir::Value* k) { return equalElements(*k, *v); });
+            auto same = std::ranges::find_if(known, [&](ir::Value* k) { return equalElements(*k, *v); });
             if (same == known.end())
                 known.push_back(v);
             else if (g.useCount(v) != 0 && !g.isOutput(v))

@@ -13,7 +13,6 @@
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/strided_view.h"
 
-#include <algorithm>
-
 #include "ops/concatenation/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"

@@ -47,7 +47,7 @@ bool UnrolledCells::read()
             break;
         steps_.push_back(std::move(step));
     }
-    std::reverse(steps_.begin(), steps_.end());
+    std::ranges::reverse(steps_);
     return !steps_.empty();
 }
 
@@ -145,10 +145,10 @@ bool UnrolledCells::isZero(ir::Value* v, int depth) const
         return false;
     auto const isInputZero = [&](ir::Value* in) { return in && isZero(in, depth + 1); };
     if (is(n, Operation::kProd) || (n->op == &ops::matrix_multiply::def() && n->inputs.size() == 2))
-        return std::any_of(n->inputs.begin(), n->inputs.end(), isInputZero);
+        return std::ranges::any_of(n->inputs, isInputZero);
     bool const isLinear = is(n, Operation::kSum) || is(n, Operation::kSub) || n->op == &ops::slice::def() ||
                           n->op == &ops::concatenation::def();
-    return isLinear && std::all_of(n->inputs.begin(), n->inputs.end(), isInputZero);
+    return isLinear && std::ranges::all_of(n->inputs, isInputZero);
 }
 
 // What is left of a sum with zeros, where `there` is no such sum; null: all of it.
@@ -224,9 +224,8 @@ bool UnrolledCells::takeZeroStart(CellState const& c)
 
 std::vector<ir::Value*> UnrolledCells::valuesOf(int leaf) const
 {
-    std::vector<ir::Value*> list;
-    for (Step const* step : taken_)
-        list.push_back(valueAt(*step, reader_->leaves()[size_t(leaf)]));
+    auto list =
+        mapped<ir::Value*>(taken_, [&](Step const* step) { return valueAt(*step, reader_->leaves()[size_t(leaf)]); });
     return list;
 }
 

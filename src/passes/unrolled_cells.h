@@ -11,10 +11,6 @@
 #include "passes/cell_algebra.h"
 #include "passes/recurrence.h"
 
-namespace tw::recipe {
-class Recipes;
-}
-
 namespace tw::passes {
 
 // Steps of an unrolled recurrence: which values of a graph are states that the same weights are multiplied with, one

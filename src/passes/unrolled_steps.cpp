@@ -51,7 +51,7 @@ ValueSet UnrolledGraph::dependents(ir::Value const* v, int end) const
     ValueSet set{v};
     for (int i = positionOf(v) + 1; i < std::min(end, int(g_.nodes.size())); ++i) {
         ir::Node const& n = *g_.nodes[size_t(i)];
-        if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* in) { return set.contains(in); }))
+        if (std::ranges::any_of(n.inputs, [&](ir::Value const* in) { return set.contains(in); }))
             set.insert(n.outputs.begin(), n.outputs.end());
     }
     return set;
@@ -66,9 +66,7 @@ std::vector<ir::Node*> const& UnrolledGraph::readersOf(ir::Value const* v) const
 
 ir::Value* UnrolledGraph::firstOf(ir::Value* constant) const
 {
-    return std::find_if(g_.values().begin(), g_.values().end(),
-                        [&](auto const& v) { return areSame(v.get(), constant); })
-        ->get();
+    return std::ranges::find_if(g_.values(), [&](auto const& v) { return areSame(v.get(), constant); })->get();
 }
 
 void UnrolledGraph::addOperands(ir::Value* v, std::vector<ir::Value*>& states)
@@ -94,13 +92,13 @@ void UnrolledGraph::findChains()
             continue;
         std::vector<ir::Value*> states;
         addOperands(data, states);
-        auto const same = std::find_if(known.begin(), known.end(), [&](auto const* w) { return areSame(w, weights); });
+        auto const same = std::ranges::find_if(known, [&](auto const* w) { return areSame(w, weights); });
         int const number = int(same - known.begin());
         if (same == known.end())
             known.push_back(weights);
         for (size_t part = 0; part < states.size(); ++part) {
             auto& list = lists[{number, part}];
-            if (std::find(list.begin(), list.end(), states[part]) == list.end())
+            if (!tw::contains(list, states[part]))
                 list.push_back(states[part]);
         }
     }
@@ -157,7 +155,7 @@ CellReader::Leaf StepReader::leafOf(ir::Value* v)
     using Kind = CellReader::Leaf::Kind;
     if (!isLeaf(v))
         return v->isConstant() ? CellReader::Leaf{Kind::kInvariant, -1, g_.firstOf(v)} : CellReader::Leaf{};
-    int const number = int(std::find(leaves_.begin(), leaves_.end(), v) - leaves_.begin());
+    int const number = int(std::ranges::find(leaves_, v) - leaves_.begin());
     if (size_t(number) == leaves_.size())
         leaves_.push_back(v);
     return {Kind::kColumns, number, nullptr};

@@ -40,8 +40,7 @@ MemoryPlan planMemory(std::vector<Buffer> const& buffers)
     plan.lowerBound = lowerBoundOf(buffers);
     std::vector<size_t> order(buffers.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return buffers[a].sizeBytes > buffers[b].sizeBytes; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return buffers[a].sizeBytes > buffers[b].sizeBytes; });
     std::vector<size_t> placed; // by offset
     for (size_t i : order) {
         Buffer const& b = buffers[i];

@@ -76,7 +76,7 @@ void renewNode(std::string& op, std::vector<ir::FieldValue>& fields, std::vector
 {
     if (op == "while_loop")
         return renewLoop(op, fields, inputs);
-    auto const old = std::find_if(std::begin(kOps), std::end(kOps), [&](OldOp const& o) { return o.name == op; });
+    auto const old = std::ranges::find_if(kOps, [&](OldOp const& o) { return o.name == op; });
     if (old == std::end(kOps))
         return;
     op = old->now;
@@ -92,8 +92,7 @@ void renewTactic(uint64_t& id, std::string& name, int version)
     // The names changed within minor 6.
     if (id != oldTacticId(name, version) && id != ops::tacticId(name, version))
         return;
-    auto const old = std::find_if(std::begin(kTactics), std::end(kTactics),
-                                  [&](OldTactic const& t) { return name.starts_with(t.name); });
+    auto const old = std::ranges::find_if(kTactics, [&](OldTactic const& t) { return name.starts_with(t.name); });
     if (old != std::end(kTactics))
         name = std::string(old->now) + name.substr(old->name.size());
     name = ops::todaysName(name);

@@ -23,12 +23,12 @@ constexpr size_t kMaxProfiles = 1024;
 Result<Extents> extents(std::vector<int64_t> const& list)
 {
     if (list.size() > kMaxRank)
-        return bad("a profile has a shape of rank " + std::to_string(list.size()));
+        return bad("a profile has a shape of rank ", list.size());
     Extents e;
     int64_t elements = 1;
     for (int64_t d : list) {
         if (d < 0 || d > INT32_MAX)
-            return bad("a profile has the dimension " + std::to_string(d));
+            return bad("a profile has the dimension ", d);
         e.push(d);
         elements = ir::mulSat(elements, d);
     }
@@ -46,8 +46,7 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
                     t->is_shape_tensor(),        t->is_execution(),
                     t->broadcast_across_batch(), {}};
         if (sizeOf(t->dimension_names()) > kMaxRank)
-            return bad("tensor '" + io.name + "' has " + std::to_string(t->dimension_names()->size()) +
-                       " dimension names");
+            return bad("tensor '", io.name, "' has ", t->dimension_names()->size(), " dimension names");
         for (flatbuffers::uoffset_t k = 0; k < sizeOf(t->dimension_names()); ++k)
             io.dimensionNames.push_back(copy.text(t->dimension_names()->Get(k)));
         TW_TRY(copy.status());
@@ -87,23 +86,23 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
     if (c.profilingVerbosity < 0 || c.profilingVerbosity > 2 || c.engineCapability < 0 || c.engineCapability > 2)
         return bad("an unknown profiling verbosity or engine capability");
     if (c.maxBatchSize < 1)
-        return bad("maximum batch size " + std::to_string(c.maxBatchSize));
+        return bad("maximum batch size ", c.maxBatchSize);
     if (c.profiles.empty() || c.profiles.size() > kMaxProfiles)
-        return bad(std::to_string(c.profiles.size()) + " optimization profiles");
+        return bad(c.profiles.size(), " optimization profiles");
     return copy.status();
 }
 
 Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, int depth)
 {
     if (depth > kMaxNesting)
-        return bad("blocks are nested deeper than " + std::to_string(kMaxNesting));
+        return bad("blocks are nested deeper than ", kMaxNesting);
     Block out;
     if (sizeOf(in.steps()) != g.nodes.size())
         return bad("a block has another number of steps than its graph has nodes");
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.steps()); ++i) {
         fb::Step const* s = in.steps()->Get(i);
         if (s->node() != int32_t(i))
-            return bad("step " + std::to_string(i) + " runs node " + std::to_string(s->node()));
+            return bad("step ", i, " runs node ", s->node());
         Step step;
         step.node = s->node();
         if (fb::Choice const* c = s->choice())
@@ -161,7 +160,7 @@ Result<void> checkAgainstGraph(Contents const& c)
                 return bad(where + " is not in the graph");
             ir::Value const& v = *it->second;
             if (r.hasShape && r.max.rank != v.rank())
-                return bad(where + " has rank " + std::to_string(r.max.rank) + ", the graph has " + str(v.shape));
+                return bad(where, " has rank ", r.max.rank, ", the graph has ", str(v.shape));
             for (int d = 0; r.hasShape && d < v.rank(); ++d) {
                 bool const ordered = r.min[d] <= r.opt[d] && r.opt[d] <= r.max[d];
                 bool const fits =
@@ -172,8 +171,7 @@ Result<void> checkAgainstGraph(Contents const& c)
             }
             if (!r.optValues.empty() &&
                 (!isStatic(v.shape) || ir::extentsOf(v.shape).volume() != int64_t(r.optValues.size())))
-                return bad(where + " has " + std::to_string(r.optValues.size()) + " values, the graph has " +
-                           nameOf(v.type) + str(v.shape));
+                return bad(where, " has ", r.optValues.size(), " values, the graph has ", nameOf(v.type), str(v.shape));
         }
     }
     return {};
@@ -185,8 +183,7 @@ Result<void> checkMade(Contents const& c)
     size_t const count = c.recipes ? c.recipes->outputs.size() : 0;
     for (auto const& [v, at] : c.made) {
         if (at < 0 || size_t(at) >= count)
-            return bad("constant '" + v->name + "' is made by recipe " + std::to_string(at) + " of " +
-                       std::to_string(count));
+            return bad("constant '", v->name, "' is made by recipe ", at, " of ", count);
         ir::Value const& from = *c.recipes->outputs[size_t(at)];
         if (from.type != v->type || !ir::isStatic(from.shape) ||
             ir::extentsOf(from.shape).volume() != ir::extentsOf(v->shape).volume())
@@ -210,7 +207,7 @@ Result<void> checkRecipes(ir::Graph const& g, uint64_t weightBytes)
         constexpr uint64_t kFree = 1 << 20, kGrowth = 4;
         int64_t const bytes = ir::mulSat(ir::extentsOf(v->shape).volume(), tw::sizeOf(v->type));
         if (bytes < 0 || uint64_t(bytes) / kGrowth > weightBytes + kFree)
-            return bad("recipe '" + v->name + "' makes " + std::to_string(bytes) + " bytes");
+            return bad("recipe '", v->name, "' makes ", bytes, " bytes");
     }
     return {};
 }
@@ -241,9 +238,8 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
     TW_ASSIGN(fb::Graph const* g, verified<fb::Graph>(*graph, "GRAPH"));
     fb::Graph const* r = nullptr;
     Section const* const recipes = c.refittable ? find(sections, SectionKind::kRecipes) : nullptr;
-    if (recipes) {
-        TW_ASSIGN(r, verified<fb::Graph>(*recipes, "RECIPES"));
-    }
+    if (recipes)
+        TW_SET(r, verified<fb::Graph>(*recipes, "RECIPES"));
     Copier graphCopy(graph->sizeBytes + (recipes ? recipes->sizeBytes : 0));
     c.panelsKept = options.keepPanels && !c.refittable; // what refit computes is in the order of its shape
     TW_ASSIGN(ReadGraph made,
@@ -294,7 +290,7 @@ AllButPanels::AllButPanels(PageKeeper const& pages, std::vector<Section> const& 
         if (v.panels() && inside)
             kept_.push_back({begin, begin + v.weights_size()});
     }
-    std::sort(kept_.begin(), kept_.end());
+    std::ranges::sort(kept_);
     // Kernels will read them again and again: a file that is read from a disk now comes in large pages then.
     if (!kept_.empty())
         device::preferLargePages(reinterpret_cast<void const*>(kept_.front().first),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "plan/file.h"
@@ -13,9 +12,9 @@ namespace tw::plan {
 
 inline constexpr int kMaxNesting = 32; // of graphs
 
-inline Error bad(std::string const& what)
+Error bad(Word auto const&... parts)
 {
-    return Error{ErrorCode::kFailedInitialization, "the plan is damaged: " + what};
+    return Error{ErrorCode::kFailedInitialization, phrase("the plan is damaged: ", parts...)};
 }
 
 template <class V>
@@ -26,7 +25,7 @@ auto sizeOf(V const* v) -> flatbuffers::uoffset_t
 
 inline Section const* find(std::vector<Section> const& sections, SectionKind kind)
 {
-    auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
+    auto it = std::ranges::find_if(sections, [&](Section const& s) { return s.kind == kind; });
     return it == sections.end() ? nullptr : &*it;
 }
 
@@ -38,7 +37,7 @@ Result<Table const*> verified(Section const& s, char const* name)
     flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting,
                             flatbuffers::uoffset_t(s.sizeBytes / kMinTableBytes));
     if (s.sizeBytes < kMinTableBytes || s.sizeBytes > FLATBUFFERS_MAX_BUFFER_SIZE || !v.VerifyBuffer<Table>(nullptr))
-        return bad(std::string("section ") + name + " is malformed");
+        return bad("section ", name, " is malformed");
     return flatbuffers::GetRoot<Table>(s.data);
 }
 

@@ -74,9 +74,7 @@ public:
             values.push_back(value(*v));
         }
         auto positions = [&](std::vector<ir::Value*> const& list) {
-            std::vector<int32_t> out;
-            for (ir::Value const* v : list)
-                out.push_back(index.at(v));
+            auto out = mapped<int32_t>(list, [&](ir::Value const* v) { return index.at(v); });
             return b_.CreateVector(out);
         };
         std::vector<Offset<fb::Node>> nodes;
@@ -111,9 +109,8 @@ private:
     }
     Vector<Offset<flatbuffers::String>> dims(std::vector<ir::Dim> const& list)
     {
-        std::vector<Offset<flatbuffers::String>> out;
-        for (ir::Dim const& d : list)
-            out.push_back(b_.CreateSharedString(d.str()));
+        auto out =
+            mapped<Offset<flatbuffers::String>>(list, [&](ir::Dim const& d) { return b_.CreateSharedString(d.str()); });
         return b_.CreateVector(out);
     }
     Offset<fb::Value> value(ir::Value const& v)
@@ -157,22 +154,17 @@ private:
             auto const text = b_.CreateVector(reinterpret_cast<uint8_t const*>(f.text.data()), f.text.size());
             fields.push_back(fb::CreateField(b_, f.number, static_cast<uint8_t>(f.kind), integers, reals, text));
         }
-        std::vector<Offset<fb::Graph>> regions;
-        for (auto const& r : n.regions)
-            regions.push_back(graph(*r));
+        auto regions = mapped<Offset<fb::Graph>>(n.regions, [&](auto const& r) { return graph(*r); });
         Offset<fb::Graph> body;
         if (n.body)
             body = graph(*n.body);
-        std::vector<Offset<flatbuffers::String>> layers;
-        for (auto const& l : n.layers)
-            layers.push_back(b_.CreateSharedString(l));
+        auto layers =
+            mapped<Offset<flatbuffers::String>>(n.layers, [&](auto const& l) { return b_.CreateSharedString(l); });
         auto wish = [&](ir::Requested<DataType> const& w) {
             return fb::CreateTypeWish(b_, static_cast<uint8_t>(w.value), w.byUser);
         };
         auto const precision = wish(n.precision);
-        std::vector<Offset<fb::TypeWish>> types;
-        for (auto const& w : n.outputTypes)
-            types.push_back(wish(w));
+        auto types = mapped<Offset<fb::TypeWish>>(n.outputTypes, [&](auto const& w) { return wish(w); });
         auto const op = b_.CreateSharedString(n.op->name);
         auto const name = b_.CreateString(n.name);
         auto const fieldList = b_.CreateVector(fields);
@@ -269,7 +261,7 @@ Result<std::string> write(Contents const& contents)
     Weights weights;
     for (auto const& [value, order] : contents.panels)
         if (!isFullFloat(value->type) || !order.fits(ir::extentsOf(value->shape).volume()))
-            return internalError("the panels of constant '" + value->name + "' do not fit its shape");
+            return internalError("the panels of constant '", value->name, "' do not fit its shape");
     GraphWriter writer(graphBuffer, weights, contents);
     // Together: what is used where it lies, what is copied last of all, then what is dropped as it is packed.
     for (auto const& v : contents.graph->values())

@@ -108,8 +108,9 @@ Result<void> Recipes::addRange(std::string const& tensor, BlobPtr const& step)
 void Recipes::keepConditions(Sources const& used)
 {
     for (Condition const& c : conditions_)
-        if (std::any_of(c.sources.begin(), c.sources.end(),
-                        [&](ir::Value const* s) { return !fixed_.contains(s) && (!isRange(*s) || used.contains(s)); }))
+        if (std::ranges::any_of(c.sources, [&](ir::Value const* s) {
+                return !fixed_.contains(s) && (!isRange(*s) || used.contains(s));
+            }))
             graph_->outputs.push_back(c.holds);
 }
 

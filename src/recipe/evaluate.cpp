@@ -24,9 +24,9 @@ public:
         collect();
         for (size_t level = 0; level < levels_.size(); ++level)
             TW_TRY(runLevel(level, workers));
-        std::vector<BlobPtr> out;
-        for (ir::Value const* v : graph_.outputs)
-            out.push_back(!affected_.at(v) ? nullptr : v->isConstant() ? v->constant->data : made_.at(v));
+        auto out = mapped<BlobPtr>(graph_.outputs, [&](ir::Value const* v) {
+            return !affected_.at(v) ? nullptr : v->isConstant() ? v->constant->data : made_.at(v);
+        });
         return out;
     }
 
@@ -39,8 +39,8 @@ private:
                 values[i]->isConstant() && (changed.empty() || (i < changed.size() && changed[i]));
         for (auto const& n : graph_.nodes)
             for (ir::Value const* y : n->outputs)
-                affected_[y] = changed.empty() || std::any_of(n->inputs.begin(), n->inputs.end(),
-                                                              [&](ir::Value const* x) { return x && affected_.at(x); });
+                affected_[y] = changed.empty() ||
+                               std::ranges::any_of(n->inputs, [&](ir::Value const* x) { return x && affected_.at(x); });
     }
     // Nodes that affected outputs need, each one level above those that it waits for.
     void collect()
@@ -67,8 +67,8 @@ private:
             levels_[level].push_back(n.get());
         }
         for (auto& level : levels_) // large ones first, so that no worker is left with one at the end
-            std::stable_sort(level.begin(), level.end(),
-                             [](ir::Node const* a, ir::Node const* b) { return bytesOf(*a) > bytesOf(*b); });
+            std::ranges::stable_sort(level,
+                                     [](ir::Node const* a, ir::Node const* b) { return bytesOf(*a) > bytesOf(*b); });
     }
     static int64_t bytesOf(ir::Node const& n)
     {

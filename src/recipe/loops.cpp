@@ -212,7 +212,7 @@ Tensor runLoop(ir::Node const& node, std::vector<TensorRef> const& inputs)
 {
     bool const isKnown = node.outputs.size() == 1 && ir::isStatic(node.outputs[0]->shape) &&
                          node.outputs[0]->format == Format::kLinear &&
-                         std::all_of(inputs.begin(), inputs.end(), [](TensorRef const& t) { return t.data; });
+                         std::ranges::all_of(inputs, [](TensorRef const& t) { return t.data; });
     if (!isKnown)
         return {};
     if (node.op == &ops::elementwise::def())

@@ -2,7 +2,6 @@
 #include "recipe/recipes.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/tensor.h"
 #include "ops/dequantize/op.h"
@@ -65,7 +64,7 @@ void removeUnused(ir::Graph& g)
 {
     for (size_t i = g.nodes.size(); i-- > 0;) {
         auto const& outputs = g.nodes[i]->outputs;
-        if (std::all_of(outputs.begin(), outputs.end(), [&](ir::Value const* v) { return g.useCount(v) == 0; }))
+        if (std::ranges::all_of(outputs, [&](ir::Value const* v) { return g.useCount(v) == 0; }))
             g.eraseNode(g.nodes[i].get());
     }
     g.eraseUnusedValues();
@@ -85,10 +84,9 @@ Result<void> Recipes::addSources(ir::Graph const& g)
     });
     for (ir::Value const* v : all) {
         auto const& alike = byName[{v->constant->layer, v->constant->role, v->constant->weightsName}];
-        bool const isOne =
-            !v->constant->weightsName.empty() || std::all_of(alike.begin(), alike.end(), [&](ir::Value const* other) {
-                return other->constant->data == v->constant->data;
-            });
+        bool const isOne = !v->constant->weightsName.empty() || std::ranges::all_of(alike, [&](ir::Value const* other) {
+            return other->constant->data == v->constant->data;
+        });
         Known& known = known_[v->constant->data.get()];
         if (!isOne || known.value)
             continue;
@@ -131,7 +129,7 @@ bool Recipes::protects(ir::Value const& constant) const
     if (it == known_.end())
         return false;
     auto const& sources = it->second.sources;
-    return std::any_of(sources.begin(), sources.end(), [&](ir::Value const* s) {
+    return std::ranges::any_of(sources, [&](ir::Value const* s) {
         return !fixed_.contains(s) &&
                (s->constant->role != ir::WeightsRole::kConstant || ir::extentsOf(s->shape).volume() != 1);
     });
@@ -139,7 +137,7 @@ bool Recipes::protects(ir::Value const& constant) const
 
 bool Recipes::isLive(Known const& k) const
 {
-    return std::any_of(k.sources.begin(), k.sources.end(), [&](ir::Value const* s) { return !fixed_.contains(s); });
+    return std::ranges::any_of(k.sources, [&](ir::Value const* s) { return !fixed_.contains(s); });
 }
 
 bool Recipes::reaches(ir::Value const& constant) const
@@ -156,7 +154,7 @@ Result<ir::Value*> Recipes::valueOf(ir::Value const& constant, Sources& sources)
         Known const& k = it->second;
         sources.insert(k.sources.begin(), k.sources.end());
         if (k.value->type != constant.type)
-            return internalError("constant '" + constant.name + "' has another type than its recipe");
+            return internalError("constant '", constant.name, "' has another type than its recipe");
         if (ir::extentsOf(k.value->shape) == dims)
             return k.value;
     }
@@ -180,9 +178,8 @@ Result<void> Recipes::record(ir::Graph const& computation, BlobPtr const& made)
     Known k{made, nullptr, {}};
     std::map<ir::Value const*, ir::Value*> to{{nullptr, nullptr}};
     auto take = [&](ir::Value const* v) -> Result<ir::Value*> {
-        if (v && v->isConstant() && !to.contains(v)) {
-            TW_ASSIGN(to[v], valueOf(*v, k.sources));
-        }
+        if (v && v->isConstant() && !to.contains(v))
+            TW_SET(to[v], valueOf(*v, k.sources));
         return to.at(v);
     };
     for (auto const& n : computation.nodes) {
@@ -300,7 +297,7 @@ Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)
         used.insert(known.sources.begin(), known.sources.end());
         ir::Value* const value = known.value;
         auto& list = graph_->outputs;
-        auto const at = std::find(list.begin(), list.end(), value);
+        auto const at = std::ranges::find(list, value);
         out.made[&v] = int32_t(at - list.begin());
         if (at == list.end())
             list.push_back(value);

@@ -149,7 +149,7 @@ private:
         int64_t const begin = p.rootAt(), end = begin + extentOf(p.root);
         if (begin < 0 || end > extentOf(y))
             return false;
-        return std::all_of(parts.begin(), parts.end(), [&](Part const& q) {
+        return std::ranges::all_of(parts, [&](Part const& q) {
             bool const apart = q.at >= end || q.at + extentOf(q.value) <= begin;
             return apart || (q.root == p.root && q.rootAt() == begin);
         });
@@ -162,7 +162,7 @@ private:
         ValueState& whole = state(y);
         std::vector<Part> const parts = partsOf(node, list);
         // All of it is a part of something already: the output is one too.
-        bool const inPlace = std::all_of(parts.begin(), parts.end(), [&](Part const& p) {
+        bool const inPlace = std::ranges::all_of(parts, [&](Part const& p) {
             return p.root == parts[0].root && p.rootAt() == parts[0].rootAt() && p.rootAt() <= 0;
         });
         int const root = parts[0].root;
@@ -182,7 +182,7 @@ private:
                             std::all_of(parts.begin(), parts.begin() + int64_t(i), [&](Part const& q) {
                                 return q.root != parts[i].root || q.rootAt() == parts[i].rootAt();
                             }));
-        bool const all = std::find(moves.begin(), moves.end(), false) == moves.end();
+        bool const all = !contains(moves, false);
         if (!all && !isPixels(y))
             return;
         for (size_t i = 0; i < parts.size(); ++i) {

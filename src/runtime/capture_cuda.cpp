@@ -44,8 +44,8 @@ std::optional<int64_t> tripsOf(Instance const& inst, LoadedStep const& step)
 
 bool isExact(Instance const& inst, std::vector<ir::Value*> const& values)
 {
-    return std::all_of(values.begin(), values.end(),
-                       [&](ir::Value const* v) { return inst.values[size_t(inst.block->indexOf(v))].exact; });
+    return std::ranges::all_of(values,
+                               [&](ir::Value const* v) { return inst.values[size_t(inst.block->indexOf(v))].exact; });
 }
 
 // Those that a step with regions may run.
@@ -142,9 +142,9 @@ int64_t launchesOf(Instance const& instance)
 
 bool isStateful(ir::Graph const& g)
 {
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+    return std::ranges::any_of(g.nodes, [](auto const& n) {
         return (n->op->stateful && n->op->stateful(*n)) ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return isStateful(*r); });
+               std::ranges::any_of(n->regions, [](auto const& r) { return isStateful(*r); });
     });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/context.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "device/cuda/device.h"
@@ -95,21 +94,20 @@ Result<void> Context::setInputShape(int input, Extents const& dims)
     ir::Value const& v = *engine_->graph().inputs[size_t(input)];
     std::string const where = "input '" + v.name + "'";
     if (dims.rank != v.rank())
-        return invalidArgument(where + ": shape " + dims.str() + " has " + std::to_string(dims.rank) +
-                               " dimensions, the engine has " + str(v.shape));
+        return invalidArgument(where, ": shape ", dims.str(), " has ", dims.rank, " dimensions, the engine has ",
+                               str(v.shape));
     plan::ProfileRange const* range = rangeOf(*engine_, profile_, v.name);
     if (!isStatic(v.shape) && profile_ < 0)
-        return invalidState(where + ": choose an optimization profile before setting shapes");
+        return invalidState(where, ": choose an optimization profile before setting shapes");
     for (int d = 0; d < dims.rank; ++d) {
         std::string const& name = v.shape[size_t(d)].isConst() ? std::string() : v.shape[size_t(d)].str();
         std::string const which = "dimension " + std::to_string(d) + (name.empty() ? "" : " (" + name + ")");
         if (v.shape[size_t(d)].isConst() && v.shape[size_t(d)].value() != dims[d])
-            return invalidArgument(where + ": " + which + " is " + std::to_string(dims[d]) + ", the engine has " +
-                                   std::to_string(v.shape[size_t(d)].value()));
+            return invalidArgument(where, ": ", which, " is ", dims[d], ", the engine has ",
+                                   v.shape[size_t(d)].value());
         if (range && range->hasShape && (dims[d] < range->min[d] || dims[d] > range->max[d]))
-            return invalidArgument(where + ": " + which + " is " + std::to_string(dims[d]) + ", outside " +
-                                   std::to_string(range->min[d]) + ".." + std::to_string(range->max[d]) +
-                                   " of optimization profile " + std::to_string(profile_));
+            return invalidArgument(where, ": ", which, " is ", dims[d], ", outside ", range->min[d], "..",
+                                   range->max[d], " of optimization profile ", profile_);
     }
     Input& in = inputs_[size_t(input)];
     if (!in.hasShape || !(in.dims == dims))
@@ -124,7 +122,7 @@ Result<void> Context::setInputContents(int input, TensorRef const& elements)
     ir::Value const& v = *engine_->graph().inputs[size_t(input)];
     Input& in = inputs_[size_t(input)];
     if (!in.hasShape)
-        return invalidState("input '" + v.name + "': set its shape before its values");
+        return invalidState("input '", v.name, "': set its shape before its values");
     auto copy = std::make_shared<Tensor>(v.type, in.dims);
     if (copy->ref().sizeBytes() > 0)
         std::memcpy(copy->data(), elements.data, size_t(copy->ref().sizeBytes()));
@@ -132,10 +130,9 @@ Result<void> Context::setInputContents(int input, TensorRef const& elements)
         for (size_t k = 0; k < range->minValues.size() && int64_t(k) < copy->count(); ++k) {
             int64_t const x = copy->ref().getInt(int64_t(k));
             if (x < range->minValues[k] || x > range->maxValues[k])
-                return invalidArgument("input '" + v.name + "': value " + std::to_string(x) + " at " +
-                                       std::to_string(k) + " is outside " + std::to_string(range->minValues[k]) + ".." +
-                                       std::to_string(range->maxValues[k]) + " of optimization profile " +
-                                       std::to_string(profile_));
+                return invalidArgument("input '", v.name, "': value ", x, " at ", k, " is outside ",
+                                       range->minValues[k], "..", range->maxValues[k], " of optimization profile ",
+                                       profile_);
         }
     }
     in.contents = std::move(copy);
@@ -175,7 +172,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
     std::vector<InputState> states;
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (!inputs_[i].hasShape)
-            return invalidState("input '" + engine_->graph().inputs[i]->name + "' has no shape: call setInputShape()");
+            return invalidState("input '", engine_->graph().inputs[i]->name, "' has no shape: call setInputShape()");
         InputState s;
         s.dims = inputs_[i].dims;
         if (inputs_[i].contents)

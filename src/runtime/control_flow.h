@@ -38,9 +38,7 @@ Result<void> runBranch(Machine& m)
     TW_ASSIGN(bool const taken, m.isTrue(m.inputs()[0]));
     size_t const r = taken ? 0 : 1;
     std::vector<Place> const in(m.inputs().begin() + 1, m.inputs().end());
-    std::vector<Extents> dims;
-    for (Place const& p : in)
-        dims.push_back(m.ref(p).dims);
+    auto dims = mapped<Extents>(in, [&](Place const& p) { return m.ref(p).dims; });
     TW_TRY(m.open(r, dims));
     Instance const& inst = m.instance(r);
     Instance const* used[2] = {};
@@ -49,9 +47,8 @@ Result<void> runBranch(Machine& m)
     auto const& outputs = inst.block->graph->outputs;
     std::vector<TensorRef> wanted(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i)
-        if (ValueState const& s = inst.values[size_t(inst.block->indexOf(outputs[i]))]; s.external && s.exact) {
-            TW_ASSIGN(wanted[i], m.output(i, s.dims));
-        }
+        if (ValueState const& s = inst.values[size_t(inst.block->indexOf(outputs[i]))]; s.external && s.exact)
+            TW_SET(wanted[i], m.output(i, s.dims));
     std::vector<Place> results(outputs.size());
     TW_TRY(m.run(r, in, wanted, results));
     for (size_t i = 0; i < results.size(); ++i)
@@ -136,9 +133,9 @@ protected:
     Result<void> gather()
     {
         auto const& in = m_.inputs();
-        std::vector<InputState> whole;
-        for (Place const& p : in)
-            whole.push_back(InputState{m_.ref(p).dims, true, TensorRef{}});
+        auto whole = mapped<InputState>(in, [&](Place const& p) {
+            return InputState{m_.ref(p).dims, true, TensorRef{}};
+        });
         for (InputState const& s : regionInputs(m_.node(), whole))
             dims_.push_back(s.dims);
         for (size_t i = 0; at_.inputOf(i) < in.size(); ++i)

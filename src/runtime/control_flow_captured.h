@@ -24,17 +24,14 @@ Result<void> captureBranch(Machine& m)
     if (m.isKnown(m.inputs()[0]))
         return runBranch(m);
     std::vector<Place> const in(m.inputs().begin() + 1, m.inputs().end());
-    std::vector<Extents> dims;
-    for (Place const& p : in)
-        dims.push_back(m.ref(p).dims);
+    auto dims = mapped<Extents>(in, [&](Place const& p) { return m.ref(p).dims; });
     for (size_t r = 0; r < 2; ++r)
         TW_TRY(m.open(r, dims));
     Instance const* const used[] = {&m.instance(0), &m.instance(1)};
     TW_TRY(m.reserve(m.memoryOf(used)));
     std::vector<TensorRef> to(m.node().outputs.size());
-    for (size_t i = 0; i < to.size(); ++i) {
-        TW_ASSIGN(to[i], m.output(i, m.outputDims(i)));
-    }
+    for (size_t i = 0; i < to.size(); ++i)
+        TW_SET(to[i], m.output(i, m.outputDims(i)));
     CUstream_st* const stream = m.stream();
     auto runRegion = [&](size_t r, CUstream_st* inner) -> Result<void> {
         m.onStream(inner);
@@ -214,7 +211,7 @@ private:
         TW_TRY(m_.run(1, now_, wanted_, results_));
         for (size_t i = 0; i < wanted_.size(); ++i)
             if (wanted_[i].data && m_.ref(results_[i]).data != wanted_[i].data)
-                return internalError("a trip leaves result " + std::to_string(i) + " where the next one writes");
+                return internalError("a trip leaves result ", i, " where the next one writes");
         for (size_t i = 0; i < at_.carried; ++i)
             if (!carried_[i].isOwn)
                 settleAt(i, m_.ref(results_[i]).data);

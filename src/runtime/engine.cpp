@@ -2,8 +2,6 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
 
 #include "device/cuda/target.h"
 #include "device/memory_source.h"
@@ -32,8 +30,7 @@ std::unique_ptr<LoadedBlock> outlineOf(LoadedBlock const& block)
 
 bool isStatic(ir::Graph const& g)
 {
-    return std::all_of(g.inputs.begin(), g.inputs.end(),
-                       [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
+    return std::ranges::all_of(g.inputs, [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
 }
 
 } // namespace
@@ -62,7 +59,7 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
             g.example = std::move(profile.max);
         } else {
             auto& largest = profile.isMaximumValid ? profile.max : profile.opt;
-            std::fill(largest->prepared.begin(), largest->prepared.end(), nullptr);
+            std::ranges::fill(largest->prepared, nullptr);
             g.largest.push_back(std::move(largest));
         }
     }
@@ -87,12 +84,12 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     TW_TRY(ir::verify(*c.graph));
     for (size_t i = 0; i < c.io.size(); ++i) {
         auto const& list = c.io[i].isInput ? c.graph->inputs : c.graph->outputs;
-        auto it = std::find_if(list.begin(), list.end(), [&](ir::Value const* v) { return v->name == c.io[i].name; });
+        auto it = std::ranges::find_if(list, [&](ir::Value const* v) { return v->name == c.io[i].name; });
         if (it == list.end())
-            return invalidArgument("the plan lists the tensor '" + c.io[i].name + "', which its graph does not have");
+            return invalidArgument("the plan lists the tensor '", c.io[i].name, "', which its graph does not have");
         e->ioValues_.push_back(*it);
         if (!e->ioIndex_.emplace(c.io[i].name, int(i)).second)
-            return invalidArgument("the plan lists the tensor '" + c.io[i].name + "' twice");
+            return invalidArgument("the plan lists the tensor '", c.io[i].name, "' twice");
     }
     if (c.io.size() != c.graph->inputs.size() + c.graph->outputs.size())
         return invalidArgument("the plan does not list every input and output of its graph");
@@ -111,8 +108,8 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
                      "the plan was generated on an incompatible device, expecting compute " + options.fingerprint +
                          " got compute " + tunedOn + ", please rebuild"};
     if (!exactDevice && e->planned_ && options.log)
-        options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on " +
-                             tunedOn + ", this is " + options.fingerprint + ". Build it here for speed.");
+        options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on ",
+                             tunedOn, ", this is ", options.fingerprint, ". Build it here for speed.");
     e->cuda_ = options.cuda;
     options.retargets = !exactDevice && !options.cuda;
     if (options.cuda && !e->planned_)
@@ -135,7 +132,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     auto loaded = loadAll();
     if (!loaded.ok() && options.cuda && e->planned_) { // such as code for another GPU
         if (options.log)
-            options.log->warning("the plan's choices for GPUs cannot be used here: " + loaded.error().message);
+            options.log->warning("the plan's choices for GPUs cannot be used here: ", loaded.error().message);
         e->planned_ = nullptr;
         makeLinear(*c.graph);
         loaded = loadAll();
@@ -151,13 +148,12 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
     if (options.log && kernels.refused > 0 && e->planned_)
-        options.log->warning(kernels.inOtherPlaces("here") + "; the verbose log says which. Build it here for speed.");
+        options.log->warning(kernels.inOtherPlaces("here"), "; the verbose log says which. Build it here for speed.");
     if (options.log && kernels.retargeted > 0)
-        options.log->info(std::to_string(kernels.retargeted) +
-                          " kernels of the plan are for another CPU, and others take their place here: " +
-                          std::to_string(kernels.retargeted - kernels.byEstimate) +
-                          " of the same algorithm for this CPU's instructions, " + std::to_string(kernels.byEstimate) +
-                          " of another one by estimate");
+        options.log->info(
+            kernels.retargeted, " kernels of the plan are for another CPU, and others take their place here: ",
+            kernels.retargeted - kernels.byEstimate, " of the same algorithm for this CPU's instructions, ",
+            kernels.byEstimate, " of another one by estimate");
     static plan::Block const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;

@@ -33,7 +33,7 @@ public:
             inputs_.push_back(size_t(block_.indexOf(v)));
         for (ir::Value const* v : g.outputs)
             outputs_.push_back(size_t(block_.indexOf(v)));
-        isExact_ = std::all_of(inst.values.begin(), inst.values.end(), [](ValueState const& s) { return s.exact; });
+        isExact_ = std::ranges::all_of(inst.values, [](ValueState const& s) { return s.exact; });
     }
 
     Result<void> run(std::span<TensorRef const> inputs, std::span<TensorRef> outputs)
@@ -130,8 +130,8 @@ private:
     Result<void> runStep(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        bool const exact = isExact_ || std::all_of(step.outputs.begin(), step.outputs.end(),
-                                                   [&](int v) { return inst_.values[size_t(v)].exact; });
+        bool const exact =
+            isExact_ || std::ranges::all_of(step.outputs, [&](int v) { return inst_.values[size_t(v)].exact; });
         if (!exact)
             TW_TRY(settle(step));
         if (!step.regions.empty())

@@ -118,8 +118,7 @@ private:
     Result<void> runStep(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        bool const exact =
-            std::all_of(step.outputs.begin(), step.outputs.end(), [&](int v) { return inst_.values[size_t(v)].exact; });
+        bool const exact = std::ranges::all_of(step.outputs, [&](int v) { return inst_.values[size_t(v)].exact; });
         if (!exact)
             TW_TRY(settle(step));
         if (!step.regions.empty())
@@ -178,7 +177,7 @@ private:
             t.data = copy.data;
         }
         std::vector<void*> places;
-        if (std::all_of(inst_.stepOutputs.begin(), inst_.stepOutputs.end(), isAligned))
+        if (std::ranges::all_of(inst_.stepOutputs, isAligned))
             return places;
         for (TensorRef& t : inst_.stepOutputs) {
             places.push_back(t.data);
@@ -450,14 +449,12 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
         TW_TRY(runner.values().deliver(args.outputs));
         return instance.guards ? instance.guards->watch(static_cast<CUstream_st*>(stream), args.late) : Result<void>();
     };
-    bool const hasPlaces =
-        std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.data != nullptr; });
+    bool const hasPlaces = std::ranges::all_of(args.outputs, [](TensorRef const& t) { return t.data != nullptr; });
     if (!instance.replayTried) {
         instance.replayTried = true;
         bool const hasNodes = hasDecisionsOnDevice(instance) && (*args.device)->conditionalNodes();
-        if (hasNodes) {
-            TW_ASSIGN(instance.guards, LoopGuards::create(*args.device, g));
-        }
+        if (hasNodes)
+            TW_SET(instance.guards, LoopGuards::create(*args.device, g));
         if (isWorthCapture(instance, hasNodes))
             instance.replay = std::make_shared<CudaReplay>(*args.device);
     }

@@ -2,7 +2,6 @@
 // Kernels of an engine's steps: those of the plan, else others that do their work.
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "device/memory_source.h"
 #include "ir/op_def.h"
@@ -62,8 +61,8 @@ public:
     {
         TW_TRY(collect(block, planned, opt, max, options_.like));
         // Large weights first, so that no worker is left with one at the end.
-        std::stable_sort(tasks_.begin(), tasks_.end(),
-                         [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
+        std::ranges::stable_sort(tasks_,
+                                 [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
         // A CUDA context belongs to the calling thread.
         Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
         auto const source = device::SourceScope::current();
@@ -84,14 +83,14 @@ public:
                 setData(*v, plain);
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
-                options_.log->verbose("layer '" + t.step->node->name + "': tactic " + t.choice->name +
-                                      " of the plan cannot run here (" + t.refusal + "); " + t.step->tactic->name() +
+                options_.log->verbose("layer '", t.step->node->name, "': tactic ", t.choice->name,
+                                      " of the plan cannot run here (", t.refusal, "); ", t.step->tactic->name(),
                                       " is used");
         return {};
     }
     Loaded loaded() const
     {
-        auto count = [&](auto const& isOne) { return int(std::count_if(tasks_.begin(), tasks_.end(), isOne)); };
+        auto count = [&](auto const& isOne) { return int(std::ranges::count_if(tasks_, isOne)); };
         return {count([](Task const& t) { return t.isReplaced; }),
                 count([](Task const& t) { return !t.refusal.empty(); }),
                 count([](Task const& t) { return !t.refusal.empty() && t.isPlain; }),
@@ -212,7 +211,7 @@ private:
         auto const own = step.node->op->tactics(backendOf(step, options_) == ops::Backend::kCuda);
         ops::Config const* config = &choice.config;
         std::optional<Retargeted> other;
-        bool const isOwn = !t || std::find(own.begin(), own.end(), t) != own.end(); // not a provider's
+        bool const isOwn = !t || contains(own, t); // not a provider's
         if (options_.retargets && isOwn) {
             other = retarget(own, task.problem, choice.name, choice.config);
             task.isRetargeted = other && other->tactic != t;
@@ -271,8 +270,8 @@ private:
         ops::Backend const backend = backendOf(step, options_);
         auto const list = step.node->op->tactics(backend == ops::Backend::kCuda);
         if (list.empty())
-            return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
-                               (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");
+            return unsupported("layer '", step.node->name, "' (", step.node->op->name, ") has no ",
+                               backend == ops::Backend::kCuda ? "CUDA" : "CPU", " implementation");
         step.tactic = list.back();
         std::unique_ptr<ops::Kernel> plain;
         auto loadPlain = [&]() -> Result<void> {
@@ -288,10 +287,10 @@ private:
                                               step.tactic->name());
         ops::Formats const formats = ops::formatsOf(problem);
         auto const offered = step.tactic->formats(problem);
-        bool const isNative = std::find(offered.begin(), offered.end(), formats) != offered.end();
+        bool const isNative = contains(offered, formats);
         if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
-                return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");
+                return unsupported("layer '", step.node->name, "': its formats need the kernel of the plan");
             plain = linearAdapter(std::move(plain));
         }
         step.kernel = held(std::move(plain));

@@ -2,7 +2,6 @@
 #include "runtime/loop_guards.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -110,7 +109,7 @@ int32_t* LoopGuards::guard(ir::Node const& loop, Error error, bool isWatched)
 {
     std::lock_guard const lock(state_->mutex);
     auto& loops = state_->loops;
-    auto it = std::find_if(loops.begin(), loops.end(), [&](State::Loop const& l) { return l.node == &loop; });
+    auto it = std::ranges::find_if(loops, [&](State::Loop const& l) { return l.node == &loop; });
     if (it == loops.end()) {
         if (!state_->words || loops.size() == state_->capacity)
             return nullptr;
@@ -130,8 +129,8 @@ Result<void> LoopGuards::watch(CUstream_st* stream, std::shared_ptr<Report const
         return {};
     {
         std::lock_guard const lock(state_->mutex);
-        if (std::none_of(state_->loops.begin(), state_->loops.end(), [](auto const& l) { return l.isWatched; }) ||
-            !report || !driver.cuLaunchHostFunc)
+        if (std::ranges::none_of(state_->loops, [](auto const& l) { return l.isWatched; }) || !report ||
+            !driver.cuLaunchHostFunc)
             return {};
         state_->report = std::move(report);
         if (state_->number == 0) {

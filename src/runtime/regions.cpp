@@ -57,9 +57,7 @@ bool isFor(Instance const& region, std::span<Extents const> inputs)
 
 Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::span<Extents const> inputs)
 {
-    std::vector<InputState> states;
-    for (Extents const& dims : inputs)
-        states.push_back(InputState{dims, true, TensorRef{}});
+    auto states = mapped<InputState>(inputs, [&](Extents const& dims) { return InputState{dims, true, TensorRef{}}; });
     TW_ASSIGN(auto instance, resolve(region, states));
     TW_TRY(placeInArena(*instance));
     return instance;
@@ -70,9 +68,8 @@ bool conditionSees(ir::Node const& loop, size_t s)
     ops::loop::Layout const at(loop.attrsAs<ops::loop::Attrs>());
     ir::Graph const& condition = *loop.regions[0];
     ir::Value const* const slice = condition.inputs[at.carried + s];
-    return condition.isOutput(slice) || std::any_of(condition.nodes.begin(), condition.nodes.end(), [&](auto const& n) {
-               return std::find(n->inputs.begin(), n->inputs.end(), slice) != n->inputs.end();
-           });
+    return condition.isOutput(slice) ||
+           std::ranges::any_of(condition.nodes, [&](auto const& n) { return contains(n->inputs, slice); });
 }
 
 RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions, int trips)
@@ -113,9 +110,7 @@ OpenRegions::OpenRegions(Instance const& around, size_t step, void* arena)
     int64_t const offset = around.workspaceOffset[step];
     if (offset < 0)
         return;
-    std::vector<Instance const*> regions;
-    for (auto const& r : planned_)
-        regions.push_back(r.get());
+    auto regions = mapped<Instance const*>(planned_, [&](auto const& r) { return r.get(); });
     workspace_ = at(arena, offset);
     workspaceBytes_ = memoryOf(regions).sizeBytes;
 }
@@ -128,9 +123,8 @@ RegionMemory OpenRegions::memoryOf(std::span<Instance const* const> regions) con
 Result<bool> OpenRegions::openFor(size_t r, std::vector<Extents> const& dims)
 {
     bool const isPlanned = r < planned_.size() && isFor(*planned_[r], dims);
-    if (!isPlanned) {
-        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
-    }
+    if (!isPlanned)
+        TW_SET(late_[r], resolveLate(*step_.regions[r], dims));
     instances_[r] = isPlanned ? planned_[r].get() : late_[r].get();
     return !isPlanned;
 }

@@ -14,7 +14,7 @@ constexpr size_t kMostEntries = 4; // clients alternate between a few sets of bu
 
 size_t CudaReplay::graphs() const
 {
-    return size_t(std::count_if(entries_.begin(), entries_.end(), [](Entry const& e) { return e.graph != nullptr; }));
+    return size_t(std::ranges::count_if(entries_, [](Entry const& e) { return e.graph != nullptr; }));
 }
 
 CudaReplay::~CudaReplay()
@@ -41,7 +41,7 @@ Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<voi
         addresses.push_back(t.data);
     for (TensorRef const& t : args.outputs)
         addresses.push_back(t.data);
-    auto it = std::find_if(entries_.begin(), entries_.end(), [&](Entry const& e) { return e.addresses == addresses; });
+    auto it = std::ranges::find_if(entries_, [&](Entry const& e) { return e.addresses == addresses; });
     if (it == entries_.end()) {
         if (entries_.size() == kMostEntries) {
             if (entries_.back().graph)

@@ -42,13 +42,13 @@ std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
         if (!v->producer)
             add(v.get());
     for (auto const& n : graph.nodes)
-        std::for_each(n->outputs.begin(), n->outputs.end(), add);
+        std::ranges::for_each(n->outputs, add);
     auto const onHost = ir::hostValues(graph);
     for (auto const& n : graph.nodes) {
         LoadedStep step;
         step.node = n.get();
-        step.host = n->regions.empty() && std::all_of(n->outputs.begin(), n->outputs.end(),
-                                                      [&](ir::Value const* v) { return onHost.contains(v); });
+        step.host = n->regions.empty() &&
+                    std::ranges::all_of(n->outputs, [&](ir::Value const* v) { return onHost.contains(v); });
         for (size_t i = 0; i < n->inputs.size(); ++i)
             step.inputs.push_back(n->inputs[i]
                                       ? StepInput{block->indexOf(n->inputs[i]), step.host || ir::isShapeInput(*n, i)}
@@ -157,9 +157,7 @@ InputState stateOf(Instance const& inst, ir::Value const* v)
 Result<void> resolveRegions(Instance& inst, size_t index, Instance const* known)
 {
     LoadedStep const& step = inst.block->steps[index];
-    std::vector<InputState> states;
-    for (ir::Value const* v : step.node->inputs)
-        states.push_back(stateOf(inst, v));
+    auto states = mapped<InputState>(step.node->inputs, [&](ir::Value const* v) { return stateOf(inst, v); });
     for (size_t r = 0; r < step.regions.size(); ++r) {
         std::vector<InputState> inputs = regionInputs(*step.node, states);
         Instance const* const knownChild =
@@ -202,8 +200,7 @@ Result<void> resolveOutputs(Instance& inst, size_t index, Instance const* known)
         s.exact = in.exact && !(*shapes)[i].bounded;
     }
     bool const dimsOnly = node.op->readsDimsOnly;
-    bool const small =
-        std::all_of(shapes->begin(), shapes->end(), [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
+    bool const small = std::ranges::all_of(*shapes, [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
     if (step.host && small && in.exact && (in.haveContents || dimsOnly)) {
         auto out = interp::runNode(node, in.refs);
         if (!out.ok()) {
@@ -251,7 +248,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     }
     ir::Graph const& g = *block.graph;
     if (inputs.size() != g.inputs.size())
-        return internalError("block '" + g.name + "' got another number of inputs than it has");
+        return internalError("block '", g.name, "' got another number of inputs than it has");
     for (size_t i = 0; i < inputs.size(); ++i) {
         ValueState& s = inst->values[size_t(block.indexOf(g.inputs[i]))];
         s.dims = inputs[i].dims;
@@ -360,9 +357,7 @@ std::vector<Place> placesOf(Instance const& inst)
     for (int i = 0; i < steps; ++i) {
         LoadedStep const& step = block.steps[size_t(i)];
         int64_t workspace = 0;
-        std::vector<Instance const*> regions;
-        for (auto const& child : inst.regions[size_t(i)])
-            regions.push_back(child.get());
+        auto regions = mapped<Instance const*>(inst.regions[size_t(i)], [&](auto const& child) { return child.get(); });
         if (!regions.empty())
             workspace = regionMemory(*step.node, regions, tripsOfTurn(inst, size_t(i), regions)).sizeBytes;
         if (auto const t = tensorsOf(inst, size_t(i)))

@@ -20,7 +20,7 @@ constexpr std::string_view kIsas[] = {"", "avx2", "avx512"}; // narrow ones firs
 // The place of a tactic's instruction set in kIsas.
 ptrdiff_t width(ops::Tactic const& t)
 {
-    return std::find(std::begin(kIsas), std::end(kIsas), t.traits().isa) - std::begin(kIsas);
+    return std::ranges::find(kIsas, t.traits().isa) - std::begin(kIsas);
 }
 
 // The name without the instruction set: what tactics for several of them have in common.
@@ -55,8 +55,7 @@ std::optional<Retargeted> retarget(std::span<ops::Tactic const* const> own, ops:
 {
     // The last tactic of a list is the plain one: no algorithm that one would want here, too.
     auto const fast = own.first(own.empty() ? 0 : own.size() - 1);
-    auto const known =
-        std::find_if(fast.begin(), fast.end(), [&](ops::Tactic const* t) { return t->name() == planned; });
+    auto const known = std::ranges::find_if(fast, [&](ops::Tactic const* t) { return t->name() == planned; });
     ops::Tactic const* same = nullptr;
     for (ops::Tactic const* t : known == fast.end() ? fast.first(0) : fast)
         if (algorithmOf(*t) == algorithmOf(**known) && (!same || width(*t) > width(*same)) &&
@@ -141,9 +140,7 @@ public:
 private:
     static std::vector<TensorRef> linears(std::span<TensorRef const> list)
     {
-        std::vector<TensorRef> out;
-        for (TensorRef const& t : list)
-            out.push_back(linear(t));
+        auto out = mapped<TensorRef>(list, [&](TensorRef const& t) { return linear(t); });
         return out;
     }
     static int64_t copyBytes(std::span<TensorRef const> list)

@@ -88,7 +88,7 @@ Result<void> CudaValues::bringToHost(size_t v)
         return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
     if (copy.sizeBytes() > 0) {
         if (!r.data)
-            return internalError("value '" + block_.values[v]->name + "' is nowhere");
+            return internalError("value '", block_.values[v]->name, "' is nowhere");
         TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
         TW_TRY(wait());
     }
@@ -138,7 +138,7 @@ Result<void> CudaValues::bringToDevice(size_t v)
         TW_TRY(allocate(r));
     if (r.sizeBytes() > 0) {
         if (!h.data)
-            return internalError("value '" + block_.values[v]->name + "' is nowhere");
+            return internalError("value '", block_.values[v]->name, "' is nowhere");
         TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
     }
     inst_.stale[v] = false;

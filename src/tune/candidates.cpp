@@ -19,9 +19,9 @@ constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates tog
 int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kernel)
 {
     auto refs = [](std::vector<ops::TensorSpec> const& specs) {
-        std::vector<TensorRef> out;
-        for (ops::TensorSpec const& t : specs)
-            out.push_back(t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{});
+        auto out = mapped<TensorRef>(specs, [&](ops::TensorSpec const& t) {
+            return t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{};
+        });
         return out;
     };
     std::vector<TensorRef> const in = refs(problem.inputs), out = refs(problem.outputs);
@@ -98,7 +98,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
     std::vector<Candidate> list;
-    std::stable_sort(order.begin(), order.end(), [](Candidate const& a, Candidate const& b) {
+    std::ranges::stable_sort(order, [](Candidate const& a, Candidate const& b) {
         return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
     });
     for (Candidate& c : order) {

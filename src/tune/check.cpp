@@ -145,10 +145,8 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
         out.data = f->guarded.back().data();
         f->buffers.outputs.push_back(out);
     }
-    if (problem.cuda) {
-        TW_ASSIGN(f->buffers.onDevice,
-                  DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts));
-    }
+    if (problem.cuda)
+        TW_SET(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts));
     set.formatted.push_back(std::move(f));
     return set.formatted.back().get();
 }

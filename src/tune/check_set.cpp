@@ -14,6 +14,7 @@
 #include "ir/op_def.h"
 #include "tactic/convert_format.h"
 #include "tactic/reference.h"
+#include "tactic/rounded_factors.h"
 #include "tune/alike_rows.h"
 #include "tune/check.h"
 
@@ -63,8 +64,7 @@ int64_t bytesAtOptimum(ops::Problem const& p)
 
 bool hasHalf(ir::Graph const& body)
 {
-    return std::any_of(body.values().begin(), body.values().end(),
-                       [](auto const& v) { return isNarrowFloat(v->type); });
+    return std::ranges::any_of(body.values(), [](auto const& v) { return isNarrowFloat(v->type); });
 }
 
 // Elements of `t`, wherever its format puts them.
@@ -116,8 +116,8 @@ Result<void> CheckSet::addInput(ops::Problem const& p, size_t i, Extents const& 
 
 Result<void> CheckSet::fill(ops::Problem const& p, Values values)
 {
-    bool const isSmall = std::all_of(p.outputs.begin(), p.outputs.end(),
-                                     [](ops::TensorSpec const& t) { return t.dims.volume() <= kCompareAll; });
+    bool const isSmall =
+        std::ranges::all_of(p.outputs, [](ops::TensorSpec const& t) { return t.dims.volume() <= kCompareAll; });
     if ((values == Values::kLarger && (!takesAnyValues(*p.node) || bytesAtOptimum(p) > kMostLargerBytes)) ||
         (values == Values::kOther && !isSmall))
         return {};
@@ -314,7 +314,7 @@ std::vector<int64_t> sample(Extents const& dims, int64_t samples)
         int64_t const n = dims[d];
         std::vector<int64_t> along{0, 1, n / 2, n - 2, n - 1};
         std::erase_if(along, [&](int64_t i) { return i < 0 || i >= n; });
-        std::sort(along.begin(), along.end());
+        std::ranges::sort(along);
         along.erase(std::unique(along.begin(), along.end()), along.end());
         if (int64_t(at.size() * along.size()) > kEdges)
             along = {0, n - 1};
@@ -327,15 +327,14 @@ std::vector<int64_t> sample(Extents const& dims, int64_t samples)
     std::mt19937_64 random(kSeed);
     for (int64_t i = 0; i < samples; ++i)
         at.push_back(int64_t(random() % uint64_t(count)));
-    std::sort(at.begin(), at.end());
+    std::ranges::sort(at);
     at.erase(std::unique(at.begin(), at.end()), at.end());
     return at;
 }
 
 bool mayBeSampled(ir::Graph const& body)
 {
-    return std::count_if(body.nodes.begin(), body.nodes.end(), [](auto const& n) { return !n->op->isElementwise; }) <=
-           1;
+    return std::ranges::count_if(body.nodes, [](auto const& n) { return !n->op->isElementwise; }) <= 1;
 }
 
 } // namespace tw::tune

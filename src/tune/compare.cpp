@@ -73,8 +73,7 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
 {
     TensorRef const& want = wants[0];
     if (got.type != want.type || !(got.dims == want.dims))
-        return std::string("got ") + nameOf(got.type) + got.dims.str() + ", want " + nameOf(want.type) +
-               want.dims.str();
+        return phrase("got ", nameOf(got.type), got.dims.str(), ", want ", nameOf(want.type), want.dims.str());
     auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
     int64_t const count = want.count();
     std::vector<double> largest(wants.size(), 0);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 namespace tw::tune {
 
@@ -83,7 +82,7 @@ private:
         std::vector<double> first(list_.size());
         for (size_t i = 0; i < list_.size(); ++i)
             first[i] = list_[i].run().microseconds;
-        double const least = *std::min_element(first.begin(), first.end());
+        double const least = *std::ranges::min_element(first);
         for (size_t i = 0; i < list_.size(); ++i)
             if (first[i] < kHopelessRun * least) // cold against warm: once more
                 first[i] = std::min(first[i], list_[i].run().microseconds);

@@ -16,9 +16,9 @@ constexpr size_t kMostReasons = 3, kMostReasonBytes = 160;
 
 std::vector<TensorRef> refsOf(std::vector<ops::TensorSpec> const& specs)
 {
-    std::vector<TensorRef> refs;
-    for (ops::TensorSpec const& t : specs)
-        refs.push_back(t.present ? TensorRef{t.type, t.dims, t.contents.data, t.format} : TensorRef{});
+    auto refs = mapped<TensorRef>(specs, [&](ops::TensorSpec const& t) {
+        return t.present ? TensorRef{t.type, t.dims, t.contents.data, t.format} : TensorRef{};
+    });
     return refs;
 }
 
@@ -68,7 +68,7 @@ std::string reasonsAgainst(std::vector<ops::Tactic const*> const& others, ops::P
         ops::Support const support = supportsAtAll(*t, problem);
         std::string const reason =
             (support.ok ? whyNot(*t, problem, choice) : support.reason).substr(0, kMostReasonBytes);
-        if (std::find(seen.begin(), seen.end(), reason) != seen.end())
+        if (contains(seen, reason))
             continue;
         seen.push_back(reason);
         (support.ok ? kept : refused).push_back(std::string(t->name()) + ": " + reason);

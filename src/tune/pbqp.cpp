@@ -36,7 +36,7 @@ struct Matrix
 
     double operator()(int r, int c) const { return at[size_t(r) * size_t(columns) + size_t(c)]; }
     double& operator()(int r, int c) { return at[size_t(r) * size_t(columns) + size_t(c)]; }
-    double least() const { return *std::min_element(at.begin(), at.end()); }
+    double least() const { return *std::ranges::min_element(at); }
 };
 
 // The nodes that are left, with the edges between them; each edge stands at both ends, its own labels in the rows.
@@ -135,7 +135,7 @@ private:
                 more = true;
                 Taken t = take(s, n);
                 if (t.edges.empty()) {
-                    certain += *std::min_element(t.costs.begin(), t.costs.end());
+                    certain += *std::ranges::min_element(t.costs);
                 } else if (t.edges.size() == 1) {
                     auto const& [other, m] = *t.edges.begin();
                     for (int o = 0; o < m.columns; ++o) {
@@ -165,7 +165,7 @@ private:
     {
         double bound = 0;
         for (auto const& [n, costs] : s.nodes)
-            bound += *std::min_element(costs.begin(), costs.end());
+            bound += *std::ranges::min_element(costs);
         for (auto const& [n, row] : s.edges)
             for (auto const& [other, m] : row)
                 bound += other > n ? m.least() : 0;
@@ -202,7 +202,7 @@ private:
                     *std::min_element(m.at.begin() + int64_t(l) * m.columns, m.at.begin() + int64_t(l + 1) * m.columns);
             order.emplace_back(least, l);
         }
-        std::sort(order.begin(), order.end());
+        std::ranges::sort(order);
         undo_.push_back(&taken);
         for (auto const& [least, l] : order) {
             bool const first = best_.cost == kImpossible;

@@ -9,7 +9,7 @@ namespace tw::tune {
 void Phases::enter(char const* name)
 {
     count();
-    auto at = std::find_if(seconds_.begin(), seconds_.end(), [&](auto const& s) { return s.first == name; });
+    auto at = std::ranges::find_if(seconds_, [&](auto const& s) { return s.first == name; });
     if (at == seconds_.end())
         at = seconds_.insert(at, {name, 0.0});
     open_.push_back(size_t(at - seconds_.begin()));

@@ -106,8 +106,8 @@ double Rates::of(Kind kind)
                    : cudaProductRate(*options_.cuda, kind == Kind::kF16 ? DataType::kHalf : DataType::kFloat,
                                      kind == Kind::kTf32);
     if (options_.log)
-        options_.log->verbose("Rate of " + std::string(kNames[int(kind)]) + " here: " + std::to_string(rate) +
-                              (kind == Kind::kCopy ? " bytes" : " operations") + " in a microsecond");
+        options_.log->verbose("Rate of ", kNames[int(kind)], " here: ", rate,
+                              kind == Kind::kCopy ? " bytes" : " operations", " in a microsecond");
     int64_t const whole = std::isfinite(rate) ? int64_t(rate * 1000) : 0;
     if (options_.cache && whole > 0)
         options_.cache->insert(key, CacheEntry{0, {whole}, 0, {}});

@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <map>
-#include <optional>
 
 #include "base/hash.h"
 #include "device/cuda/compiler.h"
@@ -55,7 +54,7 @@ public:
 private:
     size_t numberOf(ir::Dim const& d)
     {
-        auto const at = std::find(seen_.begin(), seen_.end(), d);
+        auto const at = std::ranges::find(seen_, d);
         if (at != seen_.end())
             return size_t(at - seen_.begin());
         seen_.push_back(d);

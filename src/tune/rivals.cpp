@@ -71,7 +71,7 @@ void Rivals::refuse(Candidate const& c, std::string const& why, bool isUnsupport
         {describe(c), describeIn(problems_[size_t(c.group)], c), why.substr(0, kMostReason), c.group});
     texts_[size_t(c.group)] += std::string("\n  ") + c.tactic->name() + ": " + why;
     if (options_.log)
-        options_.log->verbose(where() + ": tactic " + c.tactic->name() + " is out: " + why);
+        options_.log->verbose(where(), ": tactic ", c.tactic->name(), " is out: ", why);
 }
 
 std::vector<plan::Rival> Rivals::listFor(size_t g, std::vector<Candidate> const& good, size_t winner,
@@ -83,8 +83,8 @@ std::vector<plan::Rival> Rivals::listFor(size_t g, std::vector<Candidate> const&
             list.push_back(
                 {size_t(good[i].group) == g ? describe(good[i]) : describeIn(problems_[size_t(good[i].group)], good[i]),
                  times[i], whyLost(good, i, winner, times, options_)});
-    std::stable_sort(list.begin(), list.end(),
-                     [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
+    std::ranges::stable_sort(
+        list, [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
     auto add = [&](std::vector<Refused> const& more) {
         for (Refused const& r : more)
             list.push_back({size_t(r.group) == g ? r.name : r.nameWithFormats, 0, r.why});

@@ -2,7 +2,6 @@
 // Lets a client choose among the tactics that a layer could have.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/result.h"

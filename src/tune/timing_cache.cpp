@@ -66,7 +66,7 @@ bool isSound(std::string_view key, CacheEntry const& e)
 {
     return !key.empty() && key.size() <= TimingCache::kMaxKeyBytes && e.config.size() <= TimingCache::kMaxConfig &&
            std::isfinite(e.microseconds) && e.microseconds >= 0 && e.rivals.size() <= TimingCache::kMaxRivals &&
-           std::all_of(e.rivals.begin(), e.rivals.end(), [](plan::Rival const& r) {
+           std::ranges::all_of(e.rivals, [](plan::Rival const& r) {
                return std::isfinite(r.microseconds) && r.name.size() <= TimingCache::kMaxRivalBytes &&
                       r.reason.size() <= TimingCache::kMaxRivalBytes;
            });
@@ -74,7 +74,7 @@ bool isSound(std::string_view key, CacheEntry const& e)
 
 Error damaged(std::string const& how)
 {
-    return invalidArgument("timing cache: the bytes are damaged: " + how);
+    return invalidArgument("timing cache: the bytes are damaged: ", how);
 }
 
 } // namespace
@@ -115,8 +115,8 @@ Result<void> TimingCache::combine(TimingCache const& other, bool ignoreMismatch)
         return {};
     std::scoped_lock lock(mutex_, other.mutex_);
     if (other.fingerprint_ != fingerprint_ && !ignoreMismatch)
-        return invalidArgument("timing cache: the other cache was measured on '" + other.fingerprint_ +
-                               "', this one is of '" + fingerprint_ + "'; pass ignoreMismatch to use it all the same");
+        return invalidArgument("timing cache: the other cache was measured on '", other.fingerprint_,
+                               "', this one is of '", fingerprint_, "'; pass ignoreMismatch to use it all the same");
     Entries copy = other.entries_; // before anything changes: an exception leaves this cache as it was
     entries_.merge(copy);
     return {};
@@ -155,10 +155,10 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
     if (sizeBytes == 0)
         return Loaded{std::make_unique<TimingCache>(fingerprint), ""};
     if (!bytes)
-        return invalidArgument("timing cache: a null pointer with size " + std::to_string(sizeBytes));
+        return invalidArgument("timing cache: a null pointer with size ", sizeBytes);
     Reader in{static_cast<char const*>(bytes), static_cast<char const*>(bytes) + sizeBytes};
     if (sizeBytes < sizeof kMagic || std::memcmp(in.at, kMagic, sizeof kMagic) != 0)
-        return invalidArgument("timing cache: these " + std::to_string(sizeBytes) + " bytes are no timing cache");
+        return invalidArgument("timing cache: these ", sizeBytes, " bytes are no timing cache");
     in.at += sizeof kMagic;
     auto const format = in.get<uint32_t>();
     uint32_t version[4] = {};

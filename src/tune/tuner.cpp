@@ -69,7 +69,7 @@ public:
         // With everything else refused, the plain tactics come back.
         std::vector<Candidate> again;
         for (Candidate& c : reserve)
-            if (std::none_of(good_.begin(), good_.end(), [&](Candidate const& g) { return g.group == c.group; }) &&
+            if (std::ranges::none_of(good_, [&](Candidate const& g) { return g.group == c.group; }) &&
                 (good_.empty() || problems_.size() == 1))
                 again.push_back(std::move(c));
             else
@@ -133,8 +133,8 @@ private:
                 rivals_.refuse(c, c.refusal);
                 lackedMemory_[size_t(c.group)] = lackedMemory_[size_t(c.group)] || c.lacksMemory;
                 if (c.isTooLarge && !leftOut_ && options_.log)
-                    options_.log->info(rivals_.where() + ": kernels that need more workspace than " +
-                                       std::to_string(options_.workspaceBytes) +
+                    options_.log->info(rivals_.where(), ": kernels that need more workspace than ",
+                                       options_.workspaceBytes,
                                        " bytes are left out; IBuilderConfig::setMemoryPoolLimit() with more may make "
                                        "the engine faster");
                 leftOut_ = leftOut_ || c.isTooLarge;
@@ -149,8 +149,7 @@ private:
                 if (checked.error().code == ErrorCode::kFailedAllocation)
                     lackedMemory_[size_t(c.group)] = true;
                 if (options_.log)
-                    options_.log->warning(rivals_.where() + ": " + checked.error().message +
-                                          "; the tactic is not used");
+                    options_.log->warning(rivals_.where(), ": ", checked.error().message, "; the tactic is not used");
                 continue;
             }
             // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
@@ -160,18 +159,17 @@ private:
             }
             std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
             if (!checked->incomparable.empty() && options_.log)
-                options_.log->info(isUsed + "it could not be compared: " + checked->incomparable);
+                options_.log->info(isUsed, "it could not be compared: ", checked->incomparable);
             if (!checked->differs.empty() && options_.log)
-                options_.log->warning(isUsed + "it computes in its type what the reference computes exactly, and " +
-                                      "differs by more than the layer's tolerance: " + checked->differs);
+                options_.log->warning(isUsed, "it computes in its type what the reference computes exactly, and ",
+                                      "differs by more than the layer's tolerance: ", checked->differs);
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }
         // In the order of the op's list, which decides between equals.
         std::vector<ops::Tactic const*> const tactics = candidates(*problem_.node, options_);
-        auto rank = [&](Candidate const& c) { return std::find(tactics.begin(), tactics.end(), c.tactic); };
-        std::stable_sort(good_.begin(), good_.end(),
-                         [&](Candidate const& a, Candidate const& b) { return rank(a) < rank(b); });
+        auto rank = [&](Candidate const& c) { return std::ranges::find(tactics, c.tactic); };
+        std::ranges::stable_sort(good_, [&](Candidate const& a, Candidate const& b) { return rank(a) < rank(b); });
     }
 
     std::vector<Result<plan::Choice>> decide()
@@ -243,7 +241,7 @@ private:
     {
         if (picked.empty())
             return;
-        std::fill(winners.begin(), winners.end(), -1);
+        std::ranges::fill(winners, -1);
         for (int i : picked) {
             int& w = winners[size_t(position[size_t(good_[size_t(i)].group)])];
             w = w < 0 || times[size_t(i)] < times[size_t(w)] ? i : w;
@@ -259,7 +257,7 @@ private:
     {
         for (double& t : times)
             t = 0;
-        bool const isDone = std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.isAlone; });
+        bool const isDone = std::ranges::any_of(good_, [](Candidate const& c) { return c.isAlone; });
         if (good_.empty() || (good_.size() == 1 && ((!options_.timeAlways && !isDone) || isTakenAsIs(good_[0]))))
             return;
         if (isDone) {
@@ -282,7 +280,7 @@ private:
     // Of those that were timed alone.
     void takeTimes(std::vector<int> const& position, std::vector<int>& winners, std::vector<double>& times) const
     {
-        if (std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.microseconds <= 0; }))
+        if (std::ranges::any_of(good_, [](Candidate const& c) { return c.microseconds <= 0; }))
             return;
         for (size_t i = 0; i < good_.size(); ++i) {
             times[i] = good_[i].microseconds;
@@ -331,11 +329,10 @@ private:
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)
             options_.log->verbose(
-                rivals_.where() + ": tactic " + list[i]->tactic->name() + ": " +
-                (list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "") +
-                std::to_string(result.standings[i].microseconds) + " us, " +
-                std::to_string(result.standings[i].rounds) + " of " + std::to_string(result.rounds) + " rounds" +
-                (options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string()));
+                rivals_.where(), ": tactic ", list[i]->tactic->name(), ": ",
+                list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "",
+                result.standings[i].microseconds, " us, ", result.standings[i].rounds, " of ", result.rounds, " rounds",
+                options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string());
         return result;
     }
     ContestRules rulesFor(std::vector<Candidate const*> const& list) const
@@ -368,10 +365,10 @@ std::vector<Result<plan::Choice>> takeUntuned(ops::Problem const& problem, std::
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);
-        auto const at = std::find_if(tactics.begin(), tactics.end(),
-                                     [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
+        auto const at =
+            std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
         if (at == tactics.end())
-            out.push_back(internalError("could not find any implementation for node " + problem.node->name + ": " +
+            out.push_back(internalError("could not find any implementation for node ", problem.node->name, ": ",
                                         ops::supportsFormats(*tactics.back(), in).reason));
         else
             out.push_back(plan::Choice{(*at)->id(), (*at)->name(), (*at)->version(), {}, {}, 0, {}});

@@ -119,7 +119,7 @@ public:
         std::vector<int32_t> selection(choices.size(), -1);
         int32_t const selected = selector_.selectAlgorithms(context, choices.data(), count, selection.data());
         auto refuse = [&](std::string const& what) {
-            return invalidArgument("algorithm selector: layer '" + context.name + "': " + what);
+            return invalidArgument("algorithm selector: layer '", context.name, "': ", what);
         };
         if (selected < 0 || selected > count)
             return refuse("selectAlgorithms returned " + std::to_string(selected) + " for " + std::to_string(count) +

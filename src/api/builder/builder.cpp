@@ -63,10 +63,10 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
 {
     if (c.has(BuilderFlag::kREFIT) && c.profiles.size() > 1)
         return invalidState("BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the "
-                            "configuration has " +
-                            std::to_string(c.profiles.size()));
+                            "configuration has ",
+                            c.profiles.size());
     if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
-        return unsupported("engine capability " + std::to_string(static_cast<int>(c.engineCapability)) +
+        return unsupported("engine capability ", static_cast<int>(c.engineCapability),
                            ": safety and DLA standalone engines are not available yet");
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
@@ -123,8 +123,7 @@ bool isReadAsData(ir::Graph const& g, ir::Value const* input)
 {
     auto const shapes = ir::hostValues(g);
     for (auto const& node : g.nodes) {
-        bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                      [&](ir::Value const* v) { return shapes.contains(v); });
+        bool const host = std::ranges::any_of(node->outputs, [&](ir::Value const* v) { return shapes.contains(v); });
         if (host || node->op->readsDimsOnly)
             continue;
         for (size_t i = 0; i < node->inputs.size(); ++i)
@@ -142,10 +141,10 @@ Result<void> checkShapeInput(ir::Value const& v, Log& log)
     std::string const what =
         "network input '" + v.name + "' (" + nameOf(v.type) + str(v.shape) + ") decides the shape of something";
     if (v.rank() > 1 || !isStatic(v.shape) || ir::extentsOf(v.shape).volume() > kMaxElements)
-        return invalidArgument(what + ", so it must have at most one dimension, which is constant and at most " +
-                               std::to_string(kMaxElements));
+        return invalidArgument(what, ", so it must have at most one dimension, which is constant and at most ",
+                               kMaxElements);
     if (v.type != DataType::kInt32)
-        log.warning(what + "; programs that shall run on 8.5 too must make it kINT32");
+        log.warning(what, "; programs that shall run on 8.5 too must make it kINT32");
     return {};
 }
 
@@ -213,16 +212,15 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         plan::IoTensor io;
         io.name = v->name;
         io.isShapeTensor = v->host;
-        io.isExecution =
-            std::any_of(n.outputs.begin(), n.outputs.end(), [&](TensorObject const* t) { return t->name == v->name; });
+        io.isExecution = std::ranges::any_of(n.outputs, [&](TensorObject const* t) { return t->name == v->name; });
         contents.io.push_back(std::move(io));
     }
     if (n.implicitBatch) {
         contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
     } else if (!needsProfile.empty() && c.profiles.empty()) {
-        return invalidState(needsProfile + ", but no optimization profile has been defined; set its ranges in one "
-                                           "(IBuilder::createOptimizationProfile(), "
-                                           "IBuilderConfig::addOptimizationProfile())");
+        return invalidState(needsProfile, ", but no optimization profile has been defined; set its ranges in one "
+                                          "(IBuilder::createOptimizationProfile(), "
+                                          "IBuilderConfig::addOptimizationProfile())");
     } else {
         for (size_t p = 0; p < c.profiles.size(); ++p) {
             TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
@@ -348,7 +346,7 @@ INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags fla
     return guarded<INetworkDefinition*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<INetworkDefinition*> {
         auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
         if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
-            return invalidArgument("createNetworkV2: unknown flags in " + std::to_string(flags));
+            return invalidArgument("createNetworkV2: unknown flags in ", flags);
         if (has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION))
             b.reporter.warning("createNetworkV2: kEXPLICIT_PRECISION is deprecated and has no effect");
         auto n = std::make_unique<NetworkObject>(b.reporter);

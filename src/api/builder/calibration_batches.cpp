@@ -26,7 +26,7 @@ Result<bool> CalibrationBatches::next(std::vector<calibrate::Network::Input>& in
             continue;
         void const* const from = addresses[at++];
         if (!from && in.memory.count() > 0)
-            return invalidArgument(what + ": getBatch() sets no address for input '" + in.name + "'");
+            return invalidArgument(what, ": getBatch() sets no address for input '", in.name, "'");
         if (auto done = take(in, from); !done.ok())
             return std::move(done).error().in(what);
     }
@@ -47,8 +47,8 @@ Result<void> CalibrationBatches::take(calibrate::Network::Input& input, void con
     for (int64_t i = 0; i < to.count(); ++i) {
         float const x = numbers.ref().as<float>()[i];
         if (!(x >= -128 && x <= 127))
-            return invalidArgument("element " + std::to_string(i) + " of INT8 input '" + input.name + "' is " +
-                                   std::to_string(x) + "; its samples are FP32 numbers from -128 to 127");
+            return invalidArgument("element ", i, " of INT8 input '", input.name, "' is ", x,
+                                   "; its samples are FP32 numbers from -128 to 127");
         to.as<int8_t>()[i] = int8_t(std::nearbyint(x));
     }
     return {};

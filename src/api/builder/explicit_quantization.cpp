@@ -43,7 +43,7 @@ ir::Node const* findQuantization(ir::Graph const& g)
 
 Error errorAt(ir::Node const& n, std::string const& what)
 {
-    return invalidArgument("layer '" + n.name + "' (" + n.op->name + "): " + what);
+    return invalidArgument("layer '", n.name, "' (", n.op->name, "): ", what);
 }
 
 class Checker
@@ -79,9 +79,8 @@ private:
         if (v->isConstant())
             return true;
         if (!v->producer)
-            return isRegion_ && std::find(g_.inputs.begin(), g_.inputs.end(), v) != g_.inputs.end();
-        return std::all_of(v->producer->inputs.begin(), v->producer->inputs.end(),
-                           [&](ir::Value const* in) { return !in || isBuildTime(in); });
+            return isRegion_ && contains(g_.inputs, v);
+        return std::ranges::all_of(v->producer->inputs, [&](ir::Value const* in) { return !in || isBuildTime(in); });
     }
 
     Result<void> checkChannels(ir::Node const& n) const
@@ -188,7 +187,7 @@ private:
             &ops::select::def(),        &ops::pooling::def(),  &ops::plugin::def(),  &ops::conditional::def(),
             &ops::loop::def(),
         };
-        return n.op->readsDimsOnly || std::find(std::begin(kOps), std::end(kOps), n.op) != std::end(kOps);
+        return n.op->readsDimsOnly || contains(kOps, n.op);
     }
     Result<void> checkReaders(ir::Node const& q, ir::Value const& v)
     {
@@ -218,9 +217,8 @@ private:
 bool isExplicit(NetworkObject const& n)
 {
     using nvinfer1::LayerType;
-    return std::any_of(n.layers.begin(), n.layers.end(), [](auto const& l) {
-        return l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE;
-    });
+    return std::ranges::any_of(
+        n.layers, [](auto const& l) { return l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE; });
 }
 
 Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& g, BuilderConfigObject const& c)
@@ -235,10 +233,10 @@ Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& 
         if (l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE || l->type == LayerType::kCONSTANT)
             continue;
         auto asks = [](auto const& type) { return type == nvinfer1::DataType::kINT8; };
-        if (asks(l->precision) || std::any_of(l->outputTypes.begin(), l->outputTypes.end(), asks))
-            return l->error(std::string(asks(l->precision) ? "precision" : "output type") +
-                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '" +
-                            found->name + "': put these around the layer instead");
+        if (asks(l->precision) || std::ranges::any_of(l->outputTypes, asks))
+            return l->error(asks(l->precision) ? "precision" : "output type",
+                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '",
+                            found->name, "': put these around the layer instead");
     }
     return Checker(g, false).run();
 }

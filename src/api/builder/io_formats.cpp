@@ -72,10 +72,10 @@ Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, c
         return io;
     std::string const name = std::string(what) + " '" + t.name + "'";
     if (asked.empty() && isForDla)
-        return unsupported(name + ": its allowed formats are those of DLAs, and this device has none");
-    return invalidArgument(name + " of type " + nameOf(v.type) + " and rank " + std::to_string(rank) +
-                           (v.host ? ", a shape tensor," : "") + " can be in none of its allowed formats (" +
-                           listOf(asked) + "); it can be in " + listOf(legal));
+        return unsupported(name, ": its allowed formats are those of DLAs, and this device has none");
+    return invalidArgument(name, " of type ", nameOf(v.type), " and rank ", rank, v.host ? ", a shape tensor," : "",
+                           " can be in none of its allowed formats (", listOf(asked), "); it can be in ",
+                           listOf(legal));
 }
 
 } // namespace
@@ -99,7 +99,7 @@ std::string publicNameOf(Format format)
     if (format == Format::kChannelsLast)
         return "internal";
     std::string name = nameOf(format);
-    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return char(std::toupper(c)); });
+    std::ranges::transform(name, name.begin(), [](char c) { return char(std::toupper(c)); });
     return "k" + name;
 }
 

@@ -30,7 +30,7 @@ constexpr Kind kValues{&OptimizationProfileObject::values, "values", "()"};
 
 std::string describe(Kind const& kind, std::string const& input)
 {
-    return std::string("optimization profile: ") + kind.name + " of input '" + input + "'";
+    return phrase("optimization profile: ", kind.name, " of input '", input, "'");
 }
 std::string str(Kind const& kind, Numbers const& v)
 {
@@ -51,11 +51,10 @@ Result<void> checkOrder(Points const& at, Kind const& kind, std::string const& i
             std::string const both = describe(kind, input) + ": " + kPoint[low] + " " + str(kind, least) + " and " +
                                      kPoint[high] + " " + str(kind, most);
             if (least.size() != most.size())
-                return invalidArgument(both + " need the same number of entries");
+                return invalidArgument(both, " need the same number of entries");
             for (size_t i = 0; i < least.size(); ++i)
                 if (least[i] > most[i])
-                    return invalidArgument(both + ": entry " + std::to_string(i) + " must not fall (" +
-                                           std::to_string(least[i]) + " > " + std::to_string(most[i]) + ")");
+                    return invalidArgument(both, ": entry ", i, " must not fall (", least[i], " > ", most[i], ")");
         }
     }
     return {};
@@ -70,7 +69,7 @@ Result<bool> set(OptimizationProfileObject& p, Kind const& kind, char const* met
     std::string const what = describe(kind, name);
     size_t const point = static_cast<size_t>(select);
     if (point > 2)
-        return invalidArgument(what + ": selector " + std::to_string(static_cast<int>(select)) + " does not exist");
+        return invalidArgument(what, ": selector ", static_cast<int>(select), " does not exist");
     auto& settings = p.*kind.settings;
     auto const known = settings.find(name);
     Points changed = known == settings.end() ? Points() : known->second;
@@ -101,7 +100,7 @@ Result<void> OptimizationProfileObject::validate() const
         for (auto const& [name, at] : this->*kind.settings) {
             for (size_t i = 0; i < at.size(); ++i)
                 if (!at[i])
-                    return invalidState(describe(kind, name) + ": " + kPoint[i] +
+                    return invalidState(describe(kind, name), ": ", kPoint[i],
                                         " is not set; all of kMIN, kOPT and kMAX are needed");
             TW_TRY(checkOrder(at, kind, name));
         }
@@ -129,7 +128,7 @@ Dims IOptimizationProfile::getDimensions(char const* inputName, OptProfileSelect
     if (!found)
         return noDims();
     Dims d{int32_t(found->size()), {}};
-    std::copy(found->begin(), found->end(), d.d);
+    std::ranges::copy(*found, d.d);
     return d;
 }
 
@@ -140,11 +139,10 @@ bool IOptimizationProfile::setShapeValues(char const* inputName, OptProfileSelec
         return set(p, kValues, "IOptimizationProfile::setShapeValues", inputName, select,
                    [&](std::string const& what) -> Result<Numbers> {
                        if (nbValues < 0 || nbValues > kMaxShapeValues)
-                           return invalidArgument(what + ": " + std::to_string(nbValues) +
-                                                  " values; a shape tensor has 0 to " +
-                                                  std::to_string(kMaxShapeValues) + " elements");
+                           return invalidArgument(what, ": ", nbValues, " values; a shape tensor has 0 to ",
+                                                  kMaxShapeValues, " elements");
                        if (!values && nbValues > 0)
-                           return invalidArgument(what + ": the values are a null pointer");
+                           return invalidArgument(what, ": the values are a null pointer");
                        return Numbers(values, values + nbValues);
                    });
     });
@@ -168,8 +166,7 @@ bool IOptimizationProfile::setExtraMemoryTarget(float target) noexcept
 {
     return guarded<bool>(objectOf(*this), false, [&](OptimizationProfileObject& p) -> Result<bool> {
         if (!(target >= 0 && target <= 1)) // not a number, too
-            return invalidArgument("optimization profile: extra memory target " + std::to_string(target) +
-                                   " must be in [0, 1]");
+            return invalidArgument("optimization profile: extra memory target ", target, " must be in [0, 1]");
         p.extraMemoryTarget = target;
         return true;
     });

@@ -12,8 +12,8 @@ OptimizationProfileObject::Points const* pointsOf(OptimizationProfileObject::Set
                                                   std::string const& input)
 {
     auto const it = settings.find(input);
-    bool const isWhole = it != settings.end() &&
-                         std::all_of(it->second.begin(), it->second.end(), [](auto const& p) { return p.has_value(); });
+    bool const isWhole =
+        it != settings.end() && std::ranges::all_of(it->second, [](auto const& p) { return p.has_value(); });
     return isWhole ? &it->second : nullptr;
 }
 
@@ -37,9 +37,8 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
     auto warnOfUnknown = [&](auto const& settings) {
         for (auto const& setting : settings) {
             std::string const& name = setting.first;
-            if (std::none_of(n.inputs.begin(), n.inputs.end(), [&](auto const& t) { return t->name == name; }))
-                n.reporter.warning(where + ": '" + name +
-                                   "' is no input of the network; what is set for it is ignored");
+            if (std::ranges::none_of(n.inputs, [&](auto const& t) { return t->name == name; }))
+                n.reporter.warning(where, ": '", name, "' is no input of the network; what is set for it is ignored");
         }
     };
     warnOfUnknown(p.shapes);
@@ -51,7 +50,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
         plan::ProfileRange r;
         auto const* const shape = pointsOf(p.shapes, t->name);
         if (dynamic && !shape)
-            return invalidArgument(where + ": input '" + t->name + "' with shape " + str(t->dims) +
+            return invalidArgument(where, ": input '", t->name, "' with shape ", str(t->dims),
                                    " is dynamic; set its minimum, optimum and maximum dimensions");
         Extents* const extents[] = {&r.min, &r.opt, &r.max};
         for (size_t s = 0; shape && s < 3; ++s) {
@@ -61,22 +60,22 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
             for (int axis = 0; fits && axis < t->dims.nbDims; ++axis)
                 fits = t->dims.d[axis] < 0 || t->dims.d[axis] == (*extents[s])[axis];
             if (!fits)
-                return invalidArgument(where + ": dimensions " + str(toPublic(*extents[s])) + " do not fit input '" +
-                                       t->name + "' with shape " + str(t->dims));
+                return invalidArgument(where, ": dimensions ", str(toPublic(*extents[s])), " do not fit input '",
+                                       t->name, "' with shape ", str(t->dims));
         }
         r.hasShape = shape != nullptr;
         auto const* const values = pointsOf(p.values, t->name);
         if (graph.inputs[i]->host) {
             if (!values)
                 return invalidArgument(
-                    where + ": input '" + t->name +
+                    where, ": input '", t->name,
                     "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
             int64_t count = 1;
             for (int axis = 0; axis < t->dims.nbDims; ++axis)
                 count *= t->dims.d[axis];
             if (count != int64_t((*values)[0]->size()))
-                return invalidArgument(where + ": shape tensor '" + t->name + "' has " + std::to_string(count) +
-                                       " elements, " + std::to_string((*values)[0]->size()) + " values are set");
+                return invalidArgument(where, ": shape tensor '", t->name, "' has ", count, " elements, ",
+                                       (*values)[0]->size(), " values are set");
             r.minValues = *(*values)[0];
             r.optValues = *(*values)[1];
             r.maxValues = *(*values)[2];

@@ -162,7 +162,7 @@ private:
             TensorObject const& missing = *top.needs[top.next];
             Unit const u = unitOf(r, missing);
             if (!u.layer && !u.construct)
-                return internalError("tensor '" + missing.name + "' is not there where it is used");
+                return internalError("tensor '", missing.name, "' is not there where it is used");
             if (!open.insert(u).second)
                 return cycle(u, missing);
             stack.push_back({u, needsOf(u)});
@@ -172,8 +172,8 @@ private:
     static Error cycle(Unit const& u, TensorObject const& t)
     {
         if (u.construct)
-            return invalidArgument("what goes into " + u.construct->describe() + " depends on its own result '" +
-                                   t.name + "': the network has a cycle");
+            return invalidArgument("what goes into ", u.construct->describe(), " depends on its own result '", t.name,
+                                   "': the network has a cycle");
         return u.layer->error("the layer depends on its own output: the network has a cycle");
     }
 
@@ -181,9 +181,7 @@ private:
     {
         if (!isSink(l))
             TW_TRY(checkBranch(r, Unit{&l, nullptr}));
-        std::vector<ir::Value*> in;
-        for (TensorObject* t : l.inputs)
-            in.push_back(t ? r.values->at(t) : nullptr);
+        auto in = mapped<ir::Value*>(l.inputs, [&](TensorObject* t) { return t ? r.values->at(t) : nullptr; });
         TW_ASSIGN(auto const out, lowerInto(network_, l, *r.graph, std::move(in)));
         for (size_t i = 0; i < out.size(); ++i)
             (*r.values)[l.outputs[i].get()] = out[i];
@@ -197,11 +195,11 @@ private:
         auto const [it, isNew] = branchOf_.try_emplace(u, r.branch);
         if (isNew || it->second == r.branch)
             return {};
-        return invalidArgument(
-            (u.construct ? u.construct->describe() : "layer '" + u.layer->name + "' (" + u.layer->typeName + ")") +
-            " is in both branches of " + network_.constructs[size_t(r.construct)]->describe() +
-            "; no value of one branch may be used in the other: compute it in each of them, or "
-            "outside");
+        return invalidArgument(u.construct ? u.construct->describe()
+                                           : "layer '" + u.layer->name + "' (" + u.layer->typeName + ")",
+                               " is in both branches of ", network_.constructs[size_t(r.construct)]->describe(),
+                               "; no value of one branch may be used in the other: compute it in each of them, or "
+                               "outside");
     }
 
     Result<void> emitConstruct(Region const& r, Construct& c)
@@ -352,7 +350,7 @@ private:
         for (size_t k = 0; k < p.stacked.size(); ++k)
             (*r.values)[p.stacked[k]->outputs[0].get()] = node->outputs[p.carried.size() + k];
         for (LoopOutputLayer const* l : p.last) {
-            auto const it = std::find(p.carried.begin(), p.carried.end(), l->inputs[0]->producer);
+            auto const it = std::ranges::find(p.carried, l->inputs[0]->producer);
             (*r.values)[l->outputs[0].get()] = node->outputs[size_t(it - p.carried.begin())];
         }
         return {};

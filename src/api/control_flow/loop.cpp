@@ -16,10 +16,8 @@ namespace {
 
 Error badAxis(LayerState const& layer, int32_t axis, int rank, int most)
 {
-    return layer.error(
-        "axis " + std::to_string(axis) + " is out of range for tensor '" + layer.inputs[0]->name + "' of rank " +
-        std::to_string(rank) +
-        (most < 0 ? "; a scalar cannot be iterated over" : " (allowed: 0.." + std::to_string(most) + ")"));
+    return layer.error("axis ", axis, " is out of range for tensor '", layer.inputs[0]->name, "' of rank ", rank,
+                       most < 0 ? "; a scalar cannot be iterated over" : " (allowed: 0.." + std::to_string(most) + ")");
 }
 
 // How many iterations a loop makes, as far as shapes know.
@@ -90,9 +88,9 @@ Result<void> LoopOutputLayer::lower(LowerContext& ctx)
         if (axis > x.rank())
             return badAxis(*this, axis, x.rank(), x.rank());
         if (x.rank() >= nvinfer1::Dims::MAX_DIMS)
-            return error("tensor '" + inputs[0]->name + "' has rank " + std::to_string(x.rank()) +
-                         ", and stacked it would have more than " + std::to_string(int(nvinfer1::Dims::MAX_DIMS)) +
-                         " dimensions");
+            return error(phrase("tensor '", inputs[0]->name, "' has rank ", x.rank(),
+                                ", and stacked it would have more than ", int(nvinfer1::Dims::MAX_DIMS),
+                                " dimensions"));
         std::optional<std::vector<ir::Dim>> content;
         if (ir::Value const* y = ctx.in(1)) {
             if (y->type != tw::DataType::kInt32 || y->rank() != 0)
@@ -102,8 +100,8 @@ Result<void> LoopOutputLayer::lower(LowerContext& ctx)
         }
         ir::Dim const size = content ? content->front() : tripsOf(ctx, *construct, "$trips." + std::to_string(id));
         if (size.isConst() && size.value() < 0)
-            return error("the length (input 1, '" + inputs[1]->name + "') is " + std::to_string(size.value()) +
-                         "; it must not be negative");
+            return error(
+                phrase("the length (input 1, '", inputs[1]->name, "') is ", size.value(), "; it must not be negative"));
         shape.insert(shape.begin() + axis, size);
     }
     ctx.output(0, ctx.graph().newValue(outputs[0]->name, x.type, std::move(shape)));
@@ -148,8 +146,8 @@ ITripLimitLayer* ILoop::addTripLimit(ITensor& tensor, TripLimit limit) noexcept
                                        [&](TripLimitLayer& l) -> Result<void> {
                                            TW_TRY(checkAll(l.construct->describe(), {checkEnum(limit, "trip limit")}));
                                            if (limitOf(*l.construct, limit))
-                                               return invalidState(l.construct->describe() + " has a trip limit " +
-                                                                   (limit == TripLimit::kCOUNT ? "kCOUNT" : "kWHILE") +
+                                               return invalidState(l.construct->describe(), " has a trip limit ",
+                                                                   limit == TripLimit::kCOUNT ? "kCOUNT" : "kWHILE",
                                                                    " already; one of each kind is possible");
                                            l.limit = limit;
                                            return {};

@@ -58,17 +58,17 @@ KnownCount countOf(NetworkObject const& network, Construct const& loop, InputNam
         return {};
     KnownCount known{count->inputs[0], {}};
     auto const outputs = layersOf<LoopOutputLayer>(loop, LayerType::kLOOP_OUTPUT);
-    if (std::any_of(outputs.begin(), outputs.end(), [](auto* l) { return alsoNeeds(*l) != nullptr; }))
+    if (std::ranges::any_of(outputs, [](auto* l) { return alsoNeeds(*l) != nullptr; }))
         return known;
     std::vector<std::string> symbols;
     for (ir::Dim const& element : *v->content)
         element.collectSymbols(symbols);
     for (auto const& t : network.inputs) {
         ir::Value const* const input = network.valueOf(*t);
-        bool const decides = input && input->content &&
-                             std::any_of(input->content->begin(), input->content->end(), [&](ir::Dim const& element) {
-                                 return std::find(symbols.begin(), symbols.end(), element.str()) != symbols.end();
-                             });
+        bool const decides =
+            input && input->content && std::ranges::any_of(*input->content, [&](ir::Dim const& element) {
+                return contains(symbols, element.str());
+            });
         if (decides && given.contains(t->name))
             return {known.tensor, {}};
         if (decides)
@@ -122,8 +122,7 @@ public:
         : network_(network), nesting_(nesting), around_(network.constructs.size(), empty()),
           why_(network.constructs.size())
     {
-        std::copy_if(order.begin(), order.end(), std::back_inserter(order_),
-                     [&](LayerState const* l) { return nesting.live(*l); });
+        std::ranges::copy_if(order, std::back_inserter(order_), [&](LayerState const* l) { return nesting.live(*l); });
     }
 
     // To a fixed point: what is inside of what only grows, at most to the depth of the nest.
@@ -139,9 +138,8 @@ public:
     // Fills parents and homes; every scope must be a chain.
     Result<void> chain(Nesting& nesting)
     {
-        for (auto const& c : network_.constructs) {
-            TW_ASSIGN(nesting.places[size_t(c->index)].parent, innermost(around_[size_t(c->index)], c->describe()));
-        }
+        for (auto const& c : network_.constructs)
+            TW_SET(nesting.places[size_t(c->index)].parent, innermost(around_[size_t(c->index)], c->describe()));
         for (auto const& [t, scope] : inside_) {
             TW_ASSIGN(int const home, innermost(scope, describe(*t)));
             if (home >= 0)
@@ -175,7 +173,7 @@ private:
                 if (t)
                     merge(s, scopeOf(*t));
         }
-        if (std::find(s.begin(), s.end(), true) == s.end())
+        if (!contains(s, true))
             return;
         for (auto const& out : l.outputs)
             inside_[out.get()] = s;
@@ -218,7 +216,7 @@ private:
                 if (a != self && around_[self][a] && around_[a][self])
                     return crossing(*c, *network_.constructs[a]);
             if (around_[self][self])
-                return invalidArgument(c->describe() + " would be inside itself: what goes in depends on its values");
+                return invalidArgument(c->describe(), " would be inside itself: what goes in depends on its values");
         }
         return {};
     }
@@ -230,8 +228,8 @@ private:
             for (size_t i = 0; i < l->inputs.size(); ++i) {
                 TensorObject const* t = l->inputs[i];
                 if (t && crossingOf(*l, i) == Crossing::kEnters && scopeOf(*t)[size_t(c.index)])
-                    return l->error("input " + std::to_string(i) + " ('" + t->name + "') is computed inside " +
-                                    c.describe() + "; it must come from outside");
+                    return l->error("input ", i, " ('", t->name, "') is computed inside ", c.describe(),
+                                    "; it must come from outside");
             }
         return {};
     }
@@ -245,21 +243,21 @@ private:
                        : ": layer '" + it->second.first->name + "' of " + x.describe() + " takes '" +
                              it->second.second->name + "', which is inside " + y.describe();
         };
-        return invalidArgument(a.describe() + " and " + b.describe() + " do not nest: each uses values of the other" +
-                               evidence(a, b) + evidence(b, a) + ". Values leave " +
-                               (a.isLoop || b.isLoop ? "a loop through addLoopOutput()" : "") +
-                               (a.isLoop && b.isLoop ? "" : (a.isLoop || b.isLoop ? ", " : "")) +
-                               (a.isLoop && b.isLoop ? "" : "a conditional through addOutput()"));
+        return invalidArgument(a.describe(), " and ", b.describe(), " do not nest: each uses values of the other",
+                               evidence(a, b), evidence(b, a), ". Values leave ",
+                               a.isLoop || b.isLoop ? "a loop through addLoopOutput()" : "",
+                               a.isLoop && b.isLoop ? "" : (a.isLoop || b.isLoop ? ", " : ""),
+                               a.isLoop && b.isLoop ? "" : "a conditional through addOutput()");
     }
 
     // The construct in `s` that is inside all others in it.
     Result<int> innermost(Scope const& s, std::string const& what)
     {
-        size_t const depth = size_t(std::count(s.begin(), s.end(), true));
+        size_t const depth = size_t(std::ranges::count(s, true));
         if (depth == 0)
             return -1;
         for (size_t c = 0; c < s.size(); ++c)
-            if (s[c] && size_t(std::count(around_[c].begin(), around_[c].end(), true)) + 1 == depth) {
+            if (s[c] && size_t(std::ranges::count(around_[c], true)) + 1 == depth) {
                 Scope with = around_[c];
                 with[c] = true;
                 if (with == s)
@@ -269,7 +267,7 @@ private:
         for (size_t c = 0; c < s.size(); ++c)
             if (s[c])
                 names += (names.empty() ? "" : " and ") + network_.constructs[c]->describe();
-        return invalidArgument(what + " uses values inside " + names +
+        return invalidArgument(what, " uses values inside ", names,
                                ", of which none is inside the other; values leave a loop through addLoopOutput() and a "
                                "conditional through addOutput()");
     }
@@ -366,9 +364,9 @@ public:
 private:
     static Error isInside(TensorObject const& t, Construct const& c)
     {
-        return invalidArgument("network output '" + t.name + "' is inside " + c.describe() +
-                               "; only what leaves it can be an output (" +
-                               (c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)"));
+        return invalidArgument("network output '", t.name, "' is inside ", c.describe(),
+                               "; only what leaves it can be an output (",
+                               c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)");
     }
     void captureAll(LayerState const& l)
     {

@@ -52,9 +52,7 @@ ir::Value* addRegionInput(ir::Graph& region, ir::Graph const& around, ir::Value 
             shape.push_back(bring(outer.shape[size_t(d)]));
     ir::Value* v = region.addInput(outer.name, outer.type, std::move(shape));
     if (same && outer.content) {
-        std::vector<Dim> content;
-        for (Dim const& d : *outer.content)
-            content.push_back(bring(d));
+        auto content = mapped<Dim>(*outer.content, [&](Dim const& d) { return bring(d); });
         v->content = std::move(content);
     }
     return v;
@@ -66,7 +64,7 @@ ir::Value* asConstant(ir::Graph& region, ir::Value const& outer)
         return region.addConstant(outer.name, outer.type, ir::extentsOf(outer.shape), outer.constant);
     bool const isKnown = outer.content && ir::isStatic(outer.shape) &&
                          (outer.type == DataType::kInt32 || outer.type == DataType::kBool) &&
-                         std::all_of(outer.content->begin(), outer.content->end(), [](Dim const& d) {
+                         std::ranges::all_of(*outer.content, [](Dim const& d) {
                              return d.isConst() && d.value() >= INT32_MIN && d.value() <= INT32_MAX;
                          });
     if (!isKnown)

@@ -125,7 +125,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
         if (late < 0)
             continue;
         if (!c.io[size_t(late)].allocator)
-            return invalidState("output '" + core.ioValue(late).name + "' has lost its IOutputAllocator");
+            return invalidState("output '", core.ioValue(late).name, "' has lost its IOutputAllocator");
         TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.ioValue(late).name, outputs[i]));
         TW_TRY(copyOutput(r, to, outputs[i]));
     }
@@ -169,7 +169,7 @@ Result<void> checkCapture(cuda::Device const& device, ContextObject& context, Re
         return {};
     }
     driver.cuStreamSynchronize(stream); // not allowed there: the capture ends with an error
-    return invalidState("the run cannot be captured in a CUDA graph: " + why + "; call enqueueV3() without a capture");
+    return invalidState("the run cannot be captured in a CUDA graph: ", why, "; call enqueueV3() without a capture");
 }
 
 // Nothing may be thrown through the stream.
@@ -256,15 +256,15 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
             if (s.hasContents) // the values that the shapes were computed from, also when a graph is replayed
                 address = const_cast<std::byte*>(static_cast<std::byte const*>(s.contents.data()));
             if (!address)
-                return invalidState("input '" + v.name + "' has no address: call setTensorAddress()");
+                return invalidState("input '", v.name, "' has no address: call setTensorAddress()");
             request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address, v.format};
             continue;
         }
-        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        size_t const out = size_t(std::ranges::find(g.outputs, &v) - g.outputs.begin());
         request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address, v.format};
         bool const allocates = useAllocators && io[size_t(i)].allocator;
         if (!address && !allocates && (useAllocators || core.contents().io[size_t(i)].isExecution))
-            return invalidState("output '" + v.name +
+            return invalidState("output '", v.name,
                                 "' has no address and no allocator: call setTensorAddress() or "
                                 "setOutputAllocator()");
     }
@@ -272,7 +272,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         ir::Value const& v = core.ioValue(i);
         if (inputPosition(i) >= 0 || !useAllocators || !io[size_t(i)].allocator)
             continue;
-        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        size_t const out = size_t(std::ranges::find(g.outputs, &v) - g.outputs.begin());
         request->outputs[out].data = nullptr;
         if (stateOf(v).exact) {
             TW_ASSIGN(request->outputs[out].data, allocateOutput(io[size_t(i)], v.name, request->outputs[out]));
@@ -343,11 +343,11 @@ Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) co
     for (size_t i = 0; i < count; ++i) {
         if (!addresses[i] && base > 0 && bindings[i]) { // given at profile 0's place
             addresses[i] = bindings[i];
-            reporter.warning("binding '" + state->bindingNames[base + i] +
+            reporter.warning("binding '", state->bindingNames[base + i],
                              "' is null; the address at profile 0's place is used");
         }
         if (!addresses[i] && state->core->contents().io[i].isExecution)
-            return invalidArgument("binding " + std::to_string(base + i) + " ('" + state->bindingNames[base + i] +
+            return invalidArgument("binding ", base + i, " ('", state->bindingNames[base + i],
                                    "') is a null pointer; empty tensors need an address too");
     }
     return addresses;
@@ -376,8 +376,8 @@ bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaSt
             return invalidState(
                 "the engine has an explicit batch dimension: use executeV2(), enqueueV2() or enqueueV3()");
         if (batchSize < 1 || batchSize > contents.maxBatchSize)
-            return invalidArgument("batch size " + std::to_string(batchSize) + " is outside 1.." +
-                                   std::to_string(contents.maxBatchSize) + " (IBuilder::setMaxBatchSize)");
+            return invalidArgument("batch size ", batchSize, " is outside 1..", contents.maxBatchSize,
+                                   " (IBuilder::setMaxBatchSize)");
         auto const& inputs = c.state->core->graph().inputs;
         for (size_t i = 0; i < inputs.size(); ++i) {
             Extents e;
@@ -419,9 +419,7 @@ bool IExecutionContext::enqueueV3(cudaStream_t stream) noexcept
     return guarded<bool>(objectOf(*this), false, [&](ContextObject& c) -> Result<bool> {
         if (c.state->core->contents().implicitBatch)
             return invalidState("the engine has an implicit batch dimension: use enqueue()");
-        std::vector<void*> addresses;
-        for (auto const& io : c.io)
-            addresses.push_back(io.address);
+        auto addresses = mapped<void*>(c.io, [&](auto const& io) { return io.address; });
         TW_TRY(c.submit(addresses, stream, c.inputConsumed, true));
         return true;
     });

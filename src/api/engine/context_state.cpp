@@ -42,14 +42,13 @@ Result<void> ContextObject::chooseProfile(int profile)
 {
     int const count = int(std::max<size_t>(state->core->contents().profiles.size(), 1));
     if (profile < 0 || profile >= count)
-        return invalidArgument("optimization profile " + std::to_string(profile) + " does not exist; the engine has " +
-                               std::to_string(count));
+        return invalidArgument("optimization profile ", profile, " does not exist; the engine has ", count);
     if (profile == context.profile())
         return {};
     std::lock_guard lock(state->mutex);
     if (state->isDynamic()) {
         if (state->profilesInUse.contains(profile))
-            return invalidState("optimization profile " + std::to_string(profile) +
+            return invalidState("optimization profile ", profile,
                                 " is in use by another execution context; each context needs a profile of its own");
         state->profilesInUse.erase(context.profile());
         state->profilesInUse.insert(profile);
@@ -65,19 +64,18 @@ Result<int> ContextObject::ioOf(int32_t binding, char const* method) const
     if (context.profile() < 0 || of == context.profile())
         return io;
     if (of != 0)
-        return invalidArgument(std::string(method) + ": binding '" + state->bindingNames[size_t(binding)] +
-                               "' belongs to optimization profile " + std::to_string(of) +
-                               ", the context uses profile " + std::to_string(context.profile()));
-    reporter.warning(std::string(method) + ": binding index " + std::to_string(binding) +
-                     " belongs to profile 0 and was corrected to " +
-                     std::to_string(binding + count * context.profile()));
+        return invalidArgument(method, ": binding '", state->bindingNames[size_t(binding)],
+                               "' belongs to optimization profile ", of, ", the context uses profile ",
+                               context.profile());
+    reporter.warning(method, ": binding index ", binding, " belongs to profile 0 and was corrected to ",
+                     binding + count * context.profile());
     return io;
 }
 
 int ContextObject::inputPosition(int index) const
 {
     auto const& inputs = state->core->graph().inputs;
-    auto it = std::find(inputs.begin(), inputs.end(), &state->core->ioValue(index));
+    auto it = std::ranges::find(inputs, &state->core->ioValue(index));
     return it == inputs.end() ? -1 : int(it - inputs.begin());
 }
 
@@ -90,8 +88,8 @@ Result<void> ContextObject::needProfile() const
         if (v->host || !ir::isStatic(v->shape))
             inputs += (inputs.empty() ? "'" : ", '") + v->name + "'";
     return invalidState(
-        "the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs " + inputs +
-        " (the engine has profiles 0.." + std::to_string(state->ranges.size() - 1) + ")");
+        "the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs ", inputs,
+        " (the engine has profiles 0..", state->ranges.size() - 1, ")");
 }
 
 Result<void> ContextObject::readContents(int index)
@@ -112,7 +110,7 @@ Result<std::shared_ptr<runtime::Instance>> ContextObject::prepare()
         TW_TRY(readContents(i));
         int const in = inputPosition(i);
         if (in >= 0 && context.needsContents(in) && context.hasInputShape(in) && !context.hasInputContents(in))
-            return invalidState("shape tensor '" + state->core->ioValue(i).name +
+            return invalidState("shape tensor '", state->core->ioValue(i).name,
                                 "' has no values: call setTensorAddress() or setInputShapeBinding()");
     }
     return context.instance();

@@ -65,7 +65,7 @@ Result<void> CudaDriver::checkReachable(void const* address, std::string const& 
     if (status == kSuccess && managed)
         return {};
     return invalidArgument(
-        "tensor '" + tensor +
+        "tensor '", tensor,
         "' lies in GPU memory, and the engine runs on the CPU: give it host, pinned or managed memory");
 }
 

@@ -19,8 +19,7 @@ Result<int> EngineState::ioOf(char const* tensor, char const* method) const
 {
     int const i = tensor ? core->ioIndex(tensor) : -1;
     if (i < 0)
-        return invalidArgument(std::string(method) + ": the engine has no tensor named '" +
-                               (tensor ? tensor : "(null)") + "'");
+        return invalidArgument(method, ": the engine has no tensor named '", tensor ? tensor : "(null)", "'");
     return i;
 }
 
@@ -28,8 +27,8 @@ Result<int> EngineState::ioOf(int32_t binding, char const* method) const
 {
     int const count = int(bindingNames.size());
     if (binding < 0 || binding >= count)
-        return invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
-                               " is out of range (the engine has " + std::to_string(count) + " bindings)");
+        return invalidArgument(method, ": binding index ", binding, " is out of range (the engine has ", count,
+                               " bindings)");
     return binding % ioCount();
 }
 
@@ -44,15 +43,14 @@ Result<void> checkProfile(EngineObject const& e, int32_t profile, char const* me
     size_t const count = e.contents().profiles.size();
     if (profile >= 0 && size_t(profile) < count)
         return {};
-    return invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
-                           " does not exist; the engine has " + std::to_string(count));
+    return invalidArgument(method, ": optimization profile ", profile, " does not exist; the engine has ", count);
 }
 Result<void> checkSelect(OptProfileSelector select, char const* method)
 {
     int const number = static_cast<int>(select);
     if (number >= 0 && number < EnumMax<OptProfileSelector>())
         return {};
-    return invalidArgument(std::string(method) + ": selector " + std::to_string(number) + " does not exist");
+    return invalidArgument(method, ": selector ", number, " does not exist");
 }
 // Whether a binding is of this profile, or of profile 0, whose bindings stand for those of every profile.
 Result<void> checkBinding(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
@@ -61,9 +59,8 @@ Result<void> checkBinding(EngineObject const& e, int32_t binding, int32_t profil
     int const of = binding / e.state->ioCount();
     if (of == 0 || of == profile)
         return {};
-    return invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
-                           " belongs to optimization profile " + std::to_string(of) + ", not to " +
-                           std::to_string(profile));
+    return invalidArgument(method, ": binding index ", binding, " belongs to optimization profile ", of, ", not to ",
+                           profile);
 }
 
 template <class T>
@@ -78,7 +75,7 @@ Result<Dims> profileShape(EngineObject const& e, int io, int32_t profile, OptPro
     TW_TRY(checkSelect(select, method));
     plan::IoTensor const& t = e.contents().io[size_t(io)];
     if (!t.isInput)
-        return invalidArgument(std::string(method) + ": '" + t.name + "' is no input");
+        return invalidArgument(method, ": '", t.name, "' is no input");
     auto const& inputs = e.contents().profiles[size_t(profile)].inputs;
     auto it = inputs.find(t.name);
     if (it == inputs.end() || !it->second.hasShape)
@@ -100,6 +97,19 @@ int vectorDim(EngineObject const& e, int io)
 }
 } // namespace
 
+// `none`: where there is no such tensor; else `answer`, of position `i` in io of the engine `self`. `which`: a name or the
+// index of a binding.
+#define TW_QUERY(Type, method, Which, none, answer)                                                                    \
+    Type ICudaEngine::method(Which which) const noexcept                                                               \
+    {                                                                                                                  \
+        return ask<Type>(                                                                                              \
+            *this, which, #method, none,                                                                               \
+            [&]([[maybe_unused]] EngineObject const& self, [[maybe_unused]] int i) -> Type { return answer; });        \
+    }
+#define TW_TENSOR_QUERY(Type, byName, byIndex, none, answer)                                                           \
+    TW_QUERY(Type, byName, char const*, none, answer)                                                                  \
+    TW_QUERY(Type, byIndex, int32_t, none, answer)
+
 // ---- tensors by name
 
 TW_GETTER(ICudaEngine, int32_t, getNbIOTensors, self.state->ioCount())
@@ -107,22 +117,14 @@ char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 {
     return guarded<char const*>(objectOf(*this), nullptr, [&](EngineObject const& e) -> Result<char const*> {
         if (index < 0 || index >= e.state->ioCount())
-            return invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
-                                   std::to_string(e.state->ioCount()) + " tensors)");
+            return invalidArgument("getIOTensorName: index ", index, " is out of range (", e.state->ioCount(),
+                                   " tensors)");
         return e.contents().io[size_t(index)].name.c_str();
     });
 }
-Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
-{
-    return ask(*this, tensorName, "getTensorShape", noDims(),
-               [](EngineObject const& e, int i) { return e.state->dimsOf(i, -1); });
-}
-TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
-{
-    return ask(*this, tensorName, "getTensorIOMode", TensorIOMode::kNONE, [](EngineObject const& e, int i) {
-        return e.contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
-    });
-}
+TW_QUERY(Dims, getTensorShape, char const*, noDims(), self.state->dimsOf(i, -1))
+TW_QUERY(TensorIOMode, getTensorIOMode, char const*, TensorIOMode::kNONE,
+         self.contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT)
 Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
                                   OptProfileSelector select) const noexcept
 {
@@ -137,25 +139,12 @@ TW_GETTER(ICudaEngine, int32_t, getNbBindings, int32_t(self.state->bindingNames.
 int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
 {
     auto const& names = objectOf(*this).state->bindingNames;
-    auto it = name ? std::find(names.begin(), names.end(), name) : names.end();
+    auto it = name ? std::ranges::find(names, name) : names.end();
     return it == names.end() ? -1 : int32_t(it - names.begin());
 }
-char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept
-{
-    return ask<char const*>(*this, bindingIndex, "getBindingName", nullptr, [&](EngineObject const& e, int) {
-        return e.state->bindingNames[size_t(bindingIndex)].c_str();
-    });
-}
-bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
-{
-    return ask(*this, bindingIndex, "bindingIsInput", false,
-               [](EngineObject const& e, int i) { return e.contents().io[size_t(i)].isInput; });
-}
-Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
-{
-    return ask(*this, bindingIndex, "getBindingDimensions", noDims(),
-               [&](EngineObject const& e, int i) { return e.state->dimsOf(i, bindingIndex / e.state->ioCount()); });
-}
+TW_QUERY(char const*, getBindingName, int32_t, nullptr, self.state->bindingNames[size_t(which)].c_str())
+TW_QUERY(bool, bindingIsInput, int32_t, false, self.contents().io[size_t(i)].isInput)
+TW_QUERY(Dims, getBindingDimensions, int32_t, noDims(), self.state->dimsOf(i, which / self.state->ioCount()))
 Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
                                        OptProfileSelector select) const noexcept
 {
@@ -177,31 +166,14 @@ int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t 
         auto const& profile = e.contents().profiles[size_t(profileIndex)];
         auto it = profile.inputs.find(name);
         if (it == profile.inputs.end() || it->second.optValues.empty())
-            return invalidArgument(std::string(kMethod) + ": '" + name + "' is no input shape tensor");
+            return invalidArgument(kMethod, ": '", name, "' is no input shape tensor");
         plan::ProfileRange const& r = it->second;
         return chosen(select, r.minValues, r.optValues, r.maxValues).data();
     });
 }
-bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
-{
-    return ask(*this, bindingIndex, "isExecutionBinding", false,
-               [](EngineObject const& e, int i) { return e.contents().io[size_t(i)].isExecution; });
-}
+TW_QUERY(bool, isExecutionBinding, int32_t, false, self.contents().io[size_t(i)].isExecution)
 
 // ---- tensors by either
-
-// `none`: where there is no such tensor; else `answer`, of position `i` in io of the engine `self`.
-#define TW_TENSOR_QUERY(Type, byName, byIndex, none, answer)                                                           \
-    Type ICudaEngine::byName(char const* tensorName) const noexcept                                                    \
-    {                                                                                                                  \
-        return ask<Type>(*this, tensorName, #byName, none,                                                             \
-                         []([[maybe_unused]] EngineObject const& self, int i) -> Type { return answer; });             \
-    }                                                                                                                  \
-    Type ICudaEngine::byIndex(int32_t bindingIndex) const noexcept                                                     \
-    {                                                                                                                  \
-        return ask<Type>(*this, bindingIndex, #byIndex, none,                                                          \
-                         []([[maybe_unused]] EngineObject const& self, int i) -> Type { return answer; });             \
-    }
 
 TW_TENSOR_QUERY(DataType, getTensorDataType, getBindingDataType, DataType::kFLOAT,
                 toPublic(self.core().ioValue(i).type))

@@ -75,7 +75,7 @@ std::string wordsOf(ir::Value const& v)
     case DataType::kBool:
         return "Row major linear BOOL";
     default:
-        return std::string("Row major linear ") + numberType(v.type).shown + " format";
+        return phrase("Row major linear ", numberType(v.type).shown, " format");
     }
 }
 
@@ -99,7 +99,7 @@ bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, 
         return false;
     auto const isRead = [](ir::Value const* v) { return v && !v->isConstant() && !v->host; };
     auto const& inputs = step.node->inputs;
-    return step.node->outputs.size() == 1 && std::count_if(inputs.begin(), inputs.end(), isRead) == 1;
+    return step.node->outputs.size() == 1 && std::ranges::count_if(inputs, isRead) == 1;
 }
 
 Json factJson(ops::Fact const& fact)
@@ -235,8 +235,8 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
     return guarded<char const*>(objectOf(*this), nullptr, [&](InspectorObject const& i) -> Result<char const*> {
         int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
-            return invalidArgument("getLayerInformation: layer " + std::to_string(layerIndex) +
-                                   " is out of range (the engine has " + std::to_string(count) + " layers)");
+            return invalidArgument("getLayerInformation: layer ", layerIndex, " is out of range (the engine has ",
+                                   count, " layers)");
         if (!isFormat(format))
             return invalidArgument("getLayerInformation: unknown format");
         i.layerText = i.layer(layerIndex, format == LayerInformationFormat::kJSON);

@@ -21,8 +21,7 @@ void addTime(Json& j, double microseconds)
 // Rivals are tactics, and types that the layer could have had.
 bool isType(plan::Rival const& r)
 {
-    return std::any_of(std::begin(kNumberTypes), std::end(kNumberTypes),
-                       [&](NumberType const& t) { return r.name == t.shown; });
+    return std::ranges::any_of(kNumberTypes, [&](NumberType const& t) { return r.name == t.shown; });
 }
 
 Json rivalJson(char const* key, plan::Rival const& r)
@@ -75,7 +74,7 @@ Json withoutFastKernel(Json const& layers)
     }
     if (without <= kWorthSaying * all)
         return nullptr;
-    std::stable_sort(list.begin(), list.end(), [](Json const& a, Json const& b) { return a["Share"] > b["Share"]; });
+    std::ranges::stable_sort(list, [](Json const& a, Json const& b) { return a["Share"] > b["Share"]; });
     for (Json& l : list)
         l["Share"] = l["Share"].get<double>() / all;
     return {{"Share", without / all}, {"Layers", list}};

@@ -25,7 +25,7 @@ public:
     static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes)
     {
         if (sizeBytes > SIZE_MAX - kAlignment)
-            return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
+            return invalidArgument("the plan's size ", sizeBytes, " is not possible");
         size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
         auto plan = std::make_shared<CopiedPlan>();
         auto const source = device::SourceScope::current();

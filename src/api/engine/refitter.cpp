@@ -36,17 +36,16 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, 
     std::string const what = (s.name.empty() ? std::string() : "weights '" + s.name + "' of ") + "layer '" + s.layer +
                              "': its " + nameOfRole(s.role) + " weights ";
     if (w.count != count)
-        return invalidArgument(what + "are " + std::to_string(count) + " elements, " + std::to_string(w.count) +
-                               " are given");
+        return invalidArgument(what, "are ", count, " elements, ", w.count, " are given");
     if (!isFloating(static_cast<DataType>(w.type))) {
         int32_t const number = static_cast<int32_t>(w.type);
         bool const isKnown = number >= 0 && number < kDataTypeCount;
-        return invalidArgument(what + "are of type " + nameOf(s.type) + ", those given are of " +
-                               (isKnown ? nameOf(static_cast<DataType>(number)) : std::to_string(number)) +
+        return invalidArgument(what, "are of type ", nameOf(s.type), ", those given are of ",
+                               isKnown ? nameOf(static_cast<DataType>(number)) : std::to_string(number),
                                "; convert them first");
     }
     if (!w.values && w.count != 0)
-        return invalidArgument(what + "are given as a null pointer");
+        return invalidArgument(what, "are given as a null pointer");
     return {};
 }
 
@@ -94,7 +93,7 @@ RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<Engine
             addSource(c, *constants[i], i);
     }
     for (Source& s : sources)
-        s.hasTwins = std::any_of(sources.begin(), sources.end(), [&](Source const& other) {
+        s.hasTwins = std::ranges::any_of(sources, [&](Source const& other) {
             return &other != &s && other.role == s.role && std::strcmp(other.layer, s.layer) == 0 &&
                    (other.name != s.name || other.begin != s.begin);
         });
@@ -130,7 +129,7 @@ Result<RefitterObject::Range*> RefitterObject::rangeOf(char const* method, char 
         if (tensor && std::strcmp(r.tensor, tensor) == 0)
             return &r;
     return invalidArgument(
-        std::string(method) + ": no tensor '" + (tensor ? tensor : "(null)") +
+        method, ": no tensor '", tensor ? tensor : "(null)",
         "' of the engine is INT8 by a dynamic range; getTensorsWithDynamicRange() lists those that are");
 }
 
@@ -198,8 +197,7 @@ std::vector<char const*> namesOf(RefitterObject const& r)
 {
     std::vector<char const*> names;
     for (RefitterObject::Source const& s : r.sources)
-        if (!s.name.empty() &&
-            std::none_of(names.begin(), names.end(), [&](char const* known) { return s.name == known; }))
+        if (!s.name.empty() && std::ranges::none_of(names, [&](char const* known) { return s.name == known; }))
             names.push_back(s.name.c_str());
     return names;
 }
@@ -208,7 +206,7 @@ bool checkSize(RefitterObject const& r, int32_t size, char const* method)
 {
     if (size >= 0)
         return true;
-    r.reporter.error(invalidArgument(std::string(method) + ": size " + std::to_string(size) + " is negative"));
+    r.reporter.error(invalidArgument(method, ": size ", size, " is negative"));
     return false;
 }
 
@@ -237,21 +235,20 @@ bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weig
             if (!isOfLayer || r.sources[i].role != role)
                 continue;
             if (r.sources[i].hasTwins)
-                return invalidArgument(std::string("setWeights: layer '") + layerName +
-                                       "' has several weights in the role " + nameOfRole(role) +
-                                       "; setNamedWeights() takes each by its name, such as '" + r.sources[i].name +
-                                       "'");
+                return invalidArgument("setWeights: layer '", layerName, "' has several weights in the role ",
+                                       nameOfRole(role), "; setNamedWeights() takes each by its name, such as '",
+                                       r.sources[i].name, "'");
             wanted.push_back(i);
         }
         if (wanted.empty())
-            return invalidArgument(
-                std::string("setWeights: ") +
-                (isLayer ? "the weights of layer '"
-                         : "there is no layer with weights to refit of "
-                           "the name '") +
-                layerName + "'" +
-                (isLayer ? std::string(" in the role ") + nameOfRole(role) + " cannot be refitted" : std::string()) +
-                "; getAll() lists what can");
+            return invalidArgument("setWeights: ",
+                                   isLayer ? "the weights of layer '"
+                                           : "there is no layer with weights to refit of "
+                                             "the name '",
+                                   layerName, "'",
+                                   isLayer ? std::string(" in the role ") + nameOfRole(role) + " cannot be refitted"
+                                           : std::string(),
+                                   "; getAll() lists what can");
         TW_TRY(r.take("setWeights", wanted, weights));
         return true;
     });
@@ -265,8 +262,8 @@ bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
             if (r.sources[i].name == name)
                 wanted.push_back(i);
         if (wanted.empty())
-            return invalidArgument(std::string("setNamedWeights: no weights that can be refitted have the name '") +
-                                   (name ? name : "(null)") + "'; getAllWeights() lists those that do");
+            return invalidArgument("setNamedWeights: no weights that can be refitted have the name '",
+                                   name ? name : "(null)", "'; getAllWeights() lists those that do");
         TW_TRY(r.take("setNamedWeights", wanted, weights));
         return true;
     });
@@ -329,8 +326,7 @@ bool IRefitter::setDynamicRange(char const* tensorName, float min, float max) no
         TW_ASSIGN(RefitterObject::Range * range, r.rangeOf("setDynamicRange", tensorName));
         float const largest = std::max(std::fabs(min), std::fabs(max));
         if (!std::isfinite(min) || !std::isfinite(max) || min > max || !std::isnormal(largest / 127))
-            return invalidArgument("setDynamicRange: tensor '" + std::string(tensorName) + "': the range " +
-                                   std::to_string(min) + ", " + std::to_string(max) +
+            return invalidArgument("setDynamicRange: tensor '", tensorName, "': the range ", min, ", ", max,
                                    " must be finite with min <= max; its largest magnitude, divided by 127, must be a "
                                    "normal FP32 number above 0");
         range->given = largest;

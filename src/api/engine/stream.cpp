@@ -67,9 +67,9 @@ TwHostCudaTable const* hostCudaOf(CUstream_st* stream)
 
 Error needsHostCuda(char const* what)
 {
-    return unsupported(std::string(what) + " needs the CUDA runtime of this project: the engine runs on the CPU, and "
-                                           "the process has no lib/hostcuda/libcudart"
-                                           " (link it instead of the real one on machines without a GPU)");
+    return unsupported(what, " needs the CUDA runtime of this project: the engine runs on the CPU, and "
+                             "the process has no lib/hostcuda/libcudart"
+                             " (link it instead of the real one on machines without a GPU)");
 }
 
 Error cudaFailed(char const* what, int status)

@@ -57,8 +57,8 @@ Result<void> TensorRecords::write(std::string const& name, std::string const& by
     file.write(bytes.data(), std::streamsize(bytes.size()));
     file.close();
     if (!file)
-        return invalidState("TENSORWRIGHT_RECORD_TENSORS: '" + path.string() +
-                            "' cannot be written: " + std::strerror(errno));
+        return invalidState("TENSORWRIGHT_RECORD_TENSORS: '", path.string(),
+                            "' cannot be written: ", std::strerror(errno));
     return {};
 }
 

@@ -16,7 +16,7 @@ bool hasBatch(ir::Value const* v)
 
 Result<ir::Value*> overBatch(ir::Graph& g, ir::Value* v, std::string const& name, std::string const& layer)
 {
-    auto const source = std::find_if(g.inputs.begin(), g.inputs.end(), hasBatch);
+    auto const source = std::ranges::find_if(g.inputs, hasBatch);
     if (source == g.inputs.end())
         return v;
     auto add = [&](ir::OpDef const& op, auto attrs, std::vector<ir::Value*> inputs,

@@ -42,7 +42,7 @@ struct KernelLayer : WindowLayer<PublicLayer>
     {
         nvinfer1::Weights const& w = index == 1 ? kernelWeights : biasWeights;
         if (index > 0 && w.count != 0)
-            return this->error(std::string(index == 1 ? "kernel" : "bias") +
+            return this->error(index == 1 ? "kernel" : "bias",
                                " weights are set already; they must be empty when the tensor is an input");
         return {};
     }
@@ -57,8 +57,8 @@ struct KernelLayer : WindowLayer<PublicLayer>
         a.groups = groups;
         int const channelAxis = x->rank() - kernel.nbDims - 1;
         if (channelAxis < ctx.axisShift() || !x->shape[channelAxis].isConst())
-            return this->error("input '" + this->inputs[0]->name + "' with shape " + str(x->shape) +
-                               " needs a channel dimension that is no wildcard, and " + std::to_string(kernel.nbDims) +
+            return this->error("input '", this->inputs[0]->name, "' with shape ", str(x->shape),
+                               " needs a channel dimension that is no wildcard, and ", kernel.nbDims,
                                " spatial dimensions after it");
         ir::Value* w = ctx.in(1);
         if (!w) {
@@ -68,9 +68,8 @@ struct KernelLayer : WindowLayer<PublicLayer>
             TW_ASSIGN(w, ctx.weights(kernelWeights, shape, x->type, ir::WeightsRole::kKernel));
         }
         ir::Value* b = ctx.in(2);
-        if (!b && biasWeights.count != 0) {
-            TW_ASSIGN(b, ctx.weights(biasWeights, {outputMaps}, x->type, ir::WeightsRole::kBias));
-        }
+        if (!b && biasWeights.count != 0)
+            TW_SET(b, ctx.weights(biasWeights, {outputMaps}, x->type, ir::WeightsRole::kBias));
         return ctx.lowerTo(ops::convolution::def(), std::move(a), {x, w, b});
     }
 };

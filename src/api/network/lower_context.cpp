@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer sees while it is turned into nodes.
 #include <algorithm>
-#include <cmath>
 
 #include "api/network/network.h"
 #include "api/network/ranges.h"
@@ -11,13 +10,11 @@ namespace tw::api {
 Result<void> LowerContext::shareBatch(std::vector<ir::Value*>& values)
 {
     auto batched = [](ir::Value const* v) { return v && hasBatch(v); };
-    if (!implicitBatch() || std::none_of(values.begin(), values.end(), batched))
+    if (!implicitBatch() || std::ranges::none_of(values, batched))
         return {};
     for (size_t i = 0; i < values.size(); ++i)
-        if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1)) {
-            TW_ASSIGN(values[i],
-                      overBatch(graph_, values[i], layer_.name + " input " + std::to_string(i), layer_.name));
-        }
+        if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1))
+            TW_SET(values[i], overBatch(graph_, values[i], layer_.name + " input " + std::to_string(i), layer_.name));
     return {};
 }
 
@@ -59,8 +56,8 @@ Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents con
     for (int64_t d : dims)
         expected = ir::mulSat(expected, d);
     if (w.count != expected)
-        return error(what + " weights has count " + std::to_string(w.count) + " but " + std::to_string(expected) +
-                     " was expected (shape " + dims.str() + ")");
+        return error(
+            phrase(what, " weights has count ", w.count, " but ", expected, " was expected (shape ", dims.str(), ")"));
     auto c = std::make_shared<ir::Constant>();
     c->layer = layer_.name;
     c->role = role;
@@ -87,7 +84,7 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
     LowerContext ctx(network, layer, graph, std::move(inputs));
     auto done = layer.lower(ctx);
     if (done.ok() && ctx.outputs().size() != layer.outputs.size())
-        done = internalError("layer '" + layer.name + "' was lowered to another number of outputs");
+        done = internalError("layer '", layer.name, "' was lowered to another number of outputs");
     if (!done.ok()) {
         graph.rollBack(mark);
         Error error = std::move(done).error();

@@ -2,7 +2,6 @@
 #include "api/network/network.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "api/control_flow/emit.h"
@@ -63,37 +62,34 @@ Dims filledDims(int n, int32_t value)
 Result<void> checkDims(Dims const& d, int32_t least, std::string const& what)
 {
     if (d.nbDims < 0 || d.nbDims > Dims::MAX_DIMS)
-        return invalidArgument(what + ": nbDims " + std::to_string(d.nbDims) + " must be in 0.." +
-                               std::to_string(int(Dims::MAX_DIMS)));
+        return invalidArgument(what, ": nbDims ", d.nbDims, " must be in 0..", int(Dims::MAX_DIMS));
     for (int i = 0; i < d.nbDims; ++i)
         if (d.d[i] < least)
-            return invalidArgument(what + " " + str(d) + ": entry " + std::to_string(i) + " must be at least " +
-                                   std::to_string(least));
+            return invalidArgument(what, " ", str(d), ": entry ", i, " must be at least ", least);
     return {};
 }
 
 Result<void> checkWeights(nvinfer1::Weights const& w, std::string const& what)
 {
     if (w.count < 0)
-        return invalidArgument(what + " weights have the negative count " + std::to_string(w.count));
+        return invalidArgument(what, " weights have the negative count ", w.count);
     if (w.count != 0 && !w.values)
-        return invalidArgument(what + " weights has non-zero count but null values");
+        return invalidArgument(what, " weights has non-zero count but null values");
     if (w.count == 0 && w.values)
-        return invalidArgument(what + " weights has zero count but non-null values");
+        return invalidArgument(what, " weights has zero count but non-null values");
     int const type = static_cast<int>(w.type);
     if (type < 0 || type > static_cast<int>(nvinfer1::DataType::kINT32))
-        return invalidArgument(what + " weights have type " + std::to_string(type) +
-                               "; kFLOAT, kHALF, kINT8 and kINT32 are possible");
+        return invalidArgument(what, " weights have type ", type, "; kFLOAT, kHALF, kINT8 and kINT32 are possible");
     return {};
 }
 
 Result<std::string> checkName(char const* name, std::string const& what)
 {
     if (!name)
-        return invalidArgument(what + ": the name is a null pointer");
+        return invalidArgument(what, ": the name is a null pointer");
     size_t const length = strnlen(name, 4096);
     if (length >= 4096)
-        return invalidArgument(what + ": a name has at most 4096 bytes with its terminator");
+        return invalidArgument(what, ": a name has at most 4096 bytes with its terminator");
     return std::string(name, length);
 }
 
@@ -117,11 +113,6 @@ void LayerState::changed()
 {
     network->rollBack(this);
 }
-Error LayerState::error(std::string const& what) const
-{
-    return invalidArgument("layer '" + name + "' (" + typeName + "): " + what);
-}
-
 Result<void> attachLayer(NetworkObject& network, LayerState& layer, char const* typeName,
                          std::vector<nvinfer1::ITensor*> const& inputs)
 {
@@ -129,10 +120,10 @@ Result<void> attachLayer(NetworkObject& network, LayerState& layer, char const* 
     layer.name = "(Unnamed Layer* " + std::to_string(layer.id) + ") [" + typeName + "]";
     for (size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i])
-            return layer.error("input " + std::to_string(i) + " is a null pointer");
+            return layer.error("input ", i, " is a null pointer");
         TensorObject& t = objectOf(*inputs[i]);
         if (t.network != &network)
-            return layer.error("input " + std::to_string(i) + " ('" + t.name + "') belongs to another network");
+            return layer.error("input ", i, " ('", t.name, "') belongs to another network");
         layer.inputs.push_back(&t);
     }
     for (int i = 0; i < layer.outputCount(); ++i) {
@@ -255,7 +246,7 @@ bool NetworkObject::isLowered(LayerState const& layer) const
 {
     if (!layer.outputs.empty())
         return values_.contains(layer.outputs[0].get());
-    return std::any_of(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == &layer; });
+    return std::ranges::any_of(steps_, [&](Step const& s) { return s.layer == &layer; });
 }
 
 Result<void> NetworkObject::lowerWithInputs(LayerState& last)
@@ -309,7 +300,7 @@ void NetworkObject::rollBack(LayerState* layer)
         inputsLowered_ = false;
         return;
     }
-    auto it = std::find_if(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == layer; });
+    auto it = std::ranges::find_if(steps_, [&](Step const& s) { return s.layer == layer; });
     if (it == steps_.end())
         return;
     graph_.rollBack(it->mark);
@@ -338,9 +329,8 @@ Result<void> NetworkObject::checkDimensionNames() const
             if (isNew || size < 0 || known->second.first == size)
                 continue;
             if (known->second.first >= 0)
-                return invalidArgument("dimension '" + dimensionName + "' is " + std::to_string(size) +
-                                       " in network input '" + t->name + "' and " +
-                                       std::to_string(known->second.first) + " in '" + known->second.second->name +
+                return invalidArgument("dimension '", dimensionName, "' is ", size, " in network input '", t->name,
+                                       "' and ", known->second.first, " in '", known->second.second->name,
                                        "'; equal names (ITensor::setDimensionName) mean equal sizes");
             known->second = {size, t.get()};
         }
@@ -351,9 +341,7 @@ Result<void> NetworkObject::checkDimensionNames() const
 // others.
 Result<void> NetworkObject::nest(InputNames const& given, bool hasCalibrator)
 {
-    std::vector<LayerState*> order;
-    for (Step const& s : steps_)
-        order.push_back(s.layer);
+    auto order = mapped<LayerState*>(steps_, [&](Step const& s) { return s.layer; });
     TW_ASSIGN(auto const nesting, control_flow::findNesting(*this, order));
     auto const readByRun = countsReadByRun(given);
     rollBack(nullptr);
@@ -380,9 +368,8 @@ Result<void> NetworkObject::addOutput(TensorObject& t)
         TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
     }
     DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
-    if (isQuantized(want) && isFloating(v->type)) {
-        TW_ASSIGN(v, inIntegers(graph_, *v, t));
-    }
+    if (isQuantized(want) && isFloating(v->type))
+        TW_SET(v, inIntegers(graph_, *v, t));
     bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
     if (taken || want != v->type) {
         auto copy = std::make_unique<ops::identity::Attrs>(want);
@@ -421,7 +408,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
     std::set<std::string> names;
     for (auto const& t : inputs)
         if (!names.insert(t->name).second)
-            return invalidArgument("two network inputs are named '" + t->name +
+            return invalidArgument("two network inputs are named '", t->name,
                                    "'; inputs and outputs need different names");
     bool const isFlat = constructs.empty();
     if (!isFlat)
@@ -441,8 +428,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
         addRanges(values_, ranges);
         copy = graph_.clone();
         for (ir::Value* v : copy->outputs)
-            v->host = std::any_of(shapeOutputs.begin(), shapeOutputs.end(),
-                                  [&](TensorObject const* t) { return t->name == v->name; });
+            v->host = std::ranges::any_of(shapeOutputs, [&](TensorObject const* t) { return t->name == v->name; });
         auto const needed = ir::shapeValues(*copy);
         for (ir::Value* v : copy->inputs)
             v->host = needed.contains(v) || isScalarOfFill(*copy, v);

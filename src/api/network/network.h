@@ -211,7 +211,10 @@ struct LayerState
 
     // After every setter: the layer and what depends on it are lowered again when next asked for.
     void changed();
-    Error error(std::string const& what) const; // "layer 'x' (Convolution): <what>", kInvalidArgument
+    Error error(Word auto const&... what) const
+    {
+        return invalidArgument("layer '", name, "' (", typeName, "): ", what...);
+    }
     std::string where(char const* what) const { return "layer '" + name + "': " + what; }
     bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }
 };

@@ -15,22 +15,20 @@ ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dime
         TW_ASSIGN(std::string copy, checkName(name, "network input"));
         int const number = static_cast<int>(type);
         if (!isPublished(number))
-            return invalidArgument("network input '" + copy + "': data type " + std::to_string(number) +
-                                   " does not exist");
+            return invalidArgument("network input '", copy, "': data type ", number, " does not exist");
         TW_TRY(checkDims(dimensions, n.implicitBatch ? 0 : -1, "network input '" + copy + "': dimensions"));
         if (n.implicitBatch && dimensions.nbDims >= Dims::MAX_DIMS)
-            return invalidArgument("network input '" + copy + "': rank " + std::to_string(dimensions.nbDims) +
-                                   " and the implicit batch are more than " + std::to_string(int(Dims::MAX_DIMS)) +
-                                   " dimensions");
+            return invalidArgument("network input '", copy, "': rank ", dimensions.nbDims,
+                                   " and the implicit batch are more than ", int(Dims::MAX_DIMS), " dimensions");
         int64_t volume = 1;
         for (int i = 0; i < dimensions.nbDims; ++i)
             volume = ir::mulSat(volume, std::max(dimensions.d[i], 1));
         if (volume > INT32_MAX)
-            return invalidArgument("network input '" + copy + "': " + str(dimensions) +
+            return invalidArgument("network input '", copy, "': ", str(dimensions),
                                    " has 2^31 elements or more; the limit is 2^31 - 1");
         for (auto const& t : n.inputs)
             if (t->name == copy)
-                return invalidArgument("network input '" + copy + "' exists already; inputs need different names");
+                return invalidArgument("network input '", copy, "' exists already; inputs need different names");
         auto t = std::make_unique<TensorObject>();
         t->network = &n;
         t->name = std::move(copy);
@@ -48,9 +46,9 @@ void INetworkDefinition::markOutput(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("markOutput: tensor '" + t.name + "' belongs to another network");
+            return invalidArgument("markOutput: tensor '", t.name, "' belongs to another network");
         if (t.isOutput)
-            return invalidArgument("markOutput: tensor '" + t.name + "' is an output already");
+            return invalidArgument("markOutput: tensor '", t.name, "' is an output already");
         t.isOutput = true;
         n.outputs.push_back(&t);
         return {};
@@ -61,7 +59,7 @@ void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isOutput)
-            return invalidArgument("unmarkOutput: tensor '" + t.name + "' is no output of this network");
+            return invalidArgument("unmarkOutput: tensor '", t.name, "' is no output of this network");
         t.isOutput = false;
         std::erase(n.outputs, &t);
         return {};
@@ -72,13 +70,12 @@ bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
     return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("markOutputForShapes: tensor '" + t.name + "' belongs to another network");
+            return invalidArgument("markOutputForShapes: tensor '", t.name, "' belongs to another network");
         if (t.isShapeOutput)
-            return invalidArgument("markOutputForShapes: tensor '" + t.name + "' is marked already");
+            return invalidArgument("markOutputForShapes: tensor '", t.name, "' is marked already");
         TW_ASSIGN(ir::Value const* v, n.lowered(t));
         if (v->type != tw::DataType::kInt32 || v->rank() > 1 || !isStatic(v->shape))
-            return invalidArgument("markOutputForShapes: tensor '" + t.name + "' is " + nameOf(v->type) +
-                                   str(v->shape) +
+            return invalidArgument("markOutputForShapes: tensor '", t.name, "' is ", nameOf(v->type), str(v->shape),
                                    "; it must be kINT32, have at most one dimension, and a constant one");
         t.isShapeOutput = true;
         n.shapeOutputs.push_back(&t);
@@ -90,7 +87,7 @@ bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
     return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isShapeOutput)
-            return invalidArgument("unmarkOutputForShapes: tensor '" + t.name +
+            return invalidArgument("unmarkOutputForShapes: tensor '", t.name,
                                    "' is not marked as an output for shapes of this network");
         t.isShapeOutput = false;
         std::erase(n.shapeOutputs, &t);
@@ -103,11 +100,10 @@ void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("removeTensor: tensor '" + t.name + "' belongs to another network");
+            return invalidArgument("removeTensor: tensor '", t.name, "' belongs to another network");
         for (auto const& l : n.layers)
-            if (std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end())
-                return invalidState("removeTensor: tensor '" + t.name + "' is still an input of layer '" + l->name +
-                                    "'");
+            if (contains(l->inputs, &t))
+                return invalidState("removeTensor: tensor '", t.name, "' is still an input of layer '", l->name, "'");
         std::erase(n.outputs, &t);
         std::erase(n.shapeOutputs, &t);
         t.isOutput = t.isShapeOutput = false;
@@ -161,9 +157,9 @@ bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexc
             return true;
         }
         TW_ASSIGN(std::string copy, checkName(name, "weights"));
-        bool const isHeld = std::any_of(n.layers.begin(), n.layers.end(), [&](auto const& l) {
+        bool const isHeld = std::ranges::any_of(n.layers, [&](auto const& l) {
             auto const held = l->heldWeights();
-            return std::any_of(held.begin(), held.end(), isIt);
+            return std::ranges::any_of(held, isIt);
         });
         if (weights.count == 0 || !isHeld)
             return false; // no layer has them

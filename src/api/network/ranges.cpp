@@ -45,9 +45,9 @@ void forEachOpen(ir::Graph& g, std::set<std::string> const& open, F const& f)
 std::string kindOf(NetworkObject const& n, std::string const& tensor)
 {
     auto isNamed = [&](auto const& t) { return t->name == tensor; };
-    return std::any_of(n.inputs.begin(), n.inputs.end(), isNamed)     ? "network input '"
-           : std::any_of(n.outputs.begin(), n.outputs.end(), isNamed) ? "network output '"
-                                                                      : "tensor '";
+    return std::ranges::any_of(n.inputs, isNamed)    ? "network input '"
+           : std::ranges::any_of(n.outputs, isNamed) ? "network output '"
+                                                     : "tensor '";
 }
 
 } // namespace
@@ -95,7 +95,7 @@ Result<void> settleScales(ir::Graph& g, NetworkObject const& n, passes::Ranges& 
     for (std::string const& name : open)
         if (!ranges.contains(name))
             return invalidArgument(
-                kindOf(n, name) + name +
+                kindOf(n, name), name,
                 "' is INT8 and has no scale, which says what its numbers stand for: "
                 "ITensor::setDynamicRange() gives it one, or, with BuilderFlag::kINT8 and without Q/DQ "
                 "layers, a calibrator or its cache");

@@ -50,7 +50,7 @@ inline Result<void> checkAll(std::string const& where, std::initializer_list<std
 {
     for (std::string const& why : checks)
         if (!why.empty())
-            return invalidArgument(where + ": " + why);
+            return invalidArgument(where, ": ", why);
     return {};
 }
 
@@ -62,8 +62,7 @@ std::string checkEnum(E value, char const* what)
     int const number = static_cast<int>(value);
     if (number >= 0 && number < nvinfer1::EnumMax<E>())
         return {};
-    return std::string(what) + " " + std::to_string(number) + " does not exist (allowed: 0.." +
-           std::to_string(nvinfer1::EnumMax<E>() - 1) + ")";
+    return phrase(what, " ", number, " does not exist (allowed: 0..", nvinfer1::EnumMax<E>() - 1, ")");
 }
 inline std::string checkFinite(double value, char const* what)
 {
@@ -74,8 +73,7 @@ inline std::string checkRange(int32_t value, int32_t least, int32_t most, char c
 {
     if (value >= least && value <= most)
         return {};
-    return std::string(what) + " " + std::to_string(value) + " is out of range (allowed: " + std::to_string(least) +
-           ".." + std::to_string(most) + beside + ")";
+    return phrase(what, " ", value, " is out of range (allowed: ", least, "..", most, beside, ")");
 }
 inline std::string checkPositive(int32_t value, char const* what)
 {

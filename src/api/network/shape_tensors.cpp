@@ -12,9 +12,8 @@ namespace tw::api {
 bool isScalarOfFill(ir::Graph const& g, ir::Value const* v)
 {
     return !v->producer && !v->isConstant() && v->rank() == 0 && v->type == DataType::kInt32 &&
-           std::any_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) {
-               return n->op == &ops::fill::def() && std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end();
-           });
+           std::ranges::any_of(g.nodes,
+                               [&](auto const& n) { return n->op == &ops::fill::def() && contains(n->inputs, v); });
 }
 
 // Of what is lowered, loops and conditionals flat among the rest.

@@ -23,9 +23,7 @@ TensorObject& self(ITensor const* t)
 bool isRead(TensorObject const& t)
 {
     auto const& layers = t.network->layers;
-    return std::any_of(layers.begin(), layers.end(), [&](auto const& l) {
-        return std::find(l->inputs.begin(), l->inputs.end(), &t) != l->inputs.end();
-    });
+    return std::ranges::any_of(layers, [&](auto const& l) { return contains(l->inputs, &t); });
 }
 // What depends on a network input's dimensions, names or type is lowered again.
 void inputChanged(TensorObject& t)
@@ -50,7 +48,7 @@ void ITensor::setDimensions(Dims dimensions) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
-            return invalidArgument("tensor '" + t.name + "': dimensions can be set for network inputs only");
+            return invalidArgument("tensor '", t.name, "': dimensions can be set for network inputs only");
         TW_TRY(checkDims(dimensions, t.network->implicitBatch ? 0 : -1, "tensor '" + t.name + "': dimensions"));
         t.dims = dimensions;
         inputChanged(t);
@@ -73,7 +71,7 @@ void ITensor::setType(DataType type) noexcept
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         int const number = static_cast<int>(type);
         if (!isPublished(number))
-            return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
+            return invalidArgument("tensor '", t.name, "': data type ", number, " does not exist");
         // Layers keep the floating type that a network input was defined with, also when it becomes INT8 under them; a
         // change to or from another kind of number defines it anew.
         DataType const defined = t.layerType.value_or(t.type);
@@ -101,8 +99,8 @@ bool ITensor::setDynamicRange(float min, float max) noexcept
 {
     return guarded<bool>(self(this), false, [&](TensorObject& t) -> Result<bool> {
         if (!std::isfinite(min) || !std::isfinite(max) || min > max)
-            return invalidArgument("tensor '" + t.name + "': dynamic range " + std::to_string(min) + ", " +
-                                   std::to_string(max) + " must be finite with min <= max");
+            return invalidArgument("tensor '", t.name, "': dynamic range ", min, ", ", max,
+                                   " must be finite with min <= max");
         t.rangeMin = min;
         t.rangeMax = max;
         return true;
@@ -135,8 +133,7 @@ void ITensor::setLocation(TensorLocation location) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (location != TensorLocation::kDEVICE && location != TensorLocation::kHOST)
-            return invalidArgument("tensor '" + t.name + "': location " + std::to_string(static_cast<int>(location)) +
-                                   " does not exist");
+            return invalidArgument("tensor '", t.name, "': location ", static_cast<int>(location), " does not exist");
         t.location = location;
         return {};
     });
@@ -146,8 +143,7 @@ void ITensor::setAllowedFormats(TensorFormats formats) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if ((formats & ((1u << EnumMax<TensorFormat>()) - 1)) == 0)
-            return invalidArgument("tensor '" + t.name + "': the format mask " + std::to_string(formats) +
-                                   " allows no format");
+            return invalidArgument("tensor '", t.name, "': the format mask ", formats, " allows no format");
         t.formats = formats;
         return {};
     });
@@ -169,10 +165,10 @@ void ITensor::setDimensionName(int32_t index, char const* name) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
-            return invalidArgument("tensor '" + t.name + "': dimension names belong to network inputs");
+            return invalidArgument("tensor '", t.name, "': dimension names belong to network inputs");
         if (index < 0 || index >= t.dims.nbDims)
-            return invalidArgument("tensor '" + t.name + "': dimension " + std::to_string(index) +
-                                   " is out of range (rank " + std::to_string(t.dims.nbDims) + ")");
+            return invalidArgument("tensor '", t.name, "': dimension ", index, " is out of range (rank ", t.dims.nbDims,
+                                   ")");
         if (!name) {
             t.dimensionNames.erase(index);
         } else {

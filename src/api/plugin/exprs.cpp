@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/entry.h"
+#include "api/report.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -70,8 +70,8 @@ IDimensionExpr const* IExprBuilder::operation(DimensionOperation op, IDimensionE
     return guarded<IDimensionExpr const*>(reporter, nullptr, [&]() -> Result<IDimensionExpr const*> {
         auto result = apply(op, dimOf(first), dimOf(second));
         if (!result)
-            return invalidArgument("IExprBuilder::operation: operation " + std::to_string(static_cast<int>(op)) +
-                                   " of " + dimOf(first).str() + " and " + dimOf(second).str() +
+            return invalidArgument("IExprBuilder::operation: operation ", static_cast<int>(op), " of ",
+                                   dimOf(first).str(), " and ", dimOf(second).str(),
                                    " is none of the nine or divides by zero");
         return static_cast<ExprBuilder*>(this)->make(*std::move(result));
     });

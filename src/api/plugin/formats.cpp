@@ -136,22 +136,22 @@ private:
         std::vector<std::pair<DataType, Format>> all;
         for (auto const& list : options_)
             for (auto const& o : list)
-                if (isFloating(o.first) && std::find(all.begin(), all.end(), o) == all.end())
+                if (isFloating(o.first) && !contains(all, o))
                     all.push_back(o);
         if (all.empty())
             all.emplace_back(DataType::kFloat, Format::kLinear);
         auto const floating =
-            std::find_if(options_.begin(), options_.end(), [](auto const& list) { return isFloating(list[0].first); });
+            std::ranges::find_if(options_, [](auto const& list) { return isFloating(list[0].first); });
         auto const& first = floating == options_.end() ? all : *floating; // its order is the preference
-        std::stable_sort(all.begin(), all.end(), [&](auto const& a, auto const& b) {
-            return std::find(first.begin(), first.end(), a) < std::find(first.begin(), first.end(), b);
+        std::ranges::stable_sort(all, [&](auto const& a, auto const& b) {
+            return std::ranges::find(first, a) < std::ranges::find(first, b);
         });
         for (auto const& o : all) {
             bool fits = true;
             for (size_t i = 0; fits && i < options_.size(); ++i) {
                 auto const& list = options_[i];
                 bool const isFree = !isFloating(list[0].first);
-                fits = isFree || std::find(list.begin(), list.end(), o) != list.end();
+                fits = isFree || contains(list, o);
                 set(i, isFree ? list[0].first : o.first, isFree ? Format::kLinear : o.second);
             }
             if (fits && plugin_.acceptsAll(tensors_) && found_())
@@ -194,9 +194,7 @@ bool settleTypes(PluginObject const& plugin, PluginTensors& tensors, std::vector
 std::vector<ops::Formats> BuildPlugin::formats(ops::Problem const& problem) const
 {
     PluginTensors t = tensorsOf(problem);
-    std::vector<std::vector<DataType>> types;
-    for (PluginTensorDesc const& d : t.descs)
-        types.push_back({toCore(d.type)});
+    auto types = mapped(t.descs, [&](PluginTensorDesc const& d) { return std::vector<DataType>{toCore(d.type)}; });
     Search::Options options = optionsFor(*plugin, t, types);
     for (size_t i = 0; i < problem.inputs.size(); ++i)
         if (problem.inputs[i].constant || problem.node->inputs[i]->host)
@@ -206,7 +204,7 @@ std::vector<ops::Formats> BuildPlugin::formats(ops::Problem const& problem) cons
         ops::Formats f;
         for (size_t i = 0; i < t.descs.size(); ++i)
             (int32_t(i) < t.inputs ? f.inputs : f.outputs).push_back(static_cast<Format>(t.descs[i].format));
-        if (std::find(out.begin(), out.end(), f) == out.end())
+        if (!contains(out, f))
             out.push_back(std::move(f));
         return out.size() >= kMostFormats;
     };
@@ -214,7 +212,7 @@ std::vector<ops::Formats> BuildPlugin::formats(ops::Problem const& problem) cons
     for (Format one : kFormats) {
         Search::Options uniform = options;
         for (auto& list : uniform)
-            if (std::any_of(list.begin(), list.end(), [&](auto const& o) { return o.second == one; }))
+            if (std::ranges::any_of(list, [&](auto const& o) { return o.second == one; }))
                 std::erase_if(list, [&](auto const& o) { return o.second != one; });
         Search(*plugin, t, std::move(uniform), [&] { return take(), true; }).run();
     }

@@ -168,16 +168,16 @@ Error noTypes(ir::Node const& n, PluginObject const& plugin, PluginTensors const
         return settleTypes(plugin, t, typesFor(n, plugin, tensors, others, false));
     };
     if (!may.half && wouldTake({.half = true}))
-        return unsupported(what + "; it takes FP16: set BuilderFlag::kFP16");
+        return unsupported(what, "; it takes FP16: set BuilderFlag::kFP16");
     if (!wouldTake({.half = may.half, .int8 = true, .hasCalibrator = true}))
-        return unsupported(what + " (supportsFormatCombination() or supportsFormat() said no to all)");
+        return unsupported(what, " (supportsFormatCombination() or supportsFormat() said no to all)");
     std::string without;
     for (size_t k = 0; k < tensors.descs.size(); ++k)
         if (ir::Value const& v = *tensorOf(n, k); isFullFloat(v.type) && !hasRange(may, v))
             without += (without.empty() ? "'" : ", '") + v.name + "'";
     return unsupported(
-        what + "; it takes INT8: " + (may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ") +
-        "give ranges to " + (without.empty() ? "its tensors" : without) +
+        what, "; it takes INT8: ", may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ",
+        "give ranges to ", without.empty() ? "its tensors" : without,
         " by ITensor::setDynamicRange() or a calibration cache");
 }
 
@@ -185,7 +185,7 @@ Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, Plug
 {
     auto const* network = dynamic_cast<NetworkPlugin const*>(n.attrsAs<Attrs>().object.get());
     if (!network)
-        return internalError(ops::plugin::describe(n) + " is not of a network");
+        return internalError(ops::plugin::describe(n), " is not of a network");
     PluginPtr const plugin = network->plugin;
     std::vector<float> scales;
     for (size_t k = 0; k < n.inputs.size() + n.outputs.size(); ++k)
@@ -217,7 +217,7 @@ Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, Plugin
         for (ir::Value const* v : n.outputs)
             if (shapes.contains(v))
                 return unsupported(
-                    ops::plugin::describe(n) + ": its output '" + v->name +
+                    ops::plugin::describe(n), ": its output '", v->name,
                     "' decides the shape of something; plugins cannot make shape tensors (a dimension of "
                     "an empty output can carry a number)");
         return settle(g, n, services, may, may.half && services->gpu);
@@ -258,7 +258,7 @@ Result<PluginList> finishPlugins(plan::Contents& contents, ServicesPtr const& se
         auto& a = n.attrsAs<Attrs>();
         auto const* built = dynamic_cast<BuildPlugin const*>(a.object.get());
         if (!built)
-            return internalError(ops::plugin::describe(n) + " is not of a build");
+            return internalError(ops::plugin::describe(n), " is not of a build");
         PluginTensors const tensors = tensorsOf(n);
         TW_ASSIGN(PluginPtr own, built->plugin->clone(services->device()));
         own->configure(tensors);
@@ -308,13 +308,12 @@ Result<void> checkRevived(ir::Node const& n, PluginObject const& plugin)
 {
     auto const& a = n.attrsAs<Attrs>();
     if (plugin.interface() != a.interface)
-        return invalidState(
-            ops::plugin::describe(n) + ": the plan was built with interface " + std::to_string(int(a.interface)) +
-            " (IPluginV2, Ext, IOExt, DynamicExt), the creator makes " + std::to_string(int(plugin.interface())));
+        return invalidState(ops::plugin::describe(n), ": the plan was built with interface ", int(a.interface),
+                            " (IPluginV2, Ext, IOExt, DynamicExt), the creator makes ", int(plugin.interface()));
     int32_t const outputs = plugin.get().getNbOutputs();
     if (outputs != int32_t(a.outputTypes.size()))
-        return invalidState(ops::plugin::describe(n) + ": the plan has " + std::to_string(a.outputTypes.size()) +
-                            " outputs, the plugin " + std::to_string(outputs));
+        return invalidState(ops::plugin::describe(n), ": the plan has ", a.outputTypes.size(), " outputs, the plugin ",
+                            outputs);
     return {};
 }
 

@@ -2,7 +2,6 @@
 #include "api/plugin/object.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "api/network/network.h"
@@ -65,7 +64,7 @@ Result<std::shared_ptr<PluginObject>> PluginObject::own(nvinfer1::IPluginV2* plu
     std::shared_ptr<PluginObject> o(new PluginObject(plugin, layer, std::move(device)));
     int const number = int(static_cast<uint32_t>(plugin->getTensorRTVersion()) >> 24U);
     if (number > int(Interface::kDynamicExt))
-        return unsupported(o->where_ + ": its interface has the number " + std::to_string(number) +
+        return unsupported(o->where_, ": its interface has the number ", number,
                            " (the first byte of getTensorRTVersion()); 0 to 3 exist: IPluginV2, IPluginV2Ext, "
                            "IPluginV2IOExt, IPluginV2DynamicExt");
     o->interface_ = Interface(number);
@@ -87,7 +86,7 @@ Result<std::shared_ptr<PluginObject>> PluginObject::clone(std::shared_ptr<cuda::
     if (!copy)
         return Error{ErrorCode::kFailedAllocation, where_ + ": clone() gave a null pointer"};
     if (copy == plugin_)
-        return invalidState(where_ + ": clone() gave the plugin itself; it must make a new one");
+        return invalidState(where_, ": clone() gave the plugin itself; it must make a new one");
     return own(copy, layer_, std::move(device));
 }
 
@@ -199,7 +198,7 @@ Result<int64_t> PluginObject::workspaceBytes(PluginTensors const& t) const
             ? dynamicExt().getWorkspaceSize(largest.data(), t.inputs, largest.data() + t.inputs, t.outputs())
             : plugin_->getWorkspaceSize(t.maxBatch);
     if (bytes > kMost)
-        return invalidArgument(where_ + ": getWorkspaceSize() asks for " + std::to_string(bytes) + " bytes");
+        return invalidArgument(where_, ": getWorkspaceSize() asks for ", bytes, " bytes");
     return int64_t(bytes);
 }
 
@@ -220,16 +219,14 @@ Result<std::string> PluginObject::serialize() const
     Call const call(*this);
     size_t const size = plugin_->getSerializationSize();
     if (size >= kMost)
-        return invalidArgument(where_ + ": getSerializationSize() is " + std::to_string(size) + "; the limit is " +
-                               std::to_string(kMost - 1));
+        return invalidArgument(where_, ": getSerializationSize() is ", size, "; the limit is ", kMost - 1);
     // A plugin that writes more than it said shall not end the process, if it is not much more.
     constexpr size_t kSpare = 64;
     constexpr char kPattern = '\x5a';
     std::string bytes(size + kSpare, kPattern);
     plugin_->serialize(bytes.data());
     if (std::any_of(bytes.begin() + int64_t(size), bytes.end(), [&](char c) { return c != kPattern; }))
-        return invalidState(where_ + ": serialize() wrote more than the " + std::to_string(size) +
-                            " bytes of getSerializationSize()");
+        return invalidState(where_, ": serialize() wrote more than the ", size, " bytes of getSerializationSize()");
     bytes.resize(size);
     return bytes;
 }
@@ -248,17 +245,14 @@ void PluginObject::detach() const
 Result<std::vector<DataType>> PluginObject::outputTypes(std::vector<DataType> const& inputs) const
 {
     Call const call(*this);
-    std::vector<nvinfer1::DataType> types;
-    for (DataType const t : inputs)
-        types.push_back(toPublic(t));
+    auto types = mapped<nvinfer1::DataType>(inputs, [&](DataType const t) { return toPublic(t); });
     std::vector<DataType> out;
     for (int32_t i = 0; i < plugin_->getNbOutputs(); ++i) {
         int type = static_cast<int>(!types.empty() && isFloating(inputs[0]) ? types[0] : nvinfer1::DataType::kFLOAT);
         if (interface_ != Interface::kV2)
             type = static_cast<int>(ext().getOutputDataType(i, types.data(), int32_t(types.size())));
         if (!isPublished(type))
-            return invalidArgument(where_ + ": getOutputDataType(" + std::to_string(i) + ") gave " +
-                                   std::to_string(type) + ", which is no data type");
+            return invalidArgument(where_, ": getOutputDataType(", i, ") gave ", type, ", which is no data type");
         out.push_back(DataType(type));
     }
     return out;

@@ -2,7 +2,6 @@
 // Plugin creators of the process, by (name, version, namespace).
 #pragma once
 
-#include <map>
 #include <mutex>
 #include <tuple>
 #include <vector>

@@ -65,8 +65,8 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
     // A few bytes of an untrusted model can ask for any amount of memory.
     constexpr int64_t kMaxComputedBytes = int64_t(1) << 30;
     if (!to_.takeComputed(c.count * sizeOf(type), kMaxComputedBytes))
-        fail("the constants that the importers of this model compute need more than " +
-                 std::to_string(kMaxComputedBytes >> 20) + " MiB",
+        fail(phrase("the constants that the importers of this model compute need more than ", kMaxComputedBytes >> 20,
+                    " MiB"),
              where);
     c.values = allocate(c.count * sizeOf(type), where);
     return c;
@@ -100,8 +100,8 @@ Constant ImportContext::floatConstant(std::vector<float> const& values, Dims con
 {
     Constant c = newConstant(DataType::kFLOAT, dims);
     if (c.count != int64_t(values.size()))
-        invalid(std::to_string(values.size()) + " numbers do not fill shape " + describe(dims));
-    std::copy(values.begin(), values.end(), static_cast<float*>(const_cast<void*>(c.values)));
+        invalid(phrase(values.size(), " numbers do not fill shape ", describe(dims)));
+    std::ranges::copy(values, static_cast<float*>(const_cast<void*>(c.values)));
     return c;
 }
 
@@ -188,10 +188,10 @@ Constant ImportContext::computed(Constant c)
     auto const follows = [](Value const& v) {
         return v.isConstant() && isFloating(v.type()) && (v.constant().computed || !v.constant().name.empty());
     };
-    if (asLayers_ || std::none_of(inputs_.begin(), inputs_.end(), follows))
+    if (asLayers_ || std::ranges::none_of(inputs_, follows))
         return c;
     // In other dimensions it is the initializer still.
-    bool const isSame = std::any_of(inputs_.begin(), inputs_.end(), [&](Value const& v) {
+    bool const isSame = std::ranges::any_of(inputs_, [&](Value const& v) {
         return follows(v) && v.constant().values == c.values && v.constant().type == c.type;
     });
     if (isSame)
@@ -292,7 +292,7 @@ ITensor& ImportContext::transpose(ITensor& x, std::vector<int> const& perm)
         return x;
     auto& layer = added(network().addShuffle(x));
     nvinfer1::Permutation p{};
-    std::copy(perm.begin(), perm.end(), p.order);
+    std::ranges::copy(perm, p.order);
     layer.setFirstTranspose(p);
     return out(layer);
 }
@@ -308,7 +308,7 @@ ITensor& ImportContext::reshape(ITensor& x, Dims const& dims)
 ITensor& ImportContext::reshape(ITensor& x, Sizes const& sizes)
 {
     check(sizes.size() <= size_t(Dims::MAX_DIMS),
-          "a tensor of rank " + std::to_string(sizes.size()) + " is above the highest rank of the API, 8");
+          phrase("a tensor of rank ", sizes.size(), " is above the highest rank of the API, 8"));
     if (allKnown(sizes)) {
         Dims d{int32_t(sizes.size()), {}};
         for (size_t i = 0; i < sizes.size(); ++i)
@@ -335,9 +335,8 @@ ITensor& ImportContext::unsqueeze(ITensor& x, std::vector<int> const& axes)
         return x;
     Dims const d = x.getDimensions();
     int const rank = d.nbDims + int(axes.size());
-    check(rank <= Dims::MAX_DIMS,
-          "a tensor of rank " + std::to_string(rank) + " is above the highest rank of the API, 8");
-    auto isNew = [&](int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); };
+    check(rank <= Dims::MAX_DIMS, phrase("a tensor of rank ", rank, " is above the highest rank of the API, 8"));
+    auto isNew = [&](int i) { return contains(axes, i); };
     if (isStatic(d)) {
         Dims y{rank, {}};
         for (int i = 0, from = 0; i < rank; ++i)
@@ -361,11 +360,11 @@ ITensor& ImportContext::squeeze(ITensor& x, std::vector<int> const& axes)
     Sizes const have = sizesOf(x);
     Sizes y;
     for (int i = 0; i < int(have.size()); ++i)
-        if (std::find(axes.begin(), axes.end(), i) == axes.end())
+        if (!contains(axes, i))
             y.push_back(have[size_t(i)]);
         else if (have[size_t(i)].known() && have[size_t(i)].value != 1)
-            invalid("dimension " + std::to_string(i) + " of shape " + describe(x.getDimensions()) +
-                    " cannot be removed: it is not 1");
+            invalid(
+                phrase("dimension ", i, " of shape ", describe(x.getDimensions()), " cannot be removed: it is not 1"));
     return reshape(x, y);
 }
 

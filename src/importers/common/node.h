@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -187,7 +186,7 @@ public:
 protected:
     [[noreturn]] void noGraph(char const* attr, Where where) const
     {
-        invalid("attribute '" + std::string(attr) + "' must be a graph", where);
+        invalid(phrase("attribute '", attr, "' must be a graph"), where);
     }
     // Computed::layers of a constant that this node gives; empty: nothing can compute it again.
     virtual std::function<ITensor*()> again() const { return {}; }

@@ -10,7 +10,7 @@ using nvinfer1::ElementWiseOperation;
 
 bool ImportContext::allKnown(Sizes const& sizes)
 {
-    return std::all_of(sizes.begin(), sizes.end(), [](Size const& s) { return s.known(); });
+    return std::ranges::all_of(sizes, [](Size const& s) { return s.known(); });
 }
 
 Sizes ImportContext::sizesOf(ITensor& x)
@@ -47,7 +47,7 @@ Sizes ImportContext::sizesFrom(Value const& v, Where where)
     ITensor& t = d.nbDims == 0 ? reshape(v.tensor(), Dims{1, {1}}) : v.tensor();
     int const n = d.nbDims == 0 ? 1 : d.d[0];
     constexpr int kMaxShapeElements = 64; // the API's limit for shape tensors
-    check(n <= kMaxShapeElements, "a shape of " + std::to_string(n) + " elements is above the API's limit, 64", where);
+    check(n <= kMaxShapeElements, phrase("a shape of ", n, " elements is above the API's limit, 64"), where);
     if (n == 1)
         return {Size(t)};
     for (int i = 0; i < n; ++i)

@@ -11,6 +11,8 @@
 
 #include "NvInfer.h"
 #include "NvOnnxParser.h"
+#include "base/lists.h"
+#include "base/phrase.h"
 
 namespace tw::importers {
 

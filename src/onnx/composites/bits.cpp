@@ -20,7 +20,7 @@ ITensor& integers(ImportContext& ctx, int i, int& digits)
         return ctx.cast(ctx.cast(x, DataType::kFLOAT), DataType::kINT32);
     }
     ctx.check(x.getType() == DataType::kINT32 || x.getType() == DataType::kINT8,
-              "input " + std::to_string(i) + " is " + typeName(x.getType()) + "; integers are needed");
+              phrase("input ", i, " is ", typeName(x.getType()), "; integers are needed"));
     return ctx.cast(x, DataType::kINT32);
 }
 
@@ -98,7 +98,7 @@ void importBitwise(ImportContext& ctx)
             }
     ctx.broadcast(a, b);
     ctx.check(a->getDimensions().nbDims < Dims::MAX_DIMS,
-              "numbers in " + std::to_string(Dims::MAX_DIMS) + " dimensions cannot be taken apart into digits");
+              phrase("numbers in ", Dims::MAX_DIMS, " dimensions cannot be taken apart into digits"));
     ITensor &x = digitsOf(ctx, *a, digits), &y = digitsOf(ctx, *b, digits);
     ITensor* z = &ctx.elementwise(x, y, kind == Bitwise::kAnd ? Op::kPROD : kind == Bitwise::kOr ? Op::kMAX : Op::kSUB);
     if (kind == Bitwise::kXor)

@@ -65,8 +65,8 @@ void importDet(ImportContext& ctx)
         ctx.invalid("the input has shape " + describe(d) + ", it must be matrices");
     int const n = d.d[d.nbDims - 1];
     ctx.check(n >= 1 && n <= kLargest && d.d[d.nbDims - 2] == n,
-              "matrices of " + std::to_string(kLargest) +
-                  " rows at most can be imported, as many columns and both known;" + " the shape is " + describe(d));
+              phrase("matrices of ", kLargest, " rows at most can be imported, as many columns and both known;",
+                     " the shape is ", describe(d)));
     ITensor& y = Determinant(ctx, x, n).minor(0, (1u << n) - 1);
     ctx.setOutput(0, ctx.squeeze(y, {d.nbDims - 2, d.nbDims - 1}));
 }

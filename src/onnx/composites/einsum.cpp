@@ -25,7 +25,7 @@ template <class Wanted>
 std::string those(std::string const& labels, Wanted wanted)
 {
     std::string out;
-    std::copy_if(labels.begin(), labels.end(), std::back_inserter(out), wanted);
+    std::ranges::copy_if(labels, std::back_inserter(out), wanted);
     return out;
 }
 
@@ -40,7 +40,7 @@ public:
         std::string const e = those(text, [](char c) { return c != ' '; });
         what_ = "equation '" + text.substr(0, 200) + "'";
         if (e.size() > size_t(Dims::MAX_DIMS + 4) * size_t(ctx.nbInputs() + 1) + 2)
-            ctx.invalid(what_ + " has more letters than " + std::to_string(ctx.nbInputs()) + " operands of rank 8");
+            ctx.invalid(phrase(what_, " has more letters than ", ctx.nbInputs(), " operands of rank 8"));
         size_t const arrow = e.find("->");
         std::string const left = e.substr(0, arrow);
         for (size_t begin = 0; begin <= left.size();) {
@@ -49,8 +49,7 @@ public:
             begin = end + 1;
         }
         if (int(inputs.size()) != ctx.nbInputs())
-            ctx.invalid(what_ + " has " + std::to_string(inputs.size()) + " terms, the node has " +
-                        std::to_string(ctx.nbInputs()) + " inputs");
+            ctx.invalid(phrase(what_, " has ", inputs.size(), " terms, the node has ", ctx.nbInputs(), " inputs"));
         checkLetters(e);
         std::string shared; // dimensions of the longest ellipsis
         for (size_t i = 0; i < inputs.size(); ++i) {
@@ -86,7 +85,7 @@ private:
         size_t const dots = term.find("...");
         int const left = rank - int(term.size()) + (dots == std::string::npos ? 0 : 3);
         if (left < 0 || (dots == std::string::npos && left != 0))
-            ctx_.invalid(what_ + ": '" + term + "' stands for an operand of rank " + std::to_string(rank));
+            ctx_.invalid(phrase(what_, ": '", term, "' stands for an operand of rank ", rank));
         if (dots == std::string::npos)
             return term;
         std::string letters;
@@ -105,9 +104,9 @@ private:
     static std::string implied(std::string const& all)
     {
         std::string out = those(all, [&](char c) {
-            return std::isalpha(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1;
+            return std::isalpha(static_cast<unsigned char>(c)) && std::ranges::count(all, c) == 1;
         });
-        std::sort(out.begin(), out.end());
+        std::ranges::sort(out);
         return out;
     }
     // Commas, one arrow, and an ellipsis at most in each term, stand between letters.
@@ -127,13 +126,13 @@ private:
             if (c == '.')
                 ctx_.invalid(what_ + ": a term has more than one ellipsis");
         for (char c : output) {
-            if (std::count(output.begin(), output.end(), c) > 1)
+            if (std::ranges::count(output, c) > 1)
                 ctx_.invalid(what_ + ": '" + std::string(1, c) + "' stands twice in the result");
             if (!has(all, c))
                 ctx_.invalid(what_ + ": no operand has '" + std::string(1, c) + "' of the result");
         }
         if (output.size() > size_t(Dims::MAX_DIMS))
-            ctx_.fail(what_ + ": the result has rank " + std::to_string(output.size()) + " (allowed: 0..8)");
+            ctx_.fail(phrase(what_, ": the result has rank ", output.size(), " (allowed: 0..8)"));
     }
 
     // Elements whose coordinates along both dimensions of the letter are equal: every (n + 1)th of the n * n.
@@ -142,8 +141,7 @@ private:
         size_t const first = t.labels.find(letter), second = t.labels.find(letter, first + 1);
         Dims const dims = t.x->getDimensions();
         if (dims.d[first] >= 0 && dims.d[second] >= 0 && dims.d[first] != dims.d[second])
-            ctx_.invalid(what_ + ": '" + std::string(1, letter) + "' is " + std::to_string(dims.d[first]) + " and " +
-                         std::to_string(dims.d[second]));
+            ctx_.invalid(phrase(what_, ": '", std::string(1, letter), "' is ", dims.d[first], " and ", dims.d[second]));
         std::vector<int> order;
         std::string labels;
         for (int d = 0; d < dims.nbDims; ++d)
@@ -181,7 +179,7 @@ Term withoutOnes(ImportContext& ctx, Term const& t, Term const& other)
         size_t const at = other.labels.find(c);
         int const here = dims.d[d], there = at == std::string::npos ? here : others.d[at];
         if (here > 1 && there > 1 && here != there)
-            ctx.fail("'" + std::string(1, c) + "' is " + std::to_string(here) + " and " + std::to_string(there));
+            ctx.fail(phrase("'", std::string(1, c), "' is ", here, " and ", there));
         if (here == 1 && there != 1)
             ones.push_back(d);
         else

@@ -23,13 +23,12 @@ struct Transform
 Transform transformOf(ImportContext& ctx, int64_t length, int64_t parts, bool isInverse, bool isOneSided)
 {
     if (length < 1 || length > INT32_MAX)
-        ctx.invalid("the length of the transform is " + std::to_string(length));
+        ctx.invalid(phrase("the length of the transform is ", length));
     if (isInverse && isOneSided)
         ctx.fail("attributes 'inverse' and 'onesided' exclude each other");
     Transform const t{length, isOneSided ? length / 2 + 1 : length, parts, isInverse};
-    ctx.check(t.bins <= kMostElements / (t.length * 2 * parts), "a transform of " + std::to_string(length) +
-                                                                    " elements has a matrix of more than " +
-                                                                    std::to_string(kMostElements) + " numbers");
+    ctx.check(t.bins <= kMostElements / (t.length * 2 * parts),
+              phrase("a transform of ", length, " elements has a matrix of more than ", kMostElements, " numbers"));
     return t;
 }
 
@@ -66,7 +65,7 @@ int64_t scalarInput(ImportContext& ctx, int i, char const* what)
 {
     std::vector<int64_t> const v = ctx.constantInts(i, what);
     if (v.size() != 1)
-        ctx.invalid(std::string(what) + " has " + std::to_string(v.size()) + " elements, it must have one");
+        ctx.invalid(phrase(what, " has ", v.size(), " elements, it must have one"));
     return v[0];
 }
 
@@ -75,8 +74,8 @@ int64_t partsOf(ImportContext& ctx, ITensor& x)
     Dims const d = x.getDimensions();
     int64_t const parts = d.nbDims > 0 ? d.d[d.nbDims - 1] : -1;
     ctx.check(isFloating(x.getType()) && d.nbDims >= 2 && (parts == 1 || parts == 2),
-              "the signal is " + std::string(typeName(x.getType())) + describe(d) +
-                  "; floats whose last dimension is 1 (real) or 2 (complex) can be imported");
+              phrase("the signal is ", typeName(x.getType()), describe(d),
+                     "; floats whose last dimension is 1 (real) or 2 (complex) can be imported"));
     return parts;
 }
 
@@ -91,9 +90,9 @@ void importDft(ImportContext& ctx)
                                             : -2;
     int const axis = ctx.axis(given, rank);
     if (axis == rank - 1)
-        ctx.invalid("axis " + std::to_string(given) + " is that of real and imaginary parts");
+        ctx.invalid(phrase("axis ", given, " is that of real and imaginary parts"));
     int64_t const length = ctx.hasInput(1) ? scalarInput(ctx, 1, "dft_length") : d.d[axis];
-    ctx.check(length >= 0, "axis " + std::to_string(given) + " has no fixed size; give dft_length");
+    ctx.check(length >= 0, phrase("axis ", given, " has no fixed size; give dft_length"));
     Transform const t =
         transformOf(ctx, length, parts, ctx.attrInt("inverse", 0) != 0, ctx.attrInt("onesided", 0) != 0);
     std::vector<int> there, back(size_t(rank), 0); // the axis stands before the last
@@ -128,14 +127,14 @@ void importStft(ImportContext& ctx)
     int64_t const window = ctx.hasInput(2) && ctx.input(2).rank() == 1 ? int64_t(ctx.input(2).dims().d[0]) : -1;
     int64_t const length = ctx.hasInput(3) ? scalarInput(ctx, 3, "frame_length") : window;
     if (step < 1 || length < 1 || length > d.d[1])
-        ctx.invalid("frames of " + std::to_string(length) + " elements with a step of " + std::to_string(step) +
-                    " do not fit a signal of " + std::to_string(d.d[1]));
+        ctx.invalid(
+            phrase("frames of ", length, " elements with a step of ", step, " do not fit a signal of ", d.d[1]));
     if (ctx.hasInput(2) && window != length)
-        ctx.invalid("the window has shape " + describe(ctx.input(2).dims()) + ", frames have " +
-                    std::to_string(length) + " elements");
+        ctx.invalid(
+            phrase("the window has shape ", describe(ctx.input(2).dims()), ", frames have ", length, " elements"));
     int64_t const frames = (d.d[1] - length) / step + 1;
-    ctx.check(frames <= kMostElements / length, "there are " + std::to_string(frames) + " frames of " +
-                                                    std::to_string(length) + " elements, which is too many");
+    ctx.check(frames <= kMostElements / length,
+              phrase("there are ", frames, " frames of ", length, " elements, which is too many"));
     Transform const t = transformOf(ctx, length, parts, false, ctx.attrInt("onesided", 1) != 0);
     Constant places = ctx.newConstant(DataType::kINT32, makeDims({frames, length}));
     for (int64_t i = 0; i < frames * length; ++i)
@@ -156,13 +155,12 @@ void importMelWeightMatrix(ImportContext& ctx)
     auto edge = [&](int i, char const* what) {
         std::vector<float> const v = ctx.constantFloats(i, what);
         if (v.size() != 1)
-            ctx.invalid(std::string(what) + " has " + std::to_string(v.size()) + " elements, it must have one");
+            ctx.invalid(phrase(what, " has ", v.size(), " elements, it must have one"));
         return 2595 * std::log10(1 + double(v[0]) / 700);
     };
     double const low = edge(3, "lower_edge_hertz"), high = edge(4, "upper_edge_hertz");
     if (mels < 1 || length < 1 || rate < 1 || mels > kMostElements / (length / 2 + 1))
-        ctx.invalid("num_mel_bins " + std::to_string(mels) + ", dft_length " + std::to_string(length) +
-                    ", sample_rate " + std::to_string(rate) + " make no matrix");
+        ctx.invalid(phrase("num_mel_bins ", mels, ", dft_length ", length, ", sample_rate ", rate, " make no matrix"));
     ctx.check(ctx.attrInt("output_datatype", 1) == 1, "output_datatype must be FLOAT");
     int64_t const bins = length / 2 + 1;
     std::vector<int64_t> corners;
@@ -170,7 +168,7 @@ void importMelWeightMatrix(ImportContext& ctx)
         double const mel = low + double(i) * (high - low) / double(mels + 2);
         double const bin = std::floor(double(length + 1) * 700 * (std::pow(10, mel / 2595) - 1) / double(rate));
         if (!(bin >= 0 && bin < double(bins)))
-            ctx.invalid("an edge of the triangles is beyond the " + std::to_string(bins) + " bins of the spectrum");
+            ctx.invalid(phrase("an edge of the triangles is beyond the ", bins, " bins of the spectrum"));
         corners.push_back(int64_t(bin));
     }
     Constant m = ctx.newConstant(DataType::kFLOAT, makeDims({bins, mels}));

@@ -24,11 +24,11 @@ public:
         for (auto& [value, attr] : {std::pair{&rows_, "output_height"}, std::pair{&columns_, "output_width"}}) {
             *value = ctx.attrInt(attr, 1);
             if (*value < 1 || *value > 4096)
-                ctx.invalid(std::string(attr) + " is " + std::to_string(*value));
+                ctx.invalid(phrase(attr, " is ", *value));
         }
         samples_ = ctx.attrInt("sampling_ratio", 0);
         ctx.check(samples_ >= 0 && samples_ <= 256,
-                  "sampling_ratio is " + std::to_string(samples_) + "; 0 to 256 can be imported");
+                  phrase("sampling_ratio is ", samples_, "; 0 to 256 can be imported"));
         std::string const mode =
             ctx.attrString("coordinate_transformation_mode", ctx.opset() < 16 ? "output_half_pixel" : "half_pixel");
         if (mode != "half_pixel" && mode != "output_half_pixel")

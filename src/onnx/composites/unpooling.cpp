@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxUnpool, Col2Im, CenterCropPad: elements that go to places of a larger tensor.
-#include <algorithm>
 
 #include "importers/common/window.h"
 #include "onnx/importer.h"
@@ -38,8 +37,7 @@ void importMaxUnpool(ImportContext& ctx)
         return ctx.setOutput(0, y);
     Sizes const wanted = ctx.sizesFrom(ctx.input(2));
     if (wanted.size() != size.size())
-        ctx.invalid("output_shape has " + std::to_string(wanted.size()) + " sizes for rank " +
-                    std::to_string(size.size()));
+        ctx.invalid(phrase("output_shape has ", wanted.size(), " sizes for rank ", size.size()));
     ctx.setOutput(0, padded(ctx, y, wanted));
 }
 
@@ -93,7 +91,7 @@ void importCenterCropPad(ImportContext& ctx)
     Sizes const wanted = ctx.sizesFrom(ctx.input(1));
     std::vector<int> const axes = ctx.hasAttr("axes") ? ctx.axes(ctx.attrInts("axes"), rank) : allAxes(rank);
     if (wanted.size() != axes.size())
-        ctx.invalid(std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+        ctx.invalid(phrase(wanted.size(), " sizes for ", axes.size(), " axes"));
     Sizes size = ctx.sizesOf(x), start(size.size(), Size(0));
     for (size_t i = 0; i < axes.size(); ++i) {
         size_t const a = size_t(axes[i]);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HannWindow, HammingWindow, BlackmanWindow: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), i below size, n = size, or
 // size - 1 for those that are not periodic.
-#include <algorithm>
-#include <cmath>
 
 #include "onnx/importer.h"
 #include "onnx/weights.h"
@@ -22,11 +20,11 @@ void importWindow(ImportContext& ctx, Coefficients const& c)
 {
     Sizes const given = ctx.sizesFrom(ctx.input(0));
     if (given.size() != 1)
-        ctx.invalid("the size has " + std::to_string(given.size()) + " elements, it must have one");
+        ctx.invalid(phrase("the size has ", given.size(), " elements, it must have one"));
     DataType type = DataType::kFLOAT;
     int64_t const number = ctx.attrInt("output_datatype", 1);
     ctx.check(number > 0 && number < 100 && dataTypeOf(int(number), type) && type != DataType::kUINT8,
-              "output_datatype " + std::to_string(number) + " cannot be imported");
+              phrase("output_datatype ", number, " cannot be imported"));
     Size const period = ctx.attrInt("periodic", 1) != 0 ? given[0] : ctx.sub(given[0], 1);
     ITensor& i = ctx.cast(positions(ctx, given[0]), DataType::kFLOAT);
     ITensor& n = ctx.cast(ctx.asTensor(period), DataType::kFLOAT);

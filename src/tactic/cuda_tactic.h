@@ -43,7 +43,7 @@ public:
     template <class Params>
     Result<void> each(int kernel, int64_t items, Params const& params) const
     {
-        return launch(kernel, (items + 255) / 256, 1, 1, 256, &params, 0);
+        return (*this)(kernel, (items + 255) / 256, 256, params);
     }
     template <class Params>
     Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,

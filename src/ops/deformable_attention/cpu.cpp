@@ -68,6 +68,6 @@ constexpr PlainTactic kPlain{"deformable_attention_any_plain_cpu", 1, run};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::deformable_attention

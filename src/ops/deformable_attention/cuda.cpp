@@ -58,6 +58,6 @@ constexpr CudaTactic kPlain{"deformable_attention_any_plain_cuda", 1, plainKerne
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::deformable_attention

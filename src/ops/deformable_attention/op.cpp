@@ -53,14 +53,9 @@ void domain(ir::Node const&, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "deformable_attention",
-    .minInputs = 5,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {5, 5},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
 };
 
 } // namespace tw::ops::deformable_attention

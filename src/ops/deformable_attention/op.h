@@ -26,6 +26,4 @@ enum Input
     kWeights,
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::deformable_attention

@@ -51,6 +51,6 @@ constexpr PlainTactic kPlain{"disentangled_attention_any_plain_cpu", 1, run, wor
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::disentangled_attention

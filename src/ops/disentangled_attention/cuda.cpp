@@ -54,6 +54,6 @@ constexpr CudaTactic kPlain{"disentangled_attention_any_plain_cuda", 1, plainKer
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::disentangled_attention

@@ -31,6 +31,4 @@ inline constexpr int64_t kMostSpan = 1 << 20;
 // t of i - j = `distance` in sequences of `length`.
 int64_t positionOf(int64_t distance, int64_t span, int64_t length);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::disentangled_attention

@@ -95,6 +95,6 @@ constexpr PlainTactic kPlain{"voxels_f32_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::voxels

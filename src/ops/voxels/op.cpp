@@ -84,14 +84,9 @@ void domain(ir::Node const&, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "voxels",
-    .minInputs = 2,
-    .maxInputs = 2,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 2},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
 };
 
 } // namespace tw::ops::voxels

@@ -48,6 +48,4 @@ struct Grid
 
 inline constexpr int64_t kMostCells = int64_t(1) << 28;
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::voxels

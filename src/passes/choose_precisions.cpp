@@ -24,6 +24,7 @@
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
+#include "ops/proposals/op.h"
 #include "ops/reduce/op.h"
 #include "ops/roi_align/op.h"
 #include "ops/scale/op.h"

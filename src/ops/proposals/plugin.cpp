@@ -8,6 +8,7 @@
 #include "ops/proposals/op.h"
 #include "ops/roi_align/op.h"
 #include "ops/topk/op.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::proposals {
 

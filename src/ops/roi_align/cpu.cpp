@@ -48,13 +48,12 @@ struct Layout
         }
         down = tapsOf(a, a.height, h);
         across = tapsOf(a, a.width, w);
-        row = w;
     }
     int64_t bytes() const { return rois * int64_t(sizeof(Roi) + size_t(bins) * sizeof(Bin) + size_t(taps()) * 12); }
     int64_t taps() const { return down + across; }
 
     Attrs const& a;
-    int64_t rois, bins, down = 0, across = 0, row = 0;
+    int64_t rois, bins, down = 0, across = 0;
 };
 
 float within(float v, float high)

@@ -2,6 +2,7 @@
 // Plugins that bring regions of feature maps to one size.
 #include "api/standard_plugins/standard_plugin.h"
 #include "ops/roi_align/op.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::roi_align {
 

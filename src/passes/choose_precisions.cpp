@@ -23,7 +23,9 @@
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
+#include "ops/proposals/op.h"
 #include "ops/reduce/op.h"
+#include "ops/roi_align/op.h"
 #include "ops/scale/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
@@ -297,7 +299,12 @@ bool readsAnyFloat(ir::Node const& n)
 
 bool readsCoordinates(ir::Node const& n, ir::Value const* x)
 {
-    return n.op == &ops::nms::def() || (n.op == &ops::grid_sample::def() && n.inputs[1] == x && n.inputs[0] != x);
+    auto const isOnly = [&](size_t i) {
+        return n.inputs[i] == x && std::count(n.inputs.begin(), n.inputs.end(), x) == 1;
+    };
+    return n.op == &ops::nms::def() || n.op == &ops::proposals::def() ||
+           (n.op == &ops::grid_sample::def() && isOnly(1)) ||
+           (n.op == &ops::roi_align::def() && isOnly(ops::roi_align::kRois));
 }
 
 bool isCheap(ir::Node const& n)

@@ -10,7 +10,9 @@
 #include "ops/layer_norm/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/pooling/op.h"
+#include "ops/proposals/op.h"
 #include "ops/resize/op.h"
+#include "ops/roi_align/op.h"
 #include "ops/select/op.h"
 #include "ops/softmax/op.h"
 #include "transformer_block.h"
@@ -232,6 +234,24 @@ TEST(LowerPrecision, CoordinatesOfGridsStayInFloat)
     checkPass(m.g, passes::lowerPrecision, true, kHalf);
     EXPECT_EQ(typeOf(m.g, "grid"), DataType::kFloat);
     EXPECT_EQ(typeOf(m.g, "sample"), DataType::kHalf);
+}
+
+// So would rois; what is proposed of boxes is FP32 whatever they are.
+TEST(LowerPrecision, CoordinatesOfRegionsStayInFloat)
+{
+    PrecisionMaker m;
+    ir::Value* x = m.relu(m.conv(m.image(), 4, 3, "conv"), "relu");
+    ir::Value* boxes = m.input("boxes", {ir::Dim::symbol("N"), 9, 4});
+    ir::Value* moved = m.apply(Operation::kSum, boxes, m.constant("shift", {1, 1, 4}), "moved");
+    ir::Value* scores = m.input("scores", {ir::Dim::symbol("N"), 9});
+    ir::Node* const best =
+        *m.g.addNode(ops::proposals::def(), std::make_unique<ops::proposals::Attrs>(), {moved, scores}, "best");
+    ir::Value* rois = m.apply(Operation::kProd, best->outputs[0], m.constant("scale", {1, 1, 4}), "rois");
+    m.output(m.add(ops::roi_align::def(), ops::roi_align::Attrs(), {rois, nullptr, x}, "regions"), "y");
+    checkPass(m.g, passes::lowerPrecision, true, kHalf);
+    EXPECT_EQ(typeOf(m.g, "moved"), DataType::kFloat);
+    EXPECT_EQ(typeOf(m.g, "rois"), DataType::kFloat);
+    EXPECT_EQ(typeOf(m.g, "regions"), DataType::kHalf);
 }
 
 TEST(LowerPrecision, SharedWeightsAreConvertedOnceAndKeepTheirOrigin)

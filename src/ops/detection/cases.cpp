@@ -36,8 +36,8 @@ void byHand(CaseList& list)
               {0, 0, 0, -1, -1}});
     // 12 / 20 is 0.6, as the threshold is.
     auto const two = f32({1, 2, 4}, {0, 0, 4, 4, 1, 0, 5, 4});
-    list.add("just_as_much_by_hand", attrs([](Attrs& a) { a.overlap = 0.6F, a.most = 2; }), {two, f32({1, 2, 1}, {2, 1})},
-             {{1}, {0, 0, 4, 4, 0, 0, 0, 0}, {2, 0}, {0, 0}});
+    list.add("just_as_much_by_hand", attrs([](Attrs& a) { a.overlap = 0.6F, a.most = 2; }),
+             {two, f32({1, 2, 1}, {2, 1})}, {{1}, {0, 0, 4, 4, 0, 0, 0, 0}, {2, 0}, {0, 0}});
     list.add("not_more_by_hand", attrs([](Attrs& a) { a.overlap = 0.6F, a.aboveOverlap = true, a.most = 2; }),
              {two, f32({1, 2, 1}, {2, 1})}, {{2}, {0, 0, 4, 4, 1, 0, 5, 4}, {2, 1}, {0, 0}});
     list.add("scores_above_by_hand", attrs([](Attrs& a) { a.least = 1, a.aboveLeast = true, a.most = 2; }),
@@ -45,9 +45,10 @@ void byHand(CaseList& list)
     list.add("centers_by_hand", attrs([](Attrs& a) { a.coding = Coding::kCenterSizes, a.most = 2; }),
              {f32({1, 3, 4}, {2, 2, 4, 4, 3, 2, 4, 4, 11, 11, 2, 2}), f32({1, 3, 1}, {1, 2, 3})},
              {{2}, {10, 10, 12, 12, 1, 0, 5, 4}, {3, 2}, {0, 0}});
-    list.add("anchors_by_hand", attrs([](Attrs& a) { a.most = 2; }),
-             {f32({1, 2, 4}, {1, 1, 0, 0, 0, 0, 1, 1}), f32({1, 2, 1}, {1, 2}), f32({1, 2, 4}, {0, 0, 4, 4, 9, 9, 8, 8})},
-             {{2}, {8, 8, 10, 10, 0, 0, 5, 5}, {2, 1}, {0, 0}});
+    list.add(
+        "anchors_by_hand", attrs([](Attrs& a) { a.most = 2; }),
+        {f32({1, 2, 4}, {1, 1, 0, 0, 0, 0, 1, 1}), f32({1, 2, 1}, {1, 2}), f32({1, 2, 4}, {0, 0, 4, 4, 9, 9, 8, 8})},
+        {{2}, {8, 8, 10, 10, 0, 0, 5, 5}, {2, 1}, {0, 0}});
     list.add("center_anchors_by_hand", attrs([](Attrs& a) { a.coding = Coding::kCenterSizes, a.most = 1; }),
              {f32({1, 1, 4}, {0.5, -1, 0, 0}), f32({1, 1, 1}, {1}), f32({1, 1, 4}, {8, 8, 4, 2})},
              {{1}, {8, 5, 12, 7}, {1}, {0}});
@@ -84,10 +85,10 @@ void pixelsByHand(CaseList& list)
     // Sides 4 and 4, shared 3 x 4: 12 / 20; areas of 25: 12 / 38; and of shared 4 x 5: 20 / 30.
     auto const two = f32({1, 2, 4}, {0, 0, 4, 4, 1, 0, 5, 4});
     auto const scores = f32({1, 2, 1}, {2, 1});
-    for (auto [pixels, overlap, name] : {std::tuple{Pixels::kAreas, 12. / 38, "areas"}, {Pixels::kAll, 20. / 30, "all"}})
+    for (auto [pixels, overlap, name] :
+         {std::tuple{Pixels::kAreas, 12. / 38, "areas"}, {Pixels::kAll, 20. / 30, "all"}})
         for (bool more : {false, true})
-            list.add(std::string("pixels_") + name + (more ? "_more_by_hand" : "_less_by_hand"),
-                     attrs([&](Attrs& a) {
+            list.add(std::string("pixels_") + name + (more ? "_more_by_hand" : "_less_by_hand"), attrs([&](Attrs& a) {
                          a.pixels = pixels;
                          a.overlap = overlap + (more ? 0.01 : -0.01);
                          a.most = 2;
@@ -165,14 +166,16 @@ void cases(CaseList& list)
              {f32({2, 900, 1, 4}), f32({2, 900, 3})});
     list.add("most_of_class", attrs([&](Attrs& a) { a.mostOfClass = 3, a.most = 30; }),
              {f32({2, 90, 4}), f32({2, 90, 4})});
-    list.add("rows", attrs([](Attrs& a) { a.rows = true, a.most = 9, a.least = 5; }), {f32({5, 30, 4}), f32({5, 30, 2})});
+    list.add("rows", attrs([](Attrs& a) { a.rows = true, a.most = 9, a.least = 5; }),
+             {f32({5, 30, 4}), f32({5, 30, 2})});
     list.add("count_bits", attrs([](Attrs& a) { a.countBits = true, a.most = 9; }), {f32({2, 30, 4}), f32({2, 30, 2})});
     list.add("one_class_many", attrs([](Attrs& a) { a.limit = 5000, a.most = 300, a.overlap = 0.8; }),
              {f32({1, 10000, 4}), f32({1, 10000, 1})});
     list.add("equal_scores_many",
              attrs([](Attrs& a) { a.limit = 1000, a.least = 3, a.aboveLeast = true, a.most = 100, a.overlap = 0.2; }),
              {f32({2, 3000, 4}), f32({2, 3000, 7})});
-    list.add("few_apart", attrs([](Attrs& a) { a.most = 500, a.overlap = 0.05; }), {f32({1, 6000, 4}), f32({1, 6000, 2})});
+    list.add("few_apart", attrs([](Attrs& a) { a.most = 500, a.overlap = 0.05; }),
+             {f32({1, 6000, 4}), f32({1, 6000, 2})});
     list.add("yolo", attrs([](Attrs& a) { a.coding = Coding::kCenterSizes, a.limit = 5000, a.least = 0.25; }),
              {f32({1, 2100, 4}), f32({1, 2100, 80})});
 }

@@ -95,11 +95,13 @@ struct Layout
     Layout(Attrs const& a, TensorRef const& scores)
         : items(scores.dims[0]), boxes(scores.dims[1]), classes(scores.dims[2]), elements(boxes * classes),
           first(mostCandidates(a, a.limit > 0 ? elements : std::min(elements, std::max<int64_t>(4096, 4 * a.most)))),
-          room(2 * first + kFound), most(a.most), kept(mostKept(a, elements)), hasAll(first < mostCandidates(a, elements))
+          room(2 * first + kFound), most(a.most), kept(mostKept(a, elements)),
+          hasAll(first < mostCandidates(a, elements))
     {}
     int64_t parts(int workers) const
     {
-        return workers < 2 ? 1 : std::clamp<int64_t>(elements / kPartElements, 1, std::min<int64_t>(workers, kMostParts));
+        return workers < 2 ? 1
+                           : std::clamp<int64_t>(elements / kPartElements, 1, std::min<int64_t>(workers, kMostParts));
     }
     int64_t partBytes() const { return room * int64_t(sizeof(Key)); }
     int64_t keyBytes() const
@@ -112,8 +114,8 @@ struct Layout
     int64_t rowBytes() const { return 2 * most * int64_t(sizeof(int32_t)); }      // box and class
     int64_t itemBytes() const
     {
-        return roundUp(keyBytes(), 64) + roundUp(keptBytes(), 64) + roundUp(classBytes(), 64) + roundUp(rowBytes(), 64) +
-               64 + roundUp(kMostParts * 8, 64);
+        return roundUp(keyBytes(), 64) + roundUp(keptBytes(), 64) + roundUp(classBytes(), 64) +
+               roundUp(rowBytes(), 64) + 64 + roundUp(kMostParts * 8, 64);
     }
     int64_t bytes() const { return items * itemBytes(); }
 };
@@ -197,9 +199,8 @@ private:
             if (a_.classesFirst)
                 tie = kind * l_.boxes + element / l_.classes;
         }
-        float const score = withFloat(scores_.type, [&](auto e) {
-            return loadElement(reinterpret_cast<decltype(e) const*>(x)[element]);
-        });
+        float const score = withFloat(
+            scores_.type, [&](auto e) { return loadElement(reinterpret_cast<decltype(e) const*>(x)[element]); });
         *to = keyOf(score, tie);
         return 1;
     }
@@ -226,7 +227,8 @@ private:
             count += more;
         }
         // Where some were dropped, no more than `first` are known to be the best.
-        bool const ended = suppress(n, item, item.keys, count, dropped || a_.limit > 0 ? std::min(l_.first, count) : count);
+        bool const ended =
+            suppress(n, item, item.keys, count, dropped || a_.limit > 0 ? std::min(l_.first, count) : count);
         if (!ended && dropped && a_.limit == 0) {
             Key* const keys = item.keys + (l_.keyBytes() / int64_t(sizeof(Key)) - l_.elements);
             count = collect(n, 0, l_.elements, l_.elements, keys, dropped);
@@ -423,14 +425,15 @@ private:
     kernels::jit::Isa const isa_;
 };
 
-constexpr CpuFunctions kVectors{
-    .supports = [](CpuTactic const&, Problem const& p) {
-        DataType const type = p.inputs[kScores].type;
-        return isFullFloat(type) || type == DataType::kHalf ? Support::yes() : Support::no("scores must be f32 or f16");
-    },
-    .load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) {
-        return makeKernel<VectorSearch>(*p.node, t.isa());
-    }};
+constexpr CpuFunctions kVectors{.supports =
+                                    [](CpuTactic const&, Problem const& p) {
+                                        DataType const type = p.inputs[kScores].type;
+                                        return isFullFloat(type) || type == DataType::kHalf
+                                                   ? Support::yes()
+                                                   : Support::no("scores must be f32 or f16");
+                                    },
+                                .load = [](CpuTactic const& t, Problem const& p, Config const&,
+                                           PackedConstants&) { return makeKernel<VectorSearch>(*p.node, t.isa()); }};
 constexpr CpuTactic kAvx512{"detection_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
 constexpr CpuTactic kAvx2{"detection_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
 

@@ -92,7 +92,10 @@ Result<void> infer(ir::InferContext& ctx)
         ctx.output(0, DataType::kInt32, {n * Dim(a.most), 3});
         return {};
     }
-    ctx.output(0, a.countBits ? DataType::kFloat : DataType::kInt32, {n, 1});
+    if (a.countBits)
+        ctx.output(0, DataType::kFloat, {n, 1, 1, 1});
+    else
+        ctx.output(0, DataType::kInt32, {n, 1});
     ctx.output(1, ctx.type(kBoxes), {n, a.most, 4});
     ctx.output(2, ctx.type(kScores), {n, a.most});
     ctx.output(3, DataType::kInt32, {n, a.most});

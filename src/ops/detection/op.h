@@ -53,7 +53,7 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool classesFirst = false;
     bool clips = false; // the boxes put out, to [0, 1]
     bool rows = false;
-    bool countBits = false; // y0 is f32, whose bits are the number
+    bool countBits = false; // y0 is f32 [n, 1, 1, 1], whose bits are the numbers
 
     void visit(ir::AttrVisitor& v) override
     {

@@ -68,7 +68,9 @@ float productOf(float h, float w)
 float overlapOf(Rectangle const& p, Rectangle const& q, Pixels pixels)
 {
     float const ofBoxes = pixels == Pixels::kNone ? 0 : 1, ofBoth = pixels == Pixels::kAll ? 1 : 0;
-    auto areaOfBox = [&](Rectangle const& b) { return productOf(b.v[2] - b.v[0] + ofBoxes, b.v[3] - b.v[1] + ofBoxes); };
+    auto areaOfBox = [&](Rectangle const& b) {
+        return productOf(b.v[2] - b.v[0] + ofBoxes, b.v[3] - b.v[1] + ofBoxes);
+    };
     float const low = maxOf(p.v[0], q.v[0]), left = maxOf(p.v[1], q.v[1]);
     float const high = minOf(p.v[2], q.v[2]), right = minOf(p.v[3], q.v[3]);
     bool const meet = low <= high && left <= right;
@@ -133,7 +135,7 @@ std::vector<Found> found(RefContext& ctx, int64_t n)
         if (ctx.has(kAnchors))
             anchor = fourAt(ctx.in(kAnchors), (ctx.in(kAnchors).dims[0] > 1 ? n * count : 0) + c.box);
         Rectangle const box = decoded(fourAt(boxes, (n * count + c.box) * own + (own > 1 ? c.kind : 0)),
-                                ctx.has(kAnchors) ? &anchor : nullptr, a.coding);
+                                      ctx.has(kAnchors) ? &anchor : nullptr, a.coding);
         auto covers = [&](Rectangle const& other) {
             float const overlap = overlapOf(other, inOrder(box), a.pixels);
             return a.aboveOverlap ? overlap > float(a.overlap) : overlap >= float(a.overlap);

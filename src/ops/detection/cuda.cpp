@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "base/round.h"
+#include "kernels/cuda/common/generate.h"
 #include "ops/detection/detection_params.h"
 #include "ops/detection/op.h"
 #include "tactic/cuda_tactic.h"
@@ -128,10 +131,97 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         [&a](std::span<TensorRef const> in, std::span<TensorRef const>) { return bytesOf<addPlain>(a, in); });
 }
 
+// The search over all multiprocessors.
+constexpr int64_t kBins = 8192, kNumbers = 4, kSorted = 8192, kTile = 1024; // as in detection_search.cuh
+constexpr int kPassThreads = 512, kSearchThreads = 1024;
+constexpr int64_t kSearchShared = kSorted * 8 + kTile * (16 + 4);
+constexpr int64_t kBlocksOfMultiprocessor = 4; // of a pass: their bins are 32 KiB
+constexpr int64_t kMostBlocks = 65535;         // of a grid's second dimension
+
+uint32_t orderOf(float score)
+{
+    uint32_t const bits = std::bit_cast<uint32_t>(score + 0.F);
+    return bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+}
+
+// Bins are finest where scores are that people use: up to 1, and logits up to 64. Those beyond share the last bin.
+void addBins(Attrs const& a, Params& p)
+{
+    float const usual = a.sigmoid ? 64 : 1;
+    uint32_t const last = orderOf(p.least < usual ? usual : std::numeric_limits<float>::infinity());
+    p.firstKey = orderOf(p.least);
+    while (p.firstKey < last && (last - p.firstKey) >> p.shift >= kBins - 1)
+        ++p.shift;
+}
+
+void addSearch(Attrs const& a, Parts& parts, Params& p)
+{
+    addCommon(a, parts, p);
+    if (!a.rows)
+        p.found = parts.next(int64_t(p.items) * p.most * 2 * 4);
+    p.list = parts.next(int64_t(p.items) * p.count * p.classes * 8);
+    p.kept = parts.next(int64_t(p.items) * p.keptRoom * 16);
+    p.keptClasses = parts.next(int64_t(p.items) * p.keptRoom * 4);
+    p.bins = parts.next(int64_t(p.items) * kBins * 4);
+    p.numbers = parts.next(int64_t(p.items) * kNumbers * 4); // behind the bins: both are cleared at once
+}
+
+Support supportsSearch(Problem const& problem)
+{
+    if (cuda::sharedLimitOf(problem.cuda->capability) < kSearchShared)
+        return Support::no("needs " + std::to_string(kSearchShared) + " bytes of shared memory");
+    if (problem.inputs[kScores].maxDims[0] > kMostBlocks)
+        return Support::no("takes at most " + std::to_string(kMostBlocks) + " images");
+    return Support::yes();
+}
+
+Result<void> runSearch(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const& scores = args.inputs[kScores];
+    Params p;
+    addSizes(a, args.inputs[kBoxes], scores, p);
+    Parts parts(args.workspace);
+    addSearch(a, parts, p);
+    addTensors(a, args, p);
+    addBins(a, p);
+    int64_t const elements = int64_t(p.count) * p.classes, pack = kMostUnit / sizeOf(scores.type);
+    p.isPacked = elements % pack == 0 && reinterpret_cast<uintptr_t>(p.scores) % kMostUnit == 0;
+    if (p.items == 0)
+        return {};
+    cuda::Driver const& driver = launch.device().driver();
+    TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(p.bins), 0, size_t(int64_t(p.items) * (kBins + kNumbers) * 4),
+                                    launch.stream()));
+    int64_t const each = blocksFor(elements, kPassThreads * int(p.isPacked ? pack : 1));
+    int64_t const all = launch.multiprocessors() * kBlocksOfMultiprocessor;
+    int64_t const blocks = std::clamp<int64_t>(each, 1, std::max<int64_t>(all / p.items, 1));
+    TW_TRY(launch.grid(0, blocks, p.items, 1, kPassThreads, p));
+    TW_TRY(launch.grid(1, blocks, p.items, 1, kPassThreads, p));
+    TW_TRY(launch(2, p.items, kSearchThreads, p, kSearchShared));
+    p.isSecond = 1;
+    if (a.limit == 0) // a list has the best `limit`
+        TW_TRY(launch(3, p.items, kThreads, p));
+    return a.rows ? launch(4, p.items, kThreads, p) : Result<void>();
+}
+
+std::unique_ptr<CudaKernels> searchKernels(Problem const& problem, Config const&)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const wanted = a.limit > 0 ? std::min<int64_t>(a.limit, INT32_MAX) : kSorted;
+    return kernelsOf(
+        {.text = constantsOf(problem) + cuda::constant("kWanted", int(wanted)) +
+                 cuda::include("ops/detection/detection_search.cuh"),
+         .names = {"detection_count", "detection_list", "detection_search", "detection_plain", "detection_rows"},
+         .wide = isWide(problem),
+         .sharedBytes = kSearchShared},
+        [&a](CudaLaunch const& launch, RunArgs& args) { return runSearch(a, launch, args); },
+        [&a](std::span<TensorRef const> in, std::span<TensorRef const>) { return bytesOf<addSearch>(a, in); });
+}
+
+constexpr CudaTactic kSearch{"detection_any_bins_sm80", 1, searchKernels, supportsSearch};
 constexpr CudaTactic kPlain{"detection_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+constinit TacticList const cudaTactics = kTactics<kSearch, kPlain>;
 
 } // namespace tw::ops::detection

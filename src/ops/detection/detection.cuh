@@ -14,7 +14,7 @@ namespace tw::ops::detection {
 
 constexpr u32 kNumbers = 4, kListed = 0, kIsDone = 1, kIsCut = 2; // of an image
 
-struct Box
+struct alignas(16) Box
 {
     float v[4]; // two corners
 };
@@ -149,8 +149,9 @@ TW_INLINE void write(Params const& p, u32 item, u32 row, u32 box, u32 kind)
         Box const b = boxOf(p, item, box, kind);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            static_cast<B*>(p.outBoxes)[4 * at + i] =
-                store<B>(!kClips ? b.v[i] : b.v[i] > 0 ? smaller(b.v[i], 1.0f) : 0.0f);
+            static_cast<B*>(p.outBoxes)[4 * at + i] = store<B>(!kClips      ? b.v[i]
+                                                               : b.v[i] > 0 ? smaller(b.v[i], 1.0f)
+                                                                            : 0.0f);
         float const score = scoreOf(p, item, box * p.classes + kind);
         static_cast<S*>(p.outScores)[at] = store<S>(kSigmoid ? float(1 / (1 + exp(-double(score)))) : score);
         static_cast<i32*>(p.outClasses)[at] = i32(kind);

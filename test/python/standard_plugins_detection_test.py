@@ -133,6 +133,33 @@ def test_efficient_nms_anchors(of_batch, coding):
     check(efficient_plugin(most=25, **options), [b, s, anchors], efficient_all(25, **options), open_shapes=of_batch, half=False)
 
 
+@pytest.mark.parametrize("name", ["EfficientNMS_TRT", "BatchedNMSDynamic_TRT"])
+def test_open_boxes(name):
+    """Any number of images and of boxes."""
+    builder = trt.Builder(QUIET)
+    network, config, profile = builder.create_network(1), builder.create_builder_config(), builder.create_optimization_profile()
+    is_efficient = name == "EfficientNMS_TRT"
+    box = (4,) if is_efficient else (1, 4)
+    x = [network.add_input("x0", trt.float32, (-1, -1, *box)), network.add_input("x1", trt.float32, (-1, -1, 3))]
+    for t, rest in zip(x, (box, (3,))):
+        profile.set_shape(t.name, (1, 0, *rest), (2, 200, *rest), (3, 400, *rest))
+    config.add_optimization_profile(profile)
+    if is_efficient:
+        options = dict(least=0.1, overlap=0.5)
+        plugin, wanted = efficient_plugin(most=30, **options), efficient_all(30, **options)
+    else:
+        options = dict(background=-1, top=40, keep=30, least=0.1, overlap=0.5)
+        plugin, wanted = batched_plugin(name, inputs(1, 1, 1, 3, rank4=True), **options), batched_all(**options)
+    layer = network.add_plugin_v2(x, plugin)
+    for i in range(4):
+        layer.get_output(i).name = f"y{i}"
+        network.mark_output(layer.get_output(i))
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    for n, boxes in [(1, 1), (2, 200), (3, 400), (3, 0), (1, 77)]:
+        b, s = inputs(n, n, boxes, 3, rank4=not is_efficient)
+        close(outputs_of(engine, [b, s]), wanted(b.astype(np.float64), s), 1e-5)
+
+
 def test_efficient_nms_odd():
     options = dict(least=0.0, overlap=0.5)
     nothing = [np.zeros((2, 0, 4), np.float32), np.zeros((2, 0, 3), np.float32)]
@@ -419,6 +446,39 @@ def test_grid_anchors(sizes, ratios):
     plugin = make("GridAnchorRect_TRT", featureMapShapes=[v for s in wide for v in s], **fields)
     close(outputs_of(engine_of(plugin, []), []), grid(wide, ratios, 0.25, 0.9, variance), 1e-6)
     assert plugin.num_outputs == len(sizes)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_ssd_network(explicit):
+    """Anchors, which are the same for the whole batch, and what reads them."""
+    variance, ratios = [0.1, 0.1, 0.2, 0.2], [1.0, 2.0, 0.5]
+    anchors = make(
+        "GridAnchor_TRT", featureMapShapes=[5], minSize=0.3, maxSize=0.9, aspectRatios=ratios, variance=variance, numLayers=1
+    )
+    detector = make(
+        "NMS_TRT", shareLocation=1, varianceEncodedInTarget=0, backgroundLabelId=0, numClasses=3, topK=50, keepTopK=20, confidenceThreshold=0.2,
+        nmsThreshold=0.5, inputOrder=[0, 1, 2], confSigmoid=0, isNormalized=1, codeType=CENTER_SIZE,
+    )
+    r = np.random.default_rng(17)
+    n, count = 3, 75
+    arrays = [r.normal(0, 1, (n, 4 * count, 1, 1)).astype(np.float32), r.uniform(0, 1, (n, 3 * count, 1, 1)).astype(np.float32)]
+    builder = trt.Builder(QUIET)
+    network = builder.create_network(int(explicit))
+    x = [network.add_input(f"x{i}", trt.float32, a.shape if explicit else a.shape[1:]) for i, a in enumerate(arrays)]
+    priors = network.add_plugin_v2([], anchors).get_output(0)
+    layer = network.add_plugin_v2([*x, priors], detector)
+    for i in range(2):
+        layer.get_output(i).name = f"y{i}"
+        network.mark_output(layer.get_output(i))
+    builder.max_batch_size = n
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, builder.create_builder_config()))
+    got = outputs_of(engine, arrays)
+    rows, counts = ssd(
+        *[a.astype(np.float64) for a in arrays], grid([(5, 5)], ratios, np.float32(0.3), 0.9, variance)[0], classes=3, share=1, code=CENTER_SIZE,
+        encoded=0, sigmoid=0, keep=20, normalized=True, background=0, top=50, least=0.2, overlap=0.5,
+    )
+    close(got[:1], [rows], 2e-5)
+    assert (got[1].view(np.int32) == counts).all() and counts.min() > 0
 
 
 @pytest.mark.parametrize("flip, clip", list(itertools.product([0, 1], repeat=2)))

@@ -217,7 +217,17 @@ std::unique_ptr<CudaKernels> searchKernels(Problem const& problem, Config const&
         [&a](std::span<TensorRef const> in, std::span<TensorRef const>) { return bytesOf<addSearch>(a, in); });
 }
 
-constexpr CudaTactic kSearch{"detection_any_bins_sm80", 1, searchKernels, supportsSearch};
+// Some launches, and two passes over the scores. It is enough for the plain search not to be tried, which goes through them
+// for each box.
+double estimateSearch(Problem const& problem, Config const&)
+{
+    constexpr double kLaunches = 30, kBytesPerMicrosecond = 2e6;
+    TensorSpec const& scores = problem.inputs[kScores];
+    return kLaunches + 2 * double(scores.dims.volume() * sizeOf(scores.type)) / kBytesPerMicrosecond;
+}
+
+constexpr CudaTactic kSearch{
+    "detection_any_bins_sm80", 1, searchKernels, supportsSearch, nullptr, nullptr, estimateSearch};
 constexpr CudaTactic kPlain{"detection_any_plain_cuda", 1, plainKernels};
 
 } // namespace

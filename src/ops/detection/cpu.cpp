@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "base/element.h"
@@ -402,6 +403,19 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"detection_any_plain_cpu", 1, run, workspace};
 
+Collect vectorsOf(DataType type, kernels::jit::Isa isa)
+{
+    bool const isWide = isa == kernels::jit::Isa::kAvx512;
+    return withFloat(type, [&](auto element) -> Collect {
+        if constexpr (sizeof(element) == sizeof(float))
+            return isWide ? avx512::kCollectFloat : avx2::kCollectFloat;
+        else if constexpr (std::is_same_v<decltype(element), uint16_t>)
+            return isWide ? avx512::kCollectHalf : avx2::kCollectHalf;
+        else
+            return collectPlain<decltype(element)>;
+    });
+}
+
 class VectorSearch final : public Kernel
 {
 public:
@@ -412,10 +426,7 @@ public:
     }
     Result<void> run(RunArgs& args) const override
     {
-        bool const isWide = isa_ == kernels::jit::Isa::kAvx512;
-        Collect const collect = isFullFloat(args.inputs[kScores].type)
-                                    ? (isWide ? avx512::kCollectFloat : avx2::kCollectFloat)
-                                    : (isWide ? avx512::kCollectHalf : avx2::kCollectHalf);
+        Collect const collect = vectorsOf(args.inputs[kScores].type, isa_);
         Search(node_.attrsAs<Attrs>(), args, collect).run();
         return {};
     }
@@ -425,15 +436,9 @@ private:
     kernels::jit::Isa const isa_;
 };
 
-constexpr CpuFunctions kVectors{.supports =
-                                    [](CpuTactic const&, Problem const& p) {
-                                        DataType const type = p.inputs[kScores].type;
-                                        return isFullFloat(type) || type == DataType::kHalf
-                                                   ? Support::yes()
-                                                   : Support::no("scores must be f32 or f16");
-                                    },
-                                .load = [](CpuTactic const& t, Problem const& p, Config const&,
-                                           PackedConstants&) { return makeKernel<VectorSearch>(*p.node, t.isa()); }};
+constexpr CpuFunctions kVectors{.load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) {
+    return makeKernel<VectorSearch>(*p.node, t.isa());
+}};
 constexpr CpuTactic kAvx512{"detection_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
 constexpr CpuTactic kAvx2{"detection_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
 

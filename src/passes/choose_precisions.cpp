@@ -17,6 +17,7 @@
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "ops/cumulative_sum/op.h"
+#include "ops/detection/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/grid_sample/op.h"
@@ -135,6 +136,8 @@ std::string wideResult(ir::Node const& n, DataType type)
         return "sums along an axis leave the range and the digits of " + name;
     if (n.op == &fill::def())
         return "its numbers may be indices";
+    if (n.op == &detection::def())
+        return "coordinates need the digits of FP32";
     bool const keepsConstants = n.op == &elementwise::def() || n.op == &scale::def();
     for (ir::Value const* v : n.inputs)
         if (keepsConstants && v && v->isConstant() && isFullFloat(v->type) && !fits(*v, type))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/tactics.h"
 #include "ops/expanded_depthwise/jit_bands.h"
 #include "ops/expanded_depthwise/op.h"
 

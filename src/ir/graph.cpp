@@ -52,7 +52,8 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     OpDef const& op = *node.op;
     if (count < op.inputs.least || (op.inputs.most >= 0 && count > op.inputs.most))
         return invalidArgument(op.name, " '", node.name, "': ", count, " inputs given, ", op.inputs.least, " to ",
-                               op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most), " allowed");
+                               op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most),
+                               " allowed");
     std::vector<ValueInfo> infos;
     for (int i = 0; i < count; ++i) {
         if (!node.inputs[i] && i < op.inputs.least)

@@ -444,6 +444,6 @@ constexpr CpuTactic kAvx2{"detection_any_vectors_avx2", 1, kernels::jit::Isa::kA
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::detection

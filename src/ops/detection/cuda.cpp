@@ -232,6 +232,6 @@ constexpr CudaTactic kPlain{"detection_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kSearch, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kSearch, kPlain>;
 
 } // namespace tw::ops::detection

@@ -116,14 +116,9 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "detection",
-    .minInputs = 2,
-    .maxInputs = 3,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 3},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
 };
 
 } // namespace tw::ops::detection

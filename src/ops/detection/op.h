@@ -90,6 +90,4 @@ float leastElement(Attrs const& a);
 int64_t mostCandidates(Attrs const& a, int64_t elements);
 int64_t mostKept(Attrs const& a, int64_t elements);
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::detection

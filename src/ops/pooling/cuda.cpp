@@ -17,7 +17,7 @@ Support supportsWindows(Problem const& p)
     if (p.cuda && p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     constexpr int64_t kLimit = int64_t(1) << 15;
-    Geometry const g = geometryOf(p, true);
+    Geometry const g = pooling::geometryOf(p, true);
     for (int i = 1; i < 3; ++i)
         if (std::max({g.window[i], g.stride[i], g.before[i], g.after[i], g.in[i], g.out[i]}) >= kLimit)
             return Support::no("takes windows and sizes below 32768");

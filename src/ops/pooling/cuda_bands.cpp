@@ -35,7 +35,7 @@ class Bands
 {
 public:
     Bands(Problem const& p, Config const& config)
-        : g_(geometryOf(p, true)), config_(config), bytes_(sizeOf(p.inputs[0].type))
+        : g_(pooling::geometryOf(p, true)), config_(config), bytes_(sizeOf(p.inputs[0].type))
     {}
     // Why a block cannot have such a band; null when it can.
     char const* misfit() const;
@@ -111,7 +111,7 @@ std::vector<Config> configs(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
         return {};
-    Geometry const g = geometryOf(p, true);
+    Geometry const g = pooling::geometryOf(p, true);
     std::vector<Config> list;
     if (std::min({g.in[2], g.in[1], g.out[1], g.out[2]}) < 1)
         return {};

@@ -57,7 +57,7 @@ char const* misfit(Problem const& p, Config const& config)
 {
     if (!isConfig(config, kConfigFields, 1, 16))
         return "a config has other numbers";
-    Geometry const g = geometryOf(p, true);
+    Geometry const g = pooling::geometryOf(p, true);
     int64_t const bytes = sizeOf(p.inputs[0].type);
     int64_t const columns = config[kColumns], rows = config[kRows], in = columns * g.stride[2];
     if (columns % (4 / bytes) != 0 || in % config[kUnitX] != 0 || columns % config[kUnitY] != 0 ||
@@ -77,7 +77,7 @@ std::vector<Config> configs(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
         return {};
-    Geometry const g = geometryOf(p, false);
+    Geometry const g = pooling::geometryOf(p, false);
     int64_t const most = elementsOf(p), step = std::min<int64_t>(g.stride[2], most);
     std::vector<Config> list;
     auto add = [&](int64_t columns, int64_t rows) {
@@ -124,7 +124,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
     if (char const* const why = misfit(p, config))
         return noKernels(unsupported(why));
     auto const& attrs = p.node->attrsAs<Attrs>();
-    int64_t const padding = geometryOf(p, false).before[2]; // columns before x
+    int64_t const padding = pooling::geometryOf(p, false).before[2]; // columns before x
     CudaSource source = {.text = cellsOf(p) + windowOf(attrs) + cuda::constant("PAD_W", padding) +
                                  cuda::constant("ROWS", config[kRows]) + cuda::constant("COLUMNS", config[kColumns]) +
                                  cuda::constant("UNIT_X", config[kUnitX]) + cuda::constant("UNIT_Y", config[kUnitY]) +

@@ -183,6 +183,6 @@ constexpr PlainTactic kPlain{"proposals_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::proposals

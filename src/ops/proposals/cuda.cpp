@@ -102,6 +102,6 @@ constexpr CudaTactic kPlain{"proposals_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
 
 } // namespace tw::ops::proposals

@@ -83,14 +83,9 @@ void domain(ir::Node const&, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "proposals",
-    .minInputs = 2,
-    .maxInputs = 5,
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {2, 5},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
     .mixesFloats = true,
 };
 

@@ -69,6 +69,4 @@ enum Input : int
     kImages,
 };
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::proposals

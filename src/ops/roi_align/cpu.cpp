@@ -458,6 +458,6 @@ constexpr VectorTactic kAvx2{"roi_align_f32_nhwc_avx2",
 
 } // namespace
 
-constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::roi_align

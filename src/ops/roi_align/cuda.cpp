@@ -69,6 +69,6 @@ Params paramsOf(RunArgs const& args)
     return p;
 }
 
-constinit TacticList const cudaTactics = kTactics<kNhwc, kPlanes, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kNhwc, kPlanes, kPlain>;
 
 } // namespace tw::ops::roi_align

@@ -102,14 +102,9 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 constinit ir::OpDef const kDef{
     .name = "roi_align",
-    .minInputs = 1, // behind the optional one there are others
-    .maxInputs = kMaps + int(kMostMaps),
-    .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-    .infer = infer,
-    .reference = reference,
+    TW_OP_PARTS(Attrs),
+    .inputs = {1, kMaps + int(kMostMaps)},
     .domain = domain,
-    .cpuTactics = &cpuTactics,
-    .cudaTactics = &cudaTactics,
 };
 
 } // namespace tw::ops::roi_align

@@ -113,6 +113,4 @@ inline int64_t tapsOf(Attrs const& a, int64_t bins, int64_t size)
     return a.samples > 0 && a.grid != Grid::kPooled ? 2 * a.samples * bins : size + 2 * bins;
 }
 
-extern TacticList const cpuTactics, cudaTactics;
-
 } // namespace tw::ops::roi_align

@@ -185,16 +185,9 @@ extern "C" bool initLibNvInferPlugins(void* logger, char const* libNamespace)
         say(Severity::kERROR, "initLibNvInferPlugins: the namespace is a null pointer");
         return false;
     }
-    std::string missing;
-    for (Published const& p : kPublished) {
-        std::string const creator = std::string("Plugin creator ") + p.name + " version " + p.version;
-        if (!madeByLibrary(p))
-            missing += (missing.empty() ? "" : ", ") + std::string(p.name);
-        else if (!p.isStatic)
-            say(Severity::kVERBOSE,
-                creator + (registered.add(p, libNamespace) ? " registered" : " already registered"));
-    }
-    if (!missing.empty())
-        say(Severity::kWARNING, "initLibNvInferPlugins: not part of this version yet: " + missing);
+    for (Published const& p : kPublished)
+        if (!p.isStatic)
+            say(Severity::kVERBOSE, std::string("Plugin creator ") + p.name + " version " + p.version +
+                                        (registered.add(p, libNamespace) ? " registered" : " already registered"));
     return true;
 }

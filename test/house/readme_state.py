@@ -19,7 +19,6 @@ FEATURES = {
     "safety": "safety engines",
     "caffe": "the Caffe parser",
     "uff": "the UFF parser",
-    "standard_plugins": "the standard plugins",
 }
 
 

@@ -88,15 +88,6 @@ bool isField(nvinfer1::PluginFieldCollection const* asked, std::string const& na
                        [&](PluginField const& f) { return f.name && name == f.name; });
 }
 
-struct Destroy
-{
-    template <class Plugin>
-    void operator()(Plugin* p) const
-    {
-        p->destroy();
-    }
-};
-
 } // namespace
 
 nvinfer1::IPluginCreator* findPlugin(tw_onnx::NodeProto const& node)
@@ -114,8 +105,7 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
         if (isField(asked, a.name()))
             fields.add(a.name().c_str());
     auto const collection = fields.collection();
-    auto* const made = creator.createPlugin(ctx.name().c_str(), &collection);
-    std::unique_ptr<std::remove_pointer_t<decltype(made)>, Destroy> const plugin(made);
+    PluginPtr const plugin(creator.createPlugin(ctx.name().c_str(), &collection));
     if (!plugin)
         ctx.fail("createPlugin() of plugin '" + ctx.opType() + "' gave a null pointer for the attributes of the node");
     std::vector<ITensor*> inputs;

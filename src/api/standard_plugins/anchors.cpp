@@ -4,10 +4,6 @@
 #include <cmath>
 
 #include "api/standard_plugins/standard_plugin.h"
-#include "ops/concatenation/op.h"
-#include "ops/shape/op.h"
-#include "ops/slice/op.h"
-#include "tactic/registry.h"
 
 namespace tw::api {
 
@@ -143,27 +139,6 @@ std::vector<double> ratiosOf(PluginFields const& f)
     return ratios;
 }
 
-// v, which has one image, for each image of `like`.
-Value* repeated(PluginLowering& p, Value* v, Value* like)
-{
-    if (like->shape[0].is(1))
-        return v;
-    ops::slice::Attrs first;
-    first.start = {0};
-    first.size = first.stride = {1};
-    Value* const dims = p.value(ops::shape::def(), ir::NoAttrs(), {like}, "shape");
-    Value* const batch = p.value(ops::slice::def(), std::move(first), {dims}, "batch");
-    std::vector<double> rest;
-    for (int i = 1; i < v->rank(); ++i)
-        rest.push_back(double(p.known(v, i)));
-    Value* const size = p.concat({batch, p.constant(rest, {int64_t(rest.size())}, DataType::kInt32)}, 0);
-    ops::slice::Attrs repeat;
-    repeat.start.assign(size_t(v->rank()), 0);
-    repeat.stride.assign(size_t(v->rank()), 1);
-    repeat.stride[0] = 0;
-    return p.value(ops::slice::def(), std::move(repeat), {v, nullptr, size}, "repeated");
-}
-
 void priorBox(PluginLowering& p)
 {
     Value *const map = p.in(0, 4), *const data = p.in(1, 4);
@@ -205,7 +180,7 @@ void priorBox(PluginLowering& p)
                 priors.add(bounded((cx - s.w / 2) / imageW), bounded((cy - s.h / 2) / imageH),
                            bounded((cx + s.w / 2) / imageW), bounded((cy + s.h / 2) / imageH));
             }
-    p.outputs = {repeated(p, priors.tensor(p), map)};
+    p.outputs = {p.repeated(priors.tensor(p), map)};
 }
 
 std::string checkPriorBox(PluginFields const& f)

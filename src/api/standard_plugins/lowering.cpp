@@ -239,6 +239,8 @@ Value* PluginLowering::spread(Value* x, int64_t step, Value* like, std::vector<i
 
 Value* PluginLowering::repeated(Value* x, Value* like)
 {
+    if (like->shape[0].is(1))
+        return x;
     std::vector<int64_t> rest;
     for (int d = 1; d < x->rank(); ++d)
         rest.push_back(known(x, d));

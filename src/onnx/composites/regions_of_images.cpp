@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoiAlign, AffineGrid: points of images.
 #include <iterator>
-#include <memory>
 
 #include "onnx/importer.h"
 
@@ -10,11 +9,6 @@ namespace tw::onnx {
 namespace {
 
 using Op = nvinfer1::ElementWiseOperation;
-
-struct Destroy
-{
-    void operator()(nvinfer1::IPluginV2* p) const { p->destroy(); }
-};
 
 // The plugin ROIAlign_TRT: libnvinfer finds its creator under this namespace, whether or not it was registered.
 void importRoiAlign(ImportContext& ctx)
@@ -53,7 +47,7 @@ void importRoiAlign(ImportContext& ctx)
     nvinfer1::PluginFieldCollection const collection{int32_t(std::size(fields)), fields};
     auto* const creator = getPluginRegistry()->getPluginCreator("ROIAlign_TRT", "1", "tensorwright.standard");
     ctx.check(creator, "this libnvinfer has no plugin ROIAlign_TRT");
-    std::unique_ptr<nvinfer1::IPluginV2, Destroy> const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
+    PluginPtr const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
     ctx.check(plugin != nullptr, "the plugin ROIAlign_TRT does not take its attributes");
     ITensor* const inputs[] = {&x, &ctx.cast(rois, x.getType()), &ctx.cast(ctx.tensor(2), DataType::kINT32)};
     ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addPluginV2(inputs, 3, *plugin))));

@@ -99,7 +99,7 @@ public:
         if (bytes_ > kMostBytes)
             return unsupported("a copy is of at most 1 GiB");
         ops::Problem problem;
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, {}, {}));
         return medianTime(problem, *this, tensors);
     }
@@ -213,7 +213,7 @@ int main(int argc, char** argv)
         }
         ops::Problem problem;
         problem.node = *node;
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         double bytes = 0;
         for (TensorRef const& t : inputs) {
             ops::TensorSpec spec;

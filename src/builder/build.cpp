@@ -164,7 +164,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
     withDevice.tune.device = options.fingerprint;
     withDevice.tune.log = options.log;
     withDevice.tune.phases = &phases;
-    withDevice.tune.cuda = options.cuda.get();
+    withDevice.tune.target.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
     TW_ASSIGN(Attempt best, makeBestAttempt(contents, alternatives, withDevice, chooser, log));

@@ -87,7 +87,7 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
     std::vector<Result<plan::Choice>> out;
     std::vector<ops::Formats> missing;
     std::vector<std::string> keys;
-    bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
+    bool const onHost = options_.cuda && !problem.target.cuda; // shape arithmetic: on the CPU
     // A selector is asked for every layer, not for what reformats would cost.
     bool const isAsked =
         options_.tune.selector && !ir::isOnHost(*problem.node) && !(isCost && problem.node->op->convertsFormat);
@@ -100,7 +100,7 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
         return fits ? it : known_.end();
     };
     tune::Options tuneOptions = options_.tune;
-    tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+    tuneOptions.backend = problem.target.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     std::vector<tune::Point> points = !terms.points     ? std::vector<tune::Point>{}
                                       : terms.originals ? terms.points->of(originalOf(problem, *terms.originals))
                                                         : terms.points->of(problem);
@@ -152,7 +152,7 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
 bool Chooser::fits(plan::Choice const& choice, ops::Problem const& problem) const
 {
     tune::Options tuneOptions = options_.tune;
-    tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+    tuneOptions.backend = problem.target.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions)) {
         if (t->id() != choice.tactic)
             continue;

@@ -39,7 +39,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, runtime::Instance 
         if (!step.regions.empty())
             continue;
         ops::Problem p = runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
-        if (p.cuda)
+        if (p.target.cuda)
             out.add(tune::choiceKey(p, options_.tune), p, false);
     }
 }
@@ -51,7 +51,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, Variants const& va
             collect(*region, variants, out);
         auto const found = variants.find(step.node);
         for (size_t v = 0; found != variants.end() && v < found->second.size(); ++v)
-            if (ops::Problem const& p = found->second[v]; p.cuda)
+            if (ops::Problem const& p = found->second[v]; p.target.cuda)
                 out.add(tune::choiceKey(p, options_.tune), p, v > 0);
     }
 }

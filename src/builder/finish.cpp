@@ -5,7 +5,7 @@
 
 #include "ir/shape_values.h"
 #include "ops/reformat/op.h"
-#include "passes/quantization.h"
+#include "passes/quantization/quantization.h"
 #include "runtime/engine.h"
 #include "tactic/registry.h"
 #include "tune/limit.h"
@@ -28,7 +28,7 @@ void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Inst
             continue;
         ops::Problem const problem =
             runtime::problemOf(from, opt, max, options.tune.workers->count(), options.cuda.get());
-        if (options.cuda && !problem.cuda)
+        if (options.cuda && !problem.target.cuda)
             continue; // on the host, where no clock was asked
         step.choice.limitMicroseconds = tune::limitOf(problem, rates);
         step.choice.lack = tune::lackOf(problem, step.choice, options.tune, isBusy);

@@ -8,7 +8,7 @@
 
 #include "builder/carriers.h"
 #include "builder/reformats.h"
-#include "passes/precision.h"
+#include "passes/precision/precision.h"
 #include "runtime/engine.h"
 #include "tune/pbqp.h"
 

@@ -82,7 +82,7 @@ Labels collectLabels(runtime::LoadedBlock const& block, size_t i, runtime::Insta
     if (posed)
         l.variants = *posed;
     else
-        l.variants.push_back(runtime::problemOf(step, opt, max, options.workers->count(), options.cuda));
+        l.variants.push_back(runtime::problemOf(step, opt, max, options.workers->count(), options.target.cuda));
     for (size_t v = 0; v < l.variants.size(); ++v) {
         l.list.push_back({v, ops::linearFormats(l.variants[v])});
         if (canChoose)

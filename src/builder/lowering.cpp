@@ -62,7 +62,7 @@ passes::Options passOptions(Options const& options)
 
 passes::PassContext passContext(Options const& options, Log& log)
 {
-    return {{.target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
+    return {{.target = describe({.cuda = options.cuda.get()}),
              .permits = options.tune.permits,
              .constraints = options.constraints,
              .recipes = options.recipes,

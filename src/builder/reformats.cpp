@@ -33,7 +33,7 @@ Result<ops::Problem> problemOf(Reformat const& r, ir::Graph const& g, tune::Opti
     spec.type = r.to.type;
     p.outputs = {spec};
     p.threads = options.workers->count();
-    p.cuda = options.cuda;
+    p.target = options.target;
     return p;
 }
 

@@ -6,22 +6,20 @@
 
 namespace tw::builder {
 
-passes::TargetInfo describe(device::CpuInfo const& cpu)
+passes::TargetInfo describe(ops::Target const& target)
 {
-    using Isa = passes::TargetInfo::Isa;
-    auto const emitted = kernels::jit::isaOf(cpu);
-    Isa const isa = !emitted ? Isa::kBaseline : *emitted == kernels::jit::Isa::kAvx2 ? Isa::kAvx2 : Isa::kAvx512;
-    return {passes::TargetInfo::Cpu{.isa = isa, .l2Bytes = cpu.l2Bytes}};
-}
-
-passes::TargetInfo describe(cuda::Target const& gpu)
-{
-    passes::TargetInfo::Gpu out{.capability = gpu.capability, .multiprocessors = gpu.multiprocessors};
-    if (gpu.device) {
-        out.l2Bytes = gpu.device->info().l2Bytes;
-        out.memoryBytes = gpu.device->info().memoryBytes;
+    if (cuda::Target const* const gpu = target.cuda) {
+        passes::TargetInfo::Gpu out{.capability = gpu->capability, .multiprocessors = gpu->multiprocessors};
+        if (gpu->device) {
+            out.l2Bytes = gpu->device->info().l2Bytes;
+            out.memoryBytes = gpu->device->info().memoryBytes;
+        }
+        return {out};
     }
-    return {out};
+    using Isa = passes::TargetInfo::Isa;
+    auto const emitted = kernels::jit::isaOf(*target.cpu);
+    Isa const isa = !emitted ? Isa::kBaseline : *emitted == kernels::jit::Isa::kAvx2 ? Isa::kAvx2 : Isa::kAvx512;
+    return {passes::TargetInfo::Cpu{.isa = isa, .l2Bytes = target.cpu->l2Bytes}};
 }
 
 } // namespace tw::builder

@@ -199,7 +199,7 @@ void TypeSummary::add(TypeSummary&& other)
 bool choosesTypes(Options const& options)
 {
     auto const& off = options.passes.disabled;
-    auto const target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu());
+    auto const target = describe({.cuda = options.cuda.get()});
     return passes::narrowType(options.tune.permits, target) && options.formats == FormatPolicy::kLeastTime &&
            !options.tune.heuristicOnly && !options.tune.selector && options.passes.stopAfter < 0 &&
            !contains(off, kTypesPass) &&

@@ -9,7 +9,7 @@
 
 #include "builder/build.h"
 #include "builder/formats.h"
-#include "passes/precision.h"
+#include "passes/precision/precision.h"
 #include "passes/target_info.h"
 #include "runtime/block.h"
 
@@ -62,19 +62,8 @@ Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& bl
                                 TypeClocks const& clocks, IoFormats const& io, passes::NarrowWeights& weights,
                                 Log& log);
 
-} // namespace tw::builder
-
-// Describes machines to passes: the one place where what the device layers know becomes a passes::TargetInfo.
-namespace tw::device {
-struct CpuInfo;
-}
-namespace tw::cuda {
-struct Target;
-}
-
-namespace tw::builder {
-
-passes::TargetInfo describe(device::CpuInfo const& cpu);
-passes::TargetInfo describe(cuda::Target const& gpu);
+// Describes a machine to passes, its GPU where it has one: the one place where what the device layers know becomes a
+// passes::TargetInfo.
+passes::TargetInfo describe(ops::Target const& target);
 
 } // namespace tw::builder

@@ -72,7 +72,7 @@ public:
 private:
     ops::Problem ownProblem(size_t i) const
     {
-        return runtime::problemOf(block_.steps[i], opt_, max_, options_.workers->count(), options_.cuda);
+        return runtime::problemOf(block_.steps[i], opt_, max_, options_.workers->count(), options_.target.cuda);
     }
     Result<ops::Problem> pose(size_t i, DataType type, std::vector<passes::PosedNode>& owner)
     {

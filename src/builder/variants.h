@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "builder/formats.h"
-#include "passes/precision.h"
+#include "passes/precision/precision.h"
 #include "runtime/block.h"
 #include "tune/options.h"
 

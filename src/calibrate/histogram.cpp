@@ -24,9 +24,9 @@ constexpr float kLeastRange = 0x1p-100f;    // so that bins per unit are a numbe
 
 kernels::MagnitudeKernels const& kernelsHere()
 {
-    if (ops::supportsIsa(Isa::kAvx512).ok)
+    if (ops::supportsIsa(ops::thisCpu(), Isa::kAvx512).ok)
         return avx512::kMagnitudes;
-    return ops::supportsIsa(Isa::kAvx2).ok ? avx2::kMagnitudes : kernels::kPlainMagnitudes;
+    return ops::supportsIsa(ops::thisCpu(), Isa::kAvx2).ok ? avx2::kMagnitudes : kernels::kPlainMagnitudes;
 }
 
 // The largest number of bins per unit with which the first range ends below the last bin's end, so that no value is on

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of scatters. 8.5 has no layer for them: a loop goes along the updates, reads what stands where one belongs,
 // and writes both, reduced. Of elements it goes along the axis: the updates of one trip never meet. The builder knows the
-// form (passes/fuse_scatter_reduction.cpp) and makes one step of it.
+// form (passes/fusion/fuse_scatter_reduction.cpp) and makes one step of it.
 #include "onnx/importer.h"
 
 namespace tw::onnx {

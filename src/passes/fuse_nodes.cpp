@@ -6,7 +6,7 @@
 
 #include "ops/shuffle/op.h"
 #include "passes/node_kinds.h"
-#include "passes/precision.h"
+#include "passes/precision/precision.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 

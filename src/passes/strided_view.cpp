@@ -7,7 +7,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/node_kinds.h"
-#include "passes/recurrence.h"
+#include "passes/recurrence/recurrence.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 

@@ -346,7 +346,7 @@ ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance con
 {
     ops::Problem p;
     p.threads = threads;
-    p.cuda = step.host ? nullptr : cuda;
+    p.target.cuda = step.host ? nullptr : cuda;
     p.node = step.node;
     for (ir::Value const* v : step.node->inputs)
         p.inputs.push_back(specOf(v, opt, max));

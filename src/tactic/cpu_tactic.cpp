@@ -17,7 +17,7 @@ Traits CpuTactic::traits() const
 
 Support CpuTactic::supports(Problem const& problem) const
 {
-    if (Support isa = supportsIsa(isa_); !isa.ok || !does_.supports)
+    if (Support isa = supportsIsa(*problem.target.cpu, isa_); !isa.ok || !does_.supports)
         return isa;
     return does_.supports(*this, problem);
 }
@@ -40,17 +40,17 @@ device::CpuInfo const& thisCpu()
     return cpu;
 }
 
-Support supportsIsa(kernels::jit::Isa isa)
+Support supportsIsa(device::CpuInfo const& cpu, kernels::jit::Isa isa)
 {
-    if (kernels::jit::isaOf(thisCpu(), isa) == isa)
+    if (kernels::jit::isaOf(cpu, isa) == isa)
         return Support::yes();
     return Support::no(isa == kernels::jit::Isa::kAvx512 ? "needs a CPU with AVX-512 F, BW, VL and DQ"
                                                          : "needs a CPU with AVX2 and FMA");
 }
 
-Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors)
+Support supportsFactors(device::CpuInfo const& cpu, kernels::jit::Isa isa, kernels::jit::Factors factors)
 {
-    if (kernels::jit::hasFactors(thisCpu(), isa, factors))
+    if (kernels::jit::hasFactors(cpu, isa, factors))
         return Support::yes();
     return Support::no(factors == kernels::jit::Factors::kBf16Tiles
                            ? "needs a CPU with AMX-BF16, and a system that lets the process use it"

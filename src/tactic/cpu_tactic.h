@@ -11,12 +11,9 @@
 
 namespace tw::ops {
 
-// What tactics with emitted kernels ask: this CPU, and its instruction sets in words for supports().
-
-// Probed once: the instruction is slow in virtual machines, and its answer does not change.
-device::CpuInfo const& thisCpu();
-Support supportsIsa(kernels::jit::Isa isa);
-Support supportsFactors(kernels::jit::Isa isa, kernels::jit::Factors factors);
+// What tactics with emitted kernels ask of a CPU, in words for supports().
+Support supportsIsa(device::CpuInfo const& cpu, kernels::jit::Isa isa);
+Support supportsFactors(device::CpuInfo const& cpu, kernels::jit::Isa isa, kernels::jit::Factors factors);
 
 // A tactic whose kernels are emitted for an instruction set, that of its name.
 class IsaTactic : public Tactic

@@ -37,11 +37,11 @@ std::string versionOf(Source source, cuda::Target const& target)
 
 Support supportsLibrary(Source source, Problem const& problem)
 {
-    if (!problem.cuda)
+    if (!problem.target.cuda)
         return Support::no("runs on GPUs only");
-    if (auto there = openLibrary(source, *problem.cuda); !there.ok())
+    if (auto there = openLibrary(source, *problem.target.cuda); !there.ok())
         return Support::no(there.error().message);
-    if (!problem.cuda->device)
+    if (!problem.target.cuda->device)
         return Support::no(std::string(nameOf(source)) + " needs the GPU that the kernel is for");
     return Support::yes();
 }

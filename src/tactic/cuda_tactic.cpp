@@ -77,7 +77,7 @@ public:
     {
         TW_ASSIGN(std::vector<std::string> const parts, kernels_->pack(problem));
         for (std::string const& part : parts) {
-            TW_ASSIGN(DeviceBytes bytes, uploadPacked(part, problem.cuda->device, packed));
+            TW_ASSIGN(DeviceBytes bytes, uploadPacked(part, problem.target.cuda->device, packed));
             packed_.push_back(bytes->data()); // allocations are aligned to 256
             memory_.push_back(std::move(bytes));
         }
@@ -251,9 +251,9 @@ bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
 
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
 {
-    if (!problem.cuda)
+    if (!problem.target.cuda)
         return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
-    cuda::Target const& target = *problem.cuda;
+    cuda::Target const& target = *problem.target.cuda;
     auto const kernels = generate_(problem, config);
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
@@ -273,19 +273,19 @@ Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config 
 Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, Config const& config,
                                                        std::string const& image, PackedConstants& packed) const
 {
-    if (!problem.cuda || !problem.cuda->device)
+    if (!problem.target.cuda || !problem.target.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
     auto kernels = generate_(problem, config);
     TW_ASSIGN(std::string const cubin,
-              unpackImage(image, fullText(kernels->source(), problem), problem.cuda->architecture));
-    TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
+              unpackImage(image, fullText(kernels->source(), problem), problem.target.cuda->architecture));
+    TW_ASSIGN(auto module, cuda::Module::load(problem.target.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;
     for (std::string const& kernel : kernels->source().names) {
         TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels->source().sharedBytes));
         functions.push_back(f);
     }
     auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
-    cuda::Current const current(*problem.cuda->device);
+    cuda::Current const current(*problem.target.cuda->device);
     TW_TRY(kernel->pack(problem, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

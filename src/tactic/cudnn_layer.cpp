@@ -16,14 +16,14 @@ using cuda::Cudnn;
 
 Result<Cudnn const*> open(Problem const& p)
 {
-    if (!p.cuda || !p.cuda->device || !p.cuda->libraries)
+    if (!p.target.cuda || !p.target.cuda->device || !p.target.cuda->libraries)
         return internalError("cuDNN is asked without a GPU");
-    return p.cuda->libraries->cudnn();
+    return p.target.cuda->libraries->cudnn();
 }
 
 std::string keyOf(Problem const& p, CudnnLayer const& layer)
 {
-    return p.cuda->device->info().fingerprint() + "|" + layer.text + "|";
+    return p.target.cuda->device->info().fingerprint() + "|" + layer.text + "|";
 }
 
 // Two lines before the plan: the library, and hashes of the plan and of the layer that it is for.
@@ -59,8 +59,8 @@ std::vector<Config> cudnnConfigs(Problem const& p, CudnnLayer const& layer, int 
         return list;
     Cudnn const& cudnn = **opened;
     auto const count = cudnn.once(keyOf(p, layer) + "engines", [&]() -> Result<std::string> {
-        cuda::Current const current(*p.cuda->device);
-        TW_ASSIGN(auto const handle, cudnn.lend(p.cuda->device));
+        cuda::Current const current(*p.target.cuda->device);
+        TW_ASSIGN(auto const handle, cudnn.lend(p.target.cuda->device));
         TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(cudnn, handle->get()));
         TW_ASSIGN(int64_t const engines, graph.engines());
         return std::to_string(engines);
@@ -74,8 +74,8 @@ Result<std::string> buildCudnn(Problem const& p, CudnnLayer const& layer, int ra
 {
     TW_ASSIGN(Cudnn const* const cudnn, open(p));
     return cudnn->once(keyOf(p, layer) + std::to_string(rank), [&]() -> Result<std::string> {
-        cuda::Current const current(*p.cuda->device);
-        TW_ASSIGN(auto const handle, cudnn->lend(p.cuda->device));
+        cuda::Current const current(*p.target.cuda->device);
+        TW_ASSIGN(auto const handle, cudnn->lend(p.target.cuda->device));
         TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(*cudnn, handle->get()));
         TW_ASSIGN(cuda::CudnnPlan const plan, graph.plan(rank));
         auto text = plan.text();
@@ -87,8 +87,8 @@ Result<CudnnRunner> CudnnRunner::load(Problem const& p, CudnnLayer const& layer,
 {
     CudnnRunner r;
     TW_ASSIGN(r.cudnn_, open(p));
-    r.device_ = p.cuda->device;
-    r.libraries_ = p.cuda->libraries;
+    r.device_ = p.target.cuda->device;
+    r.libraries_ = p.target.cuda->libraries;
     cuda::Current const current(*r.device_);
     TW_ASSIGN(auto const handle, r.cudnn_->lend(r.device_));
     if (auto const text = planIn(image, *r.cudnn_, layer))

@@ -20,6 +20,9 @@
 namespace tw::cuda {
 struct Target;
 }
+namespace tw::device {
+struct CpuInfo;
+}
 
 namespace tw::ops {
 
@@ -84,13 +87,23 @@ struct TensorSpec
     Format format = Format::kLinear;
 };
 
+// The CPU that the process runs on, probed once: the instruction is slow in virtual machines, and its answer does not change.
+device::CpuInfo const& thisCpu();
+
+// The machine that kernels are chosen, built and loaded for.
+struct Target
+{
+    device::CpuInfo const* cpu = &thisCpu(); // never null: engines for GPUs have steps on the host
+    cuda::Target const* cuda = nullptr;      // where CUDA tactics are built for it and loaded on it
+};
+
 struct Problem
 {
     ir::Node const* node = nullptr;
     std::vector<TensorSpec> inputs;
     std::vector<TensorSpec> outputs;
-    int threads = 1;                    // workers that run() may be given
-    cuda::Target const* cuda = nullptr; // CUDA tactics are built for it and loaded on it
+    int threads = 1; // workers that run() may be given
+    Target target;
 };
 
 // One combination of formats, for each input (linear where none is given) and output.

@@ -7,7 +7,7 @@ namespace tw::ops {
 
 Support VectorTactic::supports(Problem const& problem) const
 {
-    TW_SUPPORTS(supportsIsa(isa_));
+    TW_SUPPORTS(supportsIsa(*problem.target.cpu, isa_));
     bool fits = !type_ || (!problem.inputs.empty() && problem.inputs[0].type == type_);
     for (TensorSpec const& t : problem.outputs)
         fits = fits && (!type_ || t.type == type_);

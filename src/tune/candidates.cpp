@@ -162,7 +162,7 @@ std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem
     Phases::Scope const phase(options.phases, "making kernels");
     auto problemOf = [&](Candidate const& c) -> ops::Problem const& { return problems[size_t(c.group)]; };
     auto const count = int64_t(list.size());
-    bool const isCuda = problems[0].cuda != nullptr;
+    bool const isCuda = problems[0].target.cuda != nullptr;
     options.buildWorkers->run(count, [&](int64_t i, int) {
         Candidate& c = list[size_t(i)];
         makeImage(c, problemOf(c));

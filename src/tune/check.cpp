@@ -145,7 +145,7 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
         out.data = f->guarded.back().data();
         f->buffers.outputs.push_back(out);
     }
-    if (problem.cuda)
+    if (problem.target.cuda)
         TW_SET(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts));
     set.formatted.push_back(std::move(f));
     return set.formatted.back().get();
@@ -166,21 +166,21 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
     };
     TW_ASSIGN(Formatted * f, formatted(set, problem));
     for (Guarded const& g : f->guarded)
-        if (!problem.cuda) // there the device's memory counts
+        if (!problem.target.cuda) // there the device's memory counts
             g.clear();
     std::vector<TensorRef> const& inputs = f->buffers.inputs;
     std::vector<TensorRef> outputs = f->buffers.outputs;
-    Guarded const workspace(problem.cuda ? 0 : kernel.workspaceBytes(inputs, outputs));
+    Guarded const workspace(problem.target.cuda ? 0 : kernel.workspaceBytes(inputs, outputs));
     if (!workspace.ok())
         return noMemory();
     workspace.clear();
     std::vector<std::string> before;
     for (TensorRef const& x : inputs)
-        before.emplace_back(x.data && !problem.cuda && x.sizeBytes() <= kCompareInputs
+        before.emplace_back(x.data && !problem.target.cuda && x.sizeBytes() <= kCompareInputs
                                 ? std::string(x.as<char>(), size_t(x.sizeBytes()))
                                 : std::string());
     uint64_t state = kSeed;
-    if (problem.cuda) {
+    if (problem.target.cuda) {
         TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, f->buffers.onDevice));
         TW_TRY(onDevice->run(outputs, values.samples(), &state));
     } else {
@@ -190,7 +190,7 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
         TW_TRY(kernel.run(args));
     }
     for (size_t i = 0; i < f->guarded.size(); ++i)
-        if (!problem.cuda && !f->guarded[i].isIntact())
+        if (!problem.target.cuda && !f->guarded[i].isIntact())
             return wrong("it writes beyond output " + std::to_string(i));
     if (!workspace.isIntact())
         return wrong("it writes beyond its workspace");
@@ -219,7 +219,7 @@ Result<Checked> Checker::check(ops::Problem const& problem, ops::Kernel const& k
                : which == kOptimum
                    ? std::string()
                    : std::string(which == kStress ? "on large values" : "on other values") +
-                         (problem.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
+                         (problem.target.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
                                                                  : "");
     };
     TW_ASSIGN(Checked first, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));

@@ -61,7 +61,7 @@ Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const&
 {
     std::shared_ptr<DeviceTensors> tensors(new DeviceTensors);
     State& s = *tensors->state_;
-    s.device = problem.cuda->device;
+    s.device = problem.target.cuda->device;
     cuda::Current const current(*s.device);
     for (size_t i = 0; i < inputs.size(); ++i) {
         TensorRef t = inputs[i];
@@ -153,7 +153,7 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(ops::Problem const& problem
 {
     std::unique_ptr<DeviceRun> run(new DeviceRun);
     State& s = *run->state_;
-    s.device = problem.cuda->device;
+    s.device = problem.target.cuda->device;
     s.kernel = &kernel;
     s.inputs = tensors->state_->inputs;
     s.outputs = tensors->state_->outputs;

@@ -116,12 +116,12 @@ double limitOf(ops::Problem const& problem, Rates& rates)
             return 0;
         us = std::max(us, operations(*problem.node, in, out) / rate);
     }
-    return us + startOf(problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu);
+    return us + startOf(problem.target.cuda ? ops::Backend::kCuda : ops::Backend::kCpu);
 }
 
 std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options, bool isBusy)
 {
-    ops::TacticList const own = problem.node->op->tactics(problem.cuda);
+    ops::TacticList const own = problem.node->op->tactics(problem.target.cuda);
     // Where a list holds one tactic, no other could have been taken: its time alone tells.
     if (own.size() > 1 && own.back()->id() == choice.tactic) {
         std::vector<ops::Tactic const*> others = candidates(*problem.node, options);

@@ -44,7 +44,7 @@ inline constexpr int kMostCandidates = 10;
 struct Options
 {
     ops::Backend backend = ops::Backend::kCpu;
-    cuda::Target const* cuda = nullptr; // what problems of the CUDA backend are for
+    ops::Target target; // what problems are for
     std::span<ops::TacticProvider const* const> providers;
     TimingCache* cache = nullptr;    // read and extended; null: none
     std::string device;              // fingerprint, part of cache keys

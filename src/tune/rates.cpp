@@ -41,9 +41,9 @@ double copyOnCpu(Workers& workers)
     return 2.0 * double(parts * kCopyBytes) / std::max(least, 1.0);
 }
 
-double productsOnCpu(Workers& workers)
+double productsOnCpu(device::CpuInfo const& cpu, Workers& workers)
 {
-    auto const isa = kernels::jit::isaOf(ops::thisCpu());
+    auto const isa = kernels::jit::isaOf(cpu);
     if (!isa)
         return 0;
     auto const kernel = kernels::jit::ProductRateKernel::emit(*isa);
@@ -84,9 +84,9 @@ double Rates::operations(DataType operands)
 void Rates::prepare(DataType operands) const
 {
     Kind const kind = kindOf(operands);
-    if (options_.backend == ops::Backend::kCuda && options_.cuda &&
+    if (options_.backend == ops::Backend::kCuda && options_.target.cuda &&
         !(options_.cache && options_.cache->find(keyOf(kind))))
-        compileProductRate(*options_.cuda, operands, kind == Kind::kTf32);
+        compileProductRate(*options_.target.cuda, operands, kind == Kind::kTf32);
 }
 
 double Rates::of(Kind kind)
@@ -100,10 +100,10 @@ double Rates::of(Kind kind)
     double rate = 0;
     if (options_.backend == ops::Backend::kCpu)
         rate = measureOnCpu(kind);
-    else if (options_.cuda && options_.cuda->device)
+    else if (options_.target.cuda && options_.target.cuda->device)
         rate = kind == Kind::kCopy
-                   ? cudaCopyRate(*options_.cuda)
-                   : cudaProductRate(*options_.cuda, kind == Kind::kF16 ? DataType::kHalf : DataType::kFloat,
+                   ? cudaCopyRate(*options_.target.cuda)
+                   : cudaProductRate(*options_.target.cuda, kind == Kind::kF16 ? DataType::kHalf : DataType::kFloat,
                                      kind == Kind::kTf32);
     if (options_.log)
         options_.log->verbose("Rate of ", kNames[int(kind)], " here: ", rate,
@@ -116,7 +116,7 @@ double Rates::of(Kind kind)
 
 double Rates::measureOnCpu(Kind kind) const
 {
-    return kind == Kind::kCopy ? copyOnCpu(*options_.workers) : productsOnCpu(*options_.workers);
+    return kind == Kind::kCopy ? copyOnCpu(*options_.workers) : productsOnCpu(*options_.target.cpu, *options_.workers);
 }
 
 std::string Rates::keyOf(Kind kind) const

@@ -169,7 +169,7 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
         (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
         (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");
-    cuda::Target const* target = isCuda ? options.cuda : nullptr;
+    cuda::Target const* target = isCuda ? options.target.cuda : nullptr;
     if (!target)
         return key;
     if (target->device)

@@ -100,7 +100,7 @@ private:
     bool isOneByOne(size_t candidates) const
     {
         constexpr int64_t kMostAtOnce = 192 << 20;
-        return !problem_.cuda && !options_.heuristicOnly && !options_.selector && candidates > 1 &&
+        return !problem_.target.cuda && !options_.heuristicOnly && !options_.selector && candidates > 1 &&
                packedBytes(problem_) > kMostAtOnce / int64_t(candidates);
     }
     void timeAlone(Candidate& c)
@@ -302,13 +302,13 @@ private:
             auto buffers = checker_.buffers(problems_[size_t(c.group)]);
             if (!buffers.ok())
                 return std::nullopt;
-            if (problem_.cuda) {
+            if (problem_.target.cuda) {
                 auto run = DeviceRun::create(problems_[size_t(c.group)], *c.kernel, (*buffers)->onDevice);
                 if (!run.ok())
                     return std::nullopt;
                 deviceRuns.push_back(std::move(*run));
                 bool const isAlone =
-                    c.tactic->source() != ops::Source::kOwn && problem_.cuda->capability >= kDependentCapability;
+                    c.tactic->source() != ops::Source::kOwn && problem_.target.cuda->capability >= kDependentCapability;
                 contestants.push_back(
                     Contestant{[r = deviceRuns.back().get(), more = isAlone ? kAlone : 0, n = options_.runsPerRound] {
                                    Result<double> const us = r->microseconds(n);
@@ -324,7 +324,7 @@ private:
             contestants.push_back(Contestant{[b = benches.back().get()] { return b->run(); }, groups[i]});
         }
         for (Contestant& c : contestants)
-            if (options_.runsPerRound > 1 && !problem_.cuda)
+            if (options_.runsPerRound > 1 && !problem_.target.cuda)
                 c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)

@@ -212,9 +212,9 @@ TEST(Histogram, EveryInstructionSetGivesTheSame)
 {
     using kernels::jit::Isa;
     std::vector<std::pair<char const*, kernels::MagnitudeKernels const*>> tables;
-    if (ops::supportsIsa(Isa::kAvx2).ok)
+    if (ops::supportsIsa(ops::thisCpu(), Isa::kAvx2).ok)
         tables.emplace_back("AVX2", &avx2::kMagnitudes);
-    if (ops::supportsIsa(Isa::kAvx512).ok)
+    if (ops::supportsIsa(ops::thisCpu(), Isa::kAvx512).ok)
         tables.emplace_back("AVX-512", &avx512::kMagnitudes);
     ASSERT_FALSE(tables.empty()) << "this CPU has neither AVX2 nor AVX-512";
     std::vector<float> x;

@@ -72,7 +72,7 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
         for (size_t number = 0; number < cases.size(); ++number) {
             test::CudaCase const& c = cases[number];
             ops::Problem problem = c.problem;
-            problem.cuda = &target;
+            problem.target.cuda = &target;
             for (ops::Tactic const* t : *c.op->cudaTactics) {
                 if (!t->supports(problem).ok)
                     continue;

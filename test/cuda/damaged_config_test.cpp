@@ -51,7 +51,7 @@ TEST(DamagedConfigs, AreRefusedOrMakeKernels)
             if (!isInShare(number++, 4))
                 continue;
             ops::Problem problem = c.problem;
-            problem.cuda = &target;
+            problem.target.cuda = &target;
             for (ops::Tactic const* t : *c.op->cudaTactics)
                 for (ops::Formats const& f : t->formats(problem)) {
                     ops::setFormats(problem, f);

@@ -145,7 +145,7 @@ TEST(FakeDevice, FaultsAreRefused)
         auto made = caseProblem(**g);
         ASSERT_TRUE(made.ok()) << made.error().message;
         ops::Problem& problem = *made;
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         tune::Checker checker(problem);
         auto check = [&](Fault fault) {
             return checker.check(problem, Convolution(*(*g)->node, fault), "test_faulty", serialWorkers());
@@ -188,7 +188,7 @@ TEST(FakeDevice, KernelsForWholeTensorsAreRefused)
         auto made = caseProblem(**g);
         ASSERT_TRUE(made.ok()) << made.error().message;
         ops::Problem& problem = *made;
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         ops::setFormats(problem, {{Format::kHWC8}, {Format::kHWC8}});
         tune::Checker checker(problem);
         auto check = [&](Pixels::Fault fault) {

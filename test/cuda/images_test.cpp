@@ -34,7 +34,7 @@ struct Layer
     {
         problem.node = maker.addNode(op, std::make_unique<A>(std::move(attrs)),
                                      {maker.input("x", {ir::Dim(40), columns})}, "layer");
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         problem.inputs = {ops::TensorSpec{.dims = {40, 33}, .maxDims = {40, 33}, .present = true}};
         problem.outputs = problem.inputs;
         problem.outputs[0].dims = problem.outputs[0].maxDims = ir::extentsOf(

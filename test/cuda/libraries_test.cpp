@@ -55,7 +55,7 @@ std::string refusal(char const* opName, std::string const& tactic, std::string c
         if (!want.ok())
             return "no results: " + want.error().message;
         ops::Problem problem = caseProblem(**graph, *want);
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         ops::Tactic const* t = tacticOf(op, tactic);
         if (!t)
             return "no tactic";
@@ -149,7 +149,7 @@ TEST(CudaLibraries, RefusalsHaveReasons)
     }
     // A plan's numbers come from outside.
     ops::Problem problem;
-    problem.cuda = target.get();
+    problem.target.cuda = target.get();
     for (ops::Config const& config : {ops::Config{}, ops::Config{-1}, ops::Config{99}, ops::Config{0, 0}})
         for (auto const& [op, tactic] : {std::pair{"matrix_multiply", "matrix_multiply_any_cublaslt_cuda"},
                                          std::pair{"convolution", "convolution_f16_cudnn_cuda"},

@@ -234,7 +234,7 @@ int main(int argc, char** argv)
     std::vector<Job> jobs;
     for (test::CudaCase const& c : cases) {
         ops::Problem problem = c.problem;
-        problem.cuda = &target;
+        problem.target.cuda = &target;
         auto const tactics = *c.op->cudaTactics;
         for (ops::Tactic const* t : tactics)
             for (ops::Formats const& f : t->formats(problem)) {

@@ -36,7 +36,7 @@ struct SparseTactics : testing::Test
         auto const found = std::find_if(cases.begin(), cases.end(), [&](CudaCase const& c) { return c.name == name; });
         ASSERT_NE(found, cases.end()) << name;
         layer = std::move(*found);
-        layer.problem.cuda = target.get();
+        layer.problem.target.cuda = target.get();
         tactic = nullptr;
         char const* const type = layer.problem.inputs[0].type == DataType::kInt8 ? "_i8_sparse_" : "_f16_sparse_";
         for (ops::Tactic const* t : *layer.op->cudaTactics)

@@ -129,7 +129,7 @@ TEST(ConvolutionSlices, NothingElseIsTouched)
 {
     using ops::activation::Kind;
     using Attrs = ops::convolution::Attrs;
-    if (!ops::supportsIsa(kernels::jit::Isa::kAvx2).ok)
+    if (!ops::supportsIsa(ops::thisCpu(), kernels::jit::Isa::kAvx2).ok)
         GTEST_SKIP() << "this CPU runs plain kernels only";
     auto weights = [](Extents const& e) { return ops::constant(DataType::kFloat, e); };
     auto add = [&](char const* name, Extents const& x, Extents const& w, auto change, bool residual = false) {

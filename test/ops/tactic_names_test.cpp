@@ -91,7 +91,7 @@ void forEachSupported(cuda::Target const* target, Visit visit)
             ASSERT_TRUE(graph.ok()) << c.name << ": " << graph.error().message;
             auto problem = caseProblem(**graph);
             ASSERT_TRUE(problem.ok()) << c.name << ": " << problem.error().message;
-            problem->cuda = target;
+            problem->target.cuda = target;
             for (bool const onGpu : {false, true})
                 for (ops::Tactic const* t : op->tactics(onGpu))
                     for (ops::Formats const& f : t->formats(*problem)) {

@@ -275,7 +275,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
-    calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
+    calibrate::NetworkOptions const calibration{.target = builder::describe(ops::Target()),
                                                 .providers = options.tune.providers,
                                                 .workers = options.tune.buildWorkers,
                                                 .maxMemoryBytes = b.maxMemoryBytes,

@@ -91,9 +91,9 @@ std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
 {
     bool const isHalf = arithmetic == Arithmetic::kHalf;
     Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
-    int64_t const capability = p.cuda ? p.cuda->capability : 90;
+    int64_t const capability = p.target.cuda ? p.target.cuda->capability : 90;
     int64_t const shared = capability >= 90 ? kMostShared : (capability == 80 ? 160 : 96) * 1024;
-    int64_t const multiprocessors = p.cuda ? p.cuda->multiprocessors : 1;
+    int64_t const multiprocessors = p.target.cuda ? p.target.cuda->multiprocessors : 1;
     int64_t const all = roundUp8(g.c) / (isHalf ? 8 : 4);
     std::vector<Config> list;
     auto add = [&](int64_t across, int64_t rows, int64_t vectors, int64_t blocks) {

@@ -22,7 +22,7 @@ bool isPresent(Problem const& p, size_t i)
 // But types and bias.
 Support supportsSizes(Problem const& p)
 {
-    if (!p.cuda)
+    if (!p.target.cuda)
         return Support::no("runs on GPUs only");
     if (p.node->attrsAs<convolution::Attrs>().transposed)
         return Support::no("takes no transposed convolutions");
@@ -117,7 +117,7 @@ bool hasResidual(Problem const& p)
 
 Support needsSm80(Problem const& p)
 {
-    return p.cuda && p.cuda->capability >= 80 ? Support::yes()
+    return p.target.cuda && p.target.cuda->capability >= 80 ? Support::yes()
                                               : Support::no("needs a GPU of compute capability 8.0 or later");
 }
 

@@ -70,7 +70,7 @@ std::vector<Config> halfConfigs(Problem const& p, Kind kind)
     Geometry const g = geometryOf(p, false);
     int64_t const groupK = g.k / g.groups, pixels = g.batch * g.out[1] * g.out[2];
     // Where tiles of 64 pixels leave multiprocessors idle, larger ones would more.
-    bool const isSmall = pixels * roundUp8(g.k) < int64_t(p.cuda->multiprocessors) * 128 * 64;
+    bool const isSmall = pixels * roundUp8(g.k) < int64_t(p.target.cuda->multiprocessors) * 128 * 64;
     std::vector<Tile> tiles;
     if (groupK <= 32)
         tiles = {{128, 32, 4}};
@@ -79,7 +79,7 @@ std::vector<Config> halfConfigs(Problem const& p, Kind kind)
     else
         tiles = {{128, 128, 4}, {128, 64, 4}, {64, 64, 4}};
     // With wgmma in the race this one only stands in.
-    if (!kind.nchw && g.groups == 1 && p.cuda->capability == 90 && g.c >= 32)
+    if (!kind.nchw && g.groups == 1 && p.target.cuda->capability == 90 && g.c >= 32)
         tiles.resize(1);
     int const vector = widestVector(p, kind);
     std::vector<Config> list;
@@ -99,7 +99,7 @@ std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
     base.vector = widestVector(p, kind);
     std::vector<conv::Spec> specs{base};
     if (!isEmpty(optimum))
-        specs = conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors, p.cuda->capability >= 90,
+        specs = conv::candidates(base, shapeOf(optimum), p.target.cuda->multiprocessors, p.target.cuda->capability >= 90,
                                  kMostConfigs, kMostSources);
     std::vector<Config> list;
     for (conv::Spec const& s : specs)
@@ -139,7 +139,7 @@ double estimate(Problem const& p, Config const& c, Arithmetic arithmetic)
     Geometry const g = geometryOf(p, false);
     if (specOf(p, kind, c, spec) || unsupportedGeometry(spec, g) || isEmpty(g))
         return 0;
-    return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
+    return conv::estimateUs(spec, shapeOf(g), p.target.cuda->multiprocessors);
 }
 
 template <class Args>

@@ -185,8 +185,8 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
     if (isEmpty(optimum))
         return {tileConfigOf(base)};
     std::vector<Config> list;
-    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.cuda->multiprocessors,
-                                                p.cuda->capability >= 90, kMostConfigs))
+    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.target.cuda->multiprocessors,
+                                                p.target.cuda->capability >= 90, kMostConfigs))
         if (!unsupportedGeometry(s, maximum, kind))
             list.push_back(tileConfigOf(s));
     return list;
@@ -210,7 +210,7 @@ Support supports(Problem const& p, Arithmetic a)
         return Support::no("leaves 2-D windows to kernels of their own");
     constexpr int64_t kLimit = int64_t(1) << 24;
     Geometry const g = geometryOf(p, true);
-    if (integers && p.cuda->capability == 90 && kind == WindowKind::kConvolution && g.groups == 1 &&
+    if (integers && p.target.cuda->capability == 90 && kind == WindowKind::kConvolution && g.groups == 1 &&
         w.dims[1] >= kWgmmaChannels && p.outputs[0].dims.volume() >= kWgmmaProducts / (w.dims.volume() / w.dims[0]) &&
         kWgmma.supports(p, Arithmetic::kInt8).ok)
         return Support::no("leaves large ones to wgmma");
@@ -249,7 +249,7 @@ double estimate(Problem const& p, Config const& config, Arithmetic a)
     Geometry const g = geometryOf(p, false);
     if (specOf(p, a, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
         return 0;
-    return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
+    return conv::estimateUs(spec, shapeOf(g, kind), p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic a)

@@ -172,7 +172,7 @@ void addConfigs(Problem const& p, bool image, size_t most, std::vector<Config>& 
     base.image = image;
     if (isEmpty(optimum) || (!image && !isProduct(maximum)))
         return;
-    for (Spec const& s : candidates(base, shapeOf(base, optimum), p.cuda->multiprocessors, most))
+    for (Spec const& s : candidates(base, shapeOf(base, optimum), p.target.cuda->multiprocessors, most))
         if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
             list.push_back(configOf(s));
 }
@@ -204,7 +204,7 @@ Support supportsChannels(Problem const& p, int64_t least, int64_t step)
 Support supportsWgmma(Problem const& p, Arithmetic a)
 {
     TW_SUPPORTS(supportsCommon(p, typeOf(p, a)));
-    if (p.cuda->capability != 90)
+    if (p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
     return p.node->attrsAs<KernelWindowAttrs>().groups == 1 ? Support::yes() : Support::no("takes one group");
 }
@@ -237,7 +237,7 @@ double estimate(Problem const& p, Config const& config, Arithmetic)
     Geometry const g = geometryOf(p, false);
     if (specOf(p, config, spec) || isEmpty(g))
         return 0;
-    return estimateUs(spec, shapeOf(spec, g), p.cuda->multiprocessors);
+    return estimateUs(spec, shapeOf(spec, g), p.target.cuda->multiprocessors);
 }
 
 // Filters in the order of k in memory already: read where they are.

@@ -243,7 +243,7 @@ double CudnnConvTactic::estimate(Problem const& p, Config const& config) const
     double const bytes = double(sizeOf(type_)) * (double(g.batch * g.in[1] * g.in[2] * g.c) +
                                                   positions * double(g.k) * (isPresent(p, kResidual) ? 2 : 1));
     double const rate = (isNarrowFloat(type_) ? kHalfRate : kTf32Rate) *
-                        (p.cuda ? p.cuda->multiprocessors : kMultiprocessors) / kMultiprocessors;
+                        (p.target.cuda ? p.target.cuda->multiprocessors : kMultiprocessors) / kMultiprocessors;
     return (kLeastUs + std::max(operations / rate, bytes / kBytesPerUs)) *
            std::pow(kEachRank, config.empty() ? 0.0 : double(config[0]));
 }
@@ -268,7 +268,7 @@ Result<std::unique_ptr<Kernel>> CudnnConvTactic::loadShared(Problem const& p, Co
     if (!isConfig(config, 1, 0, kMostEngines - 1))
         return invalidArgument("the plan's configuration of a convolution by cuDNN names no engine");
     TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
-    cuda::Current const current(*p.cuda->device);
+    cuda::Current const current(*p.target.cuda->device);
     auto kernel = std::make_unique<CudnnConvKernel>(std::move(runner));
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -102,7 +102,7 @@ std::vector<Config> halfConfigs(Problem const& p, Arithmetic)
     if (isEmpty(optimum))
         return list;
     for (gemm::Spec const& s : gemm::candidates(baseOf(p), shapeOf(optimum, roundUp8(optimum.c), roundUp8(optimum.k)),
-                                                p.cuda->multiprocessors, SIZE_MAX))
+                                                p.target.cuda->multiprocessors, SIZE_MAX))
         if (list.size() < kMostConfigs && !s.swap && s.multicast == 1 && !unsupportedGeometry(s, maximum))
             list.push_back({s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.copies});
     return list;
@@ -110,7 +110,7 @@ std::vector<Config> halfConfigs(Problem const& p, Arithmetic)
 
 Support supportsHalf(Problem const& p, Arithmetic a)
 {
-    if (!p.cuda || p.cuda->capability != 90)
+    if (!p.target.cuda || p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
     TW_SUPPORTS(supportsCommon(p, DataType::kHalf, 1));
     TensorSpec const& w = p.inputs[1];
@@ -209,8 +209,8 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
     std::vector<Config> list;
     if (isEmpty(optimum))
         return {tileConfigOf(base)};
-    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors,
-                                                p.cuda->capability >= 90, kMostConfigs, kMostSources))
+    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.target.cuda->multiprocessors,
+                                                p.target.cuda->capability >= 90, kMostConfigs, kMostSources))
         if (!unsupportedGeometry(s, maximum))
             list.push_back(tileConfigOf(s));
     return list;
@@ -239,7 +239,7 @@ double estimate(Problem const& p, Config const& config, Arithmetic a)
     Geometry const g = geometryOf(p, false);
     if (specOf(p, a, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g))
         return 0;
-    return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
+    return conv::estimateUs(spec, shapeOf(g), p.target.cuda->multiprocessors);
 }
 
 Result<void> run(ir::Node const& node, conv::Spec const& spec, CudaLaunch const& launch, RunArgs& args)

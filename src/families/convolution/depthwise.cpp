@@ -168,7 +168,7 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
     Extents const& x = p.inputs[0].dims;
     bool const manyVectors = x[1] > kernels::jit::vectorWidth(t.isa());
     bool const large =
-        x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
+        x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > p.target.cpu->l2Bytes / 2;
     std::vector<Config> list;
     for (int64_t prefetch : {1, 0})
         for (int64_t vectors : {2, 1})
@@ -187,7 +187,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
     // GB/s from memory behind L2.
     double const products = pixels * vectors * (taps + 3) / (t.isa() == Isa::kAvx512 ? 1.4 : 1.9) / 3000;
     double const bytes = 4 * double(x.dims.volume() + y.dims.volume());
-    return std::max(products, bytes > double(thisCpu().l2Bytes) ? bytes / 40000 : 0) / p.threads;
+    return std::max(products, bytes > double(p.target.cpu->l2Bytes) ? bytes / 40000 : 0) / p.threads;
 }
 
 CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)

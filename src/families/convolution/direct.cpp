@@ -50,7 +50,8 @@ class DirectConvolution final : public Kernel
 public:
     DirectConvolution(Problem const& problem, Isa isa, Factors factors, Input input, Config const& config)
         : filters(problem, isa, factors, input, config[0]), node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa),
-          input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)), smallBlocks_(config[1] != 0),
+          input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)), l2Bytes_(problem.target.cpu->l2Bytes),
+          blockBytes_(config[1] != 0 ? problem.target.cpu->l1DataBytes : l2Bytes_),
           threads_(std::max(problem.threads, 1))
     {}
 
@@ -72,7 +73,7 @@ public:
         p->yPixel = y.pixelStride() * end_.yBytes();
         p->residualPixel = end_.hasResidual() ? in[Epilogue::kResidual].pixelStride() * end_.residualBytes() : 0;
         p->pixelsAlone = input_ != Input::kNchw && joinPixels(g);
-        p->fetchNext = input_ != Input::kNchw && x.sizeBytes() > thisCpu().l2Bytes / 2;
+        p->fetchNext = input_ != Input::kNchw && x.sizeBytes() > l2Bytes_ / 2;
         TW_TRY(checkRow(node_, g, p->xPixel / each, bytes_ ? "256 MiB" : "1 GiB"));
         p->planes = phasesAlong(g, 0, transposed_, filters.planeClasses);
         p->rows = phasesAlong(g, 1, transposed_, filters.rowClasses);
@@ -89,7 +90,7 @@ public:
         for (RowPhase& r : p->rows)
             if (bytes_)
                 addStarts(*p, r);
-        p->divide(filters.groupC * each, smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes, filters.groups,
+        p->divide(filters.groupC * each, blockBytes_, filters.groups,
                   int64_t(p->planes.size() * p->rows.size() * p->columns.size()),
                   p->planes[0].axis.count * p->rows[0].axis.count, filters.blocks.count, threads_);
         return std::shared_ptr<Prepared const>(std::move(p));
@@ -250,7 +251,7 @@ private:
     Isa isa_;
     Input input_;
     bool transposed_, bytes_;
-    bool smallBlocks_;
+    int64_t l2Bytes_, blockBytes_; // of the cache; of the input that a block of the work reads
     int threads_;
 };
 
@@ -319,7 +320,7 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
     if (!isDirectConfig(config))
         return t.wrongConfig("{1..4, 0..1}");
     bool const bytes = isQuantized(p.inputs[0].type);
-    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), bytes ? byteFactors(t.isa()) : Factors::kFloat,
+    auto kernel = std::make_unique<DirectConvolution>(p, t.isa(), bytes ? byteFactors(p, t.isa()) : Factors::kFloat,
                                                       t.variant<Input>(), config);
     Blob const* bias = !bytes && p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
@@ -364,9 +365,9 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
     int64_t const vectors = vectorsOfGroup(p, t.isa());
     int64_t const inputBytes = p.inputs[0].dims.volume() / p.node->attrsAs<KernelWindowAttrs>().groups;
     std::vector<Config> list;
-    for (int64_t v : int8TileVectors(t.isa(), vectors))
+    for (int64_t v : int8TileVectors(p, t.isa(), vectors))
         for (int64_t small : {0, 1})
-            if (small == 0 || inputBytes > thisCpu().l1DataBytes / 2)
+            if (small == 0 || inputBytes > p.target.cpu->l1DataBytes / 2)
                 list.push_back({v, small});
     return list;
 }
@@ -374,7 +375,7 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
 double estimateBytes(CpuTactic const& t, Problem const& p, Config const& config)
 {
     int64_t const quads = divideUp(p.inputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, 4);
-    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(t.isa())),
+    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(p, t.isa())),
                           quads, 1, 6);
 }
 

@@ -41,7 +41,7 @@ class Int8DepthwiseConvolution final : public Kernel
 {
 public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(isa)), prefetch_(prefetch),
+        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(problem, isa)), prefetch_(prefetch),
           threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}
@@ -198,7 +198,7 @@ std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
     int64_t const bytes = x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kInt8, x[1]);
-    return bytes > thisCpu().l2Bytes / 2 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
+    return bytes > p.target.cpu->l2Bytes / 2 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
 }
 
 double estimate(CpuTactic const& t, Problem const& p, Config const&)

@@ -338,7 +338,7 @@ private:
 
 Factors factorsOf(CpuTactic const& t, Problem const& p)
 {
-    return isQuantized(p.inputs[0].type) ? byteFactors(t.isa()) : t.variant<Factors>();
+    return isQuantized(p.inputs[0].type) ? byteFactors(p, t.isa()) : t.variant<Factors>();
 }
 
 Support supportsSizes(Problem const& p, Factors factors)
@@ -364,7 +364,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no("takes no transposed convolutions");
     Weights const weights = isPairs(factors) ? Weights::kConstant : Weights::kAny; // rounded when they are packed
     TW_SUPPORTS(supportsConvolution(p, 3, weights));
-    TW_SUPPORTS(supportsFactors(t.isa(), factors));
+    TW_SUPPORTS(supportsFactors(*p.target.cpu, t.isa(), factors));
     if (isPairs(factors) && jumps(jitEnd(*p.node)))
         return Support::no(kJumps);
     int64_t const channels = p.inputs[0].maxDims[1] / p.node->attrsAs<KernelWindowAttrs>().groups;
@@ -397,7 +397,7 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
     int64_t const vectors = vectorsOfGroup(p, t.isa());
     std::vector<Config> list;
     if (isQuantized(p.inputs[0].type)) {
-        for (int64_t v : int8TileVectors(t.isa(), vectors))
+        for (int64_t v : int8TileVectors(p, t.isa(), vectors))
             list.push_back({v});
         return list;
     }

@@ -75,21 +75,21 @@ JitEnd jitEnd(Problem const& p, kernels::jit::Isa isa)
     return JitEnd(p, a.epilogue, double(factors), isa);
 }
 
-std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup)
+std::vector<int64_t> int8TileVectors(Problem const& p, kernels::jit::Isa isa, int64_t vectorsOfGroup)
 {
     constexpr int kLeastRows = 3;
     if (vectorsOfGroup == 1)
         return {1};
     std::vector<int64_t> list;
     for (int64_t v : {2, 4, 3})
-        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(isa)) >= kLeastRows)
+        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(p, isa)) >= kLeastRows)
             list.push_back(v);
     return list;
 }
 
-kernels::jit::Factors byteFactors(kernels::jit::Isa isa)
+kernels::jit::Factors byteFactors(Problem const& p, kernels::jit::Isa isa)
 {
-    return kernels::jit::byteFactors(thisCpu(), isa);
+    return kernels::jit::byteFactors(*p.target.cpu, isa);
 }
 
 } // namespace tw::ops

@@ -80,10 +80,10 @@ JitEnd jitEnd(Problem const& problem, kernels::jit::Isa isa);
 
 // Vectors of output channels in a tile that are worth a try, where a group has so many: tiles of one or two rows wait
 // for each other's sums.
-std::vector<int64_t> int8TileVectors(kernels::jit::Isa isa, int64_t vectorsOfGroup);
+std::vector<int64_t> int8TileVectors(Problem const& p, kernels::jit::Isa isa, int64_t vectorsOfGroup);
 
 // How this CPU multiplies bytes with vectors of `isa`.
-kernels::jit::Factors byteFactors(kernels::jit::Isa isa);
+kernels::jit::Factors byteFactors(Problem const& p, kernels::jit::Isa isa);
 
 // --- plain ones ---
 

@@ -52,7 +52,7 @@ Support supports(CpuTactic const&, Problem const& p)
 std::vector<Config> configs(CpuTactic const&, Problem const& p)
 {
     int64_t const c = channelsOf(p.inputs[1].dims), k = p.inputs[1].dims[0];
-    int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = thisCpu().l2Bytes;
+    int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = p.target.cpu->l2Bytes;
     auto weightsBytes = [&](int64_t m) { return (m + 2) * (m + 2) * c * k * 4; };
     std::vector<Config> list;
     auto add = [&](int64_t m, int64_t how, int64_t blockTiles, int64_t columns, int64_t piece) {

@@ -156,7 +156,7 @@ Segments segmentsOf(Box const& whole, int64_t xCount, int64_t first)
 
 Support supportsSegments(Problem const& p, Segments const& segments)
 {
-    if (!p.cuda || p.cuda->capability < 90)
+    if (!p.target.cuda || p.target.cuda->capability < 90)
         return Support::no("runs on GPUs of capability 9.0 and up");
     int64_t const row = segments.columns * segments.elementBytes;
     if (!segments.fits || segments.sources.empty() || segments.sources.size() > kMostSources)

@@ -16,7 +16,7 @@ namespace tw::ops {
 void activate(activation::Attrs const& a, float const* x, float* y, int64_t n);
 void activate(activation::Attrs const& a, double const* x, double* y, int64_t n);
 
-// What fused ops end with beyond activation::Kind: chains of layers that passes find (passes/match_activation.h). The numbers
+// What fused ops end with beyond activation::Kind: chains of layers that passes find (passes/fusion/match_activation.h). The numbers
 // go on where those end; the emitters of kernels/jit use the same.
 enum class FusedKind : int32_t
 {

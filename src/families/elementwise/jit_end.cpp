@@ -27,7 +27,7 @@ JitEnd::JitEnd(Problem const& p, Epilogue const& epilogue, double factors, kerne
     integers_.bounded = staysBounded(p, epilogue, factors);
     integers_.innerScale = has(Epilogue::kInnerScale);
     if (has(Epilogue::kTable))
-        integers_.table = kernels::jit::byteTableOf(thisCpu(), isa);
+        integers_.table = kernels::jit::byteTableOf(*p.target.cpu, isa);
 }
 
 void JitEnd::add(kernels::jit::GemmKernelSpec& spec) const

@@ -105,7 +105,9 @@ void merge(Axes& a, int inputs)
 class PointwiseKernel final : public Kernel
 {
 public:
-    PointwiseKernel(Isa isa, PointwiseSpec spec) : isa_(isa), spec_(std::move(spec)) {}
+    PointwiseKernel(Isa isa, PointwiseSpec spec, int64_t streamFrom)
+        : isa_(isa), spec_(std::move(spec)), streamFrom_(streamFrom)
+    {}
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
@@ -169,7 +171,7 @@ public:
         }
         std::vector<bool> const spread(plan->spread, plan->spread + inputs);
         TW_ASSIGN(plan->code, emitPointwise(isa_, spec_.program, spread, false));
-        if (channelsLast && isFullFloat(y.type) && y.sizeBytes() > streamFrom()) {
+        if (channelsLast && isFullFloat(y.type) && y.sizeBytes() > streamFrom_) {
             TW_ASSIGN(plan->streaming, emitPointwise(isa_, spec_.program, spread, true));
         }
         return std::shared_ptr<Prepared const>(std::move(plan));
@@ -236,12 +238,9 @@ public:
     }
 
 private:
-    // What is larger would not be found in the last cache by its readers. Writing past the caches and reading back took
-    // 1.48, 1.22, 0.82, 0.72 of the time of ordinary stores for 1, 4, 16, 64 MiB (Zen 4, 1 MiB of L2, 32 MiB of L3).
-    static int64_t streamFrom() { return 12 * thisCpu().l2Bytes; }
-
     Isa isa_;
     PointwiseSpec spec_;
+    int64_t streamFrom_; // bytes of a result that is written past the caches
 };
 
 // f32 alone, or f32 and `beside` together.
@@ -289,7 +288,7 @@ Result<PointwiseSpec> stepSpec(std::optional<StepCode> code, int inputs)
 
 Support PointwiseTactic::supports(Problem const& problem) const
 {
-    TW_SUPPORTS(supportsIsa(isa_));
+    TW_SUPPORTS(supportsIsa(*problem.target.cpu, isa_));
     TW_SUPPORTS(supportsTypes(problem, beside_));
     auto spec = spec_(problem);
     if (!spec.ok())
@@ -334,7 +333,10 @@ Result<std::unique_ptr<Kernel>> PointwiseTactic::load(Problem const& problem, Co
     for (size_t i = 0; i < spec.inputs.size(); ++i)
         spec.program.x[i] = problem.inputs[size_t(spec.inputs[i].index)].type;
     spec.program.y = problem.outputs[0].type;
-    return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec)));
+    // What is larger would not be found in the last cache by its readers. Writing past the caches and reading back took
+    // 1.48, 1.22, 0.82, 0.72 of the time of ordinary stores for 1, 4, 16, 64 MiB (Zen 4, 1 MiB of L2, 32 MiB of L3).
+    int64_t const streamFrom = 12 * problem.target.cpu->l2Bytes;
+    return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(isa_, std::move(spec), streamFrom));
 }
 
 } // namespace tw::ops

@@ -313,11 +313,11 @@ struct Opened
 };
 Result<Opened> open(Problem const& p)
 {
-    if (!p.cuda || !p.cuda->device || !p.cuda->libraries)
+    if (!p.target.cuda || !p.target.cuda->device || !p.target.cuda->libraries)
         return internalError("cuBLASLt is asked without a GPU");
     Opened o;
-    TW_ASSIGN(o.lt, p.cuda->libraries->cublasLt());
-    TW_ASSIGN(o.handle, o.lt->handle(p.cuda->device));
+    TW_ASSIGN(o.lt, p.target.cuda->libraries->cublasLt());
+    TW_ASSIGN(o.handle, o.lt->handle(p.target.cuda->device));
     return o;
 }
 
@@ -377,7 +377,7 @@ std::vector<Config> CublasLtTactic::configs(Problem const& p) const
     auto const opened = open(p);
     if (!opened.ok())
         return list;
-    cuda::Current const current(*p.cuda->device);
+    cuda::Current const current(*p.target.cuda->device);
     Resolved const s = resolve(p, tf32_);
     auto const asked = ask(*opened->lt, opened->handle, s, productOf(s, geometryOf(p, false)));
     for (size_t i = 0; asked.ok() && i < std::max<size_t>((*asked)->choices.size(), 1); ++i)
@@ -395,7 +395,7 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
     double const m = double(product.m), n = double(product.n), k = double(product.k),
                  batch = double(product.batch * product.outer.volume());
     double const tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * batch;
-    double const atOnce = p.cuda ? p.cuda->multiprocessors : kTilesAtOnce, rounds = std::ceil(tiles / atOnce);
+    double const atOnce = p.target.cuda ? p.target.cuda->multiprocessors : kTilesAtOnce, rounds = std::ceil(tiles / atOnce);
     double const rate = (s.isHalf ? kHalfRate : s.tf32 ? kTf32Rate : kFloatRate) * atOnce / kTilesAtOnce;
     // Few tiles are split along k.
     double const share =
@@ -417,7 +417,7 @@ Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config co
         return invalidArgument("the plan's configuration of a matrix product by cuBLASLt names no algorithm");
     TW_ASSIGN(Opened const opened, open(p));
     Resolved const s = resolve(p, tf32_);
-    auto kernel = std::make_unique<CublasLtKernel>(p.cuda->device, p.cuda->libraries, *opened.lt, opened.handle, s,
+    auto kernel = std::make_unique<CublasLtKernel>(p.target.cuda->device, p.target.cuda->libraries, *opened.lt, opened.handle, s,
                                                    size_t(config[0]));
     if (isStatic(p))
         TW_TRY(kernel->settleWorkspace(productOf(s, geometryOf(p, true))));

@@ -102,7 +102,7 @@ Result<void> run(ir::Node const& node, kernel::Spec const& spec, CudaLaunch cons
 
 Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
-    if (!p.cuda || p.cuda->capability < 80)
+    if (!p.target.cuda || p.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
     TW_SUPPORTS(supportsProductAlone(p));
     if (!isFullFloat(p.inputs[0].type))
@@ -120,7 +120,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
     Sizes const z = sizesOf(base, geometryOf(p, false));
     std::vector<Config> list;
     for (kernel::Spec const& s : kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
-                                                    p.cuda->multiprocessors, p.cuda->capability >= 90, kMostConfigs))
+                                                    p.target.cuda->multiprocessors, p.target.cuda->capability >= 90, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.shareM, s.shareN, s.stages, s.split});
     return list;
 }
@@ -128,10 +128,10 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
 double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     kernel::Spec s = baseOf(p, algorithm);
-    if (!p.cuda || !decode(config, s))
+    if (!p.target.cuda || !decode(config, s))
         return 0;
     Sizes const z = sizesOf(s, geometryOf(p, false));
-    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
+    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)

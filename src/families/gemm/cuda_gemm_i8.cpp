@@ -171,7 +171,7 @@ Result<void> run(ir::Node const& node, kernel::Spec const& spec, PackedB const& 
 // Sums of i8 on compute capability 8.0 and later.
 Support supportsSums(Problem const& p)
 {
-    if (!p.cuda || p.cuda->capability < 80)
+    if (!p.target.cuda || p.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
     if (!isQuantized(p.inputs[0].type) || !isQuantized(p.inputs[1].type))
         return Support::no(std::string("sums products of i8, input 0 is ") + nameOf(p.inputs[0].type));
@@ -182,7 +182,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm)
 {
     std::vector<Config> list;
     for (kernel::Spec const& s : kernel::candidates(baseOf(p), sizesOf(baseOf(p), geometryOf(p, false)).shape,
-                                                    p.cuda->multiprocessors, p.cuda->capability, kMostConfigs))
+                                                    p.target.cuda->multiprocessors, p.target.cuda->capability, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
@@ -193,7 +193,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     kernel::Spec const base = baseOf(p);
     kernel::Shape const z = sizesOf(base, geometryOf(p, false)).shape;
     bool const isLarge = z.k >= kWgmmaFactors && z.batch > 0 && z.m * z.n >= kWgmmaProducts / (z.k * z.batch);
-    if (isLarge && p.cuda->capability == 90 && gemm_f16::supports(p, algorithm).ok)
+    if (isLarge && p.target.cuda->capability == 90 && gemm_f16::supports(p, algorithm).ok)
         return Support::no("leaves large ones to wgmma");
     for (bool const most : {false, true})
         if (char const* const why = kernel::unsupported(base, sizesOf(base, geometryOf(p, most)).shape))
@@ -204,10 +204,10 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
 double estimate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec s = baseOf(p);
-    if (!p.cuda || !decode(config, s))
+    if (!p.target.cuda || !decode(config, s))
         return 0;
     kernel::Shape const z = sizesOf(s, geometryOf(p, false)).shape;
-    return kernel::estimateUs(s, z.m, z.n, z.k, z.batch, p.cuda->multiprocessors);
+    return kernel::estimateUs(s, z.m, z.n, z.k, z.batch, p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm)
@@ -293,7 +293,7 @@ std::vector<Config> vectorConfigs(Problem const& p, GemmAlgorithm)
     Geometry const g = geometryOf(p, false);
     std::vector<Config> list;
     for (vectors::Spec const& s :
-         vectors::candidates(vectorsOf(p), rowsOf(g).m, g.n, g.k, p.cuda->multiprocessors, kMostVectorConfigs))
+         vectors::candidates(vectorsOf(p), rowsOf(g).m, g.n, g.k, p.target.cuda->multiprocessors, kMostVectorConfigs))
         list.push_back({s.rows, s.columns, s.warpsK});
     return list;
 }
@@ -301,10 +301,10 @@ std::vector<Config> vectorConfigs(Problem const& p, GemmAlgorithm)
 double estimateVectors(Problem const& p, Config const& config, GemmAlgorithm)
 {
     vectors::Spec s = vectorsOf(p);
-    if (!p.cuda || !decode(config, s))
+    if (!p.target.cuda || !decode(config, s))
         return 0;
     Geometry const g = geometryOf(p, false);
-    return vectors::estimateUs(s, rowsOf(g).m, g.n, g.k, p.cuda->multiprocessors);
+    return vectors::estimateUs(s, rowsOf(g).m, g.n, g.k, p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generateVectors(Problem const& p, Config const& config, GemmAlgorithm)

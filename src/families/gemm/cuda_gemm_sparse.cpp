@@ -108,7 +108,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm)
     kernel::Shape const shape = shapeOf(*p.node, geometryOf(p, false));
     if (shape.m == 0)
         return list;
-    for (kernel::Spec const& s : kernel::candidates(baseOf(p), shape, p.cuda->multiprocessors, kMostConfigs))
+    for (kernel::Spec const& s : kernel::candidates(baseOf(p), shape, p.target.cuda->multiprocessors, kMostConfigs))
         list.push_back({s.tileP, s.tileQ, s.stages, s.multicast});
     return list;
 }
@@ -116,7 +116,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm)
 Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
     DataType const factors = algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8 : DataType::kHalf;
-    if (!p.cuda || p.cuda->capability != 90)
+    if (!p.target.cuda || p.target.cuda->capability != 90)
         return Support::no("its instructions (sparse wgmma) exist on GPUs of compute capability 9.0");
     TW_SUPPORTS(supportsProductAlone(p));
     // Of i8 these are the factors; what its end reads has types of its own.
@@ -155,9 +155,9 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm)
 {
     kernel::Spec spec;
     kernel::Shape const shape = shapeOf(*p.node, geometryOf(p, false));
-    if (!p.cuda || !specOf(p, config, spec) || shape.m == 0)
+    if (!p.target.cuda || !specOf(p, config, spec) || shape.m == 0)
         return 0;
-    return kernel::estimateUs(spec, shape, p.cuda->multiprocessors);
+    return kernel::estimateUs(spec, shape, p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm)

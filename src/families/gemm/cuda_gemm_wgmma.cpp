@@ -102,7 +102,7 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
         s.mma.aAlongK = spec.aAlongK;
         s.mma.bAlongK = spec.bAlongK;
         s.mma.constantB = spec.constantB;
-        s.mma.clusters = p.cuda && p.cuda->capability >= 90;
+        s.mma.clusters = p.target.cuda && p.target.cuda->capability >= 90;
         ir::Value const& a = *p.node->inputs[0];
         bool const aStatic = ir::isStatic(a.shape), bStatic = ir::isStatic(b.shape);
         bool const aKnown = aStatic || (bStatic && spec.aAlongK);
@@ -188,7 +188,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
     std::vector<Config> list;
     if (s.normalizes) {
         for (kernel::Spec const& spec : kernel::normCandidates(s.spec, productOf(s, geometryOf(p, false)).shape,
-                                                               p.cuda->multiprocessors, kMostNormConfigs))
+                                                               p.target.cuda->multiprocessors, kMostNormConfigs))
             list.push_back(encode(spec));
         return list;
     }
@@ -198,18 +198,18 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
             if (pads)
                 padOperands(s);
             for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, geometryOf(p, false)).shape,
-                                                               p.cuda->multiprocessors, p.cuda->capability, most))
+                                                               p.target.cuda->multiprocessors, p.target.cuda->capability, most))
                 list.push_back(encode(spec, pads));
         };
         // Where there is wgmma, that is for operands that are copied, and most of the others too.
-        bool const wgmma = p.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
+        bool const wgmma = p.target.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
         add(false, pads || wgmma ? kMostMmaConfigs / 2 : kMostMmaConfigs);
         if (pads)
             add(true, kMostMmaConfigs / 2);
         return list;
     }
     for (kernel::Spec const& spec :
-         kernel::candidates(s.spec, productOf(s, geometryOf(p, false)).shape, p.cuda->multiprocessors,
+         kernel::candidates(s.spec, productOf(s, geometryOf(p, false)).shape, p.target.cuda->multiprocessors,
                             s.spec.tf32x3   ? kMostTf32x3Configs
                             : s.spec.single ? kMostTf32Configs
                             : s.pads()      ? kMostPaddedConfigs
@@ -222,7 +222,7 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     constexpr double kSplitUs = 1.5;
     Resolved s = resolve(p, algorithm);
-    if (!p.cuda || !decode(config, s))
+    if (!p.target.cuda || !decode(config, s))
         return 0;
     Product const product = productOf(s, geometryOf(p, false));
     kernel::Shape const& shape = product.shape;
@@ -232,9 +232,9 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
                                                                 (s.padsB ? p.inputs[1].dims.volume() : 0));
     double const launches = double(product.outer.volume());
     if (s.isMma)
-        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
+        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.target.cuda->multiprocessors) * launches +
                padding;
-    return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
+    return kernel::estimateUs(s.spec, shape, p.target.cuda->multiprocessors) * launches + padding +
            (s.spec.tf32x3 ? kSplitUs : 0);
 }
 
@@ -258,9 +258,9 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     DataType const type = typeOf(p, algorithm);
     bool const tf32x3 = algorithm == GemmAlgorithm::kTf32x3, isMma = algorithm == GemmAlgorithm::kHalfMma,
                normalizes = algorithm == GemmAlgorithm::kNorm;
-    if (!isMma && (!p.cuda || p.cuda->capability != 90))
+    if (!isMma && (!p.target.cuda || p.target.cuda->capability != 90))
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
-    if (!p.cuda || p.cuda->capability < 80)
+    if (!p.target.cuda || p.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
     for (size_t i = 0; i < (isQuantized(type) ? size_t(matrix_multiply::kB) + 1 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
@@ -285,7 +285,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
             return Support::no(why);
         if ((tf32x3 || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
-        if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
+        if (normalizes && kernel::normCandidates(s.spec, product.shape, p.target.cuda->multiprocessors, 1).empty())
             return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
         if (product.outer.volume() > kMostProductLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +

@@ -176,7 +176,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 {
     auto const factors = t.variant<Factors>();
     TW_SUPPORTS(supportsProducts(p));
-    TW_SUPPORTS(supportsFactors(t.isa(), factors));
+    TW_SUPPORTS(supportsFactors(*p.target.cpu, t.isa(), factors));
     if (isPairs(factors) && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
         return Support::no(kJumps);
     if (isPairs(factors) && !p.inputs[1].constant)
@@ -248,7 +248,7 @@ GemmJitOptions optionsOf(CpuTactic const& t, Problem const& p, Config const& con
     o.isa = t.isa();
     o.factors = t.variant<Factors>();
     o.vectors = int(config[0]);
-    o.l2Bytes = thisCpu().l2Bytes;
+    o.l2Bytes = p.target.cpu->l2Bytes;
     o.threads = std::max(p.threads, 1);
     return o;
 }
@@ -275,7 +275,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     // 0 to 10 % less than packed before, with the copy at 3 to 20 % less. Columns that are not contiguous have to be
     // copied.
     o.packA = g.n > 4 * o.vectors * kernels::jit::vectorWidth(t.isa()) && g.m > 1 &&
-              (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows, thisCpu().l1DataBytes));
+              (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows, p.target.cpu->l1DataBytes));
     bool const contiguous = whole.bColumn == 1 || whole.n == 1;
     o.b = contiguous ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
     auto kernel = std::make_unique<GemmKernel>(*p.node, o, endOf(t, p, whole));
@@ -297,7 +297,7 @@ Support supportsBytes(CpuTactic const& t, Problem const& p)
 {
     if (!isQuantized(p.inputs[0].type))
         return Support::no(std::string("multiplies i8, the inputs are ") + nameOf(p.inputs[0].type));
-    device::CpuInfo const& cpu = thisCpu();
+    device::CpuInfo const& cpu = *p.target.cpu;
     if (t.variant<Factors>() == Factors::kByteDots && kernels::jit::byteFactors(cpu, t.isa()) != Factors::kByteDots)
         return Support::no(t.isa() == Isa::kAvx512 ? "needs a CPU with AVX512-VNNI" : "needs a CPU with AVX-VNNI");
     if (!cpu.f16c)
@@ -318,7 +318,7 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
             continue;
         // A copy costs about as much as four columns of products.
         bool const thrashes = kernels::thrashesL1(g.aRow, kernels::jit::gemmMaxRows(t.isa(), int(vectors), factors),
-                                                  thisCpu().l1DataBytes);
+                                                  p.target.cpu->l1DataBytes);
         bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (offsetsBytes(factors) || thrashes);
         if (hasContiguousRows(g))
             list.push_back({vectors, 0});

@@ -132,7 +132,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no(kJumps);
     if (weights != GemvWeights::kFloat && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
-    if (weights == GemvWeights::kHalf && !thisCpu().f16c)
+    if (weights == GemvWeights::kHalf && !p.target.cpu->f16c)
         return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)

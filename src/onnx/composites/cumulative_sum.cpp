@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CumSum. 8.5 has no layer for it: sums of 1, 2, 4, ... neighbours are made of each other until they reach over the
 // whole axis, each from the one before and the same moved along the axis. Exact for integers. The builder knows the
-// form (passes/fuse_cumulative_sum.cpp) and makes one step of it.
+// form (passes/fusion/fuse_cumulative_sum.cpp) and makes one step of it.
 #include "onnx/importer.h"
 
 namespace tw::onnx {

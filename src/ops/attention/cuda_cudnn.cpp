@@ -181,9 +181,9 @@ Support CudnnTactic::supports(Problem const& p) const
 {
     TW_SUPPORTS(supportsProblem(p));
     TW_SUPPORTS(supportsLibrary(Source::kCudnn, p));
-    if (p.cuda->capability != 90)
+    if (p.target.cuda->capability != 90)
         return Support::no("needs compute capability 9.0, where it was checked");
-    int const version = (*p.cuda->libraries->cudnn())->version();
+    int const version = (*p.target.cuda->libraries->cudnn())->version();
     return version >= kLeastVersion ? Support::yes()
                                     : Support::no("needs cuDNN 9.19, this is " + std::to_string(version));
 }
@@ -208,7 +208,7 @@ Result<std::unique_ptr<Kernel>> CudnnTactic::load(Problem const& p, Config const
     if (!isConfig(config, 1, 0, kMostEngines - 1))
         return invalidArgument("the plan's configuration of an attention by cuDNN names no engine");
     TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
-    cuda::Current const current(*p.cuda->device);
+    cuda::Current const current(*p.target.cuda->device);
     auto kernel = std::make_unique<CudnnKernel>(p, std::move(runner));
     kernel->warmUp();
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -18,14 +18,14 @@ namespace wgmma = cuda::attention_wgmma_f16;
 
 Support supportsMma(Problem const& problem)
 {
-    if (!problem.cuda || problem.cuda->capability < 80)
+    if (!problem.target.cuda || problem.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
     return supportsFused(problem, DataType::kHalf);
 }
 
 Support supportsWgmma(Problem const& problem)
 {
-    if (!problem.cuda || problem.cuda->capability != 90)
+    if (!problem.target.cuda || problem.target.cuda->capability != 90)
         return Support::no("needs compute capability 9.0");
     if (int64_t const size = problem.node->attrsAs<Attrs>().size; size != 64 && size != 128)
         return Support::no("takes heads of 64 or 128 elements, these have " + std::to_string(size));
@@ -166,7 +166,7 @@ namespace kernel = cuda::attention_f32;
 
 Support supports(Problem const& problem)
 {
-    if (!problem.cuda || problem.cuda->capability < 80)
+    if (!problem.target.cuda || problem.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
     if (problem.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
@@ -212,7 +212,7 @@ std::vector<Config> configs(Problem const& problem)
     add(fitting, 1, 32);
     // Few blocks: more warps for each head, which share the keys.
     if (problem.outputs[0].dims[0] * problem.node->attrsAs<Attrs>().heads * ((z.rows + 63) / 64) <
-        int64_t(problem.cuda->multiprocessors)) {
+        int64_t(problem.target.cuda->multiprocessors)) {
         add(fitting, 1, 32, 2);
         add(std::min<int64_t>(fitting, 2), 1, 32, 4);
     } else if (z.rows > 64) {

@@ -168,7 +168,7 @@ void addSearch(Attrs const& a, Parts& parts, Params& p)
 
 Support supportsSearch(Problem const& problem)
 {
-    if (cuda::sharedLimitOf(problem.cuda->capability) < kSearchShared)
+    if (cuda::sharedLimitOf(problem.target.cuda->capability) < kSearchShared)
         return Support::no("needs " + std::to_string(kSearchShared) + " bytes of shared memory");
     if (problem.inputs[kScores].maxDims[0] > kMostBlocks)
         return Support::no("takes at most " + std::to_string(kMostBlocks) + " images");

@@ -276,7 +276,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     int64_t const width = kernels::jit::vectorWidth(t.isa()), vectors = (p.outputs[0].dims[1] + width - 1) / width;
-    int64_t const l2 = thisCpu().l2Bytes >> 10;
+    int64_t const l2 = p.target.cpu->l2Bytes >> 10;
     std::vector<Config> list;
     auto add = [&](int64_t expand, int64_t block, int64_t kib) {
         if (expand <= vectors && block <= vectors)

@@ -29,7 +29,7 @@ Support supportsRing(Problem const& p)
     TensorSpec const &x = p.inputs[0], &j = p.inputs[1];
     if (!a.isPlain() || x.maxDims.rank == 0 || a.axis != x.maxDims.rank - 1)
         return Support::no("gathers along the innermost axis only");
-    if (!p.cuda || p.cuda->capability < 90 || p.cuda->capability >= 100)
+    if (!p.target.cuda || p.target.cuda->capability < 90 || p.target.cuda->capability >= 100)
         return Support::no("runs on GPUs of capability 9.0");
     if (!isStatic(p))
         return Support::no("is for shapes that are known");
@@ -86,7 +86,7 @@ Support supportsStaged(Problem const& p)
     int64_t const length = x.maxDims[x.maxDims.rank - 1];
     if (length * sizeOf(x.type) > kMostShared)
         return Support::no("holds rows of " + std::to_string(kMostShared) + " bytes at most");
-    if (length * sizeOf(x.type) > kShared && (!p.cuda || p.cuda->capability < 90))
+    if (length * sizeOf(x.type) > kShared && (!p.target.cuda || p.target.cuda->capability < 90))
         return Support::no("holds so long rows on GPUs of capability 9.0 on");
     if (j.maxDims.volume() >= INT32_MAX / 2)
         return Support::no("counts in 32 bits");

@@ -128,7 +128,7 @@ bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void con
 
 Support supportsCast(Problem const& p)
 {
-    if (!thisCpu().f16c)
+    if (!p.target.cpu->f16c)
         return Support::no("needs F16C");
     return castRun(avx2::kCasts, p.inputs[0].type, p.outputs[0].type, nullptr, nullptr, 0)
                ? Support::yes()

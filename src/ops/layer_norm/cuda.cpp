@@ -44,7 +44,7 @@ std::vector<Config> configs(Problem const& problem)
 {
     Layout::Sizes const s = layoutOf(problem).sizes(problem.inputs[0].dims);
     auto blocks = [&](int64_t packs) { return s.sets() * chunksOf(s.setSize(), chunkOf(problem, packs)); };
-    int64_t const many = problem.cuda ? int64_t(problem.cuda->multiprocessors) * 4 : 1;
+    int64_t const many = problem.target.cuda ? int64_t(problem.target.cuda->multiprocessors) * 4 : 1;
     if (blocks(4) >= many)
         return {{4}, {2}};
     return blocks(2) >= many ? std::vector<Config>{{2}, {1}} : std::vector<Config>{{1}, {2}};
@@ -118,7 +118,7 @@ std::vector<Config> configs(Problem const& problem)
     constexpr int64_t kBlock = 128;
     int64_t const width = packWidth(problem), n = longestRow(problem);
     int64_t const rows = layoutOf(problem).sizes(problem.inputs[0].dims).sets();
-    bool const few = problem.cuda && rows <= int64_t(problem.cuda->multiprocessors) * 8;
+    bool const few = problem.target.cuda && rows <= int64_t(problem.target.cuda->multiprocessors) * 8;
     std::vector<Config> list;
     for (int64_t row : kRowThreads) {
         if (row * width * (row < 32 ? kShortPacks : kMostPacks) < n)

@@ -61,7 +61,7 @@ std::vector<Config> configs(Problem const& problem)
 {
     Layout::Sizes const s = layoutOf(problem).sizes(problem.inputs[0].maxDims);
     int64_t const width = widthOf(problem), columns = s.sets() / width,
-                  processors = problem.cuda ? problem.cuda->multiprocessors : 1;
+                  processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1;
     std::vector<Config> list;
     // The widest blocks that reach every multiprocessor, with few elements of a set in a thread.
     constexpr int64_t kFew = 4;

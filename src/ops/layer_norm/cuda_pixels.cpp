@@ -62,7 +62,7 @@ Support supports(Problem const& problem)
 std::vector<Config> configs(Problem const& problem)
 {
     Shape const s(problem);
-    int64_t const processors = problem.cuda ? problem.cuda->multiprocessors : 1, channels = s.channels(),
+    int64_t const processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1, channels = s.channels(),
                   line = 128 / sizeOf(problem.inputs[0].type);
     std::vector<Config> list;
     auto add = [&](int64_t segment) {

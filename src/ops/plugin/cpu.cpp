@@ -23,14 +23,14 @@ public:
         Object const* const object = objectOf(problem);
         if (!object)
             return Support::no("the plugin itself is not there");
-        if (object->isOnHost() == (problem.cuda != nullptr))
+        if (object->isOnHost() == (problem.target.cuda != nullptr))
             return Support::no("the plugin works on the other device's memory");
         return Support::yes();
     }
     std::vector<Formats> formats(Problem const& problem) const override
     {
         Object const* const object = objectOf(problem);
-        return object && object->isOnHost() == !problem.cuda ? object->formats(problem) : std::vector<Formats>();
+        return object && object->isOnHost() == !problem.target.cuda ? object->formats(problem) : std::vector<Formats>();
     }
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override
     {

@@ -89,9 +89,9 @@ private:
 Support TableTactic::supports(Problem const& p) const
 {
     if (fast_) {
-        if (Support isa = supportsIsa(kernels::jit::Isa::kAvx512); !isa.ok)
+        if (Support isa = supportsIsa(*p.target.cpu, kernels::jit::Isa::kAvx512); !isa.ok)
             return isa;
-        if (!thisCpu().avx512vbmi)
+        if (!p.target.cpu->avx512vbmi)
             return Support::no("needs AVX-512 VBMI");
     }
     int const variable = variableOf(p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[I] = e(x0[I], x1[I], ...): an expression of steps, each a function of inputs and of the steps before it; the last
 // one makes y. Inputs are f32, f16 or i8 (the integers as numbers), each for itself; steps are computed in f32 and
-// rounded once, to y's type. What a cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
+// rounded once, to y's type. What a cluster of element-wise nodes becomes (passes/fusion/fuse_pointwise.cpp).
 // Where an input or y is i8 (quantized), each step is an operation of FP32 that is rounded by itself, and never a part
 // of another one; y of i8 is the last step's result rounded half to even and clamped to [-128, 127], NaN gives 0. See
 // docs/adr/0012-int8-in-the-graph.md.

@@ -14,7 +14,7 @@ Support supportsWindows(Problem const& p)
         return Support::no("does not blend maximum and average");
     if (a.window.size() != 2)
         return Support::no("takes 2-D windows only");
-    if (p.cuda && p.cuda->capability < 80)
+    if (p.target.cuda && p.target.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     constexpr int64_t kLimit = int64_t(1) << 15;
     Geometry const g = pooling::geometryOf(p, true);

@@ -194,11 +194,11 @@ Result<Layer> layerOf(CpuTactic const& tactic, Problem const& p, int vectors)
     l.hasW = !l.skips && l.inputs > 0;
     l.options = hasOptions(l.attrs, blobOf(p, kPeepholes));
     l.threads = std::max(p.threads, 1);
-    l.l1Bytes = thisCpu().l1DataBytes;
+    l.l1Bytes = p.target.cpu->l1DataBytes;
     l.product.isa = isa;
     l.product.vectors = vectors;
     l.product.b = GemmJitOptions::kPackedBefore;
-    l.product.l2Bytes = thisCpu().l2Bytes;
+    l.product.l2Bytes = p.target.cpu->l2Bytes;
     return l;
 }
 

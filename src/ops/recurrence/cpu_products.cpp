@@ -197,7 +197,7 @@ std::vector<Config> configs(CpuTactic const&, Problem const& p)
 double estimate(CpuTactic const& t, Problem const& p, Config const& config)
 {
     Blob const* const r = p.inputs[kR].constant;
-    bool const fits = r && int64_t(r->sizeBytes()) < thisCpu().l2Bytes; // of weights that every worker reads
+    bool const fits = r && int64_t(r->sizeBytes()) < p.target.cpu->l2Bytes; // of weights that every worker reads
     return estimateOf(p, t.isa(), config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
 }
 

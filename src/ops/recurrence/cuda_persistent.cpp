@@ -97,7 +97,7 @@ std::vector<Config> configs(Problem const& p)
         for (int64_t units : {4, 8, 16, 32, 64})
             for (int64_t side = directionsOf(a); side > 0; --side) {
                 Config const config{units, side, std::max<int64_t>(1, ceilDiv(batch, size)), isCluster};
-                if (most > 0 && fits(planOf(p, config), *p.cuda) &&
+                if (most > 0 && fits(planOf(p, config), *p.target.cuda) &&
                     std::find(list.begin(), list.end(), config) == list.end()) {
                     list.push_back(config);
                     --most;
@@ -129,9 +129,9 @@ Support supportsSizes(Problem const& p)
 
 Support supportsType(Problem const& p, DataType type)
 {
-    if (!p.cuda || p.cuda->capability < 80)
+    if (!p.target.cuda || p.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    if (p.cuda->device && !p.cuda->device->driver().cuLaunchKernelEx)
+    if (p.target.cuda->device && !p.target.cuda->device->driver().cuLaunchKernelEx)
         return Support::no("needs a driver of CUDA 12, for cooperative launches");
     if (p.inputs[kX].type != type)
         return Support::no(std::string("computes in ") + nameOf(type) + ", x is " + nameOf(p.inputs[kX].type));

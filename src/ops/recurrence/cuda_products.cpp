@@ -29,7 +29,7 @@ half::Spec halfBase(Problem const& p, Sizes const& s)
     half::Spec spec;
     spec.bias = false;
     spec.bAlongK = true;
-    spec.clusters = p.cuda->capability >= 90;
+    spec.clusters = p.target.cuda->capability >= 90;
     spec.vectorA = spec.vectorB = half::vectorOf(2, s.inputs);
     spec.aligned = columnsOf(s) % 8 == 0;
     spec.constantB = p.inputs[kW].constant != nullptr;
@@ -43,9 +43,9 @@ std::optional<half::Spec> halfProduct(Problem const& p)
     shape.n = columnsOf(s);
     shape.k = s.inputs;
     for (half::Spec const& spec :
-         half::candidates(halfBase(p, s), shape, p.cuda->multiprocessors, p.cuda->capability, 64))
+         half::candidates(halfBase(p, s), shape, p.target.cuda->multiprocessors, p.target.cuda->capability, 64))
         if ((spec.clusters || spec.split == 1) && !half::unsupported(spec, shape) &&
-            spec.sharedBytes() <= cuda::sharedLimitOf(p.cuda->capability))
+            spec.sharedBytes() <= cuda::sharedLimitOf(p.target.cuda->capability))
             return spec;
     return std::nullopt;
 }
@@ -60,8 +60,8 @@ std::optional<single::Spec> singleProduct(Problem const& p)
     base.constantB = p.inputs[kW].constant != nullptr;
     for (single::Spec const& spec :
          single::candidates(base, std::max<int64_t>(1, s.steps * s.batch), columnsOf(s), s.inputs, 1,
-                            p.cuda->multiprocessors, p.cuda->capability >= 90, 64))
-        if (!single::unsupported(spec) && spec.sharedBytes() <= cuda::sharedLimitOf(p.cuda->capability))
+                            p.target.cuda->multiprocessors, p.target.cuda->capability >= 90, 64))
+        if (!single::unsupported(spec) && spec.sharedBytes() <= cuda::sharedLimitOf(p.target.cuda->capability))
             return spec;
     return std::nullopt;
 }

@@ -136,9 +136,9 @@ std::vector<Config> configs(Problem const& p)
                                 side,     waitsForOne};
                             Plan const plan = planOf(p, config);
                             auto const same = [&](auto const& other) { return other.spec == config; };
-                            if (plan.fits(*p.cuda) && (!waitsForOne || plan.mayWaitForOne()) &&
+                            if (plan.fits(*p.target.cuda) && (!waitsForOne || plan.mayWaitForOne()) &&
                                 std::none_of(all.begin(), all.end(), same))
-                                all.push_back({plan.guess(*p.cuda), config});
+                                all.push_back({plan.guess(*p.target.cuda), config});
                         }
                     }
     };
@@ -160,9 +160,9 @@ std::vector<Config> configs(Problem const& p)
 Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (!p.cuda || p.cuda->capability < 90 || cuda::sharedLimitOf(p.cuda->capability) != cuda::kSharedLimit)
+    if (!p.target.cuda || p.target.cuda->capability < 90 || cuda::sharedLimitOf(p.target.cuda->capability) != cuda::kSharedLimit)
         return Support::no("needs compute capability 9.0 or 10.0");
-    if (p.cuda->device && !p.cuda->device->driver().cuLaunchKernelEx)
+    if (p.target.cuda->device && !p.target.cuda->device->driver().cuLaunchKernelEx)
         return Support::no("needs a driver of CUDA 12, for clusters and cooperative launches");
     if (p.inputs[kX].type != DataType::kHalf)
         return Support::no(std::string("computes in f16, x is ") + nameOf(p.inputs[kX].type));
@@ -255,7 +255,7 @@ double estimate(Problem const& p, Config const& config)
     constexpr double kCycles = 1700, kOperations = 4e8; // of a microsecond
     Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
     double const columns = double(s.directions * s.gates * s.hidden);
-    return 6 + double(s.steps) * planOf(p, config).guess(*p.cuda) / kCycles +
+    return 6 + double(s.steps) * planOf(p, config).guess(*p.target.cuda) / kCycles +
            2 * double(s.steps * s.batch * s.inputs) * columns / kOperations;
 }
 

@@ -58,7 +58,7 @@ std::vector<Config> configs(Problem const& problem)
 {
     TensorSpec const &x = problem.inputs[0], &y = problem.outputs[0];
     int64_t const rows = std::max<int64_t>(y.dims.volume(), 1), bytes = x.dims.volume() / rows * sizeOf(x.type),
-                  processors = problem.cuda ? problem.cuda->multiprocessors : 1;
+                  processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1;
     int64_t const shares = std::min({processors * kBlocks / rows, bytes / kShareBytes, kMostShares});
     std::vector<Config> list;
     if (shares > 1)

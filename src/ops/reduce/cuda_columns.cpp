@@ -220,7 +220,7 @@ std::vector<Config> configs(Problem const& problem)
     Columns const c = axes.of(problem.inputs[0].dims);
     Packing const packing = packingOf(c, problem.inputs[0].type, true);
     int64_t const width = packing.packsOfRow(c), rows = c.n / packing.fold,
-                  processors = problem.cuda ? problem.cuda->multiprocessors : 1;
+                  processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1;
     std::vector<Config> list;
     auto add = [&](int64_t lanes, int64_t ahead, bool isWhole) {
         int64_t const tiles = std::max<int64_t>(isWhole ? c.outer : (c.outer * width + lanes - 1) / lanes, 1),
@@ -288,7 +288,7 @@ std::vector<Config> configs(Problem const& p)
     std::vector<Config> list{{256, 1}, {64, 1}};
     // Few blocks, each with many pixels.
     int64_t const split = std::min(pixels / kPixelsEach, kMostSplit);
-    if (p.cuda && split > 1 && blocks < int64_t(p.cuda->multiprocessors) * 2)
+    if (p.target.cuda && split > 1 && blocks < int64_t(p.target.cuda->multiprocessors) * 2)
         list.push_back({256, split});
     return list;
 }

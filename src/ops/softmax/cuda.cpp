@@ -82,7 +82,7 @@ Support supportsShortRows(Problem const& problem)
         return Support::no("needs to know the length of a row");
     if (rowLengthOf(problem) * sizeOf(x.type) % 16 == 0)
         return Support::no("leaves rows of whole packs to others");
-    if (problem.cuda && problem.cuda->capability < 80)
+    if (problem.target.cuda && problem.target.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (configsOfShortRows(problem).empty())
         return Support::no("takes rows of at most " + std::to_string(32 * kMostWords * 4) + " bytes");

@@ -33,6 +33,7 @@ HEADERS = {
     "flatbuffers/flatbuffers.h": "libflatbuffers-dev",
     "xbyak/xbyak.h": "libxbyak-dev",
     "xxhash.h": "libxxhash-dev",
+    "fmt/format-inl.h": "libfmt-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev",
     "zlib.h": "zlib1g-dev",
     "Python.h": "python3-dev",

@@ -52,11 +52,11 @@ bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* 
     Reporter reporter(logger);
     return guarded<bool>(reporter, false, [&]() -> Result<bool> {
         if (!logger)
-            return invalidArgument(what, ": the logger is a null pointer");
+            return invalidArgument("{}: the logger is a null pointer", what);
         if (version / 100 != NV_TENSORRT_VERSION / 100)
-            return invalidArgument(what, ": the program was compiled with headers of version ", version,
-                                   ", this library is version ", NV_TENSORRT_VERSION,
-                                   "; compile it with the headers of 8.5");
+            return invalidArgument("{}: the program was compiled with headers of version {}, this library is version "
+                                   "{}; compile it with the headers of 8.5",
+                                   what, version, NV_TENSORRT_VERSION);
         return true;
     });
 }

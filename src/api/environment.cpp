@@ -53,7 +53,7 @@ Result<Environment> readEnvironment()
     Environment e;
     std::string_view const device = variable("TENSORWRIGHT_DEVICE");
     if (!device.empty() && device != "cpu" && !isCuda(device))
-        return invalidArgument("TENSORWRIGHT_DEVICE=", device, " is no device (allowed: cpu, cuda, cuda:N)");
+        return invalidArgument("TENSORWRIGHT_DEVICE={} is no device (allowed: cpu, cuda, cuda:N)", device);
     e.device = device.empty()    ? RequestedDevice::kAny
                : device == "cpu" ? RequestedDevice::kCpu
                                  : RequestedDevice::kCuda;
@@ -68,28 +68,28 @@ Result<Environment> readEnvironment()
     e.nvtxInjection = variable("NVTX_INJECTION64_PATH");
     std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");
     if (!strict.empty() && strict != "0" && strict != "1")
-        return invalidArgument("TENSORWRIGHT_STRICT_PLAN=", strict, " must be 0 or 1");
+        return invalidArgument("TENSORWRIGHT_STRICT_PLAN={} must be 0 or 1", strict);
     e.strictPlan = strict == "1";
     std::string_view const copy = variable("TENSORWRIGHT_COPY_PLAN");
     if (!copy.empty() && copy != "0" && copy != "1")
-        return invalidArgument("TENSORWRIGHT_COPY_PLAN=", copy, " must be 0 or 1");
+        return invalidArgument("TENSORWRIGHT_COPY_PLAN={} must be 0 or 1", copy);
     e.copyPlan = copy == "1";
     std::string_view const threads = variable("TENSORWRIGHT_NUM_THREADS");
     auto const [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), e.threads);
     if (!threads.empty() && (error != std::errc() || end != threads.data() + threads.size() || e.threads < 1 ||
                              e.threads > device::ThreadPool::kMaxThreads))
-        return invalidArgument("TENSORWRIGHT_NUM_THREADS=", threads, " must be a number from 1 to ",
+        return invalidArgument("TENSORWRIGHT_NUM_THREADS={} must be a number from 1 to {}", threads,
                                device::ThreadPool::kMaxThreads);
     std::string_view const isa = variable("TENSORWRIGHT_CPU_ISA");
     if (!isa.empty() && isa != "baseline" && isa != "avx2" && isa != "avx512")
-        return invalidArgument("TENSORWRIGHT_CPU_ISA=", isa, " must be baseline, avx2 or avx512");
+        return invalidArgument("TENSORWRIGHT_CPU_ISA={} must be baseline, avx2 or avx512", isa);
     e.isaLimit = isa == "baseline" ? device::IsaLimit::kBaseline
                  : isa == "avx2"   ? device::IsaLimit::kAvx2
                                    : device::IsaLimit::kNone;
     for (Switch const& s : kSwitches) {
         std::string_view const value = variable(s.variable);
         if (!value.empty() && value != "0" && value != "1")
-            return invalidArgument(s.variable, "=", value, " must be 0 or 1");
+            return invalidArgument("{}={} must be 0 or 1", s.variable, value);
         e.permits.set(s.permission, value.empty() ? s.isPermitted : value == "1");
     }
     // 0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
@@ -99,7 +99,7 @@ Result<Environment> readEnvironment()
     auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);
     if (!seconds.empty() && (wrong != std::errc() || last != seconds.data() + seconds.size() || e.tuningSeconds < 1 ||
                              e.tuningSeconds > kMaxTuningSeconds))
-        return invalidArgument("TENSORWRIGHT_TUNING_SECONDS=", seconds, " must be a number from 1 to ",
+        return invalidArgument("TENSORWRIGHT_TUNING_SECONDS={} must be a number from 1 to {}", seconds,
                                kMaxTuningSeconds);
     return e;
 }

@@ -96,15 +96,15 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
         return cpu;
     if (HostCuda const found = hostCuda(); found.table && !found.isBesideAnother) {
         if (wanted)
-            return Error{ErrorCode::kFailedInitialization,
-                         "TENSORWRIGHT_DEVICE asks for a GPU, but this process uses lib/hostcuda/libcudart, the CUDA "
-                         "runtime for machines without one; link NVIDIA's, or set TENSORWRIGHT_DEVICE=cpu"};
+            return failedInitialization(
+                "TENSORWRIGHT_DEVICE asks for a GPU, but this process uses lib/hostcuda/libcudart, the CUDA "
+                "runtime for machines without one; link NVIDIA's, or set TENSORWRIGHT_DEVICE=cpu");
         return cpu;
     }
     auto none = [&](Error error) -> Result<std::shared_ptr<cuda::Target const>> {
         if (wanted)
             return std::move(error).in("TENSORWRIGHT_DEVICE asks for a GPU");
-        log.verbose("The CPU is used: ", error.message);
+        log.verbose("The CPU is used: {}", error.message);
         return cpu;
     };
     auto driver = cuda::Driver::open();
@@ -116,7 +116,7 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     auto device = cuda::Device::open(*driver, where.ordinal, nullptr, where.own);
     if (!device.ok())
         return none(device.error());
-    log.verbose("The GPU is used: ", (*device)->info().fingerprint());
+    log.verbose("The GPU is used: {}", (*device)->info().fingerprint());
     std::vector<std::string> prefixes = runningPython(environment.path);
     prefixes.push_back(environment.virtualEnvironment);
     prefixes.push_back(environment.condaPrefix);
@@ -159,9 +159,9 @@ Result<void> checkOnGpu(cuda::Device const& device, void const* address, char co
         (driver.cuDeviceGetAttribute(&shared, kPageableMemoryAccess, device.info().ordinal) == cuda::kSuccess &&
          shared))
         return {};
-    return invalidArgument(kind, name.empty() ? name : " '" + name + "'",
-                           " lies in host memory, and the engine runs on ", device.info().name,
-                           ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
+    return invalidArgument("{}{} lies in host memory, and the engine runs on {}: give it GPU, pinned or managed "
+                           "memory, or set TENSORWRIGHT_DEVICE=cpu",
+                           kind, name.empty() ? name : " '" + name + "'", device.info().name);
 }
 
 Result<void> checkOnHost(cuda::Device const& device, void const* address, std::string const& name)
@@ -175,9 +175,9 @@ Result<void> checkOnHost(cuda::Device const& device, void const* address, std::s
         type != cuda::kMemoryTypeDevice ||
         (driver.cuPointerGetAttribute(&managed, kPointerIsManaged, at) == cuda::kSuccess && managed))
         return {};
-    return invalidArgument("shape tensor '", name,
-                           "' lies in GPU memory, and it belongs to the host: give it host, pinned or managed memory, "
-                           "as getTensorLocation() says");
+    return invalidArgument("shape tensor '{}' lies in GPU memory, and it belongs to the host: give it host, pinned or "
+                           "managed memory, as getTensorLocation() says",
+                           name);
 }
 
 std::string fingerprintOf(cuda::Target const* gpu)

@@ -31,7 +31,7 @@ int64_t mebibytes(int64_t bytes)
 
 std::string withSign(int64_t number)
 {
-    return (number < 0 ? "" : "+") + std::to_string(number);
+    return fmt::format("{}{}", number < 0 ? "" : "+", number);
 }
 
 } // namespace
@@ -53,9 +53,9 @@ void MemoryChange::finish(Reporter& log, char const* what, cuda::Target const* g
 {
     MemoryUsage const after = MemoryUsage::now(gpu);
     int64_t const cpu = mebibytes(after.cpuBytes), onGpu = mebibytes(after.gpuBytes);
-    log.info("[MemUsageChange] ", what, ": CPU ", withSign(cpu - mebibytes(before_.cpuBytes)), ", GPU ",
-             withSign(knowsGpu_ ? onGpu - mebibytes(before_.gpuBytes) : 0), ", now: CPU ", cpu, ", GPU ", onGpu,
-             " (MiB)");
+    log.info("[MemUsageChange] {}: CPU {}, GPU {}, now: CPU {}, GPU {} (MiB)", what,
+             withSign(cpu - mebibytes(before_.cpuBytes)), withSign(knowsGpu_ ? onGpu - mebibytes(before_.gpuBytes) : 0),
+             cpu, onGpu);
 }
 
 MemoryPeak::MemoryPeak(cuda::Target const* gpu)
@@ -70,8 +70,8 @@ void MemoryPeak::finish(Reporter& log) const
     // The process' highest mark tells of this build only where it has risen; else the build stayed below it.
     int64_t const mark = statusBytes("VmHWM:");
     int64_t const top = mark > highest_ ? mark : std::max(statusBytes("VmRSS:"), resident_);
-    log.info("[MemUsageStats] Peak memory usage of TRT CPU/GPU memory allocators: CPU ", mebibytes(top - resident_),
-             " MiB, GPU ", mebibytes(isGpu_ ? cuda::mostBytesInBuffers() : 0), " MiB");
+    log.info("[MemUsageStats] Peak memory usage of TRT CPU/GPU memory allocators: CPU {} MiB, GPU {} MiB",
+             mebibytes(top - resident_), mebibytes(isGpu_ ? cuda::mostBytesInBuffers() : 0));
 }
 
 } // namespace tw::api

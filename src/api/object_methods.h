@@ -15,7 +15,7 @@ namespace tw::api {
 inline bool setMaxThreads(Reporter& reporter, int32_t& field, int32_t maxThreads)
 {
     if (maxThreads < 1) {
-        reporter.error(invalidArgument("setMaxThreads: ", maxThreads, " threads; at least 1 is needed"));
+        reporter.error(invalidArgument("setMaxThreads: {} threads; at least 1 is needed", maxThreads));
         return false;
     }
     field = maxThreads;

@@ -50,7 +50,7 @@ void Reporter::write(Severity severity, std::string const& message)
 
 void Reporter::error(Error const& e)
 {
-    std::string const line = std::to_string(static_cast<int>(e.code)) + ": " + nameOf(e.code) + ": " + e.message;
+    std::string const line = fmt::format("{}: {}: {}", static_cast<int>(e.code), nameOf(e.code), e.message);
     write(e.code == ErrorCode::kInternal ? Severity::kInternalError : Severity::kError, line);
     if (auto* r = recorder())
         r->reportError(static_cast<nvinfer1::ErrorCode>(e.code), describe(e.message).c_str());
@@ -85,8 +85,8 @@ constexpr StubName kNames[] = {
 
 Error missing(StubName const& stub, std::string const& detail)
 {
-    return unsupported(stub.method, detail.empty() ? "" : " (" + detail + ")", ": the feature '", stub.feature,
-                       "' is not part of this version yet");
+    return unsupported("{}{}: the feature '{}' is not part of this version yet", stub.method,
+                       detail.empty() ? "" : " (" + detail + ")", stub.feature);
 }
 
 } // namespace

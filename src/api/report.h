@@ -53,9 +53,9 @@ T guarded(Reporter& reporter, T failure, Body&& body) noexcept
             return std::move(r).value();
         reporter.error(r.error());
     } catch (std::bad_alloc const&) {
-        reporter.error(Error{ErrorCode::kFailedAllocation, "out of memory"});
+        reporter.error(failedAllocation("out of memory"));
     } catch (CheckFailed const& e) {
-        reporter.error(Error{ErrorCode::kInternal, e.what()});
+        reporter.error(internalError(e.what()));
     } catch (std::exception const& e) {
         reporter.error(Error{ErrorCode::kUnspecified, e.what()});
     }

@@ -30,8 +30,8 @@ Result<void> checkPermutation(int32_t const* order, int32_t count, std::string c
     std::vector<bool> seen(size_t(count), false);
     for (int32_t i = 0; i < count; ++i) {
         if (order[i] < 0 || order[i] >= count || seen[size_t(order[i])])
-            return invalidArgument(what, ": entry ", i, " is ", order[i], "; the order must name each of 0..",
-                                   count - 1, " once");
+            return invalidArgument("{}: entry {} is {}; the order must name each of 0..{} once", what, i, order[i],
+                                   count - 1);
         seen[size_t(order[i])] = true;
     }
     return {};
@@ -41,7 +41,7 @@ Result<int64_t> elementBytes(nvinfer1::DataType type, std::string const& what)
 {
     int const number = static_cast<int>(type);
     if (!isPublished(number))
-        return invalidArgument(what, ": data type ", number, " does not exist");
+        return invalidArgument("{}: data type {} does not exist", what, number);
     return sizeOf(toCore(type));
 }
 
@@ -53,19 +53,19 @@ bool reshapeWeights(Weights const& input, int32_t const* shape, int32_t const* s
     return run([&]() -> Result<void> {
         std::string const what = "reshapeWeights";
         if (!shape || !shapeOrder || !data || !input.values)
-            return invalidArgument(what, ": weights, shape, order and output must not be null");
+            return invalidArgument("{}: weights, shape, order and output must not be null", what);
         if (nbDims < 1 || nbDims > Dims::MAX_DIMS)
-            return invalidArgument(what, ": ", nbDims, " dimensions; 1 to ", int(Dims::MAX_DIMS), " are possible");
+            return invalidArgument("{}: {} dimensions; 1 to {} are possible", what, nbDims, int(Dims::MAX_DIMS));
         TW_ASSIGN(int64_t const bytes, elementBytes(input.type, what));
         TW_TRY(checkPermutation(shapeOrder, nbDims, what));
         int64_t volume = 1;
         for (int32_t i = 0; i < nbDims; ++i) {
             if (shape[i] < 1)
-                return invalidArgument(what, ": dimension ", i, " is ", shape[i], " and must be positive");
+                return invalidArgument("{}: dimension {} is {} and must be positive", what, i, shape[i]);
             volume = ir::mulSat(volume, shape[i]);
         }
         if (volume != input.count)
-            return invalidArgument(what, ": the shape has ", volume, " elements, the weights ", input.count);
+            return invalidArgument("{}: the shape has {} elements, the weights {}", what, volume, input.count);
         // Output dimension i is input dimension shapeOrder[i]; stride[i] is its step in the input.
         int64_t stride[Dims::MAX_DIMS], inputStride[Dims::MAX_DIMS], extent[Dims::MAX_DIMS];
         for (int64_t i = nbDims - 1, step = 1; i >= 0; step *= shape[i], --i)
@@ -97,9 +97,9 @@ bool reorderSubBuffers(void* input, int32_t const* order, int32_t num, int32_t s
     return run([&]() -> Result<void> {
         std::string const what = "reorderSubBuffers";
         if (!input || !order)
-            return invalidArgument(what, ": input and order must not be null");
+            return invalidArgument("{}: input and order must not be null", what);
         if (num < 1 || size < 1)
-            return invalidArgument(what, ": ", num, " blocks of ", size, " bytes; both must be positive");
+            return invalidArgument("{}: {} blocks of {} bytes; both must be positive", what, num, size);
         TW_TRY(checkPermutation(order, num, what));
         auto* data = static_cast<char*>(input);
         std::vector<char> const copy(data, data + size_t(num) * size_t(size));
@@ -114,14 +114,13 @@ bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height
     return run([&]() -> Result<void> {
         std::string const what = "transposeSubBuffers";
         if (!input)
-            return invalidArgument(what, ": the input is a null pointer");
+            return invalidArgument("{}: the input is a null pointer", what);
         if (num < 1 || height < 1 || width < 1)
-            return invalidArgument(what, ": ", num, " matrices of ", height, " x ", width,
-                                   "; all three must be positive");
+            return invalidArgument("{}: {} matrices of {} x {}; all three must be positive", what, num, height, width);
         TW_ASSIGN(int64_t const bytes, elementBytes(type, what));
         int64_t const volume = int64_t(height) * width;
         if (ir::mulSat(ir::mulSat(volume, num), bytes) > INT64_MAX / 2)
-            return invalidArgument(what, ": the matrices are larger than memory");
+            return invalidArgument("{}: the matrices are larger than memory", what);
         std::vector<char> copy(static_cast<size_t>(volume * bytes));
         for (int32_t k = 0; k < num; ++k) {
             char* matrix = static_cast<char*>(input) + k * volume * bytes;

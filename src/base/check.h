@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <fmt/core.h>
+
 namespace tw {
 
 struct CheckFailed : std::logic_error
@@ -15,7 +17,7 @@ struct CheckFailed : std::logic_error
 
 [[noreturn]] inline void checkFailed(char const* condition, char const* file, int line)
 {
-    throw CheckFailed(std::string("internal check failed: ") + condition + " at " + file + ":" + std::to_string(line));
+    throw CheckFailed(fmt::format("internal check failed: {} at {}:{}", condition, file, line));
 }
 
 } // namespace tw

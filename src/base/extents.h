@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <string>
 
+#include <fmt/core.h>
+
 namespace tw {
 
 inline constexpr int kMaxRank = 8;
@@ -56,7 +58,7 @@ struct Extents
     {
         std::string s = "[";
         for (int i = 0; i < rank; ++i)
-            s += (i ? "," : "") + std::to_string(d[i]);
+            s += fmt::format("{}{}", i ? "," : "", d[i]);
         return s + "]";
     }
 };

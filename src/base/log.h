@@ -3,8 +3,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
-#include "base/phrase.h"
+#include <fmt/core.h>
 
 namespace tw {
 
@@ -24,10 +25,31 @@ public:
     virtual ~Log() = default;
     virtual void write(Severity severity, std::string const& message) = 0;
 
-    void error(Word auto const&... parts) { write(Severity::kError, phrase(parts...)); }
-    void warning(Word auto const&... parts) { write(Severity::kWarning, phrase(parts...)); }
-    void info(Word auto const&... parts) { write(Severity::kInfo, phrase(parts...)); }
-    void verbose(Word auto const&... parts) { write(Severity::kVerbose, phrase(parts...)); }
+    // A text as it is, or one with {} and what stands there, as fmt::format() has it.
+    void error(std::string const& text) { write(Severity::kError, text); }
+    void warning(std::string const& text) { write(Severity::kWarning, text); }
+    void info(std::string const& text) { write(Severity::kInfo, text); }
+    void verbose(std::string const& text) { write(Severity::kVerbose, text); }
+    template <class... Args>
+    void error(fmt::format_string<Args...> text, Args&&... args)
+    {
+        write(Severity::kError, fmt::format(text, std::forward<Args>(args)...));
+    }
+    template <class... Args>
+    void warning(fmt::format_string<Args...> text, Args&&... args)
+    {
+        write(Severity::kWarning, fmt::format(text, std::forward<Args>(args)...));
+    }
+    template <class... Args>
+    void info(fmt::format_string<Args...> text, Args&&... args)
+    {
+        write(Severity::kInfo, fmt::format(text, std::forward<Args>(args)...));
+    }
+    template <class... Args>
+    void verbose(fmt::format_string<Args...> text, Args&&... args)
+    {
+        write(Severity::kVerbose, fmt::format(text, std::forward<Args>(args)...));
+    }
 };
 
 // Discards everything: tests and internal evaluations that report through their Result.

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/phrase.h"
+#include <fmt/core.h>
 
 namespace tw {
 
@@ -36,21 +36,32 @@ struct Error
     Error in(std::string const& where) && { return Error{code, where + ": " + message}; }
 };
 
-Error invalidArgument(Word auto const&... parts)
+// Makes errors of one code: of a text as it is, or of one with {} and what stands there, as fmt::format() has it.
+template <ErrorCode code>
+struct ErrorMaker
 {
-    return Error{ErrorCode::kInvalidArgument, phrase(parts...)};
+    Error operator()(std::string text) const { return Error{code, std::move(text)}; }
+    template <class... Args>
+    Error operator()(fmt::format_string<Args...> text, Args&&... args) const
+    {
+        return Error{code, fmt::format(text, std::forward<Args>(args)...)};
+    }
+};
+inline constexpr ErrorMaker<ErrorCode::kInvalidArgument> invalidArgument;
+inline constexpr ErrorMaker<ErrorCode::kInvalidState> invalidState;
+inline constexpr ErrorMaker<ErrorCode::kInternal> internalError;
+inline constexpr ErrorMaker<ErrorCode::kFailedInitialization> failedInitialization;
+inline constexpr ErrorMaker<ErrorCode::kFailedAllocation> failedAllocation;
+inline constexpr ErrorMaker<ErrorCode::kFailedExecution> failedExecution;
+// The same as functions: kernels have functions of that name, which are found by their arguments.
+inline Error unsupported(std::string text)
+{
+    return Error{ErrorCode::kUnsupportedState, std::move(text)};
 }
-Error invalidState(Word auto const&... parts)
+template <class... Args>
+Error unsupported(fmt::format_string<Args...> text, Args&&... args)
 {
-    return Error{ErrorCode::kInvalidState, phrase(parts...)};
-}
-Error internalError(Word auto const&... parts)
-{
-    return Error{ErrorCode::kInternal, phrase(parts...)};
-}
-Error unsupported(Word auto const&... parts)
-{
-    return Error{ErrorCode::kUnsupportedState, phrase(parts...)};
+    return unsupported(fmt::format(text, std::forward<Args>(args)...));
 }
 
 template <class T>

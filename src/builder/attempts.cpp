@@ -149,7 +149,7 @@ public:
                 attempts.push_back(std::move(*other));
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info("Formats ", nameOf(attempts[i]), ": the engine takes ", c.microseconds[i], " us",
+            log.info("Formats {}: the engine takes {} us{}", nameOf(attempts[i]), c.microseconds[i],
                      int(i) == c.fastest ? ", taken" : "");
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
@@ -223,15 +223,14 @@ private:
             if (!other.ok())
                 continue;
             attempts.push_back(std::move(*other));
-            others.push_back(
-                {choice, pass, "with " + std::to_string(layers.size()) + " of its layers in floating point"});
+            others.push_back({choice, pass, fmt::format("with {} of its layers in floating point", layers.size())});
             for (std::string const& layer : layers)
-                log.verbose("INT8: layer '", layer, "' is faster in floating point, by the times of single layers");
+                log.verbose("INT8: layer '{}' is faster in floating point, by the times of single layers", layer);
         }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 1; i < c.microseconds.size(); ++i)
-            log.info("With ", others[i].pass, " the engine takes ", c.microseconds[0], " us, ", others[i].what, " ",
-                     c.microseconds[i], " us", int(i) == c.fastest ? ", which is taken" : "");
+            log.info("With {} the engine takes {} us, {} {} us{}", others[i].pass, c.microseconds[0], others[i].what,
+                     c.microseconds[i], int(i) == c.fastest ? ", which is taken" : "");
         size_t const fastest = attempts.size() > 1 ? size_t(c.fastest) : 0;
         std::swap(attempts[0], attempts[fastest]);
         attempts.erase(attempts.begin() + 1, attempts.end());
@@ -299,8 +298,8 @@ private:
             }
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
-            log.info("Types ", nameOf(policies[i], attempts[i].types.type), ": the engine takes ", c.microseconds[i],
-                     " us", int(i) == c.fastest ? ", taken" : "");
+            log.info("Types {}: the engine takes {} us{}", nameOf(policies[i], attempts[i].types.type),
+                     c.microseconds[i], int(i) == c.fastest ? ", taken" : "");
         TypePolicy const best = policies[size_t(c.fastest)];
         if (cache)
             cache->insert(key, tune::CacheEntry{0, {int64_t(best)}, 0, {}});
@@ -344,7 +343,7 @@ private:
     static std::string nameOf(Attempt const& a)
     {
         if (a.formats.near.value_or(0) > 0)
-            return "nearly by least time (" + std::to_string(*a.formats.near) + ")";
+            return fmt::format("nearly by least time ({})", *a.formats.near);
         return a.formats.policy == FormatPolicy::kLinear         ? "all linear"
                : a.formats.policy == FormatPolicy::kChannelsLast ? "all channels-last"
                                                                  : "by least time";
@@ -359,10 +358,9 @@ private:
     {
         if (s.nodes == 0)
             return;
-        log.info("Formats: ", s.nonLinear, " of ", s.nodes,
-                 " layers that can work in other than linear formats do, with ", s.reformats,
-                 " reformats: ", s.microseconds, " us",
-                 std::isfinite(s.linearMicroseconds) ? ", all linear " + std::to_string(s.linearMicroseconds) + " us"
+        log.info("Formats: {} of {} layers that can work in other than linear formats do, with {} reformats: {} us{}{}",
+                 s.nonLinear, s.nodes, s.reformats, s.microseconds,
+                 std::isfinite(s.linearMicroseconds) ? fmt::format(", all linear {} us", s.linearMicroseconds)
                                                      : std::string(),
                  s.isExact ? "" : " (not searched to the end)");
     }
@@ -370,10 +368,9 @@ private:
     {
         if (s.narrow + s.slower == 0)
             return;
-        log.info(numberType(s.type).shown, ": ", s.narrow, " layers, ", s.kept, " stay in FP32, ", s.casts,
-                 " conversions between them",
-                 s.open ? "; " + std::to_string(s.open) + " layers were timed in both, of which " +
-                              std::to_string(s.slower) + " are in FP32"
+        log.info("{}: {} layers, {} stay in FP32, {} conversions between them{}", numberType(s.type).shown, s.narrow,
+                 s.kept, s.casts,
+                 s.open ? fmt::format("; {} layers were timed in both, of which {} are in FP32", s.open, s.slower)
                         : std::string());
     }
     // Among a layer's rivals: the types that it is not in.
@@ -393,11 +390,11 @@ private:
         Hasher h = graphHash(*contents_.graph);
         for (passes::Alternative const& a : alternatives_) // which decisions name by number
             h.text(a.without);
-        return options_.fingerprint + "|" + what + " of a graph|" + std::to_string(h.value());
+        return fmt::format("{}|{} of a graph|{}", options_.fingerprint, what, h.value());
     }
     std::string typesKey(ir::Graph const& graph) const
     {
-        return options_.fingerprint + "|types of a graph|" + std::to_string(graphHash(graph).value());
+        return fmt::format("{}|types of a graph|{}", options_.fingerprint, graphHash(graph).value());
     }
     static void addWishes(ir::Graph const& g, Hasher& h)
     {

@@ -42,8 +42,9 @@ Result<void> narrow(ir::Value const& v, int d, int64_t& size, runtime::Select po
     int64_t const known = v.shape[size_t(d)].value();
     if (size == known)
         return {};
-    Error const error = invalidArgument("dimension ", d, " is ", size, " in input '", v.name, "' and ", known,
-                                        " in another input; equal names mean equal sizes");
+    Error const error =
+        invalidArgument("dimension {} is {} in input '{}' and {} in another input; equal names mean equal sizes", d,
+                        size, v.name, known);
     std::string const text = runtime::violation(point, profile, error);
     if (point == runtime::Select::kOpt)
         return invalidArgument(text);
@@ -176,10 +177,9 @@ Result<void> build(plan::Contents& contents, Options const& given)
         runtime::Instance& max = shapes.profiles[p].largest();
         TW_TRY(runtime::placeInArena(max));
         if (options.maxMemoryBytes > 0 && max.arenaBytes > options.maxMemoryBytes)
-            return Error{ErrorCode::kFailedAllocation,
-                         "optimization profile " + std::to_string(p) + ": the activations take " +
-                             mebibytes(max.arenaBytes) + " at its maximum shapes, the limit is " +
-                             mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
+            return failedAllocation("optimization profile {}: the activations take {} at its maximum shapes, the limit "
+                                    "is {}; make its maximum shapes smaller",
+                                    p, mebibytes(max.arenaBytes), mebibytes(options.maxMemoryBytes));
         arena = std::max(arena, max.arenaBytes);
         bound = std::max(bound, max.arenaLowerBound);
         scratch = std::max(scratch, max.scratchBytes);
@@ -213,15 +213,15 @@ Result<void> build(plan::Contents& contents, Options const& given)
         if (v->isConstant())
             weightBytes += TensorRef{v->type, ir::extentsOf(v->shape), nullptr}.sizeBytes();
     // Of one execution context. Scripts read these lines.
-    log.info("Total Host Persistent Memory: ", onHost);
-    log.info("Total Device Persistent Memory: ", onDevice);
-    log.info("Total Scratch Memory: ", scratch);
-    log.info("Total Activation Memory: ", arena);
-    log.verbose("Lower bound of the activation memory: ", bound);
-    log.info("Total Weights Memory: ", weightBytes);
+    log.info("Total Host Persistent Memory: {}", onHost);
+    log.info("Total Device Persistent Memory: {}", onDevice);
+    log.info("Total Scratch Memory: {}", scratch);
+    log.info("Total Activation Memory: {}", arena);
+    log.verbose("Lower bound of the activation memory: {}", bound);
+    log.info("Total Weights Memory: {}", weightBytes);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
-    log.verbose("Time of the build: ", phases.str());
-    log.info("Engine built in ", seconds.count(), " seconds.");
+    log.verbose("Time of the build: {}", phases.str());
+    log.info("Engine built in {} seconds.", seconds.count());
     if (!busy.empty())
         log.info(busy);
     return {};

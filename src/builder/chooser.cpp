@@ -190,8 +190,8 @@ void Chooser::progress()
     if (!options_.log || secondsSince(lastLine_) < options_.progressSeconds)
         return;
     lastLine_ = Clock::now();
-    options_.log->info("Building: ", done_, " of ", total_, " layers done, ", known_.size(), " kinds of work timed, ",
-                       int(secondsSince(begin_)), " s");
+    options_.log->info("Building: {} of {} layers done, {} kinds of work timed, {} s", done_, total_, known_.size(),
+                       int(secondsSince(begin_)));
 }
 
 } // namespace tw::builder

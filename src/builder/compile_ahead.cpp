@@ -216,8 +216,8 @@ void CompileAhead::settle()
     tune::Phases::Scope const phase(options_.tune.phases, "compiling ahead");
     joinThreads();
     if (options_.log)
-        options_.log->verbose("Compiled ahead: ", parts_.size(), " candidates, ", sum_, " s of work, the longest ",
-                              longest_, " s (", longestName_, ")");
+        options_.log->verbose("Compiled ahead: {} candidates, {} s of work, the longest {} s ({})", parts_.size(), sum_,
+                              longest_, longestName_);
     parts_.clear();
     posed_.clear();
     sum_ = longest_ = 0;

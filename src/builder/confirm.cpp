@@ -32,7 +32,7 @@ Result<TensorRef> allocate(Runnable& r, ir::Value const& v, Extents const& dims)
 {
     r.storage.emplace_back(v.type, dims, v.format);
     if (!r.storage.back().data())
-        return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+        return failedAllocation("no memory to time the engine");
     return r.storage.back().ref();
 }
 
@@ -43,11 +43,11 @@ Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState
     TW_TRY(runtime::placeInArena(*r.instance));
     r.arena = Tensor(DataType::kInt8, {r.instance->arenaBytes});
     if (!r.arena.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+        return failedAllocation("no memory to time the engine");
     for (ir::Value const* v : attempt.graph->outputs) {
         runtime::ValueState const& s = r.instance->values[size_t(attempt.block->indexOf(v))];
         if (!s.exact)
-            return unsupported("output '", v->name, "' has a size that depends on data");
+            return unsupported("output '{}' has a size that depends on data", v->name);
         TW_ASSIGN(TensorRef memory, allocate(r, *v, s.dims));
         r.outputs.push_back(memory);
     }
@@ -150,7 +150,7 @@ struct CudaRunnable::State
             return {};
         Tensor const random_(v.type, in.dims, v.format);
         if (!random_.data())
-            return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+            return failedAllocation("no memory to time the engine");
         // Integers are indices as a rule: 0 and 1 are in range almost everywhere.
         tune::fillRandom(random_.ref(), isFloating(v.type) ? ops::Domain{} : ops::Domain{0, 1, true, false}, i);
         TensorRef t = random_.ref();
@@ -162,7 +162,7 @@ struct CudaRunnable::State
     {
         runtime::ValueState const& s = instance->values[size_t(block->indexOf(&v))];
         if (v.host || !s.exact)
-            return unsupported("output '", v.name, "' is on the host or has a size that depends on data");
+            return unsupported("output '{}' is on the host or has a size that depends on data", v.name);
         TensorRef t{v.type, s.dims, nullptr, v.format};
         TW_ASSIGN(t.data, allocate(t.sizeBytes()));
         outputs.push_back(t);

@@ -322,10 +322,9 @@ private:
                     "), and BuilderFlag::kDIRECT_IO forbids a reformat; allow another format or clear the flag"};
         });
         if (result.ok() && isAny)
-            return Error{ErrorCode::kUnsupportedState,
-                         "layers " + layers +
-                             ": their tactics do not fit together with the allowed formats of the "
-                             "network's inputs and outputs, and BuilderFlag::kDIRECT_IO forbids reformats"};
+            return unsupported("layers " + layers +
+                               ": their tactics do not fit together with the allowed formats of the "
+                               "network's inputs and outputs, and BuilderFlag::kDIRECT_IO forbids reformats");
         return result;
     }
     static std::string textOf(std::vector<Format> const& list)

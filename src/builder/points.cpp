@@ -186,7 +186,7 @@ ShapePoints::ShapePoints(plan::Contents const& contents, runtime::LoadedBlock co
     for (size_t p = 0; varies(contents) && p < contents.profiles.size(); ++p) {
         Profile profile;
         std::string const of =
-            contents.profiles.size() > 1 ? " of optimization profile " + std::to_string(p) : std::string();
+            contents.profiles.size() > 1 ? fmt::format(" of optimization profile {}", p) : std::string();
         auto add = [&](std::vector<Size>& list, std::string const& where,
                        Result<std::vector<runtime::InputState>> const& inputs) {
             if (!inputs.ok())

@@ -147,7 +147,7 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
             auto at = std::ranges::find_if(list, [&](auto const& e) { return e.first == f.inputs[i]; });
             if (at == list.end()) {
                 ir::Value* copy = insert(*list[0].second, f.inputs[i], g.positionOf(&node),
-                                         "Input Tensor " + std::to_string(i) + " to " + node.name);
+                                         fmt::format("Input Tensor {} to {}", i, node.name));
                 at = list.insert(list.end(), {f.inputs[i], copy});
             }
             node.inputs[i] = at->second;
@@ -167,7 +167,7 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
             inner->producerIndex = int(i);
             node.outputs[i] = inner;
             ir::Value* copy = insert(*inner, out->second, g.positionOf(&node) + 1,
-                                     "Output Tensor " + std::to_string(i) + " to " + node.name);
+                                     fmt::format("Output Tensor {} to {}", i, node.name));
             v->producer = copy->producer;
             v->producerIndex = 0;
             copy->producer->outputs[0] = v;

@@ -25,11 +25,11 @@ Result<void> checkTuningMemory(runtime::LoadedBlock const& block, runtime::Insta
         for (ir::Value const* v : node.outputs)
             count(v, 2);
         if (bytes > limit)
-            return Error{ErrorCode::kFailedAllocation,
-                         "layer '" + node.name + "': building it takes " + mebibytes(bytes) + " (tensor '" +
-                             largest->name + "' has " + mebibytes(most) + "), the limit is " + mebibytes(limit) +
-                             "; make the optimum shapes of the optimization profile smaller, or build on a machine "
-                             "with more memory"};
+            return failedAllocation(
+                "layer '" + node.name + "': building it takes " + mebibytes(bytes) + " (tensor '" + largest->name +
+                "' has " + mebibytes(most) + "), the limit is " + mebibytes(limit) +
+                "; make the optimum shapes of the optimization profile smaller, or build on a machine "
+                "with more memory");
         for (size_t r = 0; r < inst.regions[i].size(); ++r)
             TW_TRY(checkTuningMemory(*block.steps[i].regions[r], *inst.regions[i][r], limit));
     }
@@ -38,7 +38,7 @@ Result<void> checkTuningMemory(runtime::LoadedBlock const& block, runtime::Insta
 
 std::string mebibytes(int64_t bytes)
 {
-    return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+    return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
 }
 
 } // namespace tw::builder

@@ -24,7 +24,7 @@ std::string nameOf(passes::Precisions const& p)
 
 std::string microsecondsText(double us)
 {
-    return std::isfinite(us) ? std::to_string(us) + " us" : "no kernel";
+    return std::isfinite(us) ? fmt::format("{} us", us) : "no kernel";
 }
 
 // What is to be said of each node; its type is decided.
@@ -115,8 +115,7 @@ Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runti
             continue;
         p.narrow.erase(n);
         ++out.slower;
-        log.verbose("FP32: '", n->name, "' takes ", microsecondsText(mine), ", in ", narrow, " ",
-                    microsecondsText(other));
+        log.verbose("FP32: '{}' takes {}, in {} {}", n->name, microsecondsText(mine), narrow, microsecondsText(other));
     }
     return {};
 }
@@ -148,7 +147,7 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
         TW_TRY(chooseByTime(g, block, *opt, *max, options, clocks, io, variants, p, out, log));
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
-            log.verbose("FP32: '", n->name, "' (", n->op->name, "): ", kept->second);
+            log.verbose("FP32: '{}' ({}): {}", n->name, n->op->name, kept->second);
     out.narrow = int(p.narrow.size());
     if (clocks.settle)
         clocks.settle();

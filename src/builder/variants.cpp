@@ -6,6 +6,7 @@
 
 #include "ir/op_def.h"
 #include "runtime/engine.h"
+#include "tactic/expected_time.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
 
@@ -39,7 +40,7 @@ Outlook outlookOf(ops::Problem const& problem, tune::Options const& options)
                 continue;
             out.isPlain = out.isPlain && t == plain;
             for (ops::Config const& config : t->configs(in))
-                if (double const us = t->estimate(in, config); us > 0)
+                if (double const us = ops::expectedTime(*t, in, config); us > 0)
                     out.microseconds = std::min(out.microseconds, us);
         }
     }
@@ -126,8 +127,8 @@ private:
             out_.whyNotFloat[&n] = std::string("only ") + name_ + " has generated kernels for it";
         } else if (half.isPlain == single.isPlain && single.microseconds > kWithin * half.microseconds &&
                    std::isfinite(single.microseconds)) {
-            out_.whyNotFloat[&n] = "estimated at " + std::to_string(single.microseconds) + " us, " + name_ + " at " +
-                                   std::to_string(half.microseconds) + " us";
+            out_.whyNotFloat[&n] =
+                fmt::format("estimated at {} us, {} at {} us", single.microseconds, name_, half.microseconds);
         } else {
             open_.insert(&n);
         }

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string secondsSince(Clock::time_point begin)
 {
-    return std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) + " seconds.";
+    return fmt::format("{} seconds.", std::chrono::duration<double>(Clock::now() - begin).count());
 }
 
 double thresholdOf(Histogram const& h, Settings const& s)
@@ -67,8 +67,9 @@ Result<void> checkFinite(std::vector<Network::Input> const& inputs, int batch)
         TensorRef const r = in.memory.ref();
         for (int64_t i = 0; isFloating(r.type) && i < r.count(); ++i)
             if (double const x = r.get(i); !std::isfinite(x))
-                return invalidArgument("calibration batch ", batch, ": element ", i, " of input '", in.name, "' is ", x,
-                                       "; samples must be finite numbers");
+                return invalidArgument(
+                    "calibration batch {}: element {} of input '{}' is {}; samples must be finite numbers", batch, i,
+                    in.name, x);
     }
     return {};
 }
@@ -86,8 +87,8 @@ Result<NamedHistograms> runBatches(Network& network, BatchSource& source, Networ
             return std::move(observer.histograms);
         TW_TRY(checkFinite(network.inputs(), batch));
         if (auto done = network.run(observer); !done.ok())
-            return std::move(done).error().in("calibration batch " + std::to_string(batch));
-        log.info("Calibrated batch ", batch, " in ", secondsSince(begin));
+            return std::move(done).error().in(fmt::format("calibration batch {}", batch));
+        log.info("Calibrated batch {} in {}", batch, secondsSince(begin));
     }
 }
 
@@ -144,8 +145,8 @@ Result<Calibrated> calibrate(ir::Graph const& graph, plan::Profile const& profil
     std::ranges::stable_sort(out.clipped, [](Clipping const& a, Clipping const& b) { return a.share > b.share; });
     if (settings.algorithm == Algorithm::kLegacy)
         out.histograms = writeHistograms(histograms, settings.version);
-    log.info("  Post Processing Calibration data in ", secondsSince(processing));
-    log.info("Calibration completed in ", secondsSince(begin));
+    log.info("  Post Processing Calibration data in {}", secondsSince(processing));
+    log.info("Calibration completed in {}", secondsSince(begin));
     return out;
 }
 

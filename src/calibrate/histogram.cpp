@@ -249,13 +249,13 @@ bool parseHistogram(std::string_view rest, Histogram& h)
 
 std::string writeHistograms(NamedHistograms const& list, int version)
 {
-    std::string text = firstLine(version, kKind + std::to_string(list.size()));
+    std::string text = firstLine(version, fmt::format("{}{}", kKind, list.size()));
     for (auto const& [name, h] : list) {
-        text += name + ": " + hex(h.first) + " " + std::to_string(h.doublings) + " " + hex(h.largest) + " " +
-                std::to_string(h.zeros) + " " + (h.isFinite ? "1" : "0");
+        text += fmt::format("{}: {} {} {} {} {}", name, hex(h.first), h.doublings, hex(h.largest), h.zeros,
+                            h.isFinite ? "1" : "0");
         for (int b = 0; b < kBins; ++b)
             if (h.bins[size_t(b)] != 0)
-                text += " " + std::to_string(b) + ":" + std::to_string(h.bins[size_t(b)]);
+                text += fmt::format(" {}:{}", b, h.bins[size_t(b)]);
         text += "\n";
     }
     return text;
@@ -266,11 +266,11 @@ Result<NamedHistograms> readHistograms(std::string_view text)
     TW_ASSIGN(TextLines const lines, splitText(text, kHistogramCache));
     size_t count = 0;
     if (!lines.kind.starts_with(kKind) || !parseNumber(lines.kind.substr(std::strlen(kKind)), count))
-        return invalidArgument(kHistogramCache, ": it holds '", lines.kind, "', not ", kKind, "<number of tensors>");
+        return invalidArgument("{}: it holds '{}', not {}<number of tensors>", kHistogramCache, lines.kind, kKind);
     if (lines.lines.size() != count || !lines.endsWithLine)
-        return invalidArgument(kHistogramCache, ": it has been cut: there are ", lines.lines.size(), " of ", count,
-                               " tensors", lines.endsWithLine ? "" : ", the last line without its end",
-                               "; without the cache the network is calibrated anew");
+        return invalidArgument(
+            "{}: it has been cut: there are {} of {} tensors{}; without the cache the network is calibrated anew",
+            kHistogramCache, lines.lines.size(), count, lines.endsWithLine ? "" : ", the last line without its end");
     NamedHistograms list;
     for (TextLine const& line : lines.lines) {
         list.emplace_back(std::string(line.name), Histogram());

@@ -38,7 +38,7 @@ Result<void> fixShapes(ir::Graph& g, plan::Profile const& profile)
             v->shape = ir::shapeOf(at->second.opt);
     for (ir::Value const* v : g.inputs)
         if (!ir::isStatic(v->shape))
-            return invalidState("calibration: the profile gives network input '", v->name, "' no dimensions");
+            return invalidState("calibration: the profile gives network input '{}' no dimensions", v->name);
     return g.inferAll();
 }
 
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
     if (options.log)
         for (size_t i = 0; i < n->block_->steps.size(); ++i)
             if (runtime::LoadedStep const& s = n->block_->steps[i]; s.tactic && !s.host)
-                options.log->verbose("Calibration runs layer '", s.node->name, "' by ", s.tactic->name());
+                options.log->verbose("Calibration runs layer '{}' by {}", s.node->name, s.tactic->name());
     n->instance_ = std::move(shapes.profiles[0].opt);
     TW_TRY(runtime::placeInArena(*n->instance_, {.workers = options.workers}));
     auto add = [&](ir::Value const* v) {
@@ -156,9 +156,10 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
 
 Result<void> Network::allocate(NetworkOptions const& options)
 {
-    Error const noMemory{ErrorCode::kFailedAllocation, "calibration: the activations take " +
-                                                           std::to_string(instance_->arenaBytes >> 20) +
-                                                           " MiB at these shapes; calibrate with smaller batches"};
+    Error const noMemory{
+        ErrorCode::kFailedAllocation,
+        fmt::format("calibration: the activations take {} MiB at these shapes; calibrate with smaller batches",
+                    instance_->arenaBytes >> 20)};
     if (options.maxMemoryBytes > 0 && instance_->arenaBytes > options.maxMemoryBytes)
         return noMemory;
     arena_ = Tensor(DataType::kInt8, {instance_->arenaBytes});

@@ -18,18 +18,18 @@ constexpr char const* kCalibrationCache = "calibration cache";
 Result<float> readScale(TextLine const& line, bool hasEnd)
 {
     constexpr size_t kDigits = 8;
-    auto const shown = [&] { return phrase(line.name, ": ", line.rest); };
+    auto const shown = [&] { return fmt::format("{}: {}", line.name, line.rest); };
     uint32_t bits = 0;
     if (line.rest.empty() || line.rest.size() > kDigits || !parseNumber(line.rest, bits, 16))
         return badLine(kCalibrationCache, line.number, shown(), "is not <tensor>: <1 to 8 hexadecimal digits>");
     if (!hasEnd && line.rest.size() < kDigits && bits != 0)
         return badLine(kCalibrationCache, line.number, shown(),
-                       "is where the text ends, with " + std::to_string(line.rest.size()) + " of " +
-                           std::to_string(kDigits) + " digits and no line end: it has been cut");
+                       fmt::format("is where the text ends, with {} of {} digits and no line end: it has been cut",
+                                   line.rest.size(), kDigits));
     float const scale = std::bit_cast<float>(bits);
     if (!(scale == 0 || std::isnormal(scale)) || std::signbit(scale))
         return badLine(kCalibrationCache, line.number, shown(),
-                       "gives the scale " + std::to_string(scale) + ", which must be a positive normal number or 0");
+                       fmt::format("gives the scale {}, which must be a positive normal number or 0", scale));
     return scale;
 }
 

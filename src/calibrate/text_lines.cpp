@@ -31,13 +31,13 @@ Error badLine(char const* what, size_t number, std::string_view line, std::strin
     std::string shown(line.substr(0, kMostShown));
     for (char& c : shown)
         c = c >= 0x20 && c < 0x7f ? c : '?';
-    return invalidArgument(what, ", line ", number, ": '", shown, "' ", why,
-                           "; without the cache the network is calibrated anew");
+    return invalidArgument("{}, line {}: '{}' {}; without the cache the network is calibrated anew", what, number,
+                           shown, why);
 }
 
 std::string firstLine(int version, std::string const& kind)
 {
-    return phrase(kBegin, version, "-", kind, "\n");
+    return fmt::format("{}{}-{}\n", kBegin, version, kind);
 }
 
 Result<TextLines> splitText(std::string_view text, char const* what)
@@ -66,7 +66,7 @@ Result<TextLines> splitText(std::string_view text, char const* what)
             return badLine(what, number, line, "is about a tensor that stands above already");
     }
     if (number == 0)
-        return invalidArgument(what, ": it is empty");
+        return invalidArgument("{}: it is empty", what);
     return out;
 }
 

@@ -32,7 +32,7 @@ Result<Tensor> copyAs(DataType type, TensorRef const& from)
 {
     Tensor to(type, from.dims);
     if (!to.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for a copy of shape " + from.dims.str()};
+        return failedAllocation("no memory for a copy of shape " + from.dims.str());
     copyElements(from, to.ref());
     return to;
 }
@@ -59,8 +59,7 @@ Result<void> bindInput(ir::Graph const& g, ir::Value const& v, TensorRef const& 
                 bindings[names[0]] = t.dims[i];
         }
         if (want != t.dims[i])
-            return invalidArgument(where + " has shape " + t.dims.str() + "; dimension " + std::to_string(i) +
-                                   " must be " + std::to_string(want));
+            return invalidArgument("{} has shape {}; dimension {} must be {}", where, t.dims.str(), i, want);
     }
     return {};
 }
@@ -80,7 +79,7 @@ Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vec
         ConcreteOutput out{o.type, {}, false};
         int64_t elements = 1;
         if (int(o.shape.size()) > kMaxRank)
-            return ctx.error("output rank " + std::to_string(o.shape.size()) + " is above " + std::to_string(kMaxRank));
+            return ctx.error("output rank {} is above {}", o.shape.size(), kMaxRank);
         for (Dim const& d : o.shape) {
             int64_t size = d.value();
             if (!d.isConst()) {
@@ -91,14 +90,12 @@ Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vec
                 size = isOpen ? 0 : size;
             }
             if (size < 0)
-                return ctx.error("output " + std::to_string(i) + " would have the negative dimension " +
-                                 std::to_string(size) + " in " + str(o.shape));
+                return ctx.error("output {} would have the negative dimension {} in {}", i, size, str(o.shape));
             elements = ir::mulSat(elements, size);
             out.dims.push(size);
         }
         if (elements > INT32_MAX)
-            return ctx.error("output " + std::to_string(i) + " with shape " + str(o.shape) +
-                             " has 2^31 elements or more");
+            return ctx.error("output {} with shape {} has 2^31 elements or more", i, str(o.shape));
         outputs.push_back(out);
     }
     return outputs;
@@ -112,8 +109,7 @@ Result<std::vector<Tensor>> allocate(ir::Node const& node, std::vector<ConcreteO
     for (ConcreteOutput const& s : shapes) {
         outputs.emplace_back(s.type, s.dims);
         if (!outputs.back().data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "node '" + node.name + "': no memory for an output of shape " + s.dims.str()};
+            return failedAllocation("node '" + node.name + "': no memory for an output of shape " + s.dims.str());
     }
     return outputs;
 }
@@ -166,8 +162,8 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
                 continue;
             TensorRef const& small = ctx.out(int(i));
             if (small.dims.volume() > shapes[i].dims.volume())
-                return internalError("node '" + node.name + "': output " + std::to_string(i) + " has shape " +
-                                     small.dims.str() + ", above its bound " + shapes[i].dims.str());
+                return internalError("node '{}': output {} has shape {}, above its bound {}", node.name, i,
+                                     small.dims.str(), shapes[i].dims.str());
             Tensor exact(small.type, small.dims);
             std::memcpy(exact.data(), small.data, size_t(small.sizeBytes()));
             outputs[i] = std::move(exact);
@@ -179,8 +175,8 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
 Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> const& inputs, Options const& options)
 {
     if (inputs.size() != graph.inputs.size())
-        return invalidArgument("graph '" + graph.name + "': " + std::to_string(inputs.size()) + " inputs given, " +
-                               std::to_string(graph.inputs.size()) + " expected");
+        return invalidArgument("graph '{}': {} inputs given, {} expected", graph.name, inputs.size(),
+                               graph.inputs.size());
     ir::Bindings bindings;
     std::map<ir::Value const*, TensorRef> known;
     std::map<ir::Value const*, Tensor> owned;

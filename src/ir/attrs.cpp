@@ -118,7 +118,7 @@ bool setFields(AttrsBase& attrs, std::vector<FieldValue> const& fields, std::str
     }
     for (size_t i = 0; i < fields.size(); ++i) {
         if (!w.used[i]) {
-            why = "no field '" + fields[i].name + "' (number " + std::to_string(fields[i].number) + ")";
+            why = fmt::format("no field '{}' (number {})", fields[i].name, fields[i].number);
             return false;
         }
     }

@@ -145,7 +145,7 @@ Dim Dim::fromExpr(Expr&& e)
     if (textBytes > kMaxDimTextBytes) {
         std::string text = std::to_string(e.constant);
         for (auto const& [key, t] : e.terms)
-            text += " + " + std::to_string(t.coefficient) + "*" + key;
+            text += fmt::format(" + {}*{}", t.coefficient, key);
         return tooComplex(text);
     }
     Dim d;
@@ -307,7 +307,7 @@ Result<int64_t> Dim::eval(Bindings const& bindings) const
             if (!atom->symbol.empty()) {
                 auto it = bindings.find(atom->symbol);
                 if (it == bindings.end())
-                    return invalidState("dimension symbol '", atom->symbol, "' has no value yet");
+                    return invalidState("dimension symbol '{}' has no value yet", atom->symbol);
                 product = mulSat(product, it->second);
             } else {
                 TW_ASSIGN(int64_t const a, atom->a.eval(bindings));
@@ -387,10 +387,10 @@ std::string Dim::str() const
     std::string s;
     for (auto const& [key, t] : expr_->terms) {
         s += s.empty() ? "" : " + ";
-        s += t.coefficient == 1 ? key : std::to_string(t.coefficient) + "*" + key;
+        s += t.coefficient == 1 ? key : fmt::format("{}*{}", t.coefficient, key);
     }
     if (expr_->constant != 0)
-        s += " + " + std::to_string(expr_->constant);
+        s += fmt::format(" + {}", expr_->constant);
     bool const bare = expr_->constant == 0 && expr_->terms.size() == 1 &&
                       expr_->terms.begin()->second.coefficient == 1 && expr_->terms.begin()->second.atoms.size() == 1;
     return bare ? s : "(" + s + ")";

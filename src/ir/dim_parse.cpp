@@ -26,7 +26,7 @@ private:
     static constexpr int kMaxDepth = 600; // no text of kMaxDimTextBytes that str() writes is nested deeper
     Error bad(std::string const& what) const
     {
-        return invalidArgument("dimension '", text_, "': ", what, " at character ", at_);
+        return invalidArgument("dimension '{}': {} at character {}", text_, what, at_);
     }
     void skip()
     {
@@ -119,7 +119,7 @@ private:
 Result<Dim> Dim::parse(std::string const& text)
 {
     if (text.size() > kMaxDimTextBytes)
-        return invalidArgument("dimension expression longer than ", kMaxDimTextBytes, " characters");
+        return invalidArgument("dimension expression longer than {} characters", kMaxDimTextBytes);
     return DimParser(text).parse();
 }
 

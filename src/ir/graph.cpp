@@ -51,13 +51,12 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     int const count = int(node.inputs.size());
     OpDef const& op = *node.op;
     if (count < op.inputs.least || (op.inputs.most >= 0 && count > op.inputs.most))
-        return invalidArgument(op.name, " '", node.name, "': ", count, " inputs given, ", op.inputs.least, " to ",
-                               op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most),
-                               " allowed");
+        return invalidArgument("{} '{}': {} inputs given, {} to {} allowed", op.name, node.name, count, op.inputs.least,
+                               op.inputs.most < 0 ? std::string("any number") : std::to_string(op.inputs.most));
     std::vector<ValueInfo> infos;
     for (int i = 0; i < count; ++i) {
         if (!node.inputs[i] && i < op.inputs.least)
-            return invalidArgument(op.name, " '", node.name, "': required input ", i, " is missing");
+            return invalidArgument("{} '{}': required input {} is missing", op.name, node.name, i);
         infos.push_back(node.inputs[i] ? infoOf(*node.inputs[i]) : ValueInfo{});
     }
     InferContext ctx(node, std::move(infos), false);
@@ -66,19 +65,20 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
         ValueInfo const& out = ctx.outputs()[i];
         if (int(out.shape.size()) > kMaxRank)
-            return ctx.error(phrase("output ", i, " would have rank ", out.shape.size(), ", the limit is ", kMaxRank));
+            return ctx.error(
+                fmt::format("output {} would have rank {}, the limit is {}", i, out.shape.size(), kMaxRank));
         int64_t elements = 1;
         for (Dim const& d : out.shape) {
             if (!d.isConst())
                 continue;
             if (d.value() < 0)
                 return ctx.error(
-                    phrase("output ", i, " would have the negative dimension ", d.value(), " in ", str(out.shape)));
+                    fmt::format("output {} would have the negative dimension {} in {}", i, d.value(), str(out.shape)));
             elements = mulSat(elements, d.value());
         }
         if (isStatic(out.shape) && elements > INT32_MAX)
-            return ctx.error(phrase("output ", i, " with shape ", str(out.shape),
-                                    " has 2^31 elements or more; the limit is 2^31 - 1"));
+            return ctx.error(fmt::format("output {} with shape {} has 2^31 elements or more; the limit is 2^31 - 1", i,
+                                         str(out.shape)));
     }
     return ctx;
 }
@@ -111,7 +111,7 @@ Result<Node*> Graph::addNode(OpDef const& op, std::unique_ptr<AttrsBase> attrs, 
     for (auto& [name_, symbol] : ctx.freshSymbols())
         symbols[name_] = symbol;
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
-        Value* v = newValue(node->name + (i ? ":" + std::to_string(i) : ""), DataType::kFloat, {});
+        Value* v = newValue(node->name + (i ? fmt::format(":{}", i) : ""), DataType::kFloat, {});
         applyOutput(*v, ctx.outputs()[i]);
         v->producer = node.get();
         v->producerIndex = int(i);
@@ -130,8 +130,8 @@ Result<void> Graph::inferNode(Node& node)
 {
     TW_ASSIGN(InferContext ctx, runInference(node, symbols));
     if (ctx.outputs().size() != node.outputs.size())
-        return internalError(node.op->name, " '", node.name, "': inference gives ", ctx.outputs().size(),
-                             " outputs, the node has ", node.outputs.size());
+        return internalError("{} '{}': inference gives {} outputs, the node has {}", node.op->name, node.name,
+                             ctx.outputs().size(), node.outputs.size());
     for (auto& [name_, symbol] : ctx.freshSymbols())
         symbols[name_] = symbol;
     for (size_t i = 0; i < node.outputs.size(); ++i)

@@ -8,7 +8,7 @@ namespace tw::ir {
 
 Dim InferContext::freshSymbol(Range range)
 {
-    std::string const name = "$" + std::to_string(node_.id) + "." + std::to_string(fresh_.size());
+    std::string const name = fmt::format("${}.{}", node_.id, fresh_.size());
     fresh_[name] = Symbol{range, true};
     return Dim::symbol(name);
 }
@@ -29,7 +29,7 @@ void InferContext::outputContent(int i, std::vector<Dim> content)
 
 Error InferContext::error(std::string const& what) const
 {
-    return invalidArgument(node_.op->name, " '", node_.name, "': ", what);
+    return invalidArgument("{} '{}': {}", node_.op->name, node_.name, what);
 }
 
 std::string InferContext::describe(int i) const
@@ -80,7 +80,7 @@ std::optional<Shape> broadcast(Shape const& a, Shape const& b, std::string& why)
         } else if (a[i].is(1)) {
             out.push_back(b[i]);
         } else if (a[i].isConst() && b[i].isConst()) {
-            why = "dimension " + std::to_string(i) + " of " + str(a) + " and " + str(b) + " must be equal or 1";
+            why = fmt::format("dimension {} of {} and {} must be equal or 1", i, str(a), str(b));
             return std::nullopt;
         } else if (a[i].isConst()) {
             out.push_back(a[i]); // the symbolic one can only be equal or 1

@@ -59,6 +59,11 @@ public:
 
     // "softmax 'prob': <what>" with kInvalidArgument.
     Error error(std::string const& what) const;
+    template <class... Args>
+    Error error(fmt::format_string<Args...> what, Args&&... args) const
+    {
+        return error(fmt::format(what, std::forward<Args>(args)...));
+    }
     // "input 'logits' (f32[2,3])": for messages.
     std::string describe(int i) const;
 

@@ -56,7 +56,7 @@ private:
     static Result<void> define(Values& values, int64_t number, Value* v, int line)
     {
         if (!values.emplace(number, v).second)
-            return badAt(line, "value %" + std::to_string(number) + " is made twice");
+            return badAt(line, fmt::format("value %{} is made twice", number));
         return {};
     }
     Result<Value*> use(Values const& values)
@@ -66,14 +66,14 @@ private:
         TW_ASSIGN(int64_t const number, integer("value number", 0, INT32_MAX));
         auto const it = values.find(number);
         if (it == values.end())
-            return badAt(line, "value %" + std::to_string(number) + " is used before it is made");
+            return badAt(line, fmt::format("value %{} is used before it is made", number));
         return it->second;
     }
 
     Result<std::unique_ptr<Graph>> graph(int depth)
     {
         if (depth > kMaxDepth)
-            return bad(phrase("graphs are nested deeper than ", kMaxDepth));
+            return bad(fmt::format("graphs are nested deeper than {}", kMaxDepth));
         if (!takeWord("graph"))
             return bad("'graph' expected");
         auto g = std::make_unique<Graph>();
@@ -183,12 +183,12 @@ private:
         if (isMark("[")) {
             TW_TRY(list([&]() -> Result<void> { return element(type, data); }));
             if (int64_t(data.size()) != bytes)
-                return badAt(line, std::to_string(int64_t(data.size()) / sizeOf(type)) +
-                                       " elements given, the shape needs " + std::to_string(count));
+                return badAt(line, fmt::format("{} elements given, the shape needs {}",
+                                               int64_t(data.size()) / sizeOf(type), count));
         } else if (takeWord("splat")) {
             splatBytes_ = addSat(splatBytes_, bytes);
             if (splatBytes_ > kMaxSplatBytes)
-                return badAt(line, "splats take more than " + std::to_string(kMaxSplatBytes) + " bytes together");
+                return badAt(line, fmt::format("splats take more than {} bytes together", kMaxSplatBytes));
             std::vector<std::byte> one;
             TW_TRY(element(type, one));
             for (data.reserve(size_t(bytes)); int64_t(data.size()) < bytes;)
@@ -196,8 +196,7 @@ private:
         } else if (takeWord("hex")) {
             TW_ASSIGN(std::string const text, string("bytes"));
             if (int64_t(text.size()) != 2 * bytes)
-                return badAt(line, std::to_string(text.size() / 2) + " bytes given, the shape needs " +
-                                       std::to_string(bytes));
+                return badAt(line, fmt::format("{} bytes given, the shape needs {}", text.size() / 2, bytes));
             for (size_t i = 0; i < text.size(); i += 2) {
                 uint8_t b = 0;
                 auto const r = std::from_chars(text.data() + i, text.data() + i + 2, b, 16);
@@ -221,11 +220,10 @@ private:
         TW_ASSIGN(int64_t const size, integer("size in bytes", 0, INT64_MAX));
         TW_TRY(expectMark(")"));
         if (size != bytes)
-            return badAt(line,
-                         "a blob of " + std::to_string(size) + " bytes, the shape needs " + std::to_string(bytes));
+            return badAt(line, fmt::format("a blob of {} bytes, the shape needs {}", size, bytes));
         auto const it = large_ ? large_->find(hash) : BlobTable::const_iterator{};
         if (!large_ || it == large_->end() || int64_t(it->second->sizeBytes()) != size)
-            return badAt(line, "the blob " + w + " of " + std::to_string(size) + " bytes is not at hand");
+            return badAt(line, fmt::format("the blob {} of {} bytes is not at hand", w, size));
         return it->second;
     }
     Result<void> element(DataType type, std::vector<std::byte>& to)
@@ -339,7 +337,7 @@ private:
         Node& n = *node;
         TW_ASSIGN(int64_t const id, integer("node number", 0, kMaxNodeId));
         if (!ids.insert(int(id)).second)
-            return badAt(line, "node number " + std::to_string(id) + " is given twice");
+            return badAt(line, fmt::format("node number {} is given twice", id));
         TW_ASSIGN(n.name, string("name of the node"));
         TW_ASSIGN(std::string const opName, word("op"));
         n.op = resolve_(opName);
@@ -412,8 +410,7 @@ private:
         n.outputTypes.resize(n.outputs.size());
         for (auto const& [i, wish] : wishes) {
             if (i >= int64_t(n.outputs.size()))
-                return badAt(line,
-                             "a wish for output " + std::to_string(i) + " of " + std::to_string(n.outputs.size()));
+                return badAt(line, fmt::format("a wish for output {} of {}", i, n.outputs.size()));
             n.outputTypes[size_t(i)] = wish;
         }
         g.adoptNode(std::move(node));
@@ -424,8 +421,8 @@ private:
                                         std::vector<Shape> const& shapes, int line)
     {
         if (n.regions.size() != size_t(n.op->regionCount))
-            return badAt(line, std::to_string(n.regions.size()) + " regions given, " + n.op->name + " has " +
-                                   std::to_string(n.op->regionCount));
+            return badAt(line,
+                         fmt::format("{} regions given, {} has {}", n.regions.size(), n.op->name, n.op->regionCount));
         if (auto inferred = g.inferNode(n); !inferred.ok())
             return badAt(line, inferred.error().message);
         for (size_t i = 0; i < shapes.size(); ++i) {
@@ -435,8 +432,8 @@ private:
             for (size_t d = 0; equal && d < text.size(); ++d)
                 equal = !v.shape[d].isConst() || !text[d].isConst() || v.shape[d] == text[d];
             if (!equal)
-                return badAt(line, "output " + std::to_string(i) + " of node '" + n.name + "' is " + nameOf(types[i]) +
-                                       str(text) + " in the text, inference gives " + nameOf(v.type) + str(v.shape));
+                return badAt(line, fmt::format("output {} of node '{}' is {}{} in the text, inference gives {}{}", i,
+                                               n.name, nameOf(types[i]), str(text), nameOf(v.type), str(v.shape)));
             v.shape = text;
         }
         return {};
@@ -454,7 +451,7 @@ Result<std::unique_ptr<Graph>> parse(std::string const& text, OpResolver resolve
     try {
         return Parser(text, resolve, large).document();
     } catch (std::exception const& e) { // out of memory, or one of our checks
-        return internalError("graph text: ", e.what());
+        return internalError("graph text: {}", e.what());
     }
 }
 

@@ -126,8 +126,8 @@ public:
         out += "graph " + quoted(g.name) + " " + kFormNames[int(g.form)] + " {\n";
         std::string const in = indent + "  ";
         for (auto const& [name, symbol] : g.symbols)
-            out += in + "symbol " + name + " " + std::to_string(symbol.range.lo) + ".." +
-                   std::to_string(symbol.range.hi) + (symbol.boundByNode ? " bound" : "") + "\n";
+            out += fmt::format("{}symbol {} {}..{}{}\n", in, name, symbol.range.lo, symbol.range.hi,
+                               symbol.boundByNode ? " bound" : "");
         for (Value const* v : g.inputs) {
             out += in + "input " + value(*v);
             if (v->content)
@@ -153,7 +153,7 @@ private:
         if (!v)
             return "_";
         auto const it = numbers_.find(v);
-        return it == numbers_.end() ? "%unknown" : "%" + std::to_string(it->second);
+        return it == numbers_.end() ? "%unknown" : fmt::format("%{}", it->second);
     }
     // Where a value is made: number, name, type, shape and marks.
     std::string value(Value const& v)
@@ -173,7 +173,7 @@ private:
         if (!c.layer.empty())
             tail += " layer " + quoted(c.layer);
         if (c.role != WeightsRole::kConstant)
-            tail += " role " + std::to_string(int(c.role));
+            tail += fmt::format(" role {}", int(c.role));
         if (!c.weightsName.empty())
             tail += " weights " + quoted(c.weightsName);
         int64_t bytes = sizeOf(v.type);
@@ -201,12 +201,12 @@ private:
             return "hex \"" + hexBytes(p, bytes) + "\"";
         uint64_t const hash = hashBytes(p, size_t(bytes));
         large_->emplace(hash, std::make_shared<Blob const>(p, size_t(bytes), data));
-        return "blob(" + bitsText(hash) + ", " + std::to_string(bytes) + ")";
+        return fmt::format("blob({}, {})", bitsText(hash), bytes);
     }
     void node(Node const& n, std::string const& indent)
     {
         std::string const in = indent + "  ";
-        out += indent + "node " + std::to_string(n.id) + " " + quoted(n.name) + " " + (n.op ? n.op->name : "?") + "(";
+        out += fmt::format("{}node {} {} {}(", indent, n.id, quoted(n.name), n.op ? n.op->name : "?");
         for (size_t i = 0; i < n.inputs.size(); ++i)
             out += (i ? ", " : "") + use(n.inputs[i]);
         out += ")";
@@ -220,11 +220,11 @@ private:
             out += in + "precision " + nameOf(n.precision.value) + user(n.precision.byUser) + "\n";
         for (size_t i = 0; i < n.outputTypes.size(); ++i)
             if (!(n.outputTypes[i] == Requested<DataType>{}))
-                out += in + "wish " + std::to_string(i) + " " + nameOf(n.outputTypes[i].value) +
-                       user(n.outputTypes[i].byUser) + "\n";
+                out += fmt::format("{}wish {} {}{}\n", in, i, nameOf(n.outputTypes[i].value),
+                                   user(n.outputTypes[i].byUser));
         if (!(n.device == Requested<DevicePlace>{}))
-            out += in + "device " + std::to_string(int(n.device.value.kind)) + ":" +
-                   std::to_string(n.device.value.core) + user(n.device.byUser) + "\n";
+            out += fmt::format("{}device {}:{}{}\n", in, int(n.device.value.kind), n.device.value.core,
+                               user(n.device.byUser));
         for (auto const& r : n.regions) {
             out += in + "region ";
             graph(*r, in);

@@ -24,14 +24,14 @@ bool Reader::takeWord(char const* w)
 Result<void> Reader::expectMark(char const* m)
 {
     if (!takeMark(m))
-        return bad(phrase("'", m, "' expected"));
+        return bad(fmt::format("'{}' expected", m));
     return {};
 }
 
 Result<std::string> Reader::word(char const* what)
 {
     if (token_.kind != TokenKind::kWord)
-        return bad(phrase(what, " expected"));
+        return bad(fmt::format("{} expected", what));
     std::string w = std::move(token_.text);
     advance();
     return w;
@@ -40,7 +40,7 @@ Result<std::string> Reader::word(char const* what)
 Result<std::string> Reader::string(char const* what)
 {
     if (token_.kind != TokenKind::kString)
-        return bad(phrase(what, " in quotes expected"));
+        return bad(fmt::format("{} in quotes expected", what));
     std::string s = std::move(token_.text);
     advance();
     return s;
@@ -53,9 +53,8 @@ Result<int64_t> Reader::integer(char const* what, int64_t lo, int64_t hi)
     int64_t v = 0;
     auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
     if (r.ec != std::errc() || r.ptr != w.data() + w.size() || v < lo || v > hi)
-        return badAt(
-            line, std::string(what) + " expected, got '" + w + "'" +
-                      (lo != INT64_MIN ? " (allowed: " + std::to_string(lo) + " to " + std::to_string(hi) + ")" : ""));
+        return badAt(line, std::string(what) + " expected, got '" + w + "'" +
+                               (lo != INT64_MIN ? fmt::format(" (allowed: {} to {})", lo, hi) : ""));
     return v;
 }
 
@@ -98,7 +97,7 @@ Result<std::vector<Dim>> Reader::dims(size_t limit)
             out.push_back(std::move(*d));
         }
         if (out.size() > limit)
-            return badAt(line, "more than " + std::to_string(limit) + " dimensions or elements");
+            return badAt(line, fmt::format("more than {} dimensions or elements", limit));
         if (takeMark("]"))
             return out;
         if (!isMark(","))

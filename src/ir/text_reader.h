@@ -61,7 +61,7 @@ protected:
     }
     static Error badAt(int line, std::string const& what)
     {
-        return invalidArgument("graph text, line ", line, ": ", what);
+        return invalidArgument("graph text, line {}: {}", line, what);
     }
     void advance() { token_ = lexer_.next(); }
     bool isMark(char const* m) const { return token_.kind == TokenKind::kMark && token_.text == m; }

@@ -59,13 +59,14 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
         opset_ = 1;
     }
     if (opset_ < 7)
-        log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
-                                             "; opsets below 7 are imported where they mean the same as opset 7");
+        log(ILogger::Severity::kWARNING,
+            fmt::format("the model uses opset {}; opsets below 7 are imported where they mean the same as opset 7",
+                        opset_));
     if (opset_ > 17)
         log(ILogger::Severity::kWARNING,
-            "the model uses opset " + std::to_string(opset_) +
-                "; operators are imported with their meaning in opset 17, pools, reductions, Pad, Resize and " +
-                "Split with what came later");
+            fmt::format("the model uses opset {}; operators are imported with their meaning in opset 17, pools, "
+                        "reductions, Pad, Resize and Split with what came later",
+                        opset_));
     if (model.graph().sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");
@@ -98,13 +99,13 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
             fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " has no shape; the network needs at least its rank");
         if (type.shape().dim_size() > Dims::MAX_DIMS)
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
-                 phrase(what, " has rank ", type.shape().dim_size(), ", above the highest rank of the API, 8"));
+                 fmt::format("{} has rank {}, above the highest rank of the API, 8", what, type.shape().dim_size()));
         Dims dims{type.shape().dim_size(), {}};
         for (int i = 0; i < dims.nbDims; ++i) {
             auto const& d = type.shape().dim(i);
             int64_t const v = d.has_dim_value() ? d.dim_value() : -1;
             if (v < -1 || v > INT32_MAX)
-                fail(ErrorCode::kINVALID_VALUE, phrase(what, ": dimension ", i, " is ", v));
+                fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: dimension {} is {}", what, i, v));
             dims.d[i] = int32_t(v);
         }
         ITensor* tensor = network().addInput(name.c_str(), dataType, dims);
@@ -140,10 +141,10 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
     if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node()))
         return importPlugin(ctx, ctx.node(), *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
-    ctx.fail(phrase("no importer for operator '", ctx.opType(), "'",
-                    isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'",
-                    " in opset ", opset_, "; getPluginCreator() could not find Plugin ", ctx.opType(), " version ",
-                    version));
+    ctx.fail(fmt::format(
+        "no importer for operator '{}'{} in opset {}; getPluginCreator() could not find Plugin {} version {}",
+        ctx.opType(), isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'", opset_,
+        ctx.opType(), version));
 }
 
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
@@ -167,7 +168,7 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
             continue;
         Value const& v = ctx.outputs()[size_t(i)];
         if (v.isNull())
-            ctx.fail(phrase("output ", i, " ('", name, "') cannot be imported"));
+            ctx.fail(fmt::format("output {} ('{}') cannot be imported", i, name));
         if (v.isTensor())
             nameTensor(v.tensor(), name);
         values()[name] = v;

@@ -14,7 +14,7 @@ std::string nameOf(tw_onnx::NodeProto const& node, int index)
 {
     return !node.name().empty()     ? node.name()
            : node.output_size() > 0 ? "node_of_" + node.output(0)
-                                    : node.op_type() + "_" + std::to_string(index);
+                                    : fmt::format("{}_{}", node.op_type(), index);
 }
 
 // The type field is missing in files of the first IR versions; then the content decides.

@@ -112,7 +112,7 @@ private:
                 f();
                 return true;
             } catch (ModelImporter::NodeError const& e) {
-                report(e.error, e.node, "node " + std::to_string(e.node) + " '" + e.name + "' (" + e.opType + "): ");
+                report(e.error, e.node, fmt::format("node {} '{}' ({}): ", e.node, e.name, e.opType));
             } catch (ImportError const& e) {
                 report(e, -1, "");
             } catch (std::bad_alloc const&) {
@@ -128,8 +128,8 @@ private:
     void report(ImportError const& e, int node, std::string const& prefix)
     {
         auto error = std::make_unique<ParserError>(e.code, prefix + e.message, e.where, node);
-        logger_.log(ILogger::Severity::kERROR, ("ONNX parser: " + std::string(codeName(e.code)) + ": " + error->desc_ +
-                                                " [" + error->file_ + ":" + std::to_string(error->line_) + "]")
+        logger_.log(ILogger::Severity::kERROR, (fmt::format("ONNX parser: {}: {} [{}:{}]", codeName(e.code),
+                                                            error->desc_, error->file_, error->line_))
                                                    .c_str());
         errors_.push_back(std::move(error));
     }
@@ -149,10 +149,12 @@ private:
         if (size == 0)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
         if (size > size_t(INT_MAX))
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
-                              what + " has " + std::to_string(size) +
-                                  " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
-                              here};
+            throw ImportError{
+                ErrorCode::kMODEL_DESERIALIZE_FAILED,
+                fmt::format(
+                    "{} has {} bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
+                    what, size),
+                here};
     }
 
     tw_onnx::ModelProto const& keep(bool isParsed, std::unique_ptr<tw_onnx::ModelProto> model)
@@ -211,10 +213,11 @@ extern "C" TENSORRTAPI void* createNvOnnxParser_INTERNAL(void* network, void* lo
     auto& log = *static_cast<nvinfer1::ILogger*>(logger);
     try {
         if (version / 100 != NV_ONNX_PARSER_VERSION / 100) {
-            log.log(nvinfer1::ILogger::Severity::kERROR,
-                    ("ONNX parser: the program was compiled for parser version " + std::to_string(version) +
-                     ", this library is version " + std::to_string(NV_ONNX_PARSER_VERSION))
-                        .c_str());
+            log.log(
+                nvinfer1::ILogger::Severity::kERROR,
+                (fmt::format("ONNX parser: the program was compiled for parser version {}, this library is version {}",
+                             version, NV_ONNX_PARSER_VERSION))
+                    .c_str());
             return nullptr;
         }
         return static_cast<nvonnxparser::IParser*>(

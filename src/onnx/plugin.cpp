@@ -47,7 +47,7 @@ public:
             fields_.emplace_back(name, c->values, typeOf(c->type), int32_t(c->count));
             return;
         }
-        ctx_.fail(phrase("attribute '", name, "' is of a kind that plugins have no field for"));
+        ctx_.fail(fmt::format("attribute '{}' is of a kind that plugins have no field for", name));
     }
     nvinfer1::PluginFieldCollection collection() const { return {int32_t(fields_.size()), fields_.data()}; }
 
@@ -114,7 +114,7 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
             inputs.push_back(&ctx.tensor(i));
     auto& layer = ctx.added(ctx.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin));
     if (layer.getNbOutputs() < ctx.nbOutputs())
-        ctx.fail(phrase("the node has ", ctx.nbOutputs(), " outputs, the plugin ", layer.getNbOutputs()));
+        ctx.fail(fmt::format("the node has {} outputs, the plugin {}", ctx.nbOutputs(), layer.getNbOutputs()));
     for (int i = 0; i < ctx.nbOutputs(); ++i)
         ctx.setOutput(i, &ctx.out(layer, i));
 }

@@ -18,13 +18,14 @@ void checkZeroPoint(ImportContext& ctx, DataType type, int64_t scales)
         "signed activations and weights");
     Constant const& zero = ctx.constant(2, "zero point");
     if (zero.type != type)
-        ctx.invalid(phrase("its zero point is ", typeName(zero.type), ", not ", typeName(type)));
+        ctx.invalid(fmt::format("its zero point is {}, not {}", typeName(zero.type), typeName(type)));
     if (zero.count != 1 && zero.count != scales)
-        ctx.invalid(phrase("it has ", zero.count, " zero points for ", scales, " scales"));
+        ctx.invalid(fmt::format("it has {} zero points for {} scales", zero.count, scales));
     for (int64_t i = 0; i < zero.count; ++i)
-        ctx.check(zero.intAt(i) == 0, phrase("its zero point is ", zero.intAt(i),
-                                             zero.count > 1 ? " for index " + std::to_string(i) : std::string(),
-                                             "; quantization is symmetric, zero points other than 0 are not possible"));
+        ctx.check(
+            zero.intAt(i) == 0,
+            fmt::format("its zero point is {}{}; quantization is symmetric, zero points other than 0 are not possible",
+                        zero.intAt(i), zero.count > 1 ? fmt::format(" for index {}", i) : std::string()));
 }
 
 } // namespace
@@ -36,7 +37,7 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
     Constant const& scale = out.scale;
     ctx.check(ctx.attrInt("block_size", 0) == 0, "scales for blocks (attribute 'block_size') are not possible");
     if (!isFloating(scale.type))
-        ctx.invalid(phrase("its scale is ", typeName(scale.type), ", not FLOAT or HALF"));
+        ctx.invalid(fmt::format("its scale is {}, not FLOAT or HALF", typeName(scale.type)));
     ctx.check(scale.dims.nbDims <= 1 || scale.count == 1,
               "its scale has the shape " + describe(scale.dims) + "; a scalar or one dimension is possible");
     ctx.check(scale.count > 0, "its scale has no elements");
@@ -45,13 +46,12 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
         ctx.check(ctx.opset() >= 13, "scales for each channel need opset 13");
         out.axis = ctx.axis(ctx.attrInt("axis", 1), x.nbDims);
         if (x.d[out.axis] >= 0 && x.d[out.axis] != scale.count)
-            ctx.invalid(phrase("it has ", scale.count, " scales for dimension ", out.axis, " of ", describe(x)));
+            ctx.invalid(fmt::format("it has {} scales for dimension {} of {}", scale.count, out.axis, describe(x)));
     }
     for (int64_t i = 0; i < scale.count; ++i)
         ctx.check(scale.floatAt(i) > 0 && std::isfinite(scale.floatAt(i)),
-                  phrase("its scale is ", scale.floatAt(i),
-                         scale.count > 1 ? " for index " + std::to_string(i) : std::string(),
-                         "; scales must be positive and finite"));
+                  fmt::format("its scale is {}{}; scales must be positive and finite", scale.floatAt(i),
+                              scale.count > 1 ? fmt::format(" for index {}", i) : std::string()));
     checkZeroPoint(ctx, type, scale.count);
     return out;
 }

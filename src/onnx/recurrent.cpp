@@ -53,7 +53,7 @@ void readFunctions(ImportContext& ctx, Recurrent& r)
                 names.push_back(name);
     size_t const wanted = size_t(r.functionsEach * r.directions);
     if (names.size() != wanted)
-        ctx.invalid(phrase("activations has ", names.size(), " entries, but there must be ", wanted));
+        ctx.invalid(fmt::format("activations has {} entries, but there must be {}", names.size(), wanted));
     // Alphas and betas are given for those functions that take them, in their order.
     std::vector<float> const alphas = ctx.attrFloats("activation_alpha"), betas = ctx.attrFloats("activation_beta");
     size_t alpha = 0, beta = 0;
@@ -89,7 +89,7 @@ void checkDims(ImportContext& ctx, int input, char const* what, std::vector<int6
     for (int64_t v : wanted)
         text += (text.empty() ? "" : ",") + (v < 0 ? std::string("?") : std::to_string(v));
     if (!good)
-        ctx.invalid(phrase(what, " has dimensions ", describe(d), ", but must have [", text, "]"));
+        ctx.invalid(fmt::format("{} has dimensions {}, but must have [{}]", what, describe(d), text));
 }
 
 void checkInputs(ImportContext& ctx, Recurrent const& r)
@@ -123,7 +123,7 @@ Recurrent readRecurrent(ImportContext& ctx, Recurrent::Cell cell)
     r.inputForget = ctx.attrInt("input_forget", 0) != 0;
     r.clip = ctx.attrFloat("clip", 0);
     if (!(r.clip >= 0))
-        ctx.invalid(phrase("clip ", r.clip, " must not be negative"));
+        ctx.invalid(fmt::format("clip {} must not be negative", r.clip));
     r.x = ctx.input(kInX).dims();
     if (r.x.nbDims != 3)
         ctx.invalid("X has dimensions " + describe(r.x) + ", but must have three");

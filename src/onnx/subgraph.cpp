@@ -14,8 +14,7 @@ namespace {
 
 std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
 {
-    return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" +
-           node.op_type() + ")";
+    return fmt::format("node {}{} ({})", index, node.name().empty() ? "" : " '" + node.name() + "'", node.op_type());
 }
 
 using Names = std::set<std::string>;
@@ -154,7 +153,7 @@ std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& grap
     constexpr size_t kMostLevels = 32;
     if (scopes_.size() > kMostLevels)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
-             phrase(title, ": subgraphs deeper than ", kMostLevels, " levels cannot be imported"));
+             fmt::format("{}: subgraphs deeper than {} levels cannot be imported", title, kMostLevels));
     if (graph.sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH, title + ": sparse initializers cannot be imported");
     auto const order = topologicalOrder(graph, [this](std::string const& name) { return isDefined(name); });

@@ -104,7 +104,7 @@ bool dataTypeOf(int onnxType, DataType& type)
 std::string onnxTypeName(int onnxType)
 {
     ElementType const* const e = elementType(onnxType);
-    return e ? e->name : "type " + std::to_string(onnxType);
+    return e ? e->name : fmt::format("type {}", onnxType);
 }
 
 std::string_view WeightReader::readExternal(TensorProto const& tensor, std::string const& what)
@@ -154,19 +154,19 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
     int64_t const fileSize = info.st_size;
     if (offset > fileSize || (length >= 0 && length > fileSize - offset))
         fail(ErrorCode::kINVALID_VALUE,
-             phrase(what, ": external data '", location, "' has ", fileSize, " bytes, but offset ", offset,
-                    " and length ", length, " are asked for"));
+             fmt::format("{}: external data '{}' has {} bytes, but offset {} and length {} are asked for", what,
+                         location, fileSize, offset, length));
     int64_t const elementSize = elementType(tensor.data_type())->sizeBytes;
     int64_t count = 1;
     for (int64_t d : tensor.dims())
         count *= d; // read() has checked the product
     int64_t const wanted = count * elementSize;
     if (length < 0 ? fileSize - offset < wanted : length != wanted)
-        fail(ErrorCode::kINVALID_VALUE, phrase(what, ": external data '", location, "' gives ",
-                                               length < 0 ? fileSize - offset : length, " bytes for ", wanted));
+        fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: external data '{}' gives {} bytes for {}", what, location,
+                                                    length < 0 ? fileSize - offset : length, wanted));
     char* data = static_cast<char*>(memory_.allocate(wanted));
     if (!data)
-        fail(ErrorCode::kMEM_ALLOC_FAILED, phrase(what, ": no memory for ", wanted, " bytes of weights"));
+        fail(ErrorCode::kMEM_ALLOC_FAILED, fmt::format("{}: no memory for {} bytes of weights", what, wanted));
     for (int64_t done = 0; done < wanted;) {
         ssize_t const n = ::pread(file.fd, data + done, size_t(wanted - done), offset + done);
         if (n <= 0)
@@ -196,15 +196,15 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     if (tensor.has_segment())
         fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": tensors stored in segments cannot be imported");
     if (tensor.dims_size() > Dims::MAX_DIMS)
-        fail(ErrorCode::kUNSUPPORTED_GRAPH,
-             phrase(what, ": rank ", tensor.dims_size(), " is above the highest rank of the API, ", Dims::MAX_DIMS));
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("{}: rank {} is above the highest rank of the API, {}", what,
+                                                        tensor.dims_size(), Dims::MAX_DIMS));
     c.dims.nbDims = tensor.dims_size();
     c.count = 1;
     bool empty = false;
     for (int i = 0; i < tensor.dims_size(); ++i) {
         int64_t const d = tensor.dims(i);
         if (d < 0 || d > kMaxElements)
-            fail(ErrorCode::kINVALID_VALUE, phrase(what, ": dimension ", i, " is ", d));
+            fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: dimension {} is {}", what, i, d));
         c.dims.d[i] = int32_t(d);
         empty = empty || d == 0;
         if (d != 0 && !empty) {
@@ -222,15 +222,15 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
                                : onnxType == TensorProto::INT64  ? tensor.int64_data_size()
                                                                  : tensor.int32_data_size();
     if (bytes.data() ? int64_t(bytes.size()) != c.count * elementType(onnxType)->sizeBytes : typedCount != c.count)
-        fail(ErrorCode::kINVALID_VALUE,
-             phrase(what, ": shape ", describe(c.dims), " of ", onnxTypeName(onnxType), " needs ", c.count,
-                    " elements, the data has ",
-                    bytes.data() ? std::to_string(bytes.size()) + " bytes" : std::to_string(typedCount) + " elements"));
+        fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: shape {} of {} needs {} elements, the data has {}", what,
+                                                    describe(c.dims), onnxTypeName(onnxType), c.count,
+                                                    bytes.data() ? fmt::format("{} bytes", bytes.size())
+                                                                 : fmt::format("{} elements", typedCount)));
 
     auto room = [&](int64_t elementSize) {
         void* p = memory_.allocate(c.count * elementSize);
         if (!p)
-            fail(ErrorCode::kMEM_ALLOC_FAILED, phrase(what, ": no memory for ", c.count, " elements"));
+            fail(ErrorCode::kMEM_ALLOC_FAILED, fmt::format("{}: no memory for {} elements", what, c.count));
         return p;
     };
     char const* raw = bytes.data();

@@ -100,7 +100,7 @@ public:
         auto const& list = pipeline();
         for (std::string const& name : options_.startAt.empty() ? options_.disabled : std::vector<std::string>())
             if (std::ranges::none_of(list, [&](Pass const& p) { return p.name == name; }))
-                ctx_.log.warning("there is no pass '", name, "' to leave out");
+                ctx_.log.warning("there is no pass '{}' to leave out", name);
         size_t first = 0;
         for (size_t i = 0; i < list.size(); ++i)
             first = list[i].name == options_.startAt ? i : first;
@@ -180,7 +180,7 @@ private:
             left_.push_back({p.name, std::move(before), index + 1, done_});
         }
         double const ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-        ctx_.log.verbose("pass ", p.name, ": ", g_.nodes.size(), " nodes, ", ms, " ms");
+        ctx_.log.verbose("pass {}: {} nodes, {} ms", p.name, g_.nodes.size(), ms);
         if (options_.dumpFolder)
             dump(p.name);
         if (options_.verifyEach)
@@ -203,7 +203,7 @@ private:
         std::ofstream file(path, std::ios::binary);
         file << ir::print(g_, &large);
         if (!file)
-            ctx_.log.warning("cannot write ", path);
+            ctx_.log.warning("cannot write {}", path);
     }
 
     ir::Graph& g_;

@@ -20,12 +20,12 @@ uint64_t aligned(uint64_t v)
 
 std::string text(uint32_t const* v)
 {
-    return std::to_string(v[0]) + "." + std::to_string(v[1]) + "." + std::to_string(v[2]) + "." + std::to_string(v[3]);
+    return fmt::format("{}.{}.{}.{}", v[0], v[1], v[2], v[3]);
 }
 
 Error damaged(std::string const& what)
 {
-    return Error{ErrorCode::kFailedInitialization, "the plan is damaged or no plan: " + what};
+    return failedInitialization("the plan is damaged or no plan: " + what);
 }
 
 } // namespace
@@ -113,24 +113,22 @@ Result<FileHeader> headerOf(void const* bytes, size_t sizeBytes, bool strictVers
     if (!bytes)
         return damaged("it is a null pointer");
     if (sizeBytes < sizeof h)
-        return damaged("it has " + std::to_string(sizeBytes) + " bytes, fewer than its header");
+        return damaged(fmt::format("it has {} bytes, fewer than its header", sizeBytes));
     std::memcpy(&h, bytes, sizeof h);
     if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0)
         return damaged("it does not begin with a plan's magic bytes");
     if (h.major != kMajor || h.minor > kMinor)
-        return Error{ErrorCode::kFailedInitialization,
-                     "the plan is not compatible with this version of TensorRT, expecting format version " +
-                         std::to_string(kMajor) + "." + std::to_string(kMinor) + " got " + std::to_string(h.major) +
-                         "." + std::to_string(h.minor) + ", please rebuild"};
+        return failedInitialization("the plan is not compatible with this version of TensorRT, expecting format "
+                                    "version {}.{} got {}.{}, please rebuild",
+                                    kMajor, kMinor, h.major, h.minor);
     if (strictVersion && std::memcmp(h.library, kLibraryVersion, sizeof h.library) != 0)
-        return Error{ErrorCode::kFailedInitialization,
-                     "the plan is not compatible with this version of TensorRT, expecting library version " +
-                         text(kLibraryVersion) + " got " + text(h.library) + ", please rebuild"};
+        return failedInitialization(
+            "the plan is not compatible with this version of TensorRT, expecting library version " +
+            text(kLibraryVersion) + " got " + text(h.library) + ", please rebuild");
     if (h.fileBytes > sizeBytes)
-        return damaged("it is truncated: " + std::to_string(sizeBytes) + " of " + std::to_string(h.fileBytes) +
-                       " bytes");
+        return damaged(fmt::format("it is truncated: {} of {} bytes", sizeBytes, h.fileBytes));
     if (h.sectionCount > kMaxSections)
-        return damaged("it lists " + std::to_string(h.sectionCount) + " sections");
+        return damaged(fmt::format("it lists {} sections", h.sectionCount));
     if (h.fileBytes < tableEnd(h))
         return damaged("its section table does not fit");
     return h;
@@ -144,15 +142,15 @@ Result<std::vector<Section>> sectionsOf(FileHeader const& h, char const* p)
         std::memcpy(&e, p + sizeof h + i * sizeof e, sizeof e);
         if (e.offset < tableEnd(h) || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
             e.offset % kAlignment != 0)
-            return damaged("section " + std::to_string(i) + " lies outside the file");
+            return damaged(fmt::format("section {} lies outside the file", i));
         bool const oneOf = e.kind == static_cast<uint32_t>(SectionKind::kRecipes) ||
                            (e.kind >= static_cast<uint32_t>(SectionKind::kMeta) &&
                             e.kind < static_cast<uint32_t>(SectionKind::kTarget));
         if ((!oneOf && e.kind != static_cast<uint32_t>(SectionKind::kTarget)) || e.reserved != 0)
-            return damaged("section " + std::to_string(i) + " is of the unknown kind " + std::to_string(e.kind));
+            return damaged(fmt::format("section {} is of the unknown kind {}", i, e.kind));
         for (Section const& s : sections)
             if (oneOf && static_cast<uint32_t>(s.kind) == e.kind)
-                return damaged("section " + std::to_string(i) + " repeats kind " + std::to_string(e.kind));
+                return damaged(fmt::format("section {} repeats kind {}", i, e.kind));
         sections.push_back(Section{static_cast<SectionKind>(e.kind), p + e.offset, e.sizeBytes});
     }
     return sections;

@@ -23,12 +23,12 @@ constexpr size_t kMaxProfiles = 1024;
 Result<Extents> extents(std::vector<int64_t> const& list)
 {
     if (list.size() > kMaxRank)
-        return bad("a profile has a shape of rank ", list.size());
+        return bad("a profile has a shape of rank {}", list.size());
     Extents e;
     int64_t elements = 1;
     for (int64_t d : list) {
         if (d < 0 || d > INT32_MAX)
-            return bad("a profile has the dimension ", d);
+            return bad("a profile has the dimension {}", d);
         e.push(d);
         elements = ir::mulSat(elements, d);
     }
@@ -46,7 +46,7 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
                     t->is_shape_tensor(),        t->is_execution(),
                     t->broadcast_across_batch(), {}};
         if (sizeOf(t->dimension_names()) > kMaxRank)
-            return bad("tensor '", io.name, "' has ", t->dimension_names()->size(), " dimension names");
+            return bad("tensor '{}' has {} dimension names", io.name, t->dimension_names()->size());
         for (flatbuffers::uoffset_t k = 0; k < sizeOf(t->dimension_names()); ++k)
             io.dimensionNames.push_back(copy.text(t->dimension_names()->Get(k)));
         TW_TRY(copy.status());
@@ -86,23 +86,23 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
     if (c.profilingVerbosity < 0 || c.profilingVerbosity > 2 || c.engineCapability < 0 || c.engineCapability > 2)
         return bad("an unknown profiling verbosity or engine capability");
     if (c.maxBatchSize < 1)
-        return bad("maximum batch size ", c.maxBatchSize);
+        return bad("maximum batch size {}", c.maxBatchSize);
     if (c.profiles.empty() || c.profiles.size() > kMaxProfiles)
-        return bad(c.profiles.size(), " optimization profiles");
+        return bad("{} optimization profiles", c.profiles.size());
     return copy.status();
 }
 
 Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, int depth)
 {
     if (depth > kMaxNesting)
-        return bad("blocks are nested deeper than ", kMaxNesting);
+        return bad("blocks are nested deeper than {}", kMaxNesting);
     Block out;
     if (sizeOf(in.steps()) != g.nodes.size())
         return bad("a block has another number of steps than its graph has nodes");
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.steps()); ++i) {
         fb::Step const* s = in.steps()->Get(i);
         if (s->node() != int32_t(i))
-            return bad("step ", i, " runs node ", s->node());
+            return bad("step {} runs node {}", i, s->node());
         Step step;
         step.node = s->node();
         if (fb::Choice const* c = s->choice())
@@ -154,13 +154,13 @@ Result<void> checkAgainstGraph(Contents const& c)
         return bad("it does not list every input and output of its graph");
     for (size_t p = 0; p < c.profiles.size(); ++p) {
         for (auto const& [name, r] : c.profiles[p].inputs) {
-            std::string const where = "optimization profile " + std::to_string(p) + ": input '" + name + "'";
+            std::string const where = fmt::format("optimization profile {}: input '{}'", p, name);
             auto it = inputs.find(name);
             if (it == inputs.end())
                 return bad(where + " is not in the graph");
             ir::Value const& v = *it->second;
             if (r.hasShape && r.max.rank != v.rank())
-                return bad(where, " has rank ", r.max.rank, ", the graph has ", str(v.shape));
+                return bad("{} has rank {}, the graph has {}", where, r.max.rank, str(v.shape));
             for (int d = 0; r.hasShape && d < v.rank(); ++d) {
                 bool const ordered = r.min[d] <= r.opt[d] && r.opt[d] <= r.max[d];
                 bool const fits =
@@ -171,7 +171,8 @@ Result<void> checkAgainstGraph(Contents const& c)
             }
             if (!r.optValues.empty() &&
                 (!isStatic(v.shape) || ir::extentsOf(v.shape).volume() != int64_t(r.optValues.size())))
-                return bad(where, " has ", r.optValues.size(), " values, the graph has ", nameOf(v.type), str(v.shape));
+                return bad("{} has {} values, the graph has {}{}", where, r.optValues.size(), nameOf(v.type),
+                           str(v.shape));
         }
     }
     return {};
@@ -183,7 +184,7 @@ Result<void> checkMade(Contents const& c)
     size_t const count = c.recipes ? c.recipes->outputs.size() : 0;
     for (auto const& [v, at] : c.made) {
         if (at < 0 || size_t(at) >= count)
-            return bad("constant '", v->name, "' is made by recipe ", at, " of ", count);
+            return bad("constant '{}' is made by recipe {} of {}", v->name, at, count);
         ir::Value const& from = *c.recipes->outputs[size_t(at)];
         if (from.type != v->type || !ir::isStatic(from.shape) ||
             ir::extentsOf(from.shape).volume() != ir::extentsOf(v->shape).volume())
@@ -207,7 +208,7 @@ Result<void> checkRecipes(ir::Graph const& g, uint64_t weightBytes)
         constexpr uint64_t kFree = 1 << 20, kGrowth = 4;
         int64_t const bytes = ir::mulSat(ir::extentsOf(v->shape).volume(), tw::sizeOf(v->type));
         if (bytes < 0 || uint64_t(bytes) / kGrowth > weightBytes + kFree)
-            return bad("recipe '", v->name, "' makes ", bytes, " bytes");
+            return bad("recipe '{}' makes {} bytes", v->name, bytes);
     }
     return {};
 }

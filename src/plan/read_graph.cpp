@@ -15,7 +15,7 @@ namespace {
 Result<DataType> typeOf(uint8_t t)
 {
     if (t >= kDataTypeCount)
-        return bad("data type ", t, " does not exist");
+        return bad("data type {} does not exist", t);
     return static_cast<DataType>(t);
 }
 
@@ -32,11 +32,11 @@ public:
     Result<std::unique_ptr<ir::Graph>> graph(fb::Graph const& in, int depth)
     {
         if (depth > kMaxNesting)
-            return bad("graphs are nested deeper than ", kMaxNesting);
+            return bad("graphs are nested deeper than {}", kMaxNesting);
         auto g = std::make_unique<ir::Graph>();
         g->name = copy_.text(in.name());
         if (in.form() < 0 || in.form() > static_cast<int32_t>(ir::Form::kScheduled))
-            return bad("graph form ", in.form());
+            return bad("graph form {}", in.form());
         g->form = static_cast<ir::Form>(in.form());
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.symbols()); ++i) {
             fb::Symbol const* s = in.symbols()->Get(i);
@@ -62,7 +62,7 @@ public:
                     continue;
                 }
                 if (p < 0 || size_t(p) >= values.size())
-                    return bad("value ", p, " of ", values.size());
+                    return bad("value {} of {}", p, values.size());
                 out.push_back(values[size_t(p)]);
             }
             return out;
@@ -98,13 +98,13 @@ private:
         std::string const name = copy_.text(in.name());
         TW_ASSIGN(DataType const type, typeOf(in.type()));
         if (sizeOf(in.shape()) > kMaxRank)
-            return bad("value '", name, "' has rank ", in.shape()->size());
+            return bad("value '{}' has rank {}", name, in.shape()->size());
         TW_ASSIGN(ir::Shape shape, dims(in.shape()));
         ir::Value* v = g.newValue(name, type, shape);
         v->host = in.host();
         v->format = Format(in.format());
         if (!isKnown(v->format))
-            return bad("value '", name, "' has the unknown format ", in.format());
+            return bad("value '{}' has the unknown format {}", name, in.format());
         if (in.has_content()) {
             if (sizeOf(in.content()) > ir::kMaxContent)
                 return bad("value '" + name + "' has too much content");
@@ -123,7 +123,7 @@ private:
         uint64_t const offset = in.weights_offset(), size = in.weights_size();
         if (offset % kAlignment != 0 || offset > weights_.sizeBytes || size > weights_.sizeBytes - offset ||
             size != uint64_t(bytes))
-            return bad("constant '", name, "' of ", bytes, " bytes lies outside the weights");
+            return bad("constant '{}' of {} bytes lies outside the weights", name, bytes);
         if (in.role() < 0 || in.role() > static_cast<int32_t>(ir::WeightsRole::kAny))
             return bad("constant '" + name + "' has an unknown role");
         auto c = std::make_shared<ir::Constant>();

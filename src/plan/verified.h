@@ -12,9 +12,14 @@ namespace tw::plan {
 
 inline constexpr int kMaxNesting = 32; // of graphs
 
-Error bad(Word auto const&... parts)
+inline Error bad(std::string const& text)
 {
-    return Error{ErrorCode::kFailedInitialization, phrase("the plan is damaged: ", parts...)};
+    return failedInitialization("the plan is damaged: " + text);
+}
+template <class... Args>
+Error bad(fmt::format_string<Args...> text, Args&&... args)
+{
+    return bad(fmt::format(text, std::forward<Args>(args)...));
 }
 
 template <class V>
@@ -37,7 +42,7 @@ Result<Table const*> verified(Section const& s, char const* name)
     flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting,
                             flatbuffers::uoffset_t(s.sizeBytes / kMinTableBytes));
     if (s.sizeBytes < kMinTableBytes || s.sizeBytes > FLATBUFFERS_MAX_BUFFER_SIZE || !v.VerifyBuffer<Table>(nullptr))
-        return bad("section ", name, " is malformed");
+        return bad("section {} is malformed", name);
     return flatbuffers::GetRoot<Table>(s.data);
 }
 

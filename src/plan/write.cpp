@@ -261,7 +261,7 @@ Result<std::string> write(Contents const& contents)
     Weights weights;
     for (auto const& [value, order] : contents.panels)
         if (!isFullFloat(value->type) || !order.fits(ir::extentsOf(value->shape).volume()))
-            return internalError("the panels of constant '", value->name, "' do not fit its shape");
+            return internalError("the panels of constant '{}' do not fit its shape", value->name);
     GraphWriter writer(graphBuffer, weights, contents);
     // Together: what is used where it lies, what is copied last of all, then what is dropped as it is packed.
     for (auto const& v : contents.graph->values())

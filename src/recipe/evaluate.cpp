@@ -87,7 +87,7 @@ private:
                 else
                     errors[size_t(i)] = done.error();
             } catch (std::bad_alloc const&) {
-                errors[size_t(i)] = Error{ErrorCode::kFailedAllocation, "no memory to compute new weights"};
+                errors[size_t(i)] = failedAllocation("no memory to compute new weights");
             }
         });
         for (auto const& e : errors)

@@ -154,7 +154,7 @@ Result<ir::Value*> Recipes::valueOf(ir::Value const& constant, Sources& sources)
         Known const& k = it->second;
         sources.insert(k.sources.begin(), k.sources.end());
         if (k.value->type != constant.type)
-            return internalError("constant '", constant.name, "' has another type than its recipe");
+            return internalError("constant '{}' has another type than its recipe", constant.name);
         if (ir::extentsOf(k.value->shape) == dims)
             return k.value;
     }

@@ -94,20 +94,20 @@ Result<void> Context::setInputShape(int input, Extents const& dims)
     ir::Value const& v = *engine_->graph().inputs[size_t(input)];
     std::string const where = "input '" + v.name + "'";
     if (dims.rank != v.rank())
-        return invalidArgument(where, ": shape ", dims.str(), " has ", dims.rank, " dimensions, the engine has ",
+        return invalidArgument("{}: shape {} has {} dimensions, the engine has {}", where, dims.str(), dims.rank,
                                str(v.shape));
     plan::ProfileRange const* range = rangeOf(*engine_, profile_, v.name);
     if (!isStatic(v.shape) && profile_ < 0)
-        return invalidState(where, ": choose an optimization profile before setting shapes");
+        return invalidState("{}: choose an optimization profile before setting shapes", where);
     for (int d = 0; d < dims.rank; ++d) {
         std::string const& name = v.shape[size_t(d)].isConst() ? std::string() : v.shape[size_t(d)].str();
-        std::string const which = "dimension " + std::to_string(d) + (name.empty() ? "" : " (" + name + ")");
+        std::string const which = fmt::format("dimension {}{}", d, name.empty() ? "" : " (" + name + ")");
         if (v.shape[size_t(d)].isConst() && v.shape[size_t(d)].value() != dims[d])
-            return invalidArgument(where, ": ", which, " is ", dims[d], ", the engine has ",
+            return invalidArgument("{}: {} is {}, the engine has {}", where, which, dims[d],
                                    v.shape[size_t(d)].value());
         if (range && range->hasShape && (dims[d] < range->min[d] || dims[d] > range->max[d]))
-            return invalidArgument(where, ": ", which, " is ", dims[d], ", outside ", range->min[d], "..",
-                                   range->max[d], " of optimization profile ", profile_);
+            return invalidArgument("{}: {} is {}, outside {}..{} of optimization profile {}", where, which, dims[d],
+                                   range->min[d], range->max[d], profile_);
     }
     Input& in = inputs_[size_t(input)];
     if (!in.hasShape || !(in.dims == dims))
@@ -122,7 +122,7 @@ Result<void> Context::setInputContents(int input, TensorRef const& elements)
     ir::Value const& v = *engine_->graph().inputs[size_t(input)];
     Input& in = inputs_[size_t(input)];
     if (!in.hasShape)
-        return invalidState("input '", v.name, "': set its shape before its values");
+        return invalidState("input '{}': set its shape before its values", v.name);
     auto copy = std::make_shared<Tensor>(v.type, in.dims);
     if (copy->ref().sizeBytes() > 0)
         std::memcpy(copy->data(), elements.data, size_t(copy->ref().sizeBytes()));
@@ -130,9 +130,8 @@ Result<void> Context::setInputContents(int input, TensorRef const& elements)
         for (size_t k = 0; k < range->minValues.size() && int64_t(k) < copy->count(); ++k) {
             int64_t const x = copy->ref().getInt(int64_t(k));
             if (x < range->minValues[k] || x > range->maxValues[k])
-                return invalidArgument("input '", v.name, "': value ", x, " at ", k, " is outside ",
-                                       range->minValues[k], "..", range->maxValues[k], " of optimization profile ",
-                                       profile_);
+                return invalidArgument("input '{}': value {} at {} is outside {}..{} of optimization profile {}",
+                                       v.name, x, k, range->minValues[k], range->maxValues[k], profile_);
         }
     }
     in.contents = std::move(copy);
@@ -172,7 +171,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
     std::vector<InputState> states;
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (!inputs_[i].hasShape)
-            return invalidState("input '", engine_->graph().inputs[i]->name, "' has no shape: call setInputShape()");
+            return invalidState("input '{}' has no shape: call setInputShape()", engine_->graph().inputs[i]->name);
         InputState s;
         s.dims = inputs_[i].dims;
         if (inputs_[i].contents)

@@ -28,7 +28,7 @@ namespace tw::runtime {
 
 inline Error failedExecution(std::string what)
 {
-    return Error{ErrorCode::kFailedExecution, std::move(what)};
+    return failedExecution(std::move(what));
 }
 
 template <class Machine>
@@ -167,9 +167,9 @@ protected:
     {
         size_t const input = at_.iteratedAt(s);
         return failedExecution(
-            "iteration " + std::to_string(trip) + " is past the extent " + std::to_string(iterated_[s].extent) +
-            " of the iterated tensor '" + m_.node().inputs[input]->name + "'" +
-            (hasCount_ ? "; the count is " + std::to_string(limit_) + saidBy(at_.count()) : std::string()));
+            fmt::format("iteration {} is past the extent {} of the iterated tensor '{}'{}", trip, iterated_[s].extent,
+                        m_.node().inputs[input]->name,
+                        hasCount_ ? fmt::format("; the count is {}{}", limit_, saidBy(at_.count())) : std::string()));
     }
     Result<void> gatherStack(size_t k)
     {
@@ -178,8 +178,8 @@ protected:
         if (m_.has(at_.lengthAt(k))) {
             TW_ASSIGN(stack.length, m_.number(at_.lengthAt(k)));
             if (stack.length < 0)
-                return failedExecution("the length " + std::to_string(stack.length) + saidBy(at_.lengthAt(k)) + " of " +
-                                       stackName(k) + " is below 0");
+                return failedExecution(fmt::format("the length {}{} of {} is below 0", stack.length,
+                                                   saidBy(at_.lengthAt(k)), stackName(k)));
         }
         stack.isPacked = stack.length < 0 && !(counts_ && hasCount_);
         if (stack.length < 0 && !stack.isPacked)
@@ -190,9 +190,9 @@ protected:
     }
     Error tooShort(size_t k, int64_t trips) const
     {
-        return failedExecution(stackName(k) + " has the length " + std::to_string(stacks_[k].length) +
-                               saidBy(at_.lengthAt(k)) + ", " + std::to_string(trips) +
-                               " iterations or more are made; a length is at least the number of iterations");
+        return failedExecution(fmt::format(
+            "{} has the length {}{}, {} iterations or more are made; a length is at least the number of iterations",
+            stackName(k), stacks_[k].length, saidBy(at_.lengthAt(k)), trips));
     }
     std::string stackName(size_t k) const { return "output '" + m_.node().outputs[at_.carried + k]->name + "'"; }
     // The tensor that says a count or a length; nothing where none does.
@@ -313,7 +313,7 @@ protected:
 
     static Error endless(int64_t trips)
     {
-        return failedExecution("the loop did not end after " + std::to_string(trips) + " iterations");
+        return failedExecution(fmt::format("the loop did not end after {} iterations", trips));
     }
     Result<void> step(int64_t trip)
     {
@@ -370,9 +370,9 @@ protected:
                 TW_TRY(grow(stack, trip));
         }
         if (!(part.dims == stack.part.dims))
-            return failedExecution("the value of output " + std::to_string(at_.carried + k) + " ('" +
-                                   body_.outputs[at_.carried + k]->name + "') had shape " + stack.part.dims.str() +
-                                   ", iteration " + std::to_string(trip) + " gives " + part.dims.str());
+            return failedExecution(fmt::format("the value of output {} ('{}') had shape {}, iteration {} gives {}",
+                                               at_.carried + k, body_.outputs[at_.carried + k]->name,
+                                               stack.part.dims.str(), trip, part.dims.str()));
         std::byte* const to = stack.at(trip);
         if (part.data == to)
             return {};
@@ -385,11 +385,10 @@ protected:
         Carried const& c = carried_[i];
         TensorRef const& next = m_.ref(results_[i]);
         if (!(next.dims == dims_[i]))
-            return failedExecution("carried value " + std::to_string(i) + " ('" + body_.inputs[i]->name +
-                                   "') had shape " + dims_[i].str() + ", iteration " + std::to_string(trip) +
-                                   " gives " + next.dims.str() + " ('" + body_.outputs[i]->name +
-                                   "'); values keep their shape from trip to trip: stack what grows, or fill it up to "
-                                   "its largest size");
+            return failedExecution(
+                fmt::format("carried value {} ('{}') had shape {}, iteration {} gives {} ('{}'); values keep their "
+                            "shape from trip to trip: stack what grows, or fill it up to its largest size",
+                            i, body_.inputs[i]->name, dims_[i].str(), trip, next.dims.str(), body_.outputs[i]->name));
         if (c.isOwn)
             return {};
         if (c.capture >= 0) {

@@ -211,7 +211,7 @@ private:
         TW_TRY(m_.run(1, now_, wanted_, results_));
         for (size_t i = 0; i < wanted_.size(); ++i)
             if (wanted_[i].data && m_.ref(results_[i]).data != wanted_[i].data)
-                return internalError("a trip leaves result ", i, " where the next one writes");
+                return internalError("a trip leaves result {} where the next one writes", i);
         for (size_t i = 0; i < at_.carried; ++i)
             if (!carried_[i].isOwn)
                 settleAt(i, m_.ref(results_[i]).data);

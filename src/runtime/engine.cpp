@@ -49,8 +49,8 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
     auto loaded = loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options);
     auto const& source = device::SourceScope::current();
     if (uint64_t const bytes = source ? source->takeFailure() : 0)
-        return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + std::to_string(bytes) +
-                                                       " bytes of weights, aligned as cudaMalloc does"};
+        return failedAllocation("the IGpuAllocator gave no memory for {} bytes of weights, aligned as cudaMalloc does",
+                                bytes);
     TW_ASSIGN(Loaded const kernels, std::move(loaded));
     for (ProfileShapes& profile : shapes.profiles) {
         TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
@@ -86,10 +86,10 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         auto const& list = c.io[i].isInput ? c.graph->inputs : c.graph->outputs;
         auto it = std::ranges::find_if(list, [&](ir::Value const* v) { return v->name == c.io[i].name; });
         if (it == list.end())
-            return invalidArgument("the plan lists the tensor '", c.io[i].name, "', which its graph does not have");
+            return invalidArgument("the plan lists the tensor '{}', which its graph does not have", c.io[i].name);
         e->ioValues_.push_back(*it);
         if (!e->ioIndex_.emplace(c.io[i].name, int(i)).second)
-            return invalidArgument("the plan lists the tensor '", c.io[i].name, "' twice");
+            return invalidArgument("the plan lists the tensor '{}' twice", c.io[i].name);
     }
     if (c.io.size() != c.graph->inputs.size() + c.graph->outputs.size())
         return invalidArgument("the plan does not list every input and output of its graph");
@@ -104,12 +104,12 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         exactDevice = fits;
     }
     if (!exactDevice && options.strictDevice)
-        return Error{ErrorCode::kFailedInitialization,
-                     "the plan was generated on an incompatible device, expecting compute " + options.fingerprint +
-                         " got compute " + tunedOn + ", please rebuild"};
+        return failedInitialization("the plan was generated on an incompatible device, expecting compute " +
+                                    options.fingerprint + " got compute " + tunedOn + ", please rebuild");
     if (!exactDevice && e->planned_ && options.log)
-        options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on ",
-                             tunedOn, ", this is ", options.fingerprint, ". Build it here for speed.");
+        options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on {}, "
+                             "this is {}. Build it here for speed.",
+                             tunedOn, options.fingerprint);
     e->cuda_ = options.cuda;
     options.retargets = !exactDevice && !options.cuda;
     if (options.cuda && !e->planned_)
@@ -132,7 +132,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     auto loaded = loadAll();
     if (!loaded.ok() && options.cuda && e->planned_) { // such as code for another GPU
         if (options.log)
-            options.log->warning("the plan's choices for GPUs cannot be used here: ", loaded.error().message);
+            options.log->warning("the plan's choices for GPUs cannot be used here: {}", loaded.error().message);
         e->planned_ = nullptr;
         makeLinear(*c.graph);
         loaded = loadAll();
@@ -148,12 +148,11 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
     if (options.log && kernels.refused > 0 && e->planned_)
-        options.log->warning(kernels.inOtherPlaces("here"), "; the verbose log says which. Build it here for speed.");
+        options.log->warning("{}; the verbose log says which. Build it here for speed.", kernels.inOtherPlaces("here"));
     if (options.log && kernels.retargeted > 0)
-        options.log->info(
-            kernels.retargeted, " kernels of the plan are for another CPU, and others take their place here: ",
-            kernels.retargeted - kernels.byEstimate, " of the same algorithm for this CPU's instructions, ",
-            kernels.byEstimate, " of another one by estimate");
+        options.log->info("{} kernels of the plan are for another CPU, and others take their place here: {} of the "
+                          "same algorithm for this CPU's instructions, {} of another one by estimate",
+                          kernels.retargeted, kernels.retargeted - kernels.byEstimate, kernels.byEstimate);
     static plan::Block const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;

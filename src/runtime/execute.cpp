@@ -16,8 +16,7 @@ namespace {
 
 Error noMemory(ir::Node const& node)
 {
-    return Error{ErrorCode::kFailedAllocation,
-                 "layer '" + node.name + "': no memory for a value of data-dependent size"};
+    return failedAllocation("layer '" + node.name + "': no memory for a value of data-dependent size");
 }
 
 // Runs a block, once or again and again with other addresses of inputs and outputs.
@@ -237,7 +236,7 @@ public:
     {
         memory_.emplace_back(DataType::kInt8, Extents{bytes});
         if (!memory_.back().data())
-            return Error{ErrorCode::kFailedAllocation, "no memory for values of its regions"};
+            return failedAllocation("no memory for values of its regions");
         return memory_.back().data();
     }
 

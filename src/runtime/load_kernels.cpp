@@ -83,9 +83,8 @@ public:
                 setData(*v, plain);
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
-                options_.log->verbose("layer '", t.step->node->name, "': tactic ", t.choice->name,
-                                      " of the plan cannot run here (", t.refusal, "); ", t.step->tactic->name(),
-                                      " is used");
+                options_.log->verbose("layer '{}': tactic {} of the plan cannot run here ({}); {} is used",
+                                      t.step->node->name, t.choice->name, t.refusal, t.step->tactic->name());
         return {};
     }
     Loaded loaded() const
@@ -270,8 +269,8 @@ private:
         ops::Backend const backend = backendOf(step, options_);
         auto const list = step.node->op->tactics(backend == ops::Backend::kCuda);
         if (list.empty())
-            return unsupported("layer '", step.node->name, "' (", step.node->op->name, ") has no ",
-                               backend == ops::Backend::kCuda ? "CUDA" : "CPU", " implementation");
+            return unsupported("layer '{}' ({}) has no {} implementation", step.node->name, step.node->op->name,
+                               backend == ops::Backend::kCuda ? "CUDA" : "CPU");
         step.tactic = list.back();
         std::unique_ptr<ops::Kernel> plain;
         auto loadPlain = [&]() -> Result<void> {
@@ -290,7 +289,7 @@ private:
         bool const isNative = contains(offered, formats);
         if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
-                return unsupported("layer '", step.node->name, "': its formats need the kernel of the plan");
+                return unsupported("layer '{}': its formats need the kernel of the plan", step.node->name);
             plain = linearAdapter(std::move(plain));
         }
         step.kernel = held(std::move(plain));
@@ -318,13 +317,13 @@ Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned
             continue;
         if (auto there = ops::openLibrary(t->source(), *options.cuda); !there.ok()) {
             bool const isLt = t->source() == ops::Source::kCublasLt;
-            return Error{ErrorCode::kFailedInitialization,
-                         "layer '" + step.node->name + "': its kernel " + t->name() + " is one of " +
-                             ops::nameOf(t->source()) + ", which cannot be used here: " + there.error().message +
-                             "; install it, name it in " + (isLt ? "TENSORWRIGHT_CUBLASLT" : "TENSORWRIGHT_CUDNN") +
-                             ", or build the engine without it (IBuilderConfig::setTacticSources, trtexec "
-                             "--tacticSources=-" +
-                             (isLt ? "CUBLAS_LT" : "CUDNN") + ")"};
+            return failedInitialization(
+                "layer '" + step.node->name + "': its kernel " + t->name() + " is one of " + ops::nameOf(t->source()) +
+                ", which cannot be used here: " + there.error().message + "; install it, name it in " +
+                (isLt ? "TENSORWRIGHT_CUBLASLT" : "TENSORWRIGHT_CUDNN") +
+                ", or build the engine without it (IBuilderConfig::setTacticSources, trtexec "
+                "--tacticSources=-" +
+                (isLt ? "CUBLAS_LT" : "CUDNN") + ")");
         }
     }
     return {};
@@ -332,13 +331,13 @@ Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned
 
 std::string Loaded::inOtherPlaces(std::string const& where) const
 {
-    std::string const text = std::to_string(refused) + " kernels of the plan cannot run " + where + ", and ";
+    std::string const text = fmt::format("{} kernels of the plan cannot run {}, and ", refused, where);
     int const others = refused - plain;
     if (others == 0)
         return text + "plain ones, which are slow, take their place";
     return text + (plain == 0 ? "those that are expected to be fastest take their place"
-                              : std::to_string(others) + " of another kind and " + std::to_string(plain) +
-                                    " plain ones, which are slow, take their place");
+                              : fmt::format("{} of another kind and {} plain ones, which are slow, take their place",
+                                            others, plain));
 }
 
 ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads,

@@ -17,8 +17,8 @@ Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range
                          : select == Select::kOpt ? range->optValues
                                                   : range->maxValues;
     if (int64_t(values.size()) != dims.volume())
-        return invalidArgument("shape tensor '", v.name, "' has ", dims.volume(), " elements, its profile gives ",
-                               values.size(), " values");
+        return invalidArgument("shape tensor '{}' has {} elements, its profile gives {} values", v.name, dims.volume(),
+                               values.size());
     storage.emplace_back(v.type, dims);
     for (size_t k = 0; k < values.size(); ++k)
         storage.back().ref().setInt(int64_t(k), values[k]);
@@ -60,7 +60,7 @@ Result<ProfileShapes> resolveProfile(plan::Contents const& contents, LoadedBlock
         shapes.isMaximumValid = false;
         max = resolveAt(contents, block, p, Select::kMax, shapes.opt.get());
         if (!max.ok())
-            return std::move(max).error().in("maximum shapes of optimization profile " + std::to_string(p));
+            return std::move(max).error().in(fmt::format("maximum shapes of optimization profile {}", p));
     }
     shapes.max = std::move(*max);
     return shapes;
@@ -87,7 +87,7 @@ std::string violation(Select point, size_t profile, Error const& error)
 {
     char const* const name = point == Select::kMin ? "kMIN" : point == Select::kOpt ? "kOPT" : "kMAX";
     char const* const then = point == Select::kOpt ? "" : "; runs in these shapes will fail";
-    return phrase(name, " values for profile ", profile, " violate shape constraints: ", error.message, then);
+    return fmt::format("{} values for profile {} violate shape constraints: {}{}", name, profile, error.message, then);
 }
 
 Result<void> checkEqualDims(ir::Graph const& graph, std::vector<InputState> const& inputs)
@@ -103,9 +103,9 @@ Result<void> checkEqualDims(ir::Graph const& graph, std::vector<InputState> cons
                 continue;
             auto const [known, isNew] = sizes.try_emplace(names[0], inputs[i].dims[d], v);
             if (!isNew && known->second.first != inputs[i].dims[d])
-                return invalidArgument("dimension '", names[0], "' is ", inputs[i].dims[d], " in input '", v->name,
-                                       "' and ", known->second.first, " in '", known->second.second->name,
-                                       "'; equal names mean equal sizes");
+                return invalidArgument(
+                    "dimension '{}' is {} in input '{}' and {} in '{}'; equal names mean equal sizes", names[0],
+                    inputs[i].dims[d], v->name, known->second.first, known->second.second->name);
         }
     }
     return {};
@@ -128,11 +128,11 @@ Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, si
         else if (ir::isStatic(v->shape))
             s.dims = ir::extentsOf(v->shape);
         else
-            return invalidArgument("input '", v->name, "' with shape ", str(v->shape),
-                                   " has no dimensions in optimization profile ", profile);
+            return invalidArgument("input '{}' with shape {} has no dimensions in optimization profile {}", v->name,
+                                   str(v->shape), profile);
         if (s.dims.rank != v->rank())
-            return invalidArgument("input '", v->name, "' has rank ", v->rank(), ", optimization profile ", profile,
-                                   " gives it ", s.dims.str());
+            return invalidArgument("input '{}' has rank {}, optimization profile {} gives it {}", v->name, v->rank(),
+                                   profile, s.dims.str());
         TW_ASSIGN(s.contents, contentsAt(*v, range, select, storage, s.dims));
         states.push_back(std::move(s));
     }

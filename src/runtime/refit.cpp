@@ -65,7 +65,7 @@ Result<void> checkConditions(ir::Graph const& recipes, std::vector<BlobPtr> cons
         for (size_t k = 0; k < (isRule ? 1 : compared.size()); ++k)
             numbers += (k > 0 ? " and " : "") + numberIn(*again->outputs[k], *compared[k],
                                                          [](double x) { return !(x > 0 && std::isfinite(x)); });
-        return invalidArgument("the new weights are refused, and the engine stays as it is: ", v.producer->name,
+        return invalidArgument("the new weights are refused, and the engine stays as it is: {}{}{}{}", v.producer->name,
                                isRule ? ", and would be " : "; they would be ", numbers,
                                isRule ? "" : ". Set both to one number, or build the engine anew");
     }

@@ -248,7 +248,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     }
     ir::Graph const& g = *block.graph;
     if (inputs.size() != g.inputs.size())
-        return internalError("block '", g.name, "' got another number of inputs than it has");
+        return internalError("block '{}' got another number of inputs than it has", g.name);
     for (size_t i = 0; i < inputs.size(); ++i) {
         ValueState& s = inst->values[size_t(block.indexOf(g.inputs[i]))];
         s.dims = inputs[i].dims;

@@ -9,6 +9,7 @@
 #include "base/round.h"
 #include "ir/op_def.h"
 #include "tactic/convert_format.h"
+#include "tactic/expected_time.h"
 #include "tactic/registry.h"
 
 namespace tw::runtime {
@@ -41,7 +42,7 @@ std::optional<Expected> fastest(ops::Tactic const& tactic, ops::Problem const& p
 {
     std::optional<Expected> best;
     for (ops::Config const& config : tactic.configs(problem)) {
-        double const us = tactic.estimate(problem, config);
+        double const us = ops::expectedTime(tactic, problem, config);
         if (!best || (us > 0 && us < best->us))
             best = Expected{config, us > 0 ? us : Expected().us};
     }

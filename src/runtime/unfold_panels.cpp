@@ -39,8 +39,7 @@ Result<BlobPtr> unfolded(Blob const& inPanels, ops::PanelOrder const& order, ops
         auto const plain =
             std::make_shared<device::PackedFloats>(int64_t((inPanels.sizeBytes() + sizeof(float) - 1) / sizeof(float)));
         if (!plain->data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for weights of " + std::to_string(inPanels.sizeBytes()) + " bytes"};
+            return failedAllocation("no memory for weights of {} bytes", inPanels.sizeBytes());
         ops::fromPanels(order, inPanels.as<float>(), plain->data());
         return Blob(plain->data(), inPanels.sizeBytes(), plain);
     });

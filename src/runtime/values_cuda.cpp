@@ -85,10 +85,10 @@ Result<void> CudaValues::bringToHost(size_t v)
     inst_.heap.emplace_back(r.type, r.dims);
     TensorRef const copy = inst_.heap.back().ref();
     if (!copy.data)
-        return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
+        return failedAllocation("no memory for a value on the host");
     if (copy.sizeBytes() > 0) {
         if (!r.data)
-            return internalError("value '", block_.values[v]->name, "' is nowhere");
+            return internalError("value '{}' is nowhere", block_.values[v]->name);
         TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
         TW_TRY(wait());
     }
@@ -109,7 +109,7 @@ Result<Tensor> CudaValues::elementsOf(HostDevice const& place)
     TensorRef const& from = place.host.data ? place.host : place.device;
     Tensor t(from.type, from.dims);
     if (!t.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
+        return failedAllocation("no memory for a value on the host");
     size_t const bytes = size_t(from.sizeBytes());
     if (place.host.data) {
         std::memcpy(t.data(), from.data, bytes);
@@ -138,7 +138,7 @@ Result<void> CudaValues::bringToDevice(size_t v)
         TW_TRY(allocate(r));
     if (r.sizeBytes() > 0) {
         if (!h.data)
-            return internalError("value '", block_.values[v]->name, "' is nowhere");
+            return internalError("value '{}' is nowhere", block_.values[v]->name);
         TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
     }
     inst_.stale[v] = false;

@@ -40,7 +40,7 @@ Result<ir::Shape> broadcastInputs(ir::InferContext const& ctx, int count)
     ir::Shape out = ctx.shape(0);
     for (int i = 0; i < count; ++i) {
         if (ctx.rank(i) > kMaxRank)
-            return ctx.error(ctx.describe(i) + " has more than " + std::to_string(kMaxRank) + " dimensions");
+            return ctx.error("{} has more than {} dimensions", ctx.describe(i), kMaxRank);
         if (ctx.rank(i) != ctx.rank(0))
             return ctx.error(ctx.describe(0) + " and " + ctx.describe(i) +
                              " must have equal rank; reshape one of them with dimensions of 1 in front");

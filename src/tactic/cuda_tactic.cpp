@@ -148,9 +148,7 @@ Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
     if (g.grid <= 0 || g.gridY <= 0 || g.gridZ <= 0)
         return {};
     if (g.grid > kMostX || g.gridY > kMostYZ || g.gridZ > kMostYZ)
-        return Error{ErrorCode::kFailedExecution, "a grid of " + std::to_string(g.grid) + " x " +
-                                                      std::to_string(g.gridY) + " x " + std::to_string(g.gridZ) +
-                                                      " blocks is too large for a GPU"};
+        return failedExecution("a grid of {} x {} x {} blocks is too large for a GPU", g.grid, g.gridY, g.gridZ);
     TW_CHECK(params.size() <= kMostParams);
     void* list[kMostParams];
     std::transform(params.begin(), params.end(), list, [](void const* p) { return const_cast<void*>(p); });
@@ -183,7 +181,7 @@ int64_t widestUnit(int64_t bytes, uint64_t all)
 
 void CudaSource::add(std::string const& name, std::string const& function, std::string const& params, int threads)
 {
-    std::string const bounds = threads ? "__launch_bounds__(" + std::to_string(threads) + ") " : std::string();
+    std::string const bounds = threads ? fmt::format("__launch_bounds__({}) ", threads) : std::string();
     names.push_back(name);
     text += "TW_KERNEL " + bounds + name + "(const __grid_constant__ " + params + " p) { " + function + "(p); }\n";
 }

@@ -29,8 +29,7 @@ std::string keyOf(Problem const& p, CudnnLayer const& layer)
 // Two lines before the plan: the library, and hashes of the plan and of the layer that it is for.
 std::string headOf(Cudnn const& cudnn, CudnnLayer const& layer, std::string const& plan)
 {
-    return "cuDNN " + std::to_string(cudnn.version()) + "\n" + std::to_string(hashBytes(plan.data(), plan.size())) +
-           " " + std::to_string(hashText(layer.text)) + "\n";
+    return fmt::format("cuDNN {}\n{} {}\n", cudnn.version(), hashBytes(plan.data(), plan.size()), hashText(layer.text));
 }
 std::optional<std::string> planIn(std::string const& image, Cudnn const& cudnn, CudnnLayer const& layer)
 {
@@ -73,7 +72,7 @@ std::vector<Config> cudnnConfigs(Problem const& p, CudnnLayer const& layer, int 
 Result<std::string> buildCudnn(Problem const& p, CudnnLayer const& layer, int rank)
 {
     TW_ASSIGN(Cudnn const* const cudnn, open(p));
-    return cudnn->once(keyOf(p, layer) + std::to_string(rank), [&]() -> Result<std::string> {
+    return cudnn->once(fmt::format("{}{}", keyOf(p, layer), rank), [&]() -> Result<std::string> {
         cuda::Current const current(*p.target.cuda->device);
         TW_ASSIGN(auto const handle, cudnn->lend(p.target.cuda->device));
         TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(*cudnn, handle->get()));

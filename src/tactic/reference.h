@@ -76,6 +76,11 @@ public:
     uint64_t* randomState = nullptr;
 
     Error error(std::string const& what) const; // "gather 'g': <what>", kFailedExecution
+    template <class... Args>
+    Error error(fmt::format_string<Args...> what, Args&&... args) const
+    {
+        return error(fmt::format(what, std::forward<Args>(args)...));
+    }
 
 private:
     ir::Node const& node_;

@@ -34,8 +34,7 @@ Result<void> checkRegionInputs(ir::InferContext& ctx, size_t r, std::vector<Regi
         return ctx.error(std::string("the region '") + name + "' is missing");
     ir::Graph const& g = *ctx.node().regions[r];
     if (g.inputs.size() != inputs.size())
-        return ctx.error(std::string("the region '") + name + "' takes " + std::to_string(g.inputs.size()) +
-                         " inputs, the node gives it " + std::to_string(inputs.size()));
+        return ctx.error("the region '{}' takes {} inputs, the node gives it {}", name, g.inputs.size(), inputs.size());
     for (size_t i = 0; i < g.inputs.size(); ++i) {
         int const outer = inputs[i].outer;
         ir::Value const& v = *g.inputs[i];

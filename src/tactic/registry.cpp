@@ -27,7 +27,7 @@ ir::OpDef const* find(std::string_view name)
 
 Error RefContext::error(std::string const& what) const
 {
-    return Error{ErrorCode::kFailedExecution, std::string(node_.op->name) + " '" + node_.name + "': " + what};
+    return failedExecution(std::string(node_.op->name) + " '" + node_.name + "': " + what);
 }
 
 } // namespace tw::ops

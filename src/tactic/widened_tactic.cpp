@@ -164,7 +164,7 @@ Result<WideConstant> widenedConstant(TensorSpec const& t)
 {
     Tensor wide(DataType::kFloat, t.dims);
     if (!wide.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for a constant in FP32"};
+        return failedAllocation("no memory for a constant in FP32");
     copyElements({t.type, t.dims, const_cast<void*>(t.constant->data())}, wide.ref());
     TensorRef const ref = wide.ref();
     return WideConstant{std::move(wide), ref};
@@ -176,7 +176,7 @@ Support WidenedTactic::supports(Problem const& p) const
 {
     TW_SUPPORTS(takesOnly(kNarrow, p));
     if (p.inputs.size() > kMostTensors || p.outputs.size() > kMostTensors)
-        return Support::no("has more than " + std::to_string(kMostTensors) + " inputs or outputs");
+        return Support::no(fmt::format("has more than {} inputs or outputs", kMostTensors));
     return inner_.supports(widened(p));
 }
 

@@ -105,7 +105,7 @@ Result<void> AlikeRows::refer(std::span<TensorRef const> inputs, std::span<Tenso
         storage.push_back(firstRows(t, rowAxes(*node_, isOutput, int(i))));
         TensorRef const out = storage.back().ref();
         if (!out.data)
-            return Error{ErrorCode::kFailedAllocation, "no memory for rows of a reference"};
+            return failedAllocation("no memory for rows of a reference");
         for (int64_t o = 0; o < runs->outer; ++o)
             std::memcpy(out.as<char>() + o * kOriginals * runs->sizeBytes, runs->at(o, 0),
                         size_t(kOriginals * runs->sizeBytes));

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Bench>> Bench::make(ops::Kernel const& kernel, Checker::B
 {
     std::unique_ptr<Bench> b(new Bench(kernel, buffers, workers, cacheBytes));
     if (!b->workspace_.data() || !b->eviction_.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for timing"};
+        return failedAllocation("no memory for timing");
     TW_ASSIGN(b->prepared_, kernel.prepare(buffers.inputs, buffers.outputs));
     return b;
 }

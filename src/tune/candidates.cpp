@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/op_def.h"
+#include "tactic/expected_time.h"
 #include "tune/phases.h"
 #include "tune/rivals.h"
 
@@ -80,7 +81,7 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
                 one.group = c.group;
                 one.isPlain = c.isPlain;
                 one.config = config;
-                one.estimate = t->estimate(problems[g], config);
+                one.estimate = ops::expectedTime(*t, problems[g], config);
                 list.push_back(std::move(one));
             }
         }
@@ -108,8 +109,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
             continue;
         }
         if (c.estimate > kHopelessEstimate * best || isOver || ++count[size_t(c.group)] > most) {
-            rivals.refuse(c, "estimated at " + std::to_string(c.estimate) + " us, the best at " + std::to_string(best) +
-                                 " us");
+            rivals.refuse(c, fmt::format("estimated at {} us, the best at {} us", c.estimate, best));
             continue;
         }
         list.push_back(std::move(c));
@@ -150,8 +150,7 @@ void makeKernel(Candidate& c, ops::Problem const& p, int64_t mostWorkspace)
     int64_t const needed = c.isPlain ? 0 : workspaceAtMaximum(p, *c.kernel);
     c.isTooLarge = needed > mostWorkspace;
     if (c.isTooLarge)
-        c.refusal = "it needs a workspace of " + std::to_string(needed) + " bytes, the limit is " +
-                    std::to_string(mostWorkspace);
+        c.refusal = fmt::format("it needs a workspace of {} bytes, the limit is {}", needed, mostWorkspace);
 }
 
 } // namespace

@@ -191,20 +191,20 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
     }
     for (size_t i = 0; i < f->guarded.size(); ++i)
         if (!problem.target.cuda && !f->guarded[i].isIntact())
-            return wrong("it writes beyond output " + std::to_string(i));
+            return wrong(fmt::format("it writes beyond output {}", i));
     if (!workspace.isIntact())
         return wrong("it writes beyond its workspace");
     for (size_t i = 0; i < inputs.size(); ++i)
         if (!before[i].empty() && !isSame(inputs[i], before[i]))
-            return wrong("it writes to its input " + std::to_string(i));
+            return wrong(fmt::format("it writes to its input {}", i));
     Checked checked;
     for (size_t i = 0; i < outputs.size(); ++i) {
         std::string const why = values.compare(i, outputs[i], tried.rounding);
         if (why.empty())
             continue;
         if (!tried.isPlain || !values.mayRound(i, outputs[i]))
-            return wrong("output " + std::to_string(i) + ", " + why);
-        checked.differs = "output " + std::to_string(i) + " ('" + problem.node->outputs[i]->name + "'), " + why;
+            return wrong(fmt::format("output {}, {}", i, why));
+        checked.differs = fmt::format("output {} ('{}'), {}", i, problem.node->outputs[i]->name, why);
     }
     return checked;
 }
@@ -215,12 +215,12 @@ Result<Checked> Checker::check(ops::Problem const& problem, ops::Kernel const& k
     if (problem.outputs.empty()) // an assertion: there is nothing to compare
         return Checked();
     auto where = [&](size_t which) -> std::string {
-        return which >= kPoints ? points_[which - kPoints].where
-               : which == kOptimum
-                   ? std::string()
-                   : std::string(which == kStress ? "on large values" : "on other values") +
-                         (problem.target.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
-                                                                 : "");
+        return which >= kPoints    ? points_[which - kPoints].where
+               : which == kOptimum ? std::string()
+                                   : std::string(which == kStress ? "on large values" : "on other values") +
+                                         (problem.target.cuda && ops::hasParts(problem)
+                                              ? ", channels-last tensors as parts of wider ones"
+                                              : "");
     };
     TW_ASSIGN(Checked first, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));
     if (!first.incomparable.empty())
@@ -241,7 +241,7 @@ Result<Checker::Buffers const*> Checker::buffers(ops::Problem const& problem)
     if (s.error)
         return *s.error;
     if (s.values.outputs().empty())
-        return Error{ErrorCode::kInvalidArgument, s.values.incomparable()};
+        return invalidArgument(s.values.incomparable());
     TW_ASSIGN(Formatted const* f, formatted(s, problem));
     return &f->buffers;
 }

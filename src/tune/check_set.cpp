@@ -80,7 +80,7 @@ Tensor gather(TensorRef const& t, std::vector<int64_t> const& elements)
 
 Error noMemory()
 {
-    return Error{ErrorCode::kFailedAllocation, "no memory to check tactics"};
+    return failedAllocation("no memory to check tactics");
 }
 
 TensorRef CheckSet::make(DataType type, Extents const& dims)
@@ -245,7 +245,7 @@ std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef
             refs.push_back(lists.back().ref());
         }
         std::string const why = tune::compare(got.ref(), refs, tolerance);
-        return why.empty() ? why : "of " + std::to_string(samples_.size()) + " samples " + why;
+        return why.empty() ? why : fmt::format("of {} samples {}", samples_.size(), why);
     }
     TensorRef got = out;
     if (out.format != Format::kLinear) {

@@ -73,7 +73,7 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
 {
     TensorRef const& want = wants[0];
     if (got.type != want.type || !(got.dims == want.dims))
-        return phrase("got ", nameOf(got.type), got.dims.str(), ", want ", nameOf(want.type), want.dims.str());
+        return fmt::format("got {}{}, want {}{}", nameOf(got.type), got.dims.str(), nameOf(want.type), want.dims.str());
     auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
     int64_t const count = want.count();
     std::vector<double> largest(wants.size(), 0);
@@ -98,10 +98,10 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
             isOne = isEqual(a, wants[w].get(i), largest[w]);
         if (isOne)
             continue;
-        std::string why = "element " + std::to_string(i) + ": got " + std::to_string(a) + ", want ";
+        std::string why = fmt::format("element {}: got {}, want ", i, a);
         for (size_t w = 0; w < wants.size(); ++w)
-            why += (w ? " or, step by step, " : "") + std::to_string(wants[w].get(i));
-        return why + " (max |want| " + std::to_string(largest[0]) + ")";
+            why += fmt::format("{}{}", w ? " or, step by step, " : "", wants[w].get(i));
+        return fmt::format("{} (max |want| {})", why, largest[0]);
     }
     return {};
 }
@@ -121,8 +121,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
             continue;
         storage.emplace_back(out[i].type, out[i].dims, specs[i].format);
         if (!storage.back().data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for a tensor in format " + std::string(nameOf(specs[i].format))};
+            return failedAllocation("no memory for a tensor in format " + std::string(nameOf(specs[i].format)));
         TensorRef const& copy = storage.back().ref();
         std::memset(copy.data, 0xff, size_t(copy.sizeBytes())); // gaps hold NaN: who reads them shows
         if (out[i].data)

@@ -77,7 +77,7 @@ std::string reasonsAgainst(std::vector<ops::Tactic const*> const& others, ops::P
     std::string text;
     for (size_t i = 0; i < std::min(kept.size(), kMostReasons); ++i)
         text += (i ? "; " : "") + kept[i];
-    return text + (kept.size() > kMostReasons ? "; and " + std::to_string(kept.size() - kMostReasons) + " more" : "");
+    return text + (kept.size() > kMostReasons ? fmt::format("; and {} more", kept.size() - kMostReasons) : "");
 }
 
 } // namespace

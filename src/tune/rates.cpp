@@ -106,8 +106,8 @@ double Rates::of(Kind kind)
                    : cudaProductRate(*options_.target.cuda, kind == Kind::kF16 ? DataType::kHalf : DataType::kFloat,
                                      kind == Kind::kTf32);
     if (options_.log)
-        options_.log->verbose("Rate of ", kNames[int(kind)], " here: ", rate,
-                              kind == Kind::kCopy ? " bytes" : " operations", " in a microsecond");
+        options_.log->verbose("Rate of {} here: {}{} in a microsecond", kNames[int(kind)], rate,
+                              kind == Kind::kCopy ? " bytes" : " operations");
     int64_t const whole = std::isfinite(rate) ? int64_t(rate * 1000) : 0;
     if (options_.cache && whole > 0)
         options_.cache->insert(key, CacheEntry{0, {whole}, 0, {}});
@@ -122,7 +122,7 @@ double Rates::measureOnCpu(Kind kind) const
 std::string Rates::keyOf(Kind kind) const
 {
     std::string const threads = options_.backend == ops::Backend::kCpu && options_.workers->count() > 1
-                                    ? std::to_string(options_.workers->count()) + " threads|"
+                                    ? fmt::format("{} threads|", options_.workers->count())
                                     : "";
     return options_.device + "|" + threads + "rate of " + kNames[int(kind)];
 }

@@ -32,10 +32,10 @@ void putFields(std::string& key, ir::AttrsBase const& attrs)
     for (ir::FieldValue const& f : ir::fieldsOf(attrs)) {
         key += f.name + "=";
         for (int64_t v : f.integers)
-            key += std::to_string(v) + ",";
+            key += fmt::format("{},", v);
         for (double v : f.reals)
             key += "x" + hex(std::bit_cast<uint64_t>(v)) + ",";
-        key += (f.text.empty() ? "" : std::to_string(f.text.size()) + ":" + f.text) + ";";
+        key += (f.text.empty() ? "" : fmt::format("{}:{}", f.text.size(), f.text)) + ";";
     }
 }
 
@@ -47,7 +47,7 @@ public:
     {
         std::string s = "(";
         for (ir::Dim const& d : shape)
-            s += d.isConst() ? "." : std::to_string(numberOf(d)) + ".";
+            s += d.isConst() ? "." : fmt::format("{}.", numberOf(d));
         return s + ")";
     }
 
@@ -69,7 +69,7 @@ void putTensors(std::string& key, std::vector<ops::TensorSpec> const& specs, std
     for (size_t i = 0; i < specs.size(); ++i) {
         ops::TensorSpec const& t = specs[i];
         for (int64_t k = 0; t.contents.data && k < t.contents.count(); ++k)
-            key += std::to_string(t.contents.getInt(k)) + ";";
+            key += fmt::format("{};", t.contents.getInt(k));
         key += t.format != Format::kLinear ? std::string(nameOf(t.format)) + ":" : "";
         key += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") : "-";
         if (ir::Value const* v = i < values.size() ? values[i] : nullptr)
@@ -115,7 +115,7 @@ std::string regionKey(ops::Problem const& problem, std::string const& device)
 {
     ir::Node const& node = *problem.node;
     std::string key =
-        device + "|" + (problem.threads > 1 ? std::to_string(problem.threads) + " threads|" : "") + node.op->name + "|";
+        device + "|" + (problem.threads > 1 ? fmt::format("{} threads|", problem.threads) : "") + node.op->name + "|";
     putFields(key, *node.attrs);
     Symbols symbols;
     key += "|";
@@ -142,7 +142,7 @@ std::string pointsKey(std::span<Point const> points)
             for (int64_t i = 0; at.contents.data && i < at.contents.count(); ++i)
                 h.number(uint64_t(at.contents.getInt(i)));
         }
-    return "|checked at " + std::to_string(points.size()) + " more " + hex(h.value());
+    return fmt::format("|checked at {} more {}", points.size(), hex(h.value()));
 }
 
 std::string choiceKey(ops::Problem const& problem, Options const& options)
@@ -166,16 +166,16 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
         choiceKey(problem, options) + permitted("|no winograd", Permission::kWinograd, false) +
         permitted("|tf32", Permission::kTf32) + permitted("|bf16", Permission::kBf16Factors) +
         permitted("|f16 weights", Permission::kHalfWeights) +
-        (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
-        (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
-        (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");
+        (options.workspaceBytes < INT64_MAX ? fmt::format("|workspace {}", options.workspaceBytes) : "") +
+        (libraries ? fmt::format("|libraries {}", libraries) : "") + pointsKey(options.points) +
+        (options.mostCandidates < kMostCandidates ? fmt::format("|first {}", options.mostCandidates) : "");
     cuda::Target const* target = isCuda ? options.target.cuda : nullptr;
     if (!target)
         return key;
     if (target->device)
-        key += "|driver " + std::to_string(target->device->driver().version());
+        key += fmt::format("|driver {}", target->device->driver().version());
     if (auto const compiler = target->compiler->get(); compiler.ok())
-        key += "|compiler " + std::to_string((*compiler)->version());
+        key += fmt::format("|compiler {}", (*compiler)->version());
     uint32_t seen = bitOf(ops::Source::kOwn);
     for (ops::Tactic const* t : candidates(*problem.node, options))
         if (!(seen & bitOf(t->source()))) {

@@ -16,7 +16,7 @@ std::string describe(Candidate const& c)
 {
     std::string name = c.tactic->name();
     for (size_t i = 0; i < c.config.size() && i < kMostConfig; ++i)
-        name += (i ? "," : "[") + std::to_string(c.config[i]);
+        name += fmt::format("{}{}", i ? "," : "[", c.config[i]);
     return name + (c.config.empty() ? "" : "]");
 }
 
@@ -71,7 +71,7 @@ void Rivals::refuse(Candidate const& c, std::string const& why, bool isUnsupport
         {describe(c), describeIn(problems_[size_t(c.group)], c), why.substr(0, kMostReason), c.group});
     texts_[size_t(c.group)] += std::string("\n  ") + c.tactic->name() + ": " + why;
     if (options_.log)
-        options_.log->verbose(where(), ": tactic ", c.tactic->name(), " is out: ", why);
+        options_.log->verbose("{}: tactic {} is out: {}", where(), c.tactic->name(), why);
 }
 
 std::vector<plan::Rival> Rivals::listFor(size_t g, std::vector<Candidate> const& good, size_t winner,

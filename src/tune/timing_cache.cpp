@@ -74,7 +74,7 @@ bool isSound(std::string_view key, CacheEntry const& e)
 
 Error damaged(std::string const& how)
 {
-    return invalidArgument("timing cache: the bytes are damaged: ", how);
+    return invalidArgument("timing cache: the bytes are damaged: {}", how);
 }
 
 } // namespace
@@ -115,8 +115,9 @@ Result<void> TimingCache::combine(TimingCache const& other, bool ignoreMismatch)
         return {};
     std::scoped_lock lock(mutex_, other.mutex_);
     if (other.fingerprint_ != fingerprint_ && !ignoreMismatch)
-        return invalidArgument("timing cache: the other cache was measured on '", other.fingerprint_,
-                               "', this one is of '", fingerprint_, "'; pass ignoreMismatch to use it all the same");
+        return invalidArgument("timing cache: the other cache was measured on '{}', this one is of '{}'; pass "
+                               "ignoreMismatch to use it all the same",
+                               other.fingerprint_, fingerprint_);
     Entries copy = other.entries_; // before anything changes: an exception leaves this cache as it was
     entries_.merge(copy);
     return {};
@@ -155,10 +156,10 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
     if (sizeBytes == 0)
         return Loaded{std::make_unique<TimingCache>(fingerprint), ""};
     if (!bytes)
-        return invalidArgument("timing cache: a null pointer with size ", sizeBytes);
+        return invalidArgument("timing cache: a null pointer with size {}", sizeBytes);
     Reader in{static_cast<char const*>(bytes), static_cast<char const*>(bytes) + sizeBytes};
     if (sizeBytes < sizeof kMagic || std::memcmp(in.at, kMagic, sizeof kMagic) != 0)
-        return invalidArgument("timing cache: these ", sizeBytes, " bytes are no timing cache");
+        return invalidArgument("timing cache: these {} bytes are no timing cache", sizeBytes);
     in.at += sizeof kMagic;
     auto const format = in.get<uint32_t>();
     uint32_t version[4] = {};
@@ -169,10 +170,11 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
     if (format != kFormat || std::memcmp(version, kVersion, sizeof version) != 0) {
         std::string text;
         for (uint32_t v : version)
-            text += (text.empty() ? "" : ".") + std::to_string(v);
+            text += fmt::format("{}{}", text.empty() ? "" : ".", v);
         return Loaded{std::make_unique<TimingCache>(fingerprint),
-                      "timing cache: written by version " + text + " (format " + std::to_string(format) +
-                          "), this is 8.5.3.1 (format " + std::to_string(kFormat) + "): starting with an empty cache"};
+                      fmt::format("timing cache: written by version {} (format {}), this is 8.5.3.1 (format {}): "
+                                  "starting with an empty cache",
+                                  text, format, kFormat)};
     }
     // The hash stands at the end, so everything before it is checked as a whole before any of it is used.
     uint64_t expected = 0;
@@ -191,14 +193,14 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
         e.tactic = in.get<uint64_t>();
         auto const n = in.get<uint32_t>();
         if (!in.ok || n > kMaxConfig)
-            return damaged("entry " + std::to_string(i) + " is not one");
+            return damaged(fmt::format("entry {} is not one", i));
         e.config.reserve(n);
         for (uint32_t k = 0; k < n; ++k)
             e.config.push_back(in.get<int64_t>());
         e.microseconds = in.get<double>();
         auto const rivals = in.get<uint32_t>();
         if (!in.ok || rivals > kMaxRivals)
-            return damaged("entry " + std::to_string(i) + " is not one");
+            return damaged(fmt::format("entry {} is not one", i));
         for (uint32_t k = 0; in.ok && k < rivals; ++k) {
             plan::Rival r;
             r.name = in.getText(kMaxRivalBytes);
@@ -207,10 +209,10 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
             e.rivals.push_back(std::move(r));
         }
         if (!in.ok || !isSound(key, e))
-            return damaged("entry " + std::to_string(i) + " is not one");
+            return damaged(fmt::format("entry {} is not one", i));
         // Keys stand in rising order: anything else was not written by serialize().
         if (!cache->entries_.empty() && key <= cache->entries_.rbegin()->first)
-            return damaged("entry " + std::to_string(i) + " is out of order");
+            return damaged(fmt::format("entry {} is out of order", i));
         cache->entries_.emplace_hint(cache->entries_.end(), std::move(key), std::move(e));
     }
     if (!in.ok || in.at != in.end)

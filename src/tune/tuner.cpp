@@ -125,18 +125,18 @@ private:
         std::vector<bool> done(problems_.size(), false);
         for (Candidate& c : built) {
             if (options_.heuristicOnly && done[size_t(c.group)]) {
-                rivals_.refuse(c, "estimated at " + std::to_string(c.estimate) +
-                                      " us; the first by estimate that computes the right values is taken");
+                rivals_.refuse(
+                    c, fmt::format("estimated at {} us; the first by estimate that computes the right values is taken",
+                                   c.estimate));
                 continue;
             }
             if (!c.refusal.empty()) {
                 rivals_.refuse(c, c.refusal);
                 lackedMemory_[size_t(c.group)] = lackedMemory_[size_t(c.group)] || c.lacksMemory;
                 if (c.isTooLarge && !leftOut_ && options_.log)
-                    options_.log->info(rivals_.where(), ": kernels that need more workspace than ",
-                                       options_.workspaceBytes,
-                                       " bytes are left out; IBuilderConfig::setMemoryPoolLimit() with more may make "
-                                       "the engine faster");
+                    options_.log->info("{}: kernels that need more workspace than {} bytes are left out; "
+                                       "IBuilderConfig::setMemoryPoolLimit() with more may make the engine faster",
+                                       rivals_.where(), options_.workspaceBytes);
                 leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
@@ -149,7 +149,7 @@ private:
                 if (checked.error().code == ErrorCode::kFailedAllocation)
                     lackedMemory_[size_t(c.group)] = true;
                 if (options_.log)
-                    options_.log->warning(rivals_.where(), ": ", checked.error().message, "; the tactic is not used");
+                    options_.log->warning("{}: {}; the tactic is not used", rivals_.where(), checked.error().message);
                 continue;
             }
             // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
@@ -159,10 +159,11 @@ private:
             }
             std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
             if (!checked->incomparable.empty() && options_.log)
-                options_.log->info(isUsed, "it could not be compared: ", checked->incomparable);
+                options_.log->info("{}it could not be compared: {}", isUsed, checked->incomparable);
             if (!checked->differs.empty() && options_.log)
-                options_.log->warning(isUsed, "it computes in its type what the reference computes exactly, and ",
-                                      "differs by more than the layer's tolerance: ", checked->differs);
+                options_.log->warning("{}it computes in its type what the reference computes exactly, and differs by "
+                                      "more than the layer's tolerance: {}",
+                                      isUsed, checked->differs);
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }
@@ -328,11 +329,11 @@ private:
                 c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)
-            options_.log->verbose(
-                rivals_.where(), ": tactic ", list[i]->tactic->name(), ": ",
-                list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "",
-                result.standings[i].microseconds, " us, ", result.standings[i].rounds, " of ", result.rounds, " rounds",
-                options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string());
+            options_.log->verbose("{}: tactic {}: {}{} us, {} of {} rounds{}", rivals_.where(), list[i]->tactic->name(),
+                                  list[i]->estimate > 0 ? fmt::format("estimated at {}, took ", list[i]->estimate) : "",
+                                  result.standings[i].microseconds, result.standings[i].rounds, result.rounds,
+                                  options_.runsPerRound > 1 ? fmt::format(" of {} runs", options_.runsPerRound)
+                                                            : std::string());
         return result;
     }
     ContestRules rulesFor(std::vector<Candidate const*> const& list) const
@@ -368,7 +369,7 @@ std::vector<Result<plan::Choice>> takeUntuned(ops::Problem const& problem, std::
         auto const at =
             std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
         if (at == tactics.end())
-            out.push_back(internalError("could not find any implementation for node ", problem.node->name, ": ",
+            out.push_back(internalError("could not find any implementation for node {}: {}", problem.node->name,
                                         ops::supportsFormats(*tactics.back(), in).reason));
         else
             out.push_back(plan::Choice{(*at)->id(), (*at)->name(), (*at)->version(), {}, {}, 0, {}});

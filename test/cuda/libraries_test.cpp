@@ -195,7 +195,7 @@ TEST(CudaLibraries, KeysOfTheTimingCacheNameVersions)
     auto const target = targetWith(kNowhere, kNowhere);
     tune::Options options;
     options.backend = ops::Backend::kCuda;
-    options.cuda = target.get();
+    options.target.cuda = target.get();
     auto keyOf = [&](char const* op) {
         node.op = ops::find(op);
         node.attrs = node.op->makeAttrs();

@@ -100,7 +100,7 @@ TEST_F(SparseTactics, AreCandidatesByPermission)
     for (bool permitted : {false, true}) {
         tune::Options options;
         options.backend = ops::Backend::kCuda;
-        options.cuda = target.get();
+        options.target.cuda = target.get();
         options.permits.set(Permission::kSparse, permitted);
         auto const list = tune::candidates(*layer.problem.node, options);
         EXPECT_EQ(std::count(list.begin(), list.end(), tactic), permitted);

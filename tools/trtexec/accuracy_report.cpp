@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "json_rows.h"
 
 namespace tw::trtexec {
@@ -35,8 +37,7 @@ std::string trialText(PrecisionTrial const& t)
 {
     char time[32];
     std::snprintf(time, sizeof time, "%.4g ms", t.milliseconds);
-    return std::string(time) + ", loss " + lossText(t.loss) + ", " + std::to_string(t.layers.size()) +
-           " layer(s) in FP32";
+    return fmt::format("{}, loss {}, {} layer(s) in FP32", time, lossText(t.loss), t.layers.size());
 }
 
 Json jsonOf(LayerAccuracy const& l)
@@ -72,9 +73,8 @@ std::vector<std::string> accuracyLines(AccuracyReport const& report)
             beyond.push_back(&l);
     }
     std::vector<std::string> lines{"=== Layers beside FP32 ==="};
-    lines.push_back(std::to_string(beyond.size()) + " of " + std::to_string(compared) +
-                    " tensors of the engine are beyond the tolerance" +
-                    (left ? "; " + std::to_string(left) + " have no counterpart in the network" : std::string()));
+    lines.push_back(fmt::format("{} of {} tensors of the engine are beyond the tolerance{}", beyond.size(), compared,
+                                left ? fmt::format("; {} have no counterpart in the network", left) : std::string()));
     if (!beyond.empty())
         lines.emplace_back("The first:");
     for (size_t i = 0; i < std::min(kFirst, beyond.size()); ++i)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include <fmt/core.h>
+
 #include "files.h"
 #include "value_syntax.h"
 
@@ -36,9 +38,9 @@ void fillFromFile(Binding& binding, std::string const& path)
 {
     std::vector<std::byte> const bytes = readFile(path);
     if (bytes.size() != binding.host.size())
-        throw Failure("--loadInputs: '" + path + "' has " + std::to_string(bytes.size()) + " bytes, but input '" +
-                      binding.name + "' (" + dataTypeText(binding.type) + ", " + dimsText(binding.layout.dims) +
-                      ") takes exactly " + std::to_string(binding.host.size()));
+        throw Failure(fmt::format("--loadInputs: '{}' has {} bytes, but input '{}' ({}, {}) takes exactly {}", path,
+                                  bytes.size(), binding.name, dataTypeText(binding.type), dimsText(binding.layout.dims),
+                                  binding.host.size()));
     std::copy(bytes.begin(), bytes.end(), binding.host.data());
 }
 
@@ -61,8 +63,8 @@ void fillShapeValues(Binding& binding, Shape const* values)
 {
     int64_t const count = binding.layout.count();
     if (values && static_cast<int64_t>(values->size()) != count)
-        throw Failure("--shapes: shape tensor '" + binding.name + "' has " + std::to_string(count) + " value(s), " +
-                      std::to_string(values->size()) + " were given");
+        throw Failure(fmt::format("--shapes: shape tensor '{}' has {} value(s), {} were given", binding.name, count,
+                                  values->size()));
     for (int64_t i = 0; i < count; ++i)
         binding.setValue(i, values ? (*values)[static_cast<size_t>(i)] : 1);
 }
@@ -72,7 +74,7 @@ std::string withBatch(Binding const& binding, int32_t batch)
     std::string const dims = dimsText(binding.layout.dims);
     if (batch == 0)
         return dims;
-    return std::to_string(batch) + (dims.empty() ? "" : "x" + dims);
+    return fmt::format("{}{}", batch, dims.empty() ? "" : "x" + dims);
 }
 
 void announceBinding(Log& log, Binding const& binding, int32_t batch)
@@ -113,8 +115,7 @@ void Bindings::createImplicit(Options const& options)
     if (!options.inference.shapes.empty())
         throw Failure("--shapes: this engine has an implicit batch dimension; use --batch");
     if (batch_ > engine_.getMaxBatchSize())
-        throw Failure("--batch=" + std::to_string(batch_) + " is above the engine's maximum of " +
-                      std::to_string(engine_.getMaxBatchSize()));
+        throw Failure(fmt::format("--batch={} is above the engine's maximum of {}", batch_, engine_.getMaxBatchSize()));
     addresses_.resize(static_cast<size_t>(engine_.getNbBindings()));
     for (int32_t i = 0; i < engine_.getNbBindings(); ++i) {
         Binding binding;
@@ -332,8 +333,8 @@ void Bindings::copyOutputs(void* stream)
             if (b.host.size() != b.sizeBytes())
                 b.host = HostBuffer(b.sizeBytes());
             if (b.host.size() > from->size())
-                throw Failure("output '" + b.name + "': the library announced shape " + dimsText(b.layout.dims) +
-                              " but asked for " + std::to_string(from->size()) + " bytes only");
+                throw Failure(fmt::format("output '{}': the library announced shape {} but asked for {} bytes only",
+                                          b.name, dimsText(b.layout.dims), from->size()));
         }
         copyFromDevice(b.host.data(), from->data(), b.host.size(), stream);
     }

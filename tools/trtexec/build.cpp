@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include <fmt/core.h>
+
 #include "calibration.h"
 #include "device_memory.h"
 #include "output_file.h"
@@ -40,7 +42,7 @@ public:
             log.warning("Timing cache '" + path + "' cannot be used; starting with an empty one");
             cache_.reset(config.createTimingCache(nullptr, 0));
         } else if (cache_ && !bytes.empty()) {
-            log.info("Loaded " + std::to_string(bytes.size()) + " bytes of timing cache from " + path);
+            log.info(fmt::format("Loaded {} bytes of timing cache from {}", bytes.size(), path));
         }
         if (!cache_ || !config.setTimingCache(*cache_, false))
             throw Failure("--timingCacheFile: the library does not take a timing cache");
@@ -60,7 +62,7 @@ public:
             throw Failure("--timingCacheFile: the caches cannot be merged");
         auto const text = required(merged->serialize(), "Serializing the timing cache");
         writeFile(path_, text->data(), text->size());
-        log_.info("Saved " + std::to_string(text->size()) + " bytes of timing cache to " + path_);
+        log_.info(fmt::format("Saved {} bytes of timing cache to {}", text->size(), path_));
     }
 
 private:
@@ -126,7 +128,7 @@ void obtainPlan(Log& log, LibraryLogger& logger, Options const& options, Workspa
             buildPlan(log, logger, options, work);
         if (!options.build.saveEngine.empty()) {
             writeFile(options.build.saveEngine, work.built->data(), work.built->size());
-            log.verbose("Saved " + std::to_string(work.built->size()) + " bytes to " + options.build.saveEngine);
+            log.verbose(fmt::format("Saved {} bytes to {}", work.built->size(), options.build.saveEngine));
         }
         return;
     }
@@ -185,9 +187,9 @@ bool timeDeserialization(Log& log, LibraryLogger& logger, Workspace const& work)
     for (int i = 0; i < kRuns; ++i)
         total += once();
     double const average = total / kRuns;
-    log.info("Total deserialization time = " + numberText(total) + " milliseconds in " + std::to_string(kRuns) +
-             " iterations, average time = " + numberText(average) + " milliseconds, first time = " + numberText(first) +
-             " milliseconds.");
+    log.info(fmt::format("Total deserialization time = {} milliseconds in {} iterations, average time = {} "
+                         "milliseconds, first time = {} milliseconds.",
+                         numberText(total), kRuns, numberText(average), numberText(first)));
     log.info("Deserialization Bandwidth = " + numberText(static_cast<double>(work.planSize()) / 1e6 / average) +
              " GB/s");
     reportMemory(freeBefore);

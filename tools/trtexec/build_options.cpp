@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/core.h>
+
 #include "network.h"
 #include "precision_edit.h"
 
@@ -29,8 +31,8 @@ IoFormat const& formatAt(std::vector<IoFormat> const& formats, int32_t index)
 void checkCount(char const* option, size_t given, int32_t tensors)
 {
     if (given > 1 && given != static_cast<size_t>(tensors))
-        throw Failure(std::string(option) + ": " + std::to_string(given) + " entries for " + std::to_string(tensors) +
-                      " tensors (allowed: 1, or one for each)");
+        throw Failure(
+            fmt::format("{}: {} entries for {} tensors (allowed: 1, or one for each)", option, given, tensors));
 }
 
 constexpr uint32_t kLinearOnly = 1u << static_cast<int32_t>(nvinfer1::TensorFormat::kLINEAR);
@@ -172,8 +174,8 @@ void applyLayerConstraints(Log& log, INetworkDefinition& network, IBuilderConfig
         if (types && (named(build.layerOutputTypes) || !keepsItsType(*layer))) {
             int32_t const outputs = layer->getNbOutputs();
             if (types->size() > 1 && types->size() != static_cast<size_t>(outputs))
-                throw Failure("--layerOutputTypes: " + std::to_string(types->size()) + " types for layer '" + name +
-                              "' with " + std::to_string(outputs) + " output(s)");
+                throw Failure(fmt::format("--layerOutputTypes: {} types for layer '{}' with {} output(s)",
+                                          types->size(), name, outputs));
             for (int32_t k = 0; k < outputs; ++k) {
                 TensorType const type = (*types)[types->size() == 1 ? 0 : static_cast<size_t>(k)];
                 libraryStep(log, "--layerOutputTypes for '" + name + "'",

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 namespace tw::trtexec {
 
 namespace {
@@ -81,8 +83,8 @@ std::string comparisonText(std::string const& name, Comparison const& comparison
                   comparison.passed ? "ok" : "FAILED");
     std::string line = name + text;
     if (comparison.failures > 0)
-        line += " (" + std::to_string(comparison.failures) + " element(s) beyond the tolerance, first at index " +
-                std::to_string(comparison.firstFailure) + ")";
+        line += fmt::format(" ({} element(s) beyond the tolerance, first at index {})", comparison.failures,
+                            comparison.firstFailure);
     return line;
 }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include "failure.h"
 
@@ -72,7 +73,7 @@ Gpu& gpu()
 void checkDriver(int status, char const* what)
 {
     if (status != 0)
-        throw Failure(std::string(what) + ": CUDA driver error " + std::to_string(status));
+        throw Failure(fmt::format("{}: CUDA driver error {}", what, status));
 }
 
 void useGpuHere()

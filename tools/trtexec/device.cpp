@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <NvInfer.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "device_memory.h"
@@ -99,12 +100,12 @@ void selectDevice(SystemOptions const& system)
                 "TENSORWRIGHT_DEVICE=" + wish.text +
                 " asks for a GPU, and there is none that the CUDA driver offers; --device=cpu runs on the CPU");
         if (device > last)
-            throw Failure((named ? "TENSORWRIGHT_DEVICE=" + wish.text : "--device=" + std::to_string(device)) +
+            throw Failure((named ? "TENSORWRIGHT_DEVICE=" + wish.text : fmt::format("--device={}", device)) +
                           ": no such device (allowed: " + (named ? "cuda:0" : "0") +
-                          (last > 0 ? " to " + std::to_string(last) : std::string()) + ", cpu)");
+                          (last > 0 ? fmt::format(" to {}", last) : std::string()) + ", cpu)");
         if (gpus > 0) {
             useGpu(device);
-            setenv("TENSORWRIGHT_DEVICE", ("cuda:" + std::to_string(device)).c_str(), 1);
+            setenv("TENSORWRIGHT_DEVICE", (fmt::format("cuda:{}", device)).c_str(), 1);
             return;
         }
     }
@@ -119,13 +120,12 @@ void printDevice(Log& log)
     if (usesGpu()) {
         GpuFacts const gpu = gpuFacts();
         log.info("Selected Device: " + gpu.name);
-        log.info("Compute Capability: " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor));
-        log.info("SMs: " + std::to_string(gpu.multiprocessors));
+        log.info(fmt::format("Compute Capability: {}.{}", gpu.major, gpu.minor));
+        log.info(fmt::format("SMs: {}", gpu.multiprocessors));
         log.info("Compute Clock Rate: " + numberText(gpu.clockKHz / 1e6) + " GHz");
-        log.info("Device Global Memory: " + std::to_string(deviceMemoryState().totalBytes / kMiB) + " MiB");
-        log.info("Shared Memory per SM: " + std::to_string(gpu.sharedKiB) + " KiB");
-        log.info("Memory Bus Width: " + std::to_string(gpu.busBits) + " bits (ECC " +
-                 (gpu.hasEcc ? "enabled" : "disabled") + ")");
+        log.info(fmt::format("Device Global Memory: {} MiB", deviceMemoryState().totalBytes / kMiB));
+        log.info(fmt::format("Shared Memory per SM: {} KiB", gpu.sharedKiB));
+        log.info(fmt::format("Memory Bus Width: {} bits (ECC {})", gpu.busBits, gpu.hasEcc ? "enabled" : "disabled"));
         log.info("Memory Clock Rate: " + numberText(gpu.memoryClockKHz / 1e6) + " GHz");
     } else {
         CpuFacts const cpu = readCpuFacts();
@@ -134,17 +134,16 @@ void printDevice(Log& log)
         log.info("Selected Device: " + cpu.name);
         // The labels are those of a GPU. What a CPU has not, or does not tell, is 0.
         log.info("Compute Capability: 0.0");
-        log.info("SMs: " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+        log.info(fmt::format("SMs: {}", sysconf(_SC_NPROCESSORS_ONLN)));
         log.info("Compute Clock Rate: " + numberText(cpu.clockGHz) + " GHz");
-        log.info("Device Global Memory: " + std::to_string(memoryMiB) + " MiB");
-        log.info("Shared Memory per SM: " + std::to_string(l2KiB) + " KiB");
+        log.info(fmt::format("Device Global Memory: {} MiB", memoryMiB));
+        log.info(fmt::format("Shared Memory per SM: {} KiB", l2KiB));
         log.info("Memory Bus Width: 0 bits (ECC disabled)");
         log.info("Memory Clock Rate: 0 GHz");
     }
     log.info("");
     int32_t const version = getInferLibVersion(); // major * 1000 + minor * 100 + patch
-    log.info("TensorRT version: " + std::to_string(version / 1000) + "." + std::to_string(version / 100 % 10) + "." +
-             std::to_string(version % 100));
+    log.info(fmt::format("TensorRT version: {}.{}.{}", version / 1000, version / 100 % 10, version % 100));
 }
 
 } // namespace tw::trtexec

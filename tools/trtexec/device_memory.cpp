@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "cuda_driver.h"
 #include "failure.h"
 
@@ -84,7 +86,7 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
     size_t const rounded = sizeBytes <= kLargest ? (sizeBytes / kDeviceAlignment + 1) * kDeviceAlignment : 0;
     data_ = rounded ? std::aligned_alloc(kDeviceAlignment, rounded) : nullptr;
     if (!data_)
-        throw Failure("cannot allocate a buffer of " + std::to_string(sizeBytes) + " bytes");
+        throw Failure(fmt::format("cannot allocate a buffer of {} bytes", sizeBytes));
     std::memset(data_, 0, rounded);
 }
 
@@ -111,7 +113,7 @@ HostBuffer::HostBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
     } else {
         data_ = static_cast<std::byte*>(std::malloc(sizeBytes));
         if (!data_)
-            throw Failure("cannot allocate a buffer of " + std::to_string(sizeBytes) + " bytes");
+            throw Failure(fmt::format("cannot allocate a buffer of {} bytes", sizeBytes));
     }
     std::memset(data_, 0, sizeBytes);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -61,8 +62,7 @@ std::vector<std::byte> readFile(std::string const& path, uint64_t limitBytes)
     uint64_t size = 0;
     Descriptor const file(openRegular(path, size));
     if (size > limitBytes)
-        throw Failure("cannot read '" + path + "': " + std::to_string(size) + " bytes, the limit is " +
-                      std::to_string(limitBytes));
+        throw Failure(fmt::format("cannot read '{}': {} bytes, the limit is {}", path, size, limitBytes));
     std::vector<std::byte> bytes(size);
     size_t done = 0;
     while (done < bytes.size()) {

@@ -5,6 +5,8 @@
 #include <exception>
 #include <thread>
 
+#include <fmt/core.h>
+
 #include "cuda_driver.h"
 
 namespace tw::trtexec {
@@ -37,8 +39,9 @@ void selectProfile(nvinfer1::ICudaEngine const& engine, nvinfer1::IExecutionCont
         dynamic = hasDynamicDim(engine.getTensorShape(engine.getIOTensorName(i)));
     int32_t const profile = s < profiles ? s : 0;
     if (!context.setOptimizationProfileAsync(profile, nullptr) && dynamic)
-        throw Failure("--streams: the engine has " + std::to_string(profiles) + " optimization profile(s), stream " +
-                      std::to_string(s) + " needs one of its own; build with the same --streams");
+        throw Failure(fmt::format("--streams: the engine has {} optimization profile(s), stream {} needs one of its "
+                                  "own; build with the same --streams",
+                                  profiles, s));
 }
 
 } // namespace
@@ -93,7 +96,7 @@ Lane::Lane(Log& log, Workspace& work, Options const& options, int32_t number)
         double const most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
         auto const limit = static_cast<size_t>(most * inference_.persistentCacheRatio);
         if (number == 0)
-            log.info("Setting persistentCacheLimit to " + std::to_string(limit) + " bytes.");
+            log.info(fmt::format("Setting persistentCacheLimit to {} bytes.", limit));
         context_->setPersistentCacheLimit(limit);
     }
     bindings_ = std::make_unique<Bindings>(log, engine, *context_, options, work.recordedInputs, number == 0);
@@ -217,8 +220,9 @@ void Lane::capture()
         captured = compute_.endCapture() && enqueued;
     }
     if (!captured)
-        log_.warning("--useCudaGraph: this network cannot be captured (CUDA driver error " +
-                     std::to_string(compute_.captureError()) + "); running without it");
+        log_.warning(
+            fmt::format("--useCudaGraph: this network cannot be captured (CUDA driver error {}); running without it",
+                        compute_.captureError()));
 }
 
 std::vector<QueryTimes> Inference::runLanes(std::span<std::unique_ptr<Lane> const> lanes, Clock::time_point start) const

@@ -6,6 +6,8 @@
 #include <map>
 #include <thread>
 
+#include <fmt/core.h>
+
 #include "json_rows.h"
 
 namespace tw::trtexec {
@@ -65,7 +67,7 @@ std::string layerTypesLine(std::string const& engineJson)
     std::string line;
     for (auto const& [type, count] : counts)
         line +=
-            (line.empty() ? "Layers that could have had another type: " : ", ") + std::to_string(count) + " in " + type;
+            fmt::format("{}{} in {}", line.empty() ? "Layers that could have had another type: " : ", ", count, type);
     return line;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "json_rows.h"
 #include "log.h"
 
@@ -68,7 +70,7 @@ void LayerProfile::print(Log& log) const
     double const all = totalMs();
     double const runs = static_cast<double>(std::max<size_t>(iterations(), 1));
     log.info("");
-    log.info("=== Profile (" + std::to_string(iterations()) + " iterations ) ===");
+    log.info(fmt::format("=== Profile ({} iterations ) ===", iterations()));
     log.info(rightAligned("Layer") + "   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %");
     double medians = 0;
     for (Layer const& layer : layers_) {

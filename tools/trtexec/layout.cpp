@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "bindings.h"
 
 namespace tw::trtexec {
@@ -80,8 +82,8 @@ void Binding::setValue(int64_t index, double value)
     std::byte* at = host.data() + layout.place(index) * static_cast<int64_t>(bytesPerElement(type));
     auto const whole = [&](double low, double high) {
         if (!(value >= low && value <= high))
-            throw Failure("input '" + name + "': the value " + std::to_string(value) + " at index " +
-                          std::to_string(index) + " does not fit " + dataTypeText(type));
+            throw Failure(fmt::format("input '{}': the value {} at index {} does not fit {}", name, value, index,
+                                      dataTypeText(type)));
         return static_cast<int64_t>(value);
     };
     switch (type) {

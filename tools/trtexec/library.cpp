@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/core.h>
+
 namespace tw::trtexec {
 
 using nvinfer1::DataType;
@@ -21,15 +23,15 @@ std::string dimsText(nvinfer1::Dims const& dims)
 {
     std::string text;
     for (int32_t i = 0; i < dims.nbDims; ++i)
-        text += std::string(i ? "x" : "") + std::to_string(dims.d[i]);
+        text += fmt::format("{}{}", i ? "x" : "", dims.d[i]);
     return text;
 }
 
 nvinfer1::Dims dimsOf(Shape const& shape, std::string const& what)
 {
     if (shape.size() > static_cast<size_t>(nvinfer1::Dims::MAX_DIMS))
-        throw Failure(what + ": a shape of rank " + std::to_string(shape.size()) + " (allowed: up to " +
-                      std::to_string(nvinfer1::Dims::MAX_DIMS) + ")");
+        throw Failure(
+            fmt::format("{}: a shape of rank {} (allowed: up to {})", what, shape.size(), nvinfer1::Dims::MAX_DIMS));
     nvinfer1::Dims dims{};
     dims.nbDims = static_cast<int32_t>(shape.size());
     std::copy(shape.begin(), shape.end(), dims.d);

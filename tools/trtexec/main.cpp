@@ -5,6 +5,7 @@
 #include <exception>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include "build.h"
 #include "device.h"
@@ -195,7 +196,7 @@ int runMain(int argc, char const* const* argv)
     Log log(stdout, stderr, Level::kInfo);
     LibraryLogger logger(log);
     LibraryLogger pluginLogger(log, true);
-    std::string const name = "TensorRT.trtexec [TensorRT v" + std::to_string(NV_TENSORRT_VERSION) + "] # ";
+    std::string const name = fmt::format("TensorRT.trtexec [TensorRT v{}] # ", NV_TENSORRT_VERSION);
     log.plain("&&&& RUNNING " + name + commandLine(argc, argv));
     auto const result = [&](bool passed) {
         log.plain((passed ? "&&&& PASSED " : "&&&& FAILED ") + name + commandLine(argc, argv));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include "failure.h"
@@ -102,7 +103,7 @@ RecordedTensor readNpy(Bytes bytes, std::string const& what)
         throw Failure(what + ": not an .npy array");
     uint32_t const major = field(bytes, 6, 1);
     if (major < 1 || major > 3)
-        throw Failure(what + ": .npy version " + std::to_string(major) + " is not supported (known: 1 to 3)");
+        throw Failure(fmt::format("{}: .npy version {} is not supported (known: 1 to 3)", what, major));
     size_t const lengthSize = major == 1 ? 2 : 4;
     part(bytes, 8, lengthSize, what);
     size_t const headerSize = field(bytes, 8, lengthSize);
@@ -117,8 +118,7 @@ RecordedTensor readNpy(Bytes bytes, std::string const& what)
         throw Failure(what + ": column-major arrays are not supported; save numpy.ascontiguousarray(a)");
     Bytes const data = bytes.subspan(8 + lengthSize + headerSize);
     if (data.size() != sizeBytes)
-        throw Failure(what + ": " + std::to_string(data.size()) + " bytes of data for an array of " +
-                      std::to_string(sizeBytes) + " bytes");
+        throw Failure(fmt::format("{}: {} bytes of data for an array of {} bytes", what, data.size(), sizeBytes));
     tensor.data.assign(data.begin(), data.end());
     return tensor;
 }
@@ -160,11 +160,10 @@ std::vector<RecordedTensor> readNpz(Bytes bytes, std::string const& what)
             inflated = inflateAll(packed, -15, fullSize, entryName);
             data = inflated;
         } else if (method != 0) {
-            throw Failure(entryName + ": zip method " + std::to_string(method) + " is not supported");
+            throw Failure(fmt::format("{}: zip method {} is not supported", entryName, method));
         }
         if (data.size() != fullSize)
-            throw Failure(entryName + ": " + std::to_string(data.size()) + " bytes in place of " +
-                          std::to_string(fullSize));
+            throw Failure(fmt::format("{}: {} bytes in place of {}", entryName, data.size(), fullSize));
         if (crc32_z(0, reinterpret_cast<Bytef const*>(data.data()), data.size()) != crc)
             throw Failure(entryName + ": the checksum does not match");
         RecordedTensor tensor = readNpy(data, entryName);

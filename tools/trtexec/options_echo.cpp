@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include "options.h"
 #include "value_syntax.h"
 
@@ -88,8 +90,7 @@ void echoModel(Lines& out, ModelOptions const& model)
     if (model.format == ModelFormat::kUff) {
         out.add("Uff Inputs Layout: ", model.uffNhwc ? "NHWC" : "NCHW");
         for (UffInput const& input : model.uffInputs)
-            out.add("Input: ", input.name + "," + std::to_string(input.dims[0]) + "," + std::to_string(input.dims[1]) +
-                                   "," + std::to_string(input.dims[2]));
+            out.add("Input: ", fmt::format("{},{},{},{}", input.name, input.dims[0], input.dims[1], input.dims[2]));
     }
     std::string outputs = "Output:";
     for (std::string const& name : model.outputs)
@@ -207,7 +208,7 @@ void echoReporting(Lines& out, ReportingOptions const& reporting)
 {
     out.add("=== Reporting Options ===");
     out.add("Verbose: ", enabled(reporting.verbose));
-    out.add("Averages: ", std::to_string(reporting.avgRuns) + " inferences");
+    out.add("Averages: ", fmt::format("{} inferences", reporting.avgRuns));
     std::string percentiles;
     for (double const p : reporting.percentiles)
         percentiles += std::string(percentiles.empty() ? "" : ",") + numberText(p);

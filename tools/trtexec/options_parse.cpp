@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/core.h>
+
 #include "arguments.h"
 #include "failure.h"
 #include "flags.h"
@@ -403,8 +405,7 @@ void settleBatchAndShapes(Options& options)
     if (build.maxBatch == 0)
         build.maxBatch = inference.batch;
     if (build.maxBatch < inference.batch)
-        throw UsageError("--batch=" + std::to_string(inference.batch) +
-                         " is above --maxBatch=" + std::to_string(build.maxBatch));
+        throw UsageError(fmt::format("--batch={} is above --maxBatch={}", inference.batch, build.maxBatch));
 }
 
 // Both look at an engine beside the model in FP32.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -96,9 +97,9 @@ int writeInPlace(std::string const& path, int flags, void const* data, size_t si
 int openTemporary(std::string const& path, std::string& temporary)
 {
     std::string const folder = fs::path(path).parent_path().string();
-    std::string const stem = (folder.empty() ? "." : folder) + "/.trtexec" + std::to_string(getpid()) + ".";
+    std::string const stem = fmt::format("{}/.trtexec{}.", folder.empty() ? "." : folder, getpid());
     for (int i = 0; i < 100; ++i) { // left over by another process of this number
-        temporary = stem + std::to_string(i) + ".tmp";
+        temporary = fmt::format("{}{}.tmp", stem, i);
         int const fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "compare.h"
 #include "json_rows.h"
 #include "output_file.h"
@@ -22,7 +24,7 @@ std::string valueText(double value, nvinfer1::DataType type)
 std::string dimensions(Binding const& b)
 {
     std::string const dims = dimsText(b.layout.dims);
-    return b.layout.batch > 1 ? std::to_string(b.layout.batch) + "x" + dims : dims;
+    return b.layout.batch > 1 ? fmt::format("{}x{}", b.layout.batch, dims) : dims;
 }
 
 bool sameShape(Binding const& b, RecordedTensor const& reference)
@@ -86,7 +88,7 @@ bool compareOutputs(Log& log, Bindings const& bindings, ReportingOptions const& 
         if (!sameShape(b, reference)) {
             std::string shape;
             for (int64_t const d : reference.dims)
-                shape += std::string(shape.empty() ? "" : "x") + std::to_string(d);
+                shape += fmt::format("{}{}", shape.empty() ? "" : "x", d);
             log.error(b.name + ": shape " + dimensions(b) + ", the recorded one is " + shape);
             passed = false;
             continue;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "precision_edit.h"
 #include "reference_run.h"
 #include "value_syntax.h"
@@ -63,8 +65,8 @@ private:
     {
         size_t const all = trial(layers_, "FP32");
         if (!suffices(all))
-            throw Failure(lossText(all) + " with all " + std::to_string(layers_.size()) +
-                          " layers that have a choice in FP32; state a larger one");
+            throw Failure(fmt::format("{} with all {} layers that have a choice in FP32; state a larger one",
+                                      lossText(all), layers_.size()));
         std::vector<std::pair<double, std::string>> ranked; // loss without the layer's low precision
         for (std::string const& layer : layers_)
             ranked.emplace_back(result_.trials[trial({layer}, "one layer")].loss, layer);
@@ -123,8 +125,8 @@ private:
             if (t.loss <= result_.maxLoss && (!plan_ || t.milliseconds < result_.trials[fastest_].milliseconds))
                 plan = required(work.engine->serialize(), "Serializing the engine");
         }
-        log_.info("  " + std::to_string(kept.size()) + " layer(s) in FP32: " + numberText(t.milliseconds) +
-                  " ms, loss " + numberText(t.loss) + " (" + purpose + ")");
+        log_.info(fmt::format("  {} layer(s) in FP32: {} ms, loss {} ({})", kept.size(), numberText(t.milliseconds),
+                              numberText(t.loss), purpose));
         result_.trials.push_back(std::move(t));
         size_t const index = result_.trials.size() - 1;
         if (plan) {
@@ -146,8 +148,8 @@ private:
             RecordedTensor const& reference = references_[output++];
             RecordedTensor const made = valuesOf(b);
             if (made.count() != reference.count())
-                throw Failure("--maxLoss: output '" + b.name + "' has " + std::to_string(made.count()) +
-                              " elements, the reference " + std::to_string(reference.count()));
+                throw Failure(fmt::format("--maxLoss: output '{}' has {} elements, the reference {}", b.name,
+                                          made.count(), reference.count()));
             std::vector<double> values(made.count());
             for (size_t i = 0; i < values.size(); ++i)
                 values[i] = made.at(i);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include "failure.h"
@@ -119,14 +120,14 @@ size_t checkedCount(std::span<int64_t const> dims, size_t size, std::string cons
     bool empty = false;
     for (int64_t const d : dims) {
         if (d < 0)
-            throw Failure(what + ": negative dimension " + std::to_string(d));
+            throw Failure(fmt::format("{}: negative dimension {}", what, d));
         empty = empty || d == 0;
     }
     if (empty)
         return 0;
     for (int64_t const d : dims) {
         if (static_cast<uint64_t>(d) > kLimitBytes / size / count)
-            throw Failure(what + ": the dimensions stand for more than " + std::to_string(kLimitBytes) + " bytes");
+            throw Failure(fmt::format("{}: the dimensions stand for more than {} bytes", what, kLimitBytes));
         count *= static_cast<size_t>(d);
     }
     return count;
@@ -136,7 +137,7 @@ std::vector<std::byte> inflateAll(std::span<std::byte const> bytes, int windowBi
                                   std::string const& what)
 {
     if (bytes.size() > kLimitBytes)
-        throw Failure(what + ": more than " + std::to_string(kLimitBytes) + " bytes");
+        throw Failure(fmt::format("{}: more than {} bytes", what, kLimitBytes));
     z_stream stream{};
     if (inflateInit2(&stream, windowBits) != Z_OK)
         throw Failure(what + ": zlib cannot start");
@@ -157,7 +158,7 @@ std::vector<std::byte> inflateAll(std::span<std::byte const> bytes, int windowBi
     }
     inflateEnd(&stream);
     if (out.size() > limitBytes)
-        throw Failure(what + ": inflates to more than " + std::to_string(limitBytes) + " bytes");
+        throw Failure(fmt::format("{}: inflates to more than {} bytes", what, limitBytes));
     if (state != Z_STREAM_END)
         throw Failure(what + ": compressed data is damaged or cut off");
     return out;
@@ -173,7 +174,7 @@ std::vector<RecordedTensor> readRecorded(std::string const& path, std::string co
     }
     std::vector<RecordedTensor> tensors;
     while (true) {
-        std::string const file = path + "/" + prefix + "_" + std::to_string(tensors.size()) + ".pb";
+        std::string const file = fmt::format("{}/{}_{}.pb", path, prefix, tensors.size());
         if (std::filesystem::exists(file, ignored))
             tensors.push_back(readTensorProto(readFile(file, kLimitBytes), file));
         else if (std::filesystem::exists(file + ".gz", ignored))
@@ -204,10 +205,10 @@ std::vector<size_t> matchRecorded(std::span<RecordedTensor const> tensors, std::
             byName.push_back(i);
         return byName;
     }
-    std::string text = "'" + path + "' has " + std::to_string(tensors.size()) + " tensor(s):";
+    std::string text = fmt::format("'{}' has {} tensor(s):", path, tensors.size());
     for (RecordedTensor const& tensor : tensors)
         text += " '" + tensor.name + "'";
-    text += "; the engine has " + std::to_string(names.size()) + ":";
+    text += fmt::format("; the engine has {}:", names.size());
     for (std::string const& name : names)
         text += " '" + name + "'";
     throw Failure(text + "; neither the names nor the counts agree");

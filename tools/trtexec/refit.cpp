@@ -5,6 +5,8 @@
 #include <chrono>
 #include <map>
 
+#include <fmt/core.h>
+
 #include "value_syntax.h"
 
 namespace tw::trtexec {
@@ -94,7 +96,7 @@ void timeRefit(Log& log, LibraryLogger& logger, Workspace& work, bool multithrea
     auto const refitter =
         required(nvinfer1::createInferRefitter(*work.engine, logger), "--timeRefit: creating the refitter");
     if (multithreaded && !refitter->setMaxThreads(kThreads))
-        throw Failure("--threads: the refitter refuses " + std::to_string(kThreads) + " threads");
+        throw Failure(fmt::format("--threads: the refitter refuses {} threads", kThreads));
     WeightsByRole const weights = weightsOf(*work.parsed.network);
     std::vector<Refittable> const wanted = refittableOf(*refitter);
     auto const setAll = [&] {

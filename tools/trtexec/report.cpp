@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "json_rows.h"
 #include "log.h"
 #include "value_syntax.h"
@@ -33,7 +35,7 @@ void reportAverages(Log& log, std::span<QueryTimes const> queries, int32_t runs)
 {
     log.info("");
     log.info("=== Trace details ===");
-    log.info("Trace averages of " + std::to_string(runs) + " runs:");
+    log.info(fmt::format("Trace averages of {} runs:", runs));
     auto const group = static_cast<size_t>(runs);
     for (size_t at = 0; at + group <= queries.size(); at += group) {
         double compute = 0;
@@ -44,8 +46,8 @@ void reportAverages(Log& log, std::span<QueryTimes const> queries, int32_t runs)
             latency += q.latency();
             enqueue += q.enqueue();
         }
-        log.info("Average on " + std::to_string(runs) + " runs - GPU latency: " + ms(compute / runs) +
-                 " - Host latency: " + ms(latency / runs) + " (enqueue " + ms(enqueue / runs) + ")");
+        log.info(fmt::format("Average on {} runs - GPU latency: {} - Host latency: {} (enqueue {})", runs,
+                             ms(compute / runs), ms(latency / runs), ms(enqueue / runs)));
     }
 }
 
@@ -134,10 +136,9 @@ void reportPerformance(Log& log, RunTrace const& trace, ReportingOptions const& 
             last = std::max(last, q.endD2h);
         wallMs = last - queries.front().startH2d;
     }
-    log.info("Warmup completed " + std::to_string(trace.queries.size() - queries.size()) + " queries over " +
-             ms(trace.warmUpMs));
-    log.info("Timing trace has " + std::to_string(queries.size()) + " queries over " + numberText(wallMs / 1000) +
-             " s");
+    log.info(
+        fmt::format("Warmup completed {} queries over {}", trace.queries.size() - queries.size(), ms(trace.warmUpMs)));
+    log.info(fmt::format("Timing trace has {} queries over {} s", queries.size(), numberText(wallMs / 1000)));
     if (queries.empty()) {
         log.warning("No query was measured: raise --iterations or --duration");
         return;

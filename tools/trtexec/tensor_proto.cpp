@@ -3,6 +3,8 @@
 #include <climits>
 #include <cstring>
 
+#include <fmt/core.h>
+
 #include "failure.h"
 #include "recorded.h"
 #include "tw_onnx.pb.h"
@@ -41,7 +43,7 @@ ElementKind kindOf(TensorProto const& proto, std::string const& what)
     case TensorProto::UINT64:
         return ElementKind::kUint64;
     default:
-        throw Failure(what + ": tensor element type " + std::to_string(proto.data_type()) + " is not supported");
+        throw Failure(fmt::format("{}: tensor element type {} is not supported", what, proto.data_type()));
     }
 }
 
@@ -101,16 +103,14 @@ RecordedTensor readTensorProto(std::span<std::byte const> bytes, std::string con
     if (proto.has_raw_data()) {
         std::string const& raw = proto.raw_data();
         if (raw.size() != count * size)
-            throw Failure(what + ": " + std::to_string(raw.size()) + " bytes of data for a tensor of " +
-                          std::to_string(count * size) + " bytes");
+            throw Failure(fmt::format("{}: {} bytes of data for a tensor of {} bytes", what, raw.size(), count * size));
         auto const* const begin = reinterpret_cast<std::byte const*>(raw.data());
         tensor.data.assign(begin, begin + raw.size());
         return tensor;
     }
     tensor.data = typedData(proto, tensor.kind);
     if (tensor.count() != count)
-        throw Failure(what + ": " + std::to_string(tensor.count()) + " elements for dimensions of " +
-                      std::to_string(count));
+        throw Failure(fmt::format("{}: {} elements for dimensions of {}", what, tensor.count(), count));
     return tensor;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "failure.h"
 
 namespace tw::trtexec {
@@ -35,9 +37,8 @@ int32_t parseInteger(std::string_view option, std::string_view text, int32_t low
         bad(option, text, "an integer");
     if (value < low || value > high) {
         bool const bounded = high != std::numeric_limits<int32_t>::max();
-        throw UsageError(std::string(option) + ": " + std::string(text) +
-                         " is out of range (allowed: " + std::to_string(low) +
-                         (bounded ? " to " + std::to_string(high) : std::string(" or more")) + ")");
+        throw UsageError(fmt::format("{}: {} is out of range (allowed: {}{})", option, text, low,
+                                     bounded ? fmt::format(" to {}", high) : std::string(" or more")));
     }
     return value;
 }
@@ -147,7 +148,7 @@ std::string shapeText(Shape const& shape)
 {
     std::string text;
     for (size_t i = 0; i < shape.size(); ++i)
-        text += std::string(i ? "x" : "") + std::to_string(shape[i]);
+        text += fmt::format("{}{}", i ? "x" : "", shape[i]);
     return text;
 }
 

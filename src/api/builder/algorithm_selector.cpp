@@ -119,19 +119,17 @@ public:
         std::vector<int32_t> selection(choices.size(), -1);
         int32_t const selected = selector_.selectAlgorithms(context, choices.data(), count, selection.data());
         auto refuse = [&](std::string const& what) {
-            return invalidArgument("algorithm selector: layer '", context.name, "': ", what);
+            return invalidArgument("algorithm selector: layer '{}': {}", context.name, what);
         };
         if (selected < 0 || selected > count)
-            return refuse("selectAlgorithms returned " + std::to_string(selected) + " for " + std::to_string(count) +
-                          " choices");
+            return refuse(fmt::format("selectAlgorithms returned {} for {} choices", selected, count));
         if (selected == 0 && rejectEmpty_)
-            return refuse("selectAlgorithms chose none of " + std::to_string(count) +
-                          ", and BuilderFlag::kREJECT_EMPTY_ALGORITHMS is set");
+            return refuse(fmt::format(
+                "selectAlgorithms chose none of {}, and BuilderFlag::kREJECT_EMPTY_ALGORITHMS is set", count));
         selection.resize(size_t(selected));
         for (int32_t i : selection)
             if (i < 0 || i >= count)
-                return refuse("selectAlgorithms chose number " + std::to_string(i) + " of " + std::to_string(count) +
-                              " choices");
+                return refuse(fmt::format("selectAlgorithms chose number {} of {} choices", i, count));
         return std::vector<int>(selection.begin(), selection.end());
     }
     void report(std::vector<tune::SelectorLayer> const& layers, std::vector<tune::Offer> const& chosen) override

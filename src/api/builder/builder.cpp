@@ -62,12 +62,12 @@ using nvinfer1::OptProfileSelector;
 Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
 {
     if (c.has(BuilderFlag::kREFIT) && c.profiles.size() > 1)
-        return invalidState("BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the "
-                            "configuration has ",
-                            c.profiles.size());
+        return invalidState(
+            "BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the configuration has {}",
+            c.profiles.size());
     if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
-        return unsupported("engine capability ", static_cast<int>(c.engineCapability),
-                           ": safety and DLA standalone engines are not available yet");
+        return unsupported("engine capability {}: safety and DLA standalone engines are not available yet",
+                           static_cast<int>(c.engineCapability));
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
     TW_TRY(checkPrecisions(n, c, onGpu, log));
@@ -141,10 +141,10 @@ Result<void> checkShapeInput(ir::Value const& v, Log& log)
     std::string const what =
         "network input '" + v.name + "' (" + nameOf(v.type) + str(v.shape) + ") decides the shape of something";
     if (v.rank() > 1 || !isStatic(v.shape) || ir::extentsOf(v.shape).volume() > kMaxElements)
-        return invalidArgument(what, ", so it must have at most one dimension, which is constant and at most ",
+        return invalidArgument("{}, so it must have at most one dimension, which is constant and at most {}", what,
                                kMaxElements);
     if (v.type != DataType::kInt32)
-        log.warning(what, "; programs that shall run on 8.5 too must make it kINT32");
+        log.warning("{}; programs that shall run on 8.5 too must make it kINT32", what);
     return {};
 }
 
@@ -218,9 +218,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (n.implicitBatch) {
         contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
     } else if (!needsProfile.empty() && c.profiles.empty()) {
-        return invalidState(needsProfile, ", but no optimization profile has been defined; set its ranges in one "
-                                          "(IBuilder::createOptimizationProfile(), "
-                                          "IBuilderConfig::addOptimizationProfile())");
+        return invalidState("{}, but no optimization profile has been defined; set its ranges in one "
+                            "(IBuilder::createOptimizationProfile(), IBuilderConfig::addOptimizationProfile())",
+                            needsProfile);
     } else {
         for (size_t p = 0; p < c.profiles.size(); ++p) {
             TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
@@ -346,7 +346,7 @@ INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags fla
     return guarded<INetworkDefinition*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<INetworkDefinition*> {
         auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
         if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
-            return invalidArgument("createNetworkV2: unknown flags in ", flags);
+            return invalidArgument("createNetworkV2: unknown flags in {}", flags);
         if (has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION))
             b.reporter.warning("createNetworkV2: kEXPLICIT_PRECISION is deprecated and has no effect");
         auto n = std::make_unique<NetworkObject>(b.reporter);
@@ -373,7 +373,7 @@ IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
 }
 
 TW_PROPERTY(IBuilder, int32_t, setMaxBatchSize, getMaxBatchSize, maxBatchSize,
-            checkAll("setMaxBatchSize", {value < 1 ? std::to_string(value) + " must be at least 1" : ""}))
+            checkAll("setMaxBatchSize", {value < 1 ? fmt::format("{} must be at least 1", value) : ""}))
 TW_GETTER(IBuilder, bool, platformHasFastFp16, self.gpu || device::probeCpu().avx512fp16)
 bool IBuilder::platformHasFastInt8() const noexcept
 {

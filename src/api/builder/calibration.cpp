@@ -31,7 +31,7 @@ std::string listed(std::vector<std::string> const& names)
     std::string text;
     for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
         text += (i ? ", " : "") + names[i];
-    return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+    return text + (names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
 }
 
 std::string percent(double share)
@@ -82,8 +82,8 @@ Result<calibrate::Algorithm> algorithmOf(IInt8Calibrator& calibrator)
 {
     int const number = static_cast<int>(calibrator.getAlgorithm());
     if (number < 0 || number >= calibrate::kAlgorithms)
-        return invalidArgument("IInt8Calibrator::getAlgorithm(): value ", number, " does not exist (allowed: 0..",
-                               calibrate::kAlgorithms - 1, ")");
+        return invalidArgument("IInt8Calibrator::getAlgorithm(): value {} does not exist (allowed: 0..{})", number,
+                               calibrate::kAlgorithms - 1);
     return static_cast<calibrate::Algorithm>(number);
 }
 
@@ -101,9 +101,9 @@ Result<calibrate::Settings> settingsOf(IInt8Calibrator& calibrator, BuilderConfi
     s.quantile = legacy.getQuantile();
     s.cutoff = legacy.getRegressionCutoff();
     if (!(s.quantile > 0 && s.quantile <= 1))
-        return invalidArgument("IInt8LegacyCalibrator::getQuantile(): ", s.quantile, " must be above 0 and at most 1");
+        return invalidArgument("IInt8LegacyCalibrator::getQuantile(): {} must be above 0 and at most 1", s.quantile);
     if (!(s.cutoff >= 0 && s.cutoff <= 1))
-        return invalidArgument("IInt8LegacyCalibrator::getRegressionCutoff(): ", s.cutoff, " must be from 0 to 1");
+        return invalidArgument("IInt8LegacyCalibrator::getRegressionCutoff(): {} must be from 0 to 1", s.cutoff);
     return s;
 }
 
@@ -116,14 +116,15 @@ Result<std::optional<calibrate::Table>> cachedTable(IInt8Calibrator& calibrator,
     if (!bytes || length == 0)
         return std::optional<calibrate::Table>();
     char const* const ours = calibrate::nameOf(s.algorithm);
-    log.info("Reading Calibration Cache for calibrator: ", ours);
+    log.info("Reading Calibration Cache for calibrator: {}", ours);
     TW_ASSIGN(calibrate::Table table, calibrate::readTable({static_cast<char const*>(bytes), length}));
     if (table.algorithm != ours)
-        return invalidArgument("calibration cache: it was written for ", table.algorithm, ", the calibrator is one of ",
-                               ours, "; delete the cache to calibrate anew, or use the other calibrator");
+        return invalidArgument("calibration cache: it was written for {}, the calibrator is one of {}; delete the "
+                               "cache to calibrate anew, or use the other calibrator",
+                               table.algorithm, ours);
     if (table.version != kVersion)
-        log.warning("calibration cache: it is of version ", table.version, ", this is ", kVersion,
-                    "; its scales are used as they are");
+        log.warning("calibration cache: it is of version {}, this is {}; its scales are used as they are",
+                    table.version, kVersion);
     log.info(
         "Generated calibration scales using calibration cache. Make sure that calibration cache has latest scales.");
     log.info(
@@ -152,7 +153,7 @@ Result<plan::Profile> profileOf(NetworkObject const& n, BuilderConfigObject cons
     plan::Profile profile = contents.profiles[0];
     if (n.implicitBatch) {
         if (batchSize < 1)
-            return invalidArgument("IInt8Calibrator::getBatchSize(): ", batchSize, " must be at least 1");
+            return invalidArgument("IInt8Calibrator::getBatchSize(): {} must be at least 1", batchSize);
         // The builder's maximum is the engine's; calibration has an arena of its own.
         for (auto const& t : n.inputs)
             if (!t->broadcastAcrossBatch) {
@@ -171,9 +172,9 @@ Result<plan::Profile> profileOf(NetworkObject const& n, BuilderConfigObject cons
     bool const isDynamic =
         std::ranges::any_of(contents.graph->inputs, [](ir::Value const* v) { return !ir::isStatic(v->shape); });
     if (isDynamic && batchSize != 1)
-        log.warning("IInt8Calibrator::getBatchSize() is ", batchSize,
-                    ", and for networks with dynamic shapes it should be 1: batches have the shapes of the "
-                    "calibration profile");
+        log.warning("IInt8Calibrator::getBatchSize() is {}, and for networks with dynamic shapes it should be 1: "
+                    "batches have the shapes of the calibration profile",
+                    batchSize);
     return profile;
 }
 
@@ -192,9 +193,9 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
             "calibration runs the network on the CPU, and this one has plugins for the GPU: calibrate with "
             "TENSORWRIGHT_DEVICE=cpu and give the cache, or use ITensor::setDynamicRange()");
     if (!n.openScalesOfPlugins.empty())
-        return unsupported("calibration runs the network in floating point, and the plugin with tensor '",
-                           *n.openScalesOfPlugins.begin(),
-                           "' takes INT8 alone: give a calibration cache, or use ITensor::setDynamicRange()");
+        return unsupported("calibration runs the network in floating point, and the plugin with tensor '{}' takes INT8 "
+                           "alone: give a calibration cache, or use ITensor::setDynamicRange()",
+                           *n.openScalesOfPlugins.begin());
     TW_ASSIGN(plan::Profile const profile, profileOf(n, c, contents, batchSize, log));
     TW_ASSIGN(auto histograms, cachedHistograms(calibrator, settings));
     CalibrationBatches batches(calibrator, gpu);
@@ -207,9 +208,9 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
         log.info("The calibration table is of fused layers: other devices and versions may fuse others "
                  "(QuantizationFlag::kCALIBRATE_BEFORE_FUSION makes it portable)");
     for (std::string const& name : out.zero)
-        log.warning("Tensor ", name, " is uniformly zero");
+        log.warning("Tensor {} is uniformly zero", name);
     if (!out.infinite.empty())
-        log.warning("tensors with infinite values or NaN, which get no scale: ", listed(out.infinite));
+        log.warning("tensors with infinite values or NaN, which get no scale: {}", listed(out.infinite));
     if (!out.clipped.empty())
         log.warning(clippingText(out.clipped));
     for (auto& [name, scale] : out.table.scales)
@@ -223,7 +224,7 @@ Result<calibrate::Table> calibrated(NetworkObject const& n, BuilderConfigObject 
     if (!out.histograms.empty())
         static_cast<IInt8LegacyCalibrator&>(calibrator)
             .writeHistogramCache(out.histograms.data(), out.histograms.size());
-    log.info("Writing Calibration Cache for calibrator: ", out.table.algorithm);
+    log.info("Writing Calibration Cache for calibrator: {}", out.table.algorithm);
     calibrator.writeCalibrationCache(text.data(), text.size());
     return std::move(out.table);
 }
@@ -233,8 +234,9 @@ Result<void> addDynamicRanges(passes::Ranges const& given, passes::Ranges& range
 {
     for (auto const& [name, scale] : given) {
         if (calibrate::scaleOf(scale * 127) == 0)
-            return invalidArgument("tensor '", name, "': its dynamic range has the largest magnitude ", scale * 127,
-                                   "; divided by 127 it must be a normal FP32 number above 0");
+            return invalidArgument("tensor '{}': its dynamic range has the largest magnitude {}; divided by 127 it "
+                                   "must be a normal FP32 number above 0",
+                                   name, scale * 127);
         ranges[name] = scale;
     }
     return {};
@@ -271,8 +273,9 @@ Result<passes::Ranges> rangesOf(NetworkObject const& n, BuilderConfigObject cons
         if (!ranges.contains(name))
             missing.push_back(name);
     if (!missing.empty())
-        log.warning("Missing scale and zero-point for tensor ", listed(missing),
-                    ", expect fall back to non-int8 implementation for any layer consuming or producing given tensor");
+        log.warning("Missing scale and zero-point for tensor {}, expect fall back to non-int8 implementation for any "
+                    "layer consuming or producing given tensor",
+                    listed(missing));
     return ranges;
 }
 

@@ -19,14 +19,14 @@ Result<bool> CalibrationBatches::next(std::vector<calibrate::Network::Input>& in
     addresses.resize(names.size());
     if (!calibrator_.getBatch(addresses.data(), names.data(), int32_t(names.size())))
         return false;
-    std::string const what = "calibration batch " + std::to_string(batch_++);
+    std::string const what = fmt::format("calibration batch {}", batch_++);
     size_t at = 0;
     for (calibrate::Network::Input& in : inputs) {
         if (in.isShapeTensor)
             continue;
         void const* const from = addresses[at++];
         if (!from && in.memory.count() > 0)
-            return invalidArgument(what, ": getBatch() sets no address for input '", in.name, "'");
+            return invalidArgument("{}: getBatch() sets no address for input '{}'", what, in.name);
         if (auto done = take(in, from); !done.ok())
             return std::move(done).error().in(what);
     }
@@ -42,13 +42,13 @@ Result<void> CalibrationBatches::take(calibrate::Network::Input& input, void con
         return copy(to.data, from, size_t(to.sizeBytes()));
     Tensor numbers(DataType::kFloat, to.dims);
     if (!numbers.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for the numbers of input '" + input.name + "'"};
+        return failedAllocation("no memory for the numbers of input '" + input.name + "'");
     TW_TRY(copy(numbers.data(), from, size_t(numbers.ref().sizeBytes())));
     for (int64_t i = 0; i < to.count(); ++i) {
         float const x = numbers.ref().as<float>()[i];
         if (!(x >= -128 && x <= 127))
-            return invalidArgument("element ", i, " of INT8 input '", input.name, "' is ", x,
-                                   "; its samples are FP32 numbers from -128 to 127");
+            return invalidArgument("element {} of INT8 input '{}' is {}; its samples are FP32 numbers from -128 to 127",
+                                   i, input.name, x);
         to.as<int8_t>()[i] = int8_t(std::nearbyint(x));
     }
     return {};

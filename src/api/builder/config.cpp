@@ -52,7 +52,7 @@ Result<void> checkExists(Enum value, char const* what)
 {
     int const number = static_cast<int>(value);
     if (number < 0 || number >= EnumMax<Enum>())
-        return invalidArgument(what, ": value ", number, " does not exist (allowed: 0..", EnumMax<Enum>() - 1, ")");
+        return invalidArgument("{}: value {} does not exist (allowed: 0..{})", what, number, EnumMax<Enum>() - 1);
     return {};
 }
 
@@ -60,8 +60,8 @@ template <class Enum>
 Result<void> checkMask(uint32_t mask, char const* what)
 {
     if ((mask >> EnumMax<Enum>()) != 0)
-        return invalidArgument(what, ": mask ", mask, " has bits that do not exist (", EnumMax<Enum>(),
-                               " bits are defined)");
+        return invalidArgument("{}: mask {} has bits that do not exist ({} bits are defined)", what, mask,
+                               EnumMax<Enum>());
     return {};
 }
 
@@ -74,7 +74,7 @@ constexpr uint32_t bit(Enum value)
 Result<void> checkIterations(int32_t value, char const* what)
 {
     if (value < 1)
-        return invalidArgument(what, ": ", value, " iterations; at least 1 is needed");
+        return invalidArgument("{}: {} iterations; at least 1 is needed", what, value);
     return {};
 }
 
@@ -272,8 +272,9 @@ bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismat
         std::string const from = objectOf(cache).cache->fingerprint();
         if (from != c.device.fingerprint && !ignoreMismatch) {
             // No error: the build goes on and measures anew.
-            c.reporter.warning("setTimingCache: the cache was measured on '", from, "', this device is '",
-                               c.device.fingerprint, "'; it is not used (ignoreMismatch would add to it)");
+            c.reporter.warning("setTimingCache: the cache was measured on '{}', this device is '{}'; it is not used "
+                               "(ignoreMismatch would add to it)",
+                               from, c.device.fingerprint);
             return false;
         }
         c.timingCache = &objectOf(cache);

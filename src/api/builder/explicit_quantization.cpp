@@ -43,7 +43,7 @@ ir::Node const* findQuantization(ir::Graph const& g)
 
 Error errorAt(ir::Node const& n, std::string const& what)
 {
-    return invalidArgument("layer '", n.name, "' (", n.op->name, "): ", what);
+    return invalidArgument("layer '{}' ({}): {}", n.name, n.op->name, what);
 }
 
 class Checker
@@ -103,9 +103,9 @@ private:
         int64_t const i = firstNotFinite(w);
         if (i < 0)
             return {};
-        return errorAt(q, "element " + std::to_string(i) + " of '" + v.name + "'" +
-                              (v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'") + " is " +
-                              std::to_string(w.get(i)) + ", which INT8 cannot hold");
+        return errorAt(q,
+                       fmt::format("element {} of '{}'{} is {}, which INT8 cannot hold", i, v.name,
+                                   v.constant->layer.empty() ? "" : " of layer '" + v.constant->layer + "'", w.get(i)));
     }
 
     // `axis`: the dimension of v that the scales of `dq` belong to.
@@ -138,10 +138,10 @@ private:
                 return errorAt(dq, std::string(kAllowed) + "; layer '" + n->name + "' (" + n->op->name +
                                        ") reads them otherwise");
             if (axis != want)
-                return errorAt(dq, std::string(kAllowed) + "; those of layer '" + n->name + "' (" + n->op->name +
-                                       ") are dimension " + std::to_string(want) + " of '" + v.name + "' " +
-                                       str(v.shape) + ", the scales belong to " +
-                                       (axis < 0 ? "no single dimension of it" : "dimension " + std::to_string(axis)));
+                return errorAt(
+                    dq, fmt::format("{}; those of layer '{}' ({}) are dimension {} of '{}' {}, the scales belong to {}",
+                                    kAllowed, n->name, n->op->name, want, v.name, str(v.shape),
+                                    axis < 0 ? "no single dimension of it" : fmt::format("dimension {}", axis)));
         }
         return {};
     }
@@ -234,9 +234,9 @@ Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& 
             continue;
         auto asks = [](auto const& type) { return type == nvinfer1::DataType::kINT8; };
         if (asks(l->precision) || std::ranges::any_of(l->outputTypes, asks))
-            return l->error(asks(l->precision) ? "precision" : "output type",
-                            " kINT8 is not possible in a network with quantize and dequantize layers, such as '",
-                            found->name, "': put these around the layer instead");
+            return l->error("{} kINT8 is not possible in a network with quantize and dequantize layers, such as '{}': "
+                            "put these around the layer instead",
+                            asks(l->precision) ? "precision" : "output type", found->name);
     }
     return Checker(g, false).run();
 }

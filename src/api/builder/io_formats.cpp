@@ -72,10 +72,9 @@ Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, c
         return io;
     std::string const name = std::string(what) + " '" + t.name + "'";
     if (asked.empty() && isForDla)
-        return unsupported(name, ": its allowed formats are those of DLAs, and this device has none");
-    return invalidArgument(name, " of type ", nameOf(v.type), " and rank ", rank, v.host ? ", a shape tensor," : "",
-                           " can be in none of its allowed formats (", listOf(asked), "); it can be in ",
-                           listOf(legal));
+        return unsupported("{}: its allowed formats are those of DLAs, and this device has none", name);
+    return invalidArgument("{} of type {} and rank {}{} can be in none of its allowed formats ({}); it can be in {}",
+                           name, nameOf(v.type), rank, v.host ? ", a shape tensor," : "", listOf(asked), listOf(legal));
 }
 
 } // namespace
@@ -87,8 +86,7 @@ std::string formatWords(Format format, std::string const& type)
     if (format == Format::kLinear)
         return "Row major linear " + text;
     if (isByPixel(format))
-        return "Channel major " + text +
-               (vector > 1 ? " where channel % " + std::to_string(vector) + " == 0" : std::string());
+        return "Channel major " + text + (vector > 1 ? fmt::format(" where channel % {} == 0", vector) : std::string());
     char const* const width = vector == 2 ? "Two" : vector == 4 ? "Four" : vector == 16 ? "Sixteen" : "Thirty-two";
     return width + std::string(" wide channel vectorized row major ") + text +
            (leastRankOf(format) > 3 ? " with 3 spatial dimensions" : "");

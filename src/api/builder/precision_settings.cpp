@@ -37,17 +37,17 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
     using passes::PrecisionConstraints;
     bool const half = c.has(BuilderFlag::kFP16), int8 = c.has(BuilderFlag::kINT8);
     if (half && !onGpu)
-        log.warning("FP16 may be used, but this device has no kernels for that yet: the engine runs in ",
+        log.warning("FP16 may be used, but this device has no kernels for that yet: the engine runs in {}",
                     int8 ? "INT8 and FP32" : "FP32");
     for (auto const& t : n.inputs) {
         if (t->type != nvinfer1::DataType::kINT8)
             continue;
         if (!c.has(BuilderFlag::kINT8))
-            log.warning("network input '", t->name, "' is INT8, but BuilderFlag::kINT8 is not set");
+            log.warning("network input '{}' is INT8, but BuilderFlag::kINT8 is not set", t->name);
         if (!t->rangeMin && !(int8 && c.int8Calibrator))
-            log.warning("network input '", t->name,
-                        "' is INT8 without a dynamic range: ITensor::setDynamicRange() or a calibrator says what its "
-                        "numbers stand for");
+            log.warning("network input '{}' is INT8 without a dynamic range: ITensor::setDynamicRange() or a "
+                        "calibrator says what its numbers stand for",
+                        t->name);
     }
     // A layer's precision is a wish; only the flags of the constraints make it more.
     PrecisionConstraints const constraints = constraintsOf(c);
@@ -71,7 +71,7 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
             return unsupported(what + (isForbidden
                                            ? std::string("; set that flag")
                                            : "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32"));
-        log.warning(what, ": it runs in FP32");
+        log.warning("{}: it runs in FP32", what);
     }
     return {};
 }

@@ -30,13 +30,13 @@ constexpr Kind kValues{&OptimizationProfileObject::values, "values", "()"};
 
 std::string describe(Kind const& kind, std::string const& input)
 {
-    return phrase("optimization profile: ", kind.name, " of input '", input, "'");
+    return fmt::format("optimization profile: {} of input '{}'", kind.name, input);
 }
 std::string str(Kind const& kind, Numbers const& v)
 {
     std::string s;
     for (int32_t number : v)
-        s += (s.empty() ? "" : ",") + std::to_string(number);
+        s += fmt::format("{}{}", s.empty() ? "" : ",", number);
     return kind.brackets[0] + s + kind.brackets[1];
 }
 
@@ -51,10 +51,10 @@ Result<void> checkOrder(Points const& at, Kind const& kind, std::string const& i
             std::string const both = describe(kind, input) + ": " + kPoint[low] + " " + str(kind, least) + " and " +
                                      kPoint[high] + " " + str(kind, most);
             if (least.size() != most.size())
-                return invalidArgument(both, " need the same number of entries");
+                return invalidArgument("{} need the same number of entries", both);
             for (size_t i = 0; i < least.size(); ++i)
                 if (least[i] > most[i])
-                    return invalidArgument(both, ": entry ", i, " must not fall (", least[i], " > ", most[i], ")");
+                    return invalidArgument("{}: entry {} must not fall ({} > {})", both, i, least[i], most[i]);
         }
     }
     return {};
@@ -69,7 +69,7 @@ Result<bool> set(OptimizationProfileObject& p, Kind const& kind, char const* met
     std::string const what = describe(kind, name);
     size_t const point = static_cast<size_t>(select);
     if (point > 2)
-        return invalidArgument(what, ": selector ", static_cast<int>(select), " does not exist");
+        return invalidArgument("{}: selector {} does not exist", what, static_cast<int>(select));
     auto& settings = p.*kind.settings;
     auto const known = settings.find(name);
     Points changed = known == settings.end() ? Points() : known->second;
@@ -100,8 +100,8 @@ Result<void> OptimizationProfileObject::validate() const
         for (auto const& [name, at] : this->*kind.settings) {
             for (size_t i = 0; i < at.size(); ++i)
                 if (!at[i])
-                    return invalidState(describe(kind, name), ": ", kPoint[i],
-                                        " is not set; all of kMIN, kOPT and kMAX are needed");
+                    return invalidState("{}: {} is not set; all of kMIN, kOPT and kMAX are needed",
+                                        describe(kind, name), kPoint[i]);
             TW_TRY(checkOrder(at, kind, name));
         }
     return {};
@@ -139,10 +139,10 @@ bool IOptimizationProfile::setShapeValues(char const* inputName, OptProfileSelec
         return set(p, kValues, "IOptimizationProfile::setShapeValues", inputName, select,
                    [&](std::string const& what) -> Result<Numbers> {
                        if (nbValues < 0 || nbValues > kMaxShapeValues)
-                           return invalidArgument(what, ": ", nbValues, " values; a shape tensor has 0 to ",
-                                                  kMaxShapeValues, " elements");
+                           return invalidArgument("{}: {} values; a shape tensor has 0 to {} elements", what, nbValues,
+                                                  kMaxShapeValues);
                        if (!values && nbValues > 0)
-                           return invalidArgument(what, ": the values are a null pointer");
+                           return invalidArgument("{}: the values are a null pointer", what);
                        return Numbers(values, values + nbValues);
                    });
     });
@@ -166,7 +166,7 @@ bool IOptimizationProfile::setExtraMemoryTarget(float target) noexcept
 {
     return guarded<bool>(objectOf(*this), false, [&](OptimizationProfileObject& p) -> Result<bool> {
         if (!(target >= 0 && target <= 1)) // not a number, too
-            return invalidArgument("optimization profile: extra memory target ", target, " must be in [0, 1]");
+            return invalidArgument("optimization profile: extra memory target {} must be in [0, 1]", target);
         p.extraMemoryTarget = target;
         return true;
     });

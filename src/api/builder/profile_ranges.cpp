@@ -31,14 +31,14 @@ InputNames inputsWithValues(std::vector<OptimizationProfileObject const*> const&
 Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, OptimizationProfileObject const& p,
                                 size_t index)
 {
-    std::string const where = "optimization profile " + std::to_string(index);
+    std::string const where = fmt::format("optimization profile {}", index);
     if (auto valid = p.validate(); !valid.ok())
         return std::move(valid).error().in(where);
     auto warnOfUnknown = [&](auto const& settings) {
         for (auto const& setting : settings) {
             std::string const& name = setting.first;
             if (std::ranges::none_of(n.inputs, [&](auto const& t) { return t->name == name; }))
-                n.reporter.warning(where, ": '", name, "' is no input of the network; what is set for it is ignored");
+                n.reporter.warning("{}: '{}' is no input of the network; what is set for it is ignored", where, name);
         }
     };
     warnOfUnknown(p.shapes);
@@ -50,8 +50,9 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
         plan::ProfileRange r;
         auto const* const shape = pointsOf(p.shapes, t->name);
         if (dynamic && !shape)
-            return invalidArgument(where, ": input '", t->name, "' with shape ", str(t->dims),
-                                   " is dynamic; set its minimum, optimum and maximum dimensions");
+            return invalidArgument(
+                "{}: input '{}' with shape {} is dynamic; set its minimum, optimum and maximum dimensions", where,
+                t->name, str(t->dims));
         Extents* const extents[] = {&r.min, &r.opt, &r.max};
         for (size_t s = 0; shape && s < 3; ++s) {
             for (int32_t d : *(*shape)[s])
@@ -60,22 +61,22 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
             for (int axis = 0; fits && axis < t->dims.nbDims; ++axis)
                 fits = t->dims.d[axis] < 0 || t->dims.d[axis] == (*extents[s])[axis];
             if (!fits)
-                return invalidArgument(where, ": dimensions ", str(toPublic(*extents[s])), " do not fit input '",
-                                       t->name, "' with shape ", str(t->dims));
+                return invalidArgument("{}: dimensions {} do not fit input '{}' with shape {}", where,
+                                       str(toPublic(*extents[s])), t->name, str(t->dims));
         }
         r.hasShape = shape != nullptr;
         auto const* const values = pointsOf(p.values, t->name);
         if (graph.inputs[i]->host) {
             if (!values)
-                return invalidArgument(
-                    where, ": input '", t->name,
-                    "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
+                return invalidArgument("{}: input '{}' is a shape tensor; set its minimum, optimum and maximum values "
+                                       "with setShapeValues()",
+                                       where, t->name);
             int64_t count = 1;
             for (int axis = 0; axis < t->dims.nbDims; ++axis)
                 count *= t->dims.d[axis];
             if (count != int64_t((*values)[0]->size()))
-                return invalidArgument(where, ": shape tensor '", t->name, "' has ", count, " elements, ",
-                                       (*values)[0]->size(), " values are set");
+                return invalidArgument("{}: shape tensor '{}' has {} elements, {} values are set", where, t->name,
+                                       count, (*values)[0]->size());
             r.minValues = *(*values)[0];
             r.optValues = *(*values)[1];
             r.maxValues = *(*values)[2];

@@ -10,7 +10,7 @@ namespace {
 
 Error incomplete(Construct const& c, std::string const& what)
 {
-    return invalidState(c.describe(), " ", what);
+    return invalidState("{} {}", c.describe(), what);
 }
 
 std::string describe(TensorObject const& t, ir::Value const& v)
@@ -23,8 +23,8 @@ Result<void> checkScalar(LayerState const& l, DataType type, char const* what)
     ir::Value const* const v = l.network->valueOf(*l.inputs[0]);
     if (v && v->type == type && v->rank() == 0)
         return {};
-    return l.error(what, " ", v ? describe(*l.inputs[0], *v) : "", " must be a ",
-                   type == DataType::kBool ? "kBOOL" : "kINT32", " scalar of rank 0");
+    return l.error("{} {} must be a {} scalar of rank 0", what, v ? describe(*l.inputs[0], *v) : "",
+                   type == DataType::kBool ? "kBOOL" : "kINT32");
 }
 
 Result<void> checkRecurrence(RecurrenceLayer const& l)

@@ -67,8 +67,8 @@ IConditionLayer* IIfConditional::setCondition(ITensor& condition) noexcept
     return addBoundary<ConditionLayer>(
         objectOf(*this), LayerType::kCONDITION, "Condition", {&condition}, [](ConditionLayer& l) -> Result<void> {
             if (static_cast<ConditionalObject*>(l.construct)->condition())
-                return invalidState(l.construct->describe(), " has a condition already; its layer's setInput(0, "
-                                                             "...) takes another tensor");
+                return invalidState("{} has a condition already; its layer's setInput(0, ...) takes another tensor",
+                                    l.construct->describe());
             return {};
         });
 }

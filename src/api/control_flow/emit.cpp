@@ -162,7 +162,7 @@ private:
             TensorObject const& missing = *top.needs[top.next];
             Unit const u = unitOf(r, missing);
             if (!u.layer && !u.construct)
-                return internalError("tensor '", missing.name, "' is not there where it is used");
+                return internalError("tensor '{}' is not there where it is used", missing.name);
             if (!open.insert(u).second)
                 return cycle(u, missing);
             stack.push_back({u, needsOf(u)});
@@ -172,8 +172,8 @@ private:
     static Error cycle(Unit const& u, TensorObject const& t)
     {
         if (u.construct)
-            return invalidArgument("what goes into ", u.construct->describe(), " depends on its own result '", t.name,
-                                   "': the network has a cycle");
+            return invalidArgument("what goes into {} depends on its own result '{}': the network has a cycle",
+                                   u.construct->describe(), t.name);
         return u.layer->error("the layer depends on its own output: the network has a cycle");
     }
 
@@ -195,11 +195,11 @@ private:
         auto const [it, isNew] = branchOf_.try_emplace(u, r.branch);
         if (isNew || it->second == r.branch)
             return {};
-        return invalidArgument(u.construct ? u.construct->describe()
+        return invalidArgument("{} is in both branches of {}; no value of one branch may be used in the other: compute "
+                               "it in each of them, or outside",
+                               u.construct ? u.construct->describe()
                                            : "layer '" + u.layer->name + "' (" + u.layer->typeName + ")",
-                               " is in both branches of ", network_.constructs[size_t(r.construct)]->describe(),
-                               "; no value of one branch may be used in the other: compute it in each of them, or "
-                               "outside");
+                               network_.constructs[size_t(r.construct)]->describe());
     }
 
     Result<void> emitConstruct(Region const& r, Construct& c)

@@ -119,8 +119,7 @@ Object* addConstruct(NetworkObject& network, bool isLoop)
     raw->network = &network;
     raw->isLoop = isLoop;
     raw->index = int(network.constructs.size());
-    raw->name =
-        std::string("(Unnamed ") + (isLoop ? "Loop" : "IfConditional") + "* " + std::to_string(raw->index) + ")";
+    raw->name = fmt::format("(Unnamed {}* {})", isLoop ? "Loop" : "IfConditional", raw->index);
     network.constructs.push_back(std::move(made));
     return raw;
 }

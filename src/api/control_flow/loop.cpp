@@ -16,8 +16,8 @@ namespace {
 
 Error badAxis(LayerState const& layer, int32_t axis, int rank, int most)
 {
-    return layer.error("axis ", axis, " is out of range for tensor '", layer.inputs[0]->name, "' of rank ", rank,
-                       most < 0 ? "; a scalar cannot be iterated over" : " (allowed: 0.." + std::to_string(most) + ")");
+    return layer.error("axis {} is out of range for tensor '{}' of rank {}{}", axis, layer.inputs[0]->name, rank,
+                       most < 0 ? "; a scalar cannot be iterated over" : fmt::format(" (allowed: 0..{})", most));
 }
 
 // How many iterations a loop makes, as far as shapes know.
@@ -88,9 +88,8 @@ Result<void> LoopOutputLayer::lower(LowerContext& ctx)
         if (axis > x.rank())
             return badAxis(*this, axis, x.rank(), x.rank());
         if (x.rank() >= nvinfer1::Dims::MAX_DIMS)
-            return error(phrase("tensor '", inputs[0]->name, "' has rank ", x.rank(),
-                                ", and stacked it would have more than ", int(nvinfer1::Dims::MAX_DIMS),
-                                " dimensions"));
+            return error("tensor '{}' has rank {}, and stacked it would have more than {} dimensions", inputs[0]->name,
+                         x.rank(), int(nvinfer1::Dims::MAX_DIMS));
         std::optional<std::vector<ir::Dim>> content;
         if (ir::Value const* y = ctx.in(1)) {
             if (y->type != tw::DataType::kInt32 || y->rank() != 0)
@@ -98,10 +97,9 @@ Result<void> LoopOutputLayer::lower(LowerContext& ctx)
                              "; it must be a kINT32 scalar of rank 0");
             content = ir::infoOf(*y).content;
         }
-        ir::Dim const size = content ? content->front() : tripsOf(ctx, *construct, "$trips." + std::to_string(id));
+        ir::Dim const size = content ? content->front() : tripsOf(ctx, *construct, fmt::format("$trips.{}", id));
         if (size.isConst() && size.value() < 0)
-            return error(
-                phrase("the length (input 1, '", inputs[1]->name, "') is ", size.value(), "; it must not be negative"));
+            return error("the length (input 1, '{}') is {}; it must not be negative", inputs[1]->name, size.value());
         shape.insert(shape.begin() + axis, size);
     }
     ctx.output(0, ctx.graph().newValue(outputs[0]->name, x.type, std::move(shape)));
@@ -142,16 +140,15 @@ IRecurrenceLayer* ILoop::addRecurrence(ITensor& initialValue) noexcept
 
 ITripLimitLayer* ILoop::addTripLimit(ITensor& tensor, TripLimit limit) noexcept
 {
-    return addBoundary<TripLimitLayer>(objectOf(*this), LayerType::kTRIP_LIMIT, "TripLimit", {&tensor},
-                                       [&](TripLimitLayer& l) -> Result<void> {
-                                           TW_TRY(checkAll(l.construct->describe(), {checkEnum(limit, "trip limit")}));
-                                           if (limitOf(*l.construct, limit))
-                                               return invalidState(l.construct->describe(), " has a trip limit ",
-                                                                   limit == TripLimit::kCOUNT ? "kCOUNT" : "kWHILE",
-                                                                   " already; one of each kind is possible");
-                                           l.limit = limit;
-                                           return {};
-                                       });
+    return addBoundary<TripLimitLayer>(
+        objectOf(*this), LayerType::kTRIP_LIMIT, "TripLimit", {&tensor}, [&](TripLimitLayer& l) -> Result<void> {
+            TW_TRY(checkAll(l.construct->describe(), {checkEnum(limit, "trip limit")}));
+            if (limitOf(*l.construct, limit))
+                return invalidState("{} has a trip limit {} already; one of each kind is possible",
+                                    l.construct->describe(), limit == TripLimit::kCOUNT ? "kCOUNT" : "kWHILE");
+            l.limit = limit;
+            return {};
+        });
 }
 
 IIteratorLayer* ILoop::addIterator(ITensor& tensor, int32_t axis, bool reverse) noexcept

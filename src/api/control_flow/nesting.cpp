@@ -216,7 +216,7 @@ private:
                 if (a != self && around_[self][a] && around_[a][self])
                     return crossing(*c, *network_.constructs[a]);
             if (around_[self][self])
-                return invalidArgument(c->describe(), " would be inside itself: what goes in depends on its values");
+                return invalidArgument("{} would be inside itself: what goes in depends on its values", c->describe());
         }
         return {};
     }
@@ -228,8 +228,8 @@ private:
             for (size_t i = 0; i < l->inputs.size(); ++i) {
                 TensorObject const* t = l->inputs[i];
                 if (t && crossingOf(*l, i) == Crossing::kEnters && scopeOf(*t)[size_t(c.index)])
-                    return l->error("input ", i, " ('", t->name, "') is computed inside ", c.describe(),
-                                    "; it must come from outside");
+                    return l->error("input {} ('{}') is computed inside {}; it must come from outside", i, t->name,
+                                    c.describe());
             }
         return {};
     }
@@ -243,8 +243,8 @@ private:
                        : ": layer '" + it->second.first->name + "' of " + x.describe() + " takes '" +
                              it->second.second->name + "', which is inside " + y.describe();
         };
-        return invalidArgument(a.describe(), " and ", b.describe(), " do not nest: each uses values of the other",
-                               evidence(a, b), evidence(b, a), ". Values leave ",
+        return invalidArgument("{} and {} do not nest: each uses values of the other{}{}. Values leave {}{}{}",
+                               a.describe(), b.describe(), evidence(a, b), evidence(b, a),
                                a.isLoop || b.isLoop ? "a loop through addLoopOutput()" : "",
                                a.isLoop && b.isLoop ? "" : (a.isLoop || b.isLoop ? ", " : ""),
                                a.isLoop && b.isLoop ? "" : "a conditional through addOutput()");
@@ -267,9 +267,9 @@ private:
         for (size_t c = 0; c < s.size(); ++c)
             if (s[c])
                 names += (names.empty() ? "" : " and ") + network_.constructs[c]->describe();
-        return invalidArgument(what, " uses values inside ", names,
-                               ", of which none is inside the other; values leave a loop through addLoopOutput() and a "
-                               "conditional through addOutput()");
+        return invalidArgument("{} uses values inside {}, of which none is inside the other; values leave a loop "
+                               "through addLoopOutput() and a conditional through addOutput()",
+                               what, names);
     }
 
     NetworkObject const& network_;
@@ -364,9 +364,8 @@ public:
 private:
     static Error isInside(TensorObject const& t, Construct const& c)
     {
-        return invalidArgument("network output '", t.name, "' is inside ", c.describe(),
-                               "; only what leaves it can be an output (",
-                               c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)");
+        return invalidArgument("network output '{}' is inside {}; only what leaves it can be an output ({}", t.name,
+                               c.describe(), c.isLoop ? "ILoop::addLoopOutput)" : "IIfConditional::addOutput)");
     }
     void captureAll(LayerState const& l)
     {

@@ -27,15 +27,15 @@ Result<void> checkInt32(ir::Value const& v, char const* method)
 {
     if (v.type == tw::DataType::kInt32)
         return {};
-    return invalidArgument(method, ": '", v.name, "' is ", nameOf(v.type),
-                           ", no kINT32 shape tensor; use setTensorAddress()");
+    return invalidArgument("{}: '{}' is {}, no kINT32 shape tensor; use setTensorAddress()", method, v.name,
+                           nameOf(v.type));
 }
 
 Result<void> checkOutput(ContextObject const& c, int io, char const* method)
 {
     if (c.inputPosition(io) < 0)
         return {};
-    return invalidArgument(method, ": '", c.state->core->ioValue(io).name, "' is an input");
+    return invalidArgument("{}: '{}' is an input", method, c.state->core->ioValue(io).name);
 }
 
 Result<bool> setShape(ContextObject& c, int io, Dims const& dims, char const* method)
@@ -43,16 +43,16 @@ Result<bool> setShape(ContextObject& c, int io, Dims const& dims, char const* me
     int const in = c.inputPosition(io);
     std::string const what = std::string(method) + ": '" + c.state->core->ioValue(io).name + "'";
     if (in < 0)
-        return invalidArgument(what, " is no input");
+        return invalidArgument("{} is no input", what);
     if (dims.nbDims < 0 || dims.nbDims > Dims::MAX_DIMS)
-        return invalidArgument(what, ": nbDims ", dims.nbDims, " must be in 0..", int(Dims::MAX_DIMS));
+        return invalidArgument("{}: nbDims {} must be in 0..{}", what, dims.nbDims, int(Dims::MAX_DIMS));
     Extents e;
     if (c.state->core->contents().implicitBatch)
-        return invalidState(method, ": the engine has an implicit batch dimension; its shapes are fixed");
+        return invalidState("{}: the engine has an implicit batch dimension; its shapes are fixed", method);
     for (int i = 0; i < dims.nbDims; ++i) {
         if (dims.d[i] < 0)
-            return invalidArgument(what, ": dimension ", i, " is ", dims.d[i],
-                                   "; run-time dimensions must not be negative");
+            return invalidArgument("{}: dimension {} is {}; run-time dimensions must not be negative", what, i,
+                                   dims.d[i]);
         e.push(dims.d[i]);
     }
     TW_TRY(c.context.setInputShape(in, e));
@@ -154,7 +154,7 @@ bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const
         int const in = c.inputPosition(io);
         ir::Value const& v = c.state->core->ioValue(io);
         if (in < 0 || !c.context.needsContents(in))
-            return invalidArgument("setInputShapeBinding: '", v.name, "' is no input shape tensor");
+            return invalidArgument("setInputShapeBinding: '{}' is no input shape tensor", v.name);
         if (!data)
             return invalidArgument("setInputShapeBinding: data is a null pointer");
         TW_TRY(checkInt32(v, kMethod));
@@ -171,12 +171,12 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
             return invalidArgument("getShapeBinding: data is a null pointer");
         ir::Value const& v = c.state->core->ioValue(io);
         if (!c.state->core->contents().io[size_t(io)].isShapeTensor)
-            return invalidArgument("getShapeBinding: '", v.name, "' is no shape tensor");
+            return invalidArgument("getShapeBinding: '{}' is no shape tensor", v.name);
         TW_TRY(checkInt32(v, kMethod));
         if (int const in = c.inputPosition(io); in >= 0) {
             TW_TRY(c.readContents(io));
             if (!c.context.hasInputContents(in))
-                return invalidState("getShapeBinding: '", v.name, "' has no values yet: call setInputShapeBinding()");
+                return invalidState("getShapeBinding: '{}' has no values yet: call setInputShapeBinding()", v.name);
             std::memcpy(data, c.context.inputContents(in)->data(),
                         size_t(c.context.inputContents(in)->ref().sizeBytes()));
             return true;
@@ -184,7 +184,7 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
         TW_ASSIGN(auto inst, c.prepare());
         TensorRef const t = contentsOf(c, *inst, v);
         if (!t.data)
-            return invalidState("getShapeBinding: the values of '", v.name, "' are not known before a run");
+            return invalidState("getShapeBinding: the values of '{}' are not known before a run", v.name);
         std::memcpy(data, t.data, size_t(t.sizeBytes()));
         return true;
     });
@@ -213,7 +213,7 @@ int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNa
 {
     return guarded<int32_t>(objectOf(*this), -1, [&](ContextObject& c) -> Result<int32_t> {
         if (nbMaxNames < 0 || (nbMaxNames > 0 && !tensorNames))
-            return invalidArgument("inferShapes: no room for ", nbMaxNames, " names was given");
+            return invalidArgument("inferShapes: no room for {} names was given", nbMaxNames);
         int32_t missing = 0;
         for (int i = 0; i < c.state->ioCount(); ++i) {
             int const in = c.inputPosition(i);
@@ -261,7 +261,7 @@ bool IExecutionContext::setInputTensorAddress(char const* tensorName, void const
 {
     return ask(*this, tensorName, "setInputTensorAddress", false, [&](ContextObject& c, int io) -> Result<bool> {
         if (c.inputPosition(io) < 0)
-            return invalidArgument("setInputTensorAddress: '", tensorName, "' is no input");
+            return invalidArgument("setInputTensorAddress: '{}' is no input", tensorName);
         setAddress(c, io, const_cast<void*>(data));
         return true;
     });
@@ -319,8 +319,8 @@ void IExecutionContext::setDeviceMemory(void* memory) noexcept
             return invalidState("setDeviceMemory: the context was created with device memory of its own; use "
                                 "createExecutionContextWithoutDeviceMemory()");
         if (reinterpret_cast<uintptr_t>(memory) % kDeviceAlignment != 0)
-            return invalidArgument("setDeviceMemory: the address must be a multiple of ", kDeviceAlignment,
-                                   ", as cudaMalloc gives it");
+            return invalidArgument("setDeviceMemory: the address must be a multiple of {}, as cudaMalloc gives it",
+                                   kDeviceAlignment);
         if (gpu && memory) {
             cuda::Current const current(*gpu->device);
             TW_TRY(checkOnGpu(*gpu->device, memory, "setDeviceMemory: the memory"));

@@ -63,8 +63,8 @@ Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, Ten
     void* const current = io.allocated ? io.allocated : io.address;
     void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kDeviceAlignment);
     if (!memory)
-        return Error{ErrorCode::kFailedAllocation, "output '" + name + "': its IOutputAllocator gave no memory for " +
-                                                       std::to_string(bytes) + " bytes (shape " + t.dims.str() + ")"};
+        return failedAllocation("output '{}': its IOutputAllocator gave no memory for {} bytes (shape {})", name, bytes,
+                                t.dims.str());
     io.allocated = memory;
     io.allocator->notifyShape(name.c_str(), toPublic(t.dims));
     return memory;
@@ -125,7 +125,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
         if (late < 0)
             continue;
         if (!c.io[size_t(late)].allocator)
-            return invalidState("output '", core.ioValue(late).name, "' has lost its IOutputAllocator");
+            return invalidState("output '{}' has lost its IOutputAllocator", core.ioValue(late).name);
         TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.ioValue(late).name, outputs[i]));
         TW_TRY(copyOutput(r, to, outputs[i]));
     }
@@ -159,8 +159,7 @@ Result<void> checkCapture(cuda::Device const& device, ContextObject& context, Re
     auto check = [&](std::vector<TensorRef> const& tensors, std::vector<ir::Value*> const& values) {
         for (size_t i = 0; i < tensors.size() && why.empty(); ++i)
             if (!values[i]->host && cuda::addressOf(tensors[i].data) % kMostAlignment != 0)
-                why = "the address of tensor '" + values[i]->name + "' is no multiple of " +
-                      std::to_string(kMostAlignment);
+                why = fmt::format("the address of tensor '{}' is no multiple of {}", values[i]->name, kMostAlignment);
     };
     check(r.inputs, g.inputs);
     check(r.outputs, g.outputs);
@@ -169,7 +168,7 @@ Result<void> checkCapture(cuda::Device const& device, ContextObject& context, Re
         return {};
     }
     driver.cuStreamSynchronize(stream); // not allowed there: the capture ends with an error
-    return invalidState("the run cannot be captured in a CUDA graph: ", why, "; call enqueueV3() without a capture");
+    return invalidState("the run cannot be captured in a CUDA graph: {}; call enqueueV3() without a capture", why);
 }
 
 // Nothing may be thrown through the stream.
@@ -179,9 +178,9 @@ std::optional<Error> errorOf(Request& r, ContextObject& context)
         auto done = runRequest(r, context);
         return done.ok() ? std::nullopt : std::optional(std::move(done).error());
     } catch (std::bad_alloc const&) {
-        return Error{ErrorCode::kFailedAllocation, "out of memory"};
+        return failedAllocation("out of memory");
     } catch (std::exception const& e) {
-        return Error{ErrorCode::kInternal, e.what()};
+        return internalError(e.what());
     }
 }
 
@@ -256,7 +255,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
             if (s.hasContents) // the values that the shapes were computed from, also when a graph is replayed
                 address = const_cast<std::byte*>(static_cast<std::byte const*>(s.contents.data()));
             if (!address)
-                return invalidState("input '", v.name, "' has no address: call setTensorAddress()");
+                return invalidState("input '{}' has no address: call setTensorAddress()", v.name);
             request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address, v.format};
             continue;
         }
@@ -264,9 +263,8 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address, v.format};
         bool const allocates = useAllocators && io[size_t(i)].allocator;
         if (!address && !allocates && (useAllocators || core.contents().io[size_t(i)].isExecution))
-            return invalidState("output '", v.name,
-                                "' has no address and no allocator: call setTensorAddress() or "
-                                "setOutputAllocator()");
+            return invalidState(
+                "output '{}' has no address and no allocator: call setTensorAddress() or setOutputAllocator()", v.name);
     }
     for (int i = 0; i < state->ioCount(); ++i) {
         ir::Value const& v = core.ioValue(i);
@@ -343,12 +341,12 @@ Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) co
     for (size_t i = 0; i < count; ++i) {
         if (!addresses[i] && base > 0 && bindings[i]) { // given at profile 0's place
             addresses[i] = bindings[i];
-            reporter.warning("binding '", state->bindingNames[base + i],
-                             "' is null; the address at profile 0's place is used");
+            reporter.warning("binding '{}' is null; the address at profile 0's place is used",
+                             state->bindingNames[base + i]);
         }
         if (!addresses[i] && state->core->contents().io[i].isExecution)
-            return invalidArgument("binding ", base + i, " ('", state->bindingNames[base + i],
-                                   "') is a null pointer; empty tensors need an address too");
+            return invalidArgument("binding {} ('{}') is a null pointer; empty tensors need an address too", base + i,
+                                   state->bindingNames[base + i]);
     }
     return addresses;
 }
@@ -376,8 +374,8 @@ bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaSt
             return invalidState(
                 "the engine has an explicit batch dimension: use executeV2(), enqueueV2() or enqueueV3()");
         if (batchSize < 1 || batchSize > contents.maxBatchSize)
-            return invalidArgument("batch size ", batchSize, " is outside 1..", contents.maxBatchSize,
-                                   " (IBuilder::setMaxBatchSize)");
+            return invalidArgument("batch size {} is outside 1..{} (IBuilder::setMaxBatchSize)", batchSize,
+                                   contents.maxBatchSize);
         auto const& inputs = c.state->core->graph().inputs;
         for (size_t i = 0; i < inputs.size(); ++i) {
             Extents e;

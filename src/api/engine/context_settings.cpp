@@ -49,7 +49,7 @@ bool IExecutionContext::setNvtxVerbosity(ProfilingVerbosity verbosity) noexcept
         };
         int const number = static_cast<int>(verbosity);
         if (number < 0 || number >= EnumMax<ProfilingVerbosity>())
-            return invalidArgument("setNvtxVerbosity: verbosity ", number, " does not exist");
+            return invalidArgument("setNvtxVerbosity: verbosity {} does not exist", number);
         if (rank(verbosity) > rank(static_cast<ProfilingVerbosity>(c.state->core->contents().profilingVerbosity)))
             return invalidArgument("setNvtxVerbosity: the engine was built with less profiling verbosity");
         c.nvtxVerbosity = verbosity;

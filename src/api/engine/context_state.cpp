@@ -42,14 +42,15 @@ Result<void> ContextObject::chooseProfile(int profile)
 {
     int const count = int(std::max<size_t>(state->core->contents().profiles.size(), 1));
     if (profile < 0 || profile >= count)
-        return invalidArgument("optimization profile ", profile, " does not exist; the engine has ", count);
+        return invalidArgument("optimization profile {} does not exist; the engine has {}", profile, count);
     if (profile == context.profile())
         return {};
     std::lock_guard lock(state->mutex);
     if (state->isDynamic()) {
         if (state->profilesInUse.contains(profile))
-            return invalidState("optimization profile ", profile,
-                                " is in use by another execution context; each context needs a profile of its own");
+            return invalidState("optimization profile {} is in use by another execution context; each context needs a "
+                                "profile of its own",
+                                profile);
         state->profilesInUse.erase(context.profile());
         state->profilesInUse.insert(profile);
     }
@@ -64,10 +65,9 @@ Result<int> ContextObject::ioOf(int32_t binding, char const* method) const
     if (context.profile() < 0 || of == context.profile())
         return io;
     if (of != 0)
-        return invalidArgument(method, ": binding '", state->bindingNames[size_t(binding)],
-                               "' belongs to optimization profile ", of, ", the context uses profile ",
-                               context.profile());
-    reporter.warning(method, ": binding index ", binding, " belongs to profile 0 and was corrected to ",
+        return invalidArgument("{}: binding '{}' belongs to optimization profile {}, the context uses profile {}",
+                               method, state->bindingNames[size_t(binding)], of, context.profile());
+    reporter.warning("{}: binding index {} belongs to profile 0 and was corrected to {}", method, binding,
                      binding + count * context.profile());
     return io;
 }
@@ -87,9 +87,9 @@ Result<void> ContextObject::needProfile() const
     for (ir::Value const* v : state->core->graph().inputs)
         if (v->host || !ir::isStatic(v->shape))
             inputs += (inputs.empty() ? "'" : ", '") + v->name + "'";
-    return invalidState(
-        "the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs ", inputs,
-        " (the engine has profiles 0..", state->ranges.size() - 1, ")");
+    return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs "
+                        "{} (the engine has profiles 0..{})",
+                        inputs, state->ranges.size() - 1);
 }
 
 Result<void> ContextObject::readContents(int index)
@@ -110,8 +110,8 @@ Result<std::shared_ptr<runtime::Instance>> ContextObject::prepare()
         TW_TRY(readContents(i));
         int const in = inputPosition(i);
         if (in >= 0 && context.needsContents(in) && context.hasInputShape(in) && !context.hasInputContents(in))
-            return invalidState("shape tensor '", state->core->ioValue(i).name,
-                                "' has no values: call setTensorAddress() or setInputShapeBinding()");
+            return invalidState("shape tensor '{}' has no values: call setTensorAddress() or setInputShapeBinding()",
+                                state->core->ioValue(i).name);
     }
     return context.instance();
 }

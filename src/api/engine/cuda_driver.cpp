@@ -18,7 +18,7 @@ constexpr unsigned kMemoryTypeDevice = 2;
 
 Error failed(char const* what, int status)
 {
-    return Error{ErrorCode::kFailedExecution, std::string(what) + ": CUDA driver error " + std::to_string(status)};
+    return failedExecution("{}: CUDA driver error {}", what, status);
 }
 
 } // namespace
@@ -65,8 +65,8 @@ Result<void> CudaDriver::checkReachable(void const* address, std::string const& 
     if (status == kSuccess && managed)
         return {};
     return invalidArgument(
-        "tensor '", tensor,
-        "' lies in GPU memory, and the engine runs on the CPU: give it host, pinned or managed memory");
+        "tensor '{}' lies in GPU memory, and the engine runs on the CPU: give it host, pinned or managed memory",
+        tensor);
 }
 
 Result<void> CudaDriver::finish(CUstream_st* stream) const

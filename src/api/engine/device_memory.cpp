@@ -14,9 +14,9 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
     if (sizeBytes <= 0)
         return {};
     if (sizeBytes > INT64_MAX - int64_t(kDeviceAlignment))
-        return Error{ErrorCode::kFailedAllocation, "activations of " + std::to_string(sizeBytes) + " bytes cannot be"};
+        return failedAllocation("activations of {} bytes cannot be", sizeBytes);
     uint64_t const rounded = uint64_t(roundUp(sizeBytes, kDeviceAlignment));
-    std::string const what = std::to_string(rounded) + " bytes of activations";
+    std::string const what = fmt::format("{} bytes of activations", rounded);
     if (!allocator && gpu) {
         TW_ASSIGN(buffer_, cuda::Buffer::allocate(gpu->device, int64_t(rounded)));
         data_ = buffer_.data();
@@ -24,7 +24,7 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         large_ = rounded >= device::kLargePageBytes;
         data_ = large_ ? device::mapLargePages(rounded) : std::aligned_alloc(kDeviceAlignment, rounded);
         if (!data_)
-            return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
+            return failedAllocation("no memory for " + what);
     } else {
         std::optional<cuda::Current> current; // clients allocate where they are
         if (gpu)
@@ -32,12 +32,11 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         device_ = gpu ? gpu->device : nullptr;
         void* const given = allocator->allocate(rounded, kDeviceAlignment, 0);
         if (!given)
-            return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + what};
+            return failedAllocation("the IGpuAllocator gave no memory for " + what);
         if (reinterpret_cast<uintptr_t>(given) % kDeviceAlignment != 0) {
             allocator->deallocate(given);
-            return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave memory for " + what +
-                                                           " that is not aligned to " +
-                                                           std::to_string(kDeviceAlignment)};
+            return failedAllocation("the IGpuAllocator gave memory for {} that is not aligned to {}", what,
+                                    kDeviceAlignment);
         }
         data_ = given;
     }

@@ -19,7 +19,7 @@ Result<int> EngineState::ioOf(char const* tensor, char const* method) const
 {
     int const i = tensor ? core->ioIndex(tensor) : -1;
     if (i < 0)
-        return invalidArgument(method, ": the engine has no tensor named '", tensor ? tensor : "(null)", "'");
+        return invalidArgument("{}: the engine has no tensor named '{}'", method, tensor ? tensor : "(null)");
     return i;
 }
 
@@ -27,8 +27,8 @@ Result<int> EngineState::ioOf(int32_t binding, char const* method) const
 {
     int const count = int(bindingNames.size());
     if (binding < 0 || binding >= count)
-        return invalidArgument(method, ": binding index ", binding, " is out of range (the engine has ", count,
-                               " bindings)");
+        return invalidArgument("{}: binding index {} is out of range (the engine has {} bindings)", method, binding,
+                               count);
     return binding % ioCount();
 }
 
@@ -43,14 +43,14 @@ Result<void> checkProfile(EngineObject const& e, int32_t profile, char const* me
     size_t const count = e.contents().profiles.size();
     if (profile >= 0 && size_t(profile) < count)
         return {};
-    return invalidArgument(method, ": optimization profile ", profile, " does not exist; the engine has ", count);
+    return invalidArgument("{}: optimization profile {} does not exist; the engine has {}", method, profile, count);
 }
 Result<void> checkSelect(OptProfileSelector select, char const* method)
 {
     int const number = static_cast<int>(select);
     if (number >= 0 && number < EnumMax<OptProfileSelector>())
         return {};
-    return invalidArgument(method, ": selector ", number, " does not exist");
+    return invalidArgument("{}: selector {} does not exist", method, number);
 }
 // Whether a binding is of this profile, or of profile 0, whose bindings stand for those of every profile.
 Result<void> checkBinding(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
@@ -59,7 +59,7 @@ Result<void> checkBinding(EngineObject const& e, int32_t binding, int32_t profil
     int const of = binding / e.state->ioCount();
     if (of == 0 || of == profile)
         return {};
-    return invalidArgument(method, ": binding index ", binding, " belongs to optimization profile ", of, ", not to ",
+    return invalidArgument("{}: binding index {} belongs to optimization profile {}, not to {}", method, binding, of,
                            profile);
 }
 
@@ -75,7 +75,7 @@ Result<Dims> profileShape(EngineObject const& e, int io, int32_t profile, OptPro
     TW_TRY(checkSelect(select, method));
     plan::IoTensor const& t = e.contents().io[size_t(io)];
     if (!t.isInput)
-        return invalidArgument(method, ": '", t.name, "' is no input");
+        return invalidArgument("{}: '{}' is no input", method, t.name);
     auto const& inputs = e.contents().profiles[size_t(profile)].inputs;
     auto it = inputs.find(t.name);
     if (it == inputs.end() || !it->second.hasShape)
@@ -117,8 +117,7 @@ char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 {
     return guarded<char const*>(objectOf(*this), nullptr, [&](EngineObject const& e) -> Result<char const*> {
         if (index < 0 || index >= e.state->ioCount())
-            return invalidArgument("getIOTensorName: index ", index, " is out of range (", e.state->ioCount(),
-                                   " tensors)");
+            return invalidArgument("getIOTensorName: index {} is out of range ({} tensors)", index, e.state->ioCount());
         return e.contents().io[size_t(index)].name.c_str();
     });
 }
@@ -166,7 +165,7 @@ int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t 
         auto const& profile = e.contents().profiles[size_t(profileIndex)];
         auto it = profile.inputs.find(name);
         if (it == profile.inputs.end() || it->second.optValues.empty())
-            return invalidArgument(kMethod, ": '", name, "' is no input shape tensor");
+            return invalidArgument("{}: '{}' is no input shape tensor", kMethod, name);
         plan::ProfileRange const& r = it->second;
         return chosen(select, r.minValues, r.optValues, r.maxValues).data();
     });

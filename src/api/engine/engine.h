@@ -90,7 +90,7 @@ struct EngineState
     int layerCount() const { return stepCount() * int(ranges.size()); }
     static std::string ofProfile(std::string const& name, int profile)
     {
-        return profile > 0 ? name + " [profile " + std::to_string(profile) + "]" : name;
+        return profile > 0 ? fmt::format("{} [profile {}]", name, profile) : name;
     }
     int ioCount() const { return int(core->contents().io.size()); }
     bool isDynamic() const;

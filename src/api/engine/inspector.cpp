@@ -75,7 +75,7 @@ std::string wordsOf(ir::Value const& v)
     case DataType::kBool:
         return "Row major linear BOOL";
     default:
-        return phrase("Row major linear ", numberType(v.type).shown, " format");
+        return fmt::format("Row major linear {} format", numberType(v.type).shown);
     }
 }
 
@@ -131,7 +131,7 @@ void addAttributes(Json& j, ir::Node const& node)
         else if (f.kind == Kind::kReals)
             value = f.reals;
         else // what a plugin has serialized may be its weights
-            value = f.text.size() <= kMostTextBytes ? f.text : std::to_string(f.text.size()) + " bytes";
+            value = f.text.size() <= kMostTextBytes ? f.text : fmt::format("{} bytes", f.text.size());
     }
     if (!attributes.empty())
         j["Attributes"] = attributes;
@@ -235,8 +235,8 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
     return guarded<char const*>(objectOf(*this), nullptr, [&](InspectorObject const& i) -> Result<char const*> {
         int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
-            return invalidArgument("getLayerInformation: layer ", layerIndex, " is out of range (the engine has ",
-                                   count, " layers)");
+            return invalidArgument("getLayerInformation: layer {} is out of range (the engine has {} layers)",
+                                   layerIndex, count);
         if (!isFormat(format))
             return invalidArgument("getLayerInformation: unknown format");
         i.layerText = i.layer(layerIndex, format == LayerInformationFormat::kJSON);

@@ -25,15 +25,15 @@ public:
     static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes)
     {
         if (sizeBytes > SIZE_MAX - kAlignment)
-            return invalidArgument("the plan's size ", sizeBytes, " is not possible");
+            return invalidArgument("the plan's size {} is not possible", sizeBytes);
         size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
         auto plan = std::make_shared<CopiedPlan>();
         auto const source = device::SourceScope::current();
         void* const data = source ? source->allocate(rounded, kAlignment) : std::aligned_alloc(kAlignment, rounded);
         if (!data)
-            return Error{ErrorCode::kFailedAllocation,
-                         (source ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ") +
-                             std::to_string(sizeBytes) + " bytes"};
+            return failedAllocation(
+                "{}{} bytes", source ? "the IGpuAllocator gave no memory for a plan of " : "no memory for a plan of ",
+                sizeBytes);
         plan->data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data), [source](std::byte* p) {
             if (source)
                 source->free(p);
@@ -209,8 +209,8 @@ public:
             std::memcpy(&now, out.data(), sizeof now);
         if (at != out.size() || std::memcmp(&now, &header_, sizeof now) != 0 || header_.fileBytes > out.size() ||
             plan::fileHash(out.data(), size_t(header_.fileBytes), header_.minor) != header_.hash)
-            return Error{ErrorCode::kFailedExecution, "the engine cannot be serialized: the file that its plan was "
-                                                      "mapped from has changed since; keep the plan's bytes instead"};
+            return failedExecution("the engine cannot be serialized: the file that its plan was "
+                                   "mapped from has changed since; keep the plan's bytes instead");
         return out;
     }
 

@@ -36,16 +36,15 @@ Result<void> checkSourceWeights(RefitterObject::Source const& s, int64_t count, 
     std::string const what = (s.name.empty() ? std::string() : "weights '" + s.name + "' of ") + "layer '" + s.layer +
                              "': its " + nameOfRole(s.role) + " weights ";
     if (w.count != count)
-        return invalidArgument(what, "are ", count, " elements, ", w.count, " are given");
+        return invalidArgument("{}are {} elements, {} are given", what, count, w.count);
     if (!isFloating(static_cast<DataType>(w.type))) {
         int32_t const number = static_cast<int32_t>(w.type);
         bool const isKnown = number >= 0 && number < kDataTypeCount;
-        return invalidArgument(what, "are of type ", nameOf(s.type), ", those given are of ",
-                               isKnown ? nameOf(static_cast<DataType>(number)) : std::to_string(number),
-                               "; convert them first");
+        return invalidArgument("{}are of type {}, those given are of {}; convert them first", what, nameOf(s.type),
+                               isKnown ? nameOf(static_cast<DataType>(number)) : std::to_string(number));
     }
     if (!w.values && w.count != 0)
-        return invalidArgument(what, "are given as a null pointer");
+        return invalidArgument("{}are given as a null pointer", what);
     return {};
 }
 
@@ -128,9 +127,9 @@ Result<RefitterObject::Range*> RefitterObject::rangeOf(char const* method, char 
     for (Range& r : ranges)
         if (tensor && std::strcmp(r.tensor, tensor) == 0)
             return &r;
-    return invalidArgument(
-        method, ": no tensor '", tensor ? tensor : "(null)",
-        "' of the engine is INT8 by a dynamic range; getTensorsWithDynamicRange() lists those that are");
+    return invalidArgument("{}: no tensor '{}' of the engine is INT8 by a dynamic range; getTensorsWithDynamicRange() "
+                           "lists those that are",
+                           method, tensor ? tensor : "(null)");
 }
 
 float RefitterObject::largestOf(Range const& range) const
@@ -166,7 +165,7 @@ Result<void> RefitterObject::refit()
     runtime::NewWeights weights;
     for (size_t i = 0; i < from.size(); ++i) {
         if (!copies[i]->data())
-            return Error{ErrorCode::kFailedAllocation, "no memory for the new weights"};
+            return failedAllocation("no memory for the new weights");
         weights[from[i].first->constant] =
             std::make_shared<Blob const>(copies[i]->data(), size_t(copies[i]->ref().sizeBytes()), copies[i]);
     }
@@ -206,7 +205,7 @@ bool checkSize(RefitterObject const& r, int32_t size, char const* method)
 {
     if (size >= 0)
         return true;
-    r.reporter.error(invalidArgument(method, ": size ", size, " is negative"));
+    r.reporter.error(invalidArgument("{}: size {} is negative", method, size));
     return false;
 }
 
@@ -235,20 +234,19 @@ bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weig
             if (!isOfLayer || r.sources[i].role != role)
                 continue;
             if (r.sources[i].hasTwins)
-                return invalidArgument("setWeights: layer '", layerName, "' has several weights in the role ",
-                                       nameOfRole(role), "; setNamedWeights() takes each by its name, such as '",
-                                       r.sources[i].name, "'");
+                return invalidArgument("setWeights: layer '{}' has several weights in the role {}; setNamedWeights() "
+                                       "takes each by its name, such as '{}'",
+                                       layerName, nameOfRole(role), r.sources[i].name);
             wanted.push_back(i);
         }
         if (wanted.empty())
-            return invalidArgument("setWeights: ",
+            return invalidArgument("setWeights: {}{}'{}; getAll() lists what can",
                                    isLayer ? "the weights of layer '"
                                            : "there is no layer with weights to refit of "
                                              "the name '",
-                                   layerName, "'",
+                                   layerName,
                                    isLayer ? std::string(" in the role ") + nameOfRole(role) + " cannot be refitted"
-                                           : std::string(),
-                                   "; getAll() lists what can");
+                                           : std::string());
         TW_TRY(r.take("setWeights", wanted, weights));
         return true;
     });
@@ -262,8 +260,9 @@ bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
             if (r.sources[i].name == name)
                 wanted.push_back(i);
         if (wanted.empty())
-            return invalidArgument("setNamedWeights: no weights that can be refitted have the name '",
-                                   name ? name : "(null)", "'; getAllWeights() lists those that do");
+            return invalidArgument("setNamedWeights: no weights that can be refitted have the name '{}'; "
+                                   "getAllWeights() lists those that do",
+                                   name ? name : "(null)");
         TW_TRY(r.take("setNamedWeights", wanted, weights));
         return true;
     });
@@ -326,9 +325,9 @@ bool IRefitter::setDynamicRange(char const* tensorName, float min, float max) no
         TW_ASSIGN(RefitterObject::Range * range, r.rangeOf("setDynamicRange", tensorName));
         float const largest = std::max(std::fabs(min), std::fabs(max));
         if (!std::isfinite(min) || !std::isfinite(max) || min > max || !std::isnormal(largest / 127))
-            return invalidArgument("setDynamicRange: tensor '", tensorName, "': the range ", min, ", ", max,
-                                   " must be finite with min <= max; its largest magnitude, divided by 127, must be a "
-                                   "normal FP32 number above 0");
+            return invalidArgument("setDynamicRange: tensor '{}': the range {}, {} must be finite with min <= max; its "
+                                   "largest magnitude, divided by 127, must be a normal FP32 number above 0",
+                                   tensorName, min, max);
         range->given = largest;
         return true;
     });

@@ -74,7 +74,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     std::string why;
     state->nvtx = device::processNvtx(environment.nvtxInjection, why);
     if (!why.empty())
-        log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: ", why);
+        log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: {}", why);
     state->recordFolder = environment.recordFolder;
     if (!state->recordFolder.empty() &&
         core->contents().profilingVerbosity == static_cast<int>(nvinfer1::ProfilingVerbosity::kNONE))
@@ -98,7 +98,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
         source->close();
     malloc_trim(0); // of what loading took and gave back
     engine->plan = std::move(source);
-    log.info("Loaded engine size: ", sizeBytes >> 20, " MiB");
+    log.info("Loaded engine size: {} MiB", sizeBytes >> 20);
     change.finish(log, "TensorRT-managed allocation in engine deserialization", core->cuda());
     return engine.release();
 }

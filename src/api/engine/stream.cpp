@@ -67,9 +67,9 @@ TwHostCudaTable const* hostCudaOf(CUstream_st* stream)
 
 Error needsHostCuda(char const* what)
 {
-    return unsupported(what, " needs the CUDA runtime of this project: the engine runs on the CPU, and "
-                             "the process has no lib/hostcuda/libcudart"
-                             " (link it instead of the real one on machines without a GPU)");
+    return unsupported("{} needs the CUDA runtime of this project: the engine runs on the CPU, and the process has no "
+                       "lib/hostcuda/libcudart (link it instead of the real one on machines without a GPU)",
+                       what);
 }
 
 Error cudaFailed(char const* what, int status)
@@ -78,7 +78,7 @@ Error cudaFailed(char const* what, int status)
     char const* const meaning = status == 400                    ? " (invalid stream or event)"
                                 : status >= 900 && status <= 908 ? " (not possible while a stream is captured)"
                                                                  : "";
-    return Error{ErrorCode::kFailedExecution, std::string(what) + ": CUDA error " + std::to_string(status) + meaning};
+    return failedExecution("{}: CUDA error {}{}", what, status, meaning);
 }
 
 } // namespace tw::api

@@ -26,10 +26,10 @@ std::string npyHeader(DataType type, Extents const& dims)
                                : isLogic        ? "b"
                                : t.lowest < 0   ? "i"
                                                 : "u",
-                      name = (t.bits > 8 ? "<" : "|") + letter + std::to_string(t.bits / 8);
+                      name = fmt::format("{}{}{}", t.bits > 8 ? "<" : "|", letter, t.bits / 8);
     std::string text = "{'descr': '" + name + "', 'fortran_order': False, 'shape': (";
     for (int64_t d : dims)
-        text += std::to_string(d) + ",";
+        text += fmt::format("{},", d);
     text += ")}";
     constexpr size_t kMagic = 10, kAlignment = 64;
     text.append(kAlignment - (kMagic + text.size() + 1) % kAlignment, ' ');
@@ -57,8 +57,8 @@ Result<void> TensorRecords::write(std::string const& name, std::string const& by
     file.write(bytes.data(), std::streamsize(bytes.size()));
     file.close();
     if (!file)
-        return invalidState("TENSORWRIGHT_RECORD_TENSORS: '", path.string(),
-                            "' cannot be written: ", std::strerror(errno));
+        return invalidState("TENSORWRIGHT_RECORD_TENSORS: '{}' cannot be written: {}", path.string(),
+                            std::strerror(errno));
     return {};
 }
 
@@ -85,7 +85,7 @@ Result<void> TensorRecords::record(runtime::LoadedStep const& step, size_t outpu
         copyElements(rows.ref(), floats.ref());
         rows = std::move(floats);
     }
-    std::string const name = std::to_string(files_++) + ".npy";
+    std::string const name = fmt::format("{}.npy", files_++);
     std::string bytes = npyHeader(rows.type(), from.dims);
     bytes.append(static_cast<char const*>(rows.data()), size_t(rows.ref().sizeBytes()));
     TW_TRY(write(name, bytes));

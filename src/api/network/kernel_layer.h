@@ -42,8 +42,8 @@ struct KernelLayer : WindowLayer<PublicLayer>
     {
         nvinfer1::Weights const& w = index == 1 ? kernelWeights : biasWeights;
         if (index > 0 && w.count != 0)
-            return this->error(index == 1 ? "kernel" : "bias",
-                               " weights are set already; they must be empty when the tensor is an input");
+            return this->error("{} weights are set already; they must be empty when the tensor is an input",
+                               index == 1 ? "kernel" : "bias");
         return {};
     }
 
@@ -57,9 +57,9 @@ struct KernelLayer : WindowLayer<PublicLayer>
         a.groups = groups;
         int const channelAxis = x->rank() - kernel.nbDims - 1;
         if (channelAxis < ctx.axisShift() || !x->shape[channelAxis].isConst())
-            return this->error("input '", this->inputs[0]->name, "' with shape ", str(x->shape),
-                               " needs a channel dimension that is no wildcard, and ", kernel.nbDims,
-                               " spatial dimensions after it");
+            return this->error("input '{}' with shape {} needs a channel dimension that is no wildcard, and {} spatial "
+                               "dimensions after it",
+                               this->inputs[0]->name, str(x->shape), kernel.nbDims);
         ir::Value* w = ctx.in(1);
         if (!w) {
             TW_ASSIGN(Extents shape, kernelChannels(x->shape[channelAxis].value()));

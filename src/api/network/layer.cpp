@@ -39,8 +39,8 @@ void ILayer::setInput(int32_t index, ITensor& tensor) noexcept
         if (t.network != l.network)
             return l.error("input tensor '" + t.name + "' belongs to another network");
         if (index < 0 || index >= std::max(l.maxInputs(), int(l.inputs.size())))
-            return l.error("input index ", index, " is out of range (allowed: 0..",
-                           std::max(l.maxInputs(), int(l.inputs.size())) - 1, ")");
+            return l.error("input index {} is out of range (allowed: 0..{})", index,
+                           std::max(l.maxInputs(), int(l.inputs.size())) - 1);
         TW_TRY(l.onSetInput(index, t));
         if (index >= int32_t(l.inputs.size()))
             l.inputs.resize(size_t(index) + 1, nullptr);
@@ -56,7 +56,7 @@ void ILayer::setPrecision(DataType dataType) noexcept
     change(objectOf(*this), [&](LayerState& l) -> Result<void> {
         int const number = static_cast<int>(dataType);
         if (!isPublished(number))
-            return l.error("precision ", number, " does not exist");
+            return l.error("precision {} does not exist", number);
         l.precision = dataType;
         return {};
     });
@@ -74,12 +74,12 @@ void ILayer::setOutputType(int32_t index, DataType dataType) noexcept
     change(objectOf(*this), [&](LayerState& l) -> Result<void> {
         int const number = static_cast<int>(dataType);
         if (!isPublished(number))
-            return l.error("output type ", number, " does not exist");
+            return l.error("output type {} does not exist", number);
         if (index < 0 || index >= int32_t(l.outputs.size()))
-            return l.error("output index ", index, " is out of range (the layer has ", l.outputs.size(), " outputs)");
+            return l.error("output index {} is out of range (the layer has {} outputs)", index, l.outputs.size());
         bool const indices = l.type == LayerType::kTOPK && index == 1;
         if ((l.type == LayerType::kSHAPE || indices) && dataType != DataType::kINT32)
-            return l.error("the type of output ", index, " is kINT32 and cannot be set to another");
+            return l.error("the type of output {} is kINT32 and cannot be set to another", index);
         l.outputTypes[size_t(index)] = dataType;
         return {};
     });

@@ -14,7 +14,7 @@ Result<void> LowerContext::shareBatch(std::vector<ir::Value*>& values)
         return {};
     for (size_t i = 0; i < values.size(); ++i)
         if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1))
-            TW_SET(values[i], overBatch(graph_, values[i], layer_.name + " input " + std::to_string(i), layer_.name));
+            TW_SET(values[i], overBatch(graph_, values[i], fmt::format("{} input {}", layer_.name, i), layer_.name));
     return {};
 }
 
@@ -56,8 +56,7 @@ Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents con
     for (int64_t d : dims)
         expected = ir::mulSat(expected, d);
     if (w.count != expected)
-        return error(
-            phrase(what, " weights has count ", w.count, " but ", expected, " was expected (shape ", dims.str(), ")"));
+        return error("{} weights has count {} but {} was expected (shape {})", what, w.count, expected, dims.str());
     auto c = std::make_shared<ir::Constant>();
     c->layer = layer_.name;
     c->role = role;
@@ -84,7 +83,7 @@ Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& la
     LowerContext ctx(network, layer, graph, std::move(inputs));
     auto done = layer.lower(ctx);
     if (done.ok() && ctx.outputs().size() != layer.outputs.size())
-        done = internalError("layer '", layer.name, "' was lowered to another number of outputs");
+        done = internalError("layer '{}' was lowered to another number of outputs", layer.name);
     if (!done.ok()) {
         graph.rollBack(mark);
         Error error = std::move(done).error();

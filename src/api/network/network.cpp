@@ -47,7 +47,7 @@ std::string str(Dims const& d)
         return "[?]";
     std::string s = "[";
     for (int i = 0; i < std::min(d.nbDims, int(Dims::MAX_DIMS)); ++i)
-        s += (i ? "," : "") + std::to_string(d.d[i]);
+        s += fmt::format("{}{}", i ? "," : "", d.d[i]);
     return s + "]";
 }
 
@@ -62,34 +62,34 @@ Dims filledDims(int n, int32_t value)
 Result<void> checkDims(Dims const& d, int32_t least, std::string const& what)
 {
     if (d.nbDims < 0 || d.nbDims > Dims::MAX_DIMS)
-        return invalidArgument(what, ": nbDims ", d.nbDims, " must be in 0..", int(Dims::MAX_DIMS));
+        return invalidArgument("{}: nbDims {} must be in 0..{}", what, d.nbDims, int(Dims::MAX_DIMS));
     for (int i = 0; i < d.nbDims; ++i)
         if (d.d[i] < least)
-            return invalidArgument(what, " ", str(d), ": entry ", i, " must be at least ", least);
+            return invalidArgument("{} {}: entry {} must be at least {}", what, str(d), i, least);
     return {};
 }
 
 Result<void> checkWeights(nvinfer1::Weights const& w, std::string const& what)
 {
     if (w.count < 0)
-        return invalidArgument(what, " weights have the negative count ", w.count);
+        return invalidArgument("{} weights have the negative count {}", what, w.count);
     if (w.count != 0 && !w.values)
-        return invalidArgument(what, " weights has non-zero count but null values");
+        return invalidArgument("{} weights has non-zero count but null values", what);
     if (w.count == 0 && w.values)
-        return invalidArgument(what, " weights has zero count but non-null values");
+        return invalidArgument("{} weights has zero count but non-null values", what);
     int const type = static_cast<int>(w.type);
     if (type < 0 || type > static_cast<int>(nvinfer1::DataType::kINT32))
-        return invalidArgument(what, " weights have type ", type, "; kFLOAT, kHALF, kINT8 and kINT32 are possible");
+        return invalidArgument("{} weights have type {}; kFLOAT, kHALF, kINT8 and kINT32 are possible", what, type);
     return {};
 }
 
 Result<std::string> checkName(char const* name, std::string const& what)
 {
     if (!name)
-        return invalidArgument(what, ": the name is a null pointer");
+        return invalidArgument("{}: the name is a null pointer", what);
     size_t const length = strnlen(name, 4096);
     if (length >= 4096)
-        return invalidArgument(what, ": a name has at most 4096 bytes with its terminator");
+        return invalidArgument("{}: a name has at most 4096 bytes with its terminator", what);
     return std::string(name, length);
 }
 
@@ -117,20 +117,20 @@ Result<void> attachLayer(NetworkObject& network, LayerState& layer, char const* 
                          std::vector<nvinfer1::ITensor*> const& inputs)
 {
     layer.id = network.nextLayerId;
-    layer.name = "(Unnamed Layer* " + std::to_string(layer.id) + ") [" + typeName + "]";
+    layer.name = fmt::format("(Unnamed Layer* {}) [{}]", layer.id, typeName);
     for (size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i])
-            return layer.error("input ", i, " is a null pointer");
+            return layer.error("input {} is a null pointer", i);
         TensorObject& t = objectOf(*inputs[i]);
         if (t.network != &network)
-            return layer.error("input ", i, " ('", t.name, "') belongs to another network");
+            return layer.error("input {} ('{}') belongs to another network", i, t.name);
         layer.inputs.push_back(&t);
     }
     for (int i = 0; i < layer.outputCount(); ++i) {
         auto t = std::make_unique<TensorObject>();
         t->network = &network;
         t->producer = &layer;
-        t->name = layer.name + "_output" + (i ? "_" + std::to_string(i) : "");
+        t->name = layer.name + "_output" + (i ? fmt::format("_{}", i) : "");
         layer.outputs.push_back(std::move(t));
     }
     layer.outputTypes.resize(layer.outputs.size());
@@ -149,16 +149,16 @@ Result<std::string> NetworkObject::symbolFor(TensorObject const& t, int axis)
         // Expressions are made of these names, and their text is limited: long ones keep their beginning and a hash.
         constexpr size_t kMaxNameBytes = 128;
         if (out.size() > kMaxNameBytes)
-            out = out.substr(0, kMaxNameBytes) + "." + std::to_string(hashText(s));
+            out = fmt::format("{}.{}", out.substr(0, kMaxNameBytes), hashText(s));
         return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "_" + out : out;
     };
     auto it = t.dimensionNames.find(axis);
     if (it != t.dimensionNames.end() && !it->second.empty()) {
         // Equal names are one symbol; names that only look equal after cleaning are told apart by their hash.
         std::string const c = clean(it->second);
-        return c == it->second ? c : c + "." + std::to_string(hashText(it->second) % 100000);
+        return c == it->second ? c : fmt::format("{}.{}", c, hashText(it->second) % 100000);
     }
-    std::string base = clean(t.name) + "." + std::to_string(axis);
+    std::string base = fmt::format("{}.{}", clean(t.name), axis);
     while (graph_.symbols.contains(base))
         base += "_";
     return base;
@@ -329,9 +329,9 @@ Result<void> NetworkObject::checkDimensionNames() const
             if (isNew || size < 0 || known->second.first == size)
                 continue;
             if (known->second.first >= 0)
-                return invalidArgument("dimension '", dimensionName, "' is ", size, " in network input '", t->name,
-                                       "' and ", known->second.first, " in '", known->second.second->name,
-                                       "'; equal names (ITensor::setDimensionName) mean equal sizes");
+                return invalidArgument("dimension '{}' is {} in network input '{}' and {} in '{}'; equal names "
+                                       "(ITensor::setDimensionName) mean equal sizes",
+                                       dimensionName, size, t->name, known->second.first, known->second.second->name);
             known->second = {size, t.get()};
         }
     return {};
@@ -408,8 +408,8 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph(InputNames const& give
     std::set<std::string> names;
     for (auto const& t : inputs)
         if (!names.insert(t->name).second)
-            return invalidArgument("two network inputs are named '", t->name,
-                                   "'; inputs and outputs need different names");
+            return invalidArgument("two network inputs are named '{}'; inputs and outputs need different names",
+                                   t->name);
     bool const isFlat = constructs.empty();
     if (!isFlat)
         TW_TRY(nest(given, hasCalibrator));

@@ -153,6 +153,11 @@ public:
     }
     // "layer 'conv1' (Convolution): <what>"
     Error error(std::string const& what) const;
+    template <class... Args>
+    Error error(fmt::format_string<Args...> what, Args&&... args) const
+    {
+        return error(fmt::format(what, std::forward<Args>(args)...));
+    }
     std::vector<ir::Value*> const& outputs() const { return outputs_; }
 
 private:
@@ -211,9 +216,11 @@ struct LayerState
 
     // After every setter: the layer and what depends on it are lowered again when next asked for.
     void changed();
-    Error error(Word auto const&... what) const
+    Error error(std::string const& text) const { return invalidArgument("layer '{}' ({}): {}", name, typeName, text); }
+    template <class... Args>
+    Error error(fmt::format_string<Args...> text, Args&&... args) const
     {
-        return invalidArgument("layer '", name, "' (", typeName, "): ", what...);
+        return error(fmt::format(text, std::forward<Args>(args)...));
     }
     std::string where(char const* what) const { return "layer '" + name + "': " + what; }
     bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }

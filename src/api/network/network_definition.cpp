@@ -15,20 +15,20 @@ ITensor* INetworkDefinition::addInput(char const* name, DataType type, Dims dime
         TW_ASSIGN(std::string copy, checkName(name, "network input"));
         int const number = static_cast<int>(type);
         if (!isPublished(number))
-            return invalidArgument("network input '", copy, "': data type ", number, " does not exist");
+            return invalidArgument("network input '{}': data type {} does not exist", copy, number);
         TW_TRY(checkDims(dimensions, n.implicitBatch ? 0 : -1, "network input '" + copy + "': dimensions"));
         if (n.implicitBatch && dimensions.nbDims >= Dims::MAX_DIMS)
-            return invalidArgument("network input '", copy, "': rank ", dimensions.nbDims,
-                                   " and the implicit batch are more than ", int(Dims::MAX_DIMS), " dimensions");
+            return invalidArgument("network input '{}': rank {} and the implicit batch are more than {} dimensions",
+                                   copy, dimensions.nbDims, int(Dims::MAX_DIMS));
         int64_t volume = 1;
         for (int i = 0; i < dimensions.nbDims; ++i)
             volume = ir::mulSat(volume, std::max(dimensions.d[i], 1));
         if (volume > INT32_MAX)
-            return invalidArgument("network input '", copy, "': ", str(dimensions),
-                                   " has 2^31 elements or more; the limit is 2^31 - 1");
+            return invalidArgument("network input '{}': {} has 2^31 elements or more; the limit is 2^31 - 1", copy,
+                                   str(dimensions));
         for (auto const& t : n.inputs)
             if (t->name == copy)
-                return invalidArgument("network input '", copy, "' exists already; inputs need different names");
+                return invalidArgument("network input '{}' exists already; inputs need different names", copy);
         auto t = std::make_unique<TensorObject>();
         t->network = &n;
         t->name = std::move(copy);
@@ -46,9 +46,9 @@ void INetworkDefinition::markOutput(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("markOutput: tensor '", t.name, "' belongs to another network");
+            return invalidArgument("markOutput: tensor '{}' belongs to another network", t.name);
         if (t.isOutput)
-            return invalidArgument("markOutput: tensor '", t.name, "' is an output already");
+            return invalidArgument("markOutput: tensor '{}' is an output already", t.name);
         t.isOutput = true;
         n.outputs.push_back(&t);
         return {};
@@ -59,7 +59,7 @@ void INetworkDefinition::unmarkOutput(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isOutput)
-            return invalidArgument("unmarkOutput: tensor '", t.name, "' is no output of this network");
+            return invalidArgument("unmarkOutput: tensor '{}' is no output of this network", t.name);
         t.isOutput = false;
         std::erase(n.outputs, &t);
         return {};
@@ -70,13 +70,14 @@ bool INetworkDefinition::markOutputForShapes(ITensor& tensor) noexcept
     return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("markOutputForShapes: tensor '", t.name, "' belongs to another network");
+            return invalidArgument("markOutputForShapes: tensor '{}' belongs to another network", t.name);
         if (t.isShapeOutput)
-            return invalidArgument("markOutputForShapes: tensor '", t.name, "' is marked already");
+            return invalidArgument("markOutputForShapes: tensor '{}' is marked already", t.name);
         TW_ASSIGN(ir::Value const* v, n.lowered(t));
         if (v->type != tw::DataType::kInt32 || v->rank() > 1 || !isStatic(v->shape))
-            return invalidArgument("markOutputForShapes: tensor '", t.name, "' is ", nameOf(v->type), str(v->shape),
-                                   "; it must be kINT32, have at most one dimension, and a constant one");
+            return invalidArgument("markOutputForShapes: tensor '{}' is {}{}; it must be kINT32, have at most one "
+                                   "dimension, and a constant one",
+                                   t.name, nameOf(v->type), str(v->shape));
         t.isShapeOutput = true;
         n.shapeOutputs.push_back(&t);
         return true;
@@ -87,8 +88,8 @@ bool INetworkDefinition::unmarkOutputForShapes(ITensor& tensor) noexcept
     return guarded<bool>(objectOf(*this), false, [&](NetworkObject& n) -> Result<bool> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n || !t.isShapeOutput)
-            return invalidArgument("unmarkOutputForShapes: tensor '", t.name,
-                                   "' is not marked as an output for shapes of this network");
+            return invalidArgument(
+                "unmarkOutputForShapes: tensor '{}' is not marked as an output for shapes of this network", t.name);
         t.isShapeOutput = false;
         std::erase(n.shapeOutputs, &t);
         return true;
@@ -100,10 +101,10 @@ void INetworkDefinition::removeTensor(ITensor& tensor) noexcept
     guardedVoid(objectOf(*this), [&](NetworkObject& n) -> Result<void> {
         TensorObject& t = objectOf(tensor);
         if (t.network != &n)
-            return invalidArgument("removeTensor: tensor '", t.name, "' belongs to another network");
+            return invalidArgument("removeTensor: tensor '{}' belongs to another network", t.name);
         for (auto const& l : n.layers)
             if (contains(l->inputs, &t))
-                return invalidState("removeTensor: tensor '", t.name, "' is still an input of layer '", l->name, "'");
+                return invalidState("removeTensor: tensor '{}' is still an input of layer '{}'", t.name, l->name);
         std::erase(n.outputs, &t);
         std::erase(n.shapeOutputs, &t);
         t.isOutput = t.isShapeOutput = false;

@@ -95,10 +95,9 @@ Result<void> settleScales(ir::Graph& g, NetworkObject const& n, passes::Ranges& 
     for (std::string const& name : open)
         if (!ranges.contains(name))
             return invalidArgument(
-                kindOf(n, name), name,
-                "' is INT8 and has no scale, which says what its numbers stand for: "
-                "ITensor::setDynamicRange() gives it one, or, with BuilderFlag::kINT8 and without Q/DQ "
-                "layers, a calibrator or its cache");
+                "{}{}' is INT8 and has no scale, which says what its numbers stand for: ITensor::setDynamicRange() "
+                "gives it one, or, with BuilderFlag::kINT8 and without Q/DQ layers, a calibrator or its cache",
+                kindOf(n, name), name);
     forEachOpen(g, open, [&](ir::Graph& in, ir::Node& node, std::string const& name) {
         auto const scale = static_cast<float>(ranges.at(name));
         auto c = std::make_shared<ir::Constant>(*node.inputs[1]->constant);

@@ -50,7 +50,7 @@ inline Result<void> checkAll(std::string const& where, std::initializer_list<std
 {
     for (std::string const& why : checks)
         if (!why.empty())
-            return invalidArgument(where, ": ", why);
+            return invalidArgument("{}: {}", where, why);
     return {};
 }
 
@@ -62,29 +62,29 @@ std::string checkEnum(E value, char const* what)
     int const number = static_cast<int>(value);
     if (number >= 0 && number < nvinfer1::EnumMax<E>())
         return {};
-    return phrase(what, " ", number, " does not exist (allowed: 0..", nvinfer1::EnumMax<E>() - 1, ")");
+    return fmt::format("{} {} does not exist (allowed: 0..{})", what, number, nvinfer1::EnumMax<E>() - 1);
 }
 inline std::string checkFinite(double value, char const* what)
 {
-    return std::isfinite(value) ? "" : std::string(what) + " " + std::to_string(value) + " must be finite";
+    return std::isfinite(value) ? "" : fmt::format("{} {} must be finite", what, value);
 }
 // `beside` continues the list of what is allowed.
 inline std::string checkRange(int32_t value, int32_t least, int32_t most, char const* what, char const* beside = "")
 {
     if (value >= least && value <= most)
         return {};
-    return phrase(what, " ", value, " is out of range (allowed: ", least, "..", most, beside, ")");
+    return fmt::format("{} {} is out of range (allowed: {}..{}{})", what, value, least, most, beside);
 }
 inline std::string checkPositive(int32_t value, char const* what)
 {
-    return value >= 1 ? "" : std::string(what) + " " + std::to_string(value) + " must be at least 1";
+    return value >= 1 ? "" : fmt::format("{} {} must be at least 1", what, value);
 }
 // Whether a mask names exactly one dimension.
 inline std::string checkOneAxis(uint32_t axes)
 {
     if (axes != 0 && (axes & (axes - 1)) == 0)
         return {};
-    return "the axes mask " + std::to_string(axes) + " must have exactly one bit set";
+    return fmt::format("the axes mask {} must have exactly one bit set", axes);
 }
 inline int axisOfMask(uint32_t axes)
 {

@@ -48,7 +48,7 @@ void ITensor::setDimensions(Dims dimensions) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
-            return invalidArgument("tensor '", t.name, "': dimensions can be set for network inputs only");
+            return invalidArgument("tensor '{}': dimensions can be set for network inputs only", t.name);
         TW_TRY(checkDims(dimensions, t.network->implicitBatch ? 0 : -1, "tensor '" + t.name + "': dimensions"));
         t.dims = dimensions;
         inputChanged(t);
@@ -71,7 +71,7 @@ void ITensor::setType(DataType type) noexcept
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         int const number = static_cast<int>(type);
         if (!isPublished(number))
-            return invalidArgument("tensor '", t.name, "': data type ", number, " does not exist");
+            return invalidArgument("tensor '{}': data type {} does not exist", t.name, number);
         // Layers keep the floating type that a network input was defined with, also when it becomes INT8 under them; a
         // change to or from another kind of number defines it anew.
         DataType const defined = t.layerType.value_or(t.type);
@@ -99,8 +99,8 @@ bool ITensor::setDynamicRange(float min, float max) noexcept
 {
     return guarded<bool>(self(this), false, [&](TensorObject& t) -> Result<bool> {
         if (!std::isfinite(min) || !std::isfinite(max) || min > max)
-            return invalidArgument("tensor '", t.name, "': dynamic range ", min, ", ", max,
-                                   " must be finite with min <= max");
+            return invalidArgument("tensor '{}': dynamic range {}, {} must be finite with min <= max", t.name, min,
+                                   max);
         t.rangeMin = min;
         t.rangeMax = max;
         return true;
@@ -133,7 +133,7 @@ void ITensor::setLocation(TensorLocation location) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (location != TensorLocation::kDEVICE && location != TensorLocation::kHOST)
-            return invalidArgument("tensor '", t.name, "': location ", static_cast<int>(location), " does not exist");
+            return invalidArgument("tensor '{}': location {} does not exist", t.name, static_cast<int>(location));
         t.location = location;
         return {};
     });
@@ -143,7 +143,7 @@ void ITensor::setAllowedFormats(TensorFormats formats) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if ((formats & ((1u << EnumMax<TensorFormat>()) - 1)) == 0)
-            return invalidArgument("tensor '", t.name, "': the format mask ", formats, " allows no format");
+            return invalidArgument("tensor '{}': the format mask {} allows no format", t.name, formats);
         t.formats = formats;
         return {};
     });
@@ -165,10 +165,9 @@ void ITensor::setDimensionName(int32_t index, char const* name) noexcept
 {
     guardedVoid(self(this), [&](TensorObject& t) -> Result<void> {
         if (!t.isInput)
-            return invalidArgument("tensor '", t.name, "': dimension names belong to network inputs");
+            return invalidArgument("tensor '{}': dimension names belong to network inputs", t.name);
         if (index < 0 || index >= t.dims.nbDims)
-            return invalidArgument("tensor '", t.name, "': dimension ", index, " is out of range (rank ", t.dims.nbDims,
-                                   ")");
+            return invalidArgument("tensor '{}': dimension {} is out of range (rank {})", t.name, index, t.dims.nbDims);
         if (!name) {
             t.dimensionNames.erase(index);
         } else {

@@ -18,7 +18,7 @@ struct WindowLayer : LayerObject<PublicLayer>
     {
         TW_TRY(checkDims(size, 1, what));
         if (size.nbDims != 2 && size.nbDims != 3)
-            return invalidArgument(what, " ", str(size), " must have 2 or 3 entries");
+            return invalidArgument("{} {} must have 2 or 3 entries", what, str(size));
         window = size;
         stride = filledDims(size.nbDims, 1);
         prePadding = postPadding = filledDims(size.nbDims, 0);
@@ -28,8 +28,8 @@ struct WindowLayer : LayerObject<PublicLayer>
     {
         TW_TRY(checkDims(d, least, this->where(what)));
         if (d.nbDims != window.nbDims)
-            return this->error(what, " ", str(d), " needs one entry for each of the ", window.nbDims,
-                               " window dimensions");
+            return this->error("{} {} needs one entry for each of the {} window dimensions", what, str(d),
+                               window.nbDims);
         return {};
     }
 

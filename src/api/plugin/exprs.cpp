@@ -70,9 +70,9 @@ IDimensionExpr const* IExprBuilder::operation(DimensionOperation op, IDimensionE
     return guarded<IDimensionExpr const*>(reporter, nullptr, [&]() -> Result<IDimensionExpr const*> {
         auto result = apply(op, dimOf(first), dimOf(second));
         if (!result)
-            return invalidArgument("IExprBuilder::operation: operation ", static_cast<int>(op), " of ",
-                                   dimOf(first).str(), " and ", dimOf(second).str(),
-                                   " is none of the nine or divides by zero");
+            return invalidArgument(
+                "IExprBuilder::operation: operation {} of {} and {} is none of the nine or divides by zero",
+                static_cast<int>(op), dimOf(first).str(), dimOf(second).str());
         return static_cast<ExprBuilder*>(this)->make(*std::move(result));
     });
 }

@@ -168,24 +168,23 @@ Error noTypes(ir::Node const& n, PluginObject const& plugin, PluginTensors const
         return settleTypes(plugin, t, typesFor(n, plugin, tensors, others, false));
     };
     if (!may.half && wouldTake({.half = true}))
-        return unsupported(what, "; it takes FP16: set BuilderFlag::kFP16");
+        return unsupported("{}; it takes FP16: set BuilderFlag::kFP16", what);
     if (!wouldTake({.half = may.half, .int8 = true, .hasCalibrator = true}))
-        return unsupported(what, " (supportsFormatCombination() or supportsFormat() said no to all)");
+        return unsupported("{} (supportsFormatCombination() or supportsFormat() said no to all)", what);
     std::string without;
     for (size_t k = 0; k < tensors.descs.size(); ++k)
         if (ir::Value const& v = *tensorOf(n, k); isFullFloat(v.type) && !hasRange(may, v))
             without += (without.empty() ? "'" : ", '") + v.name + "'";
-    return unsupported(
-        what, "; it takes INT8: ", may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ",
-        "give ranges to ", without.empty() ? "its tensors" : without,
-        " by ITensor::setDynamicRange() or a calibration cache");
+    return unsupported("{}; it takes INT8: {}give ranges to {} by ITensor::setDynamicRange() or a calibration cache",
+                       what, may.int8 ? std::string() : "set BuilderFlag::kINT8, without Q/DQ layers, and ",
+                       without.empty() ? "its tensors" : without);
 }
 
 Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, PluginTypes const& may, bool prefersHalf)
 {
     auto const* network = dynamic_cast<NetworkPlugin const*>(n.attrsAs<Attrs>().object.get());
     if (!network)
-        return internalError(ops::plugin::describe(n), " is not of a network");
+        return internalError("{} is not of a network", ops::plugin::describe(n));
     PluginPtr const plugin = network->plugin;
     std::vector<float> scales;
     for (size_t k = 0; k < n.inputs.size() + n.outputs.size(); ++k)
@@ -216,10 +215,9 @@ Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, Plugin
         auto const shapes = ir::shapeValues(g);
         for (ir::Value const* v : n.outputs)
             if (shapes.contains(v))
-                return unsupported(
-                    ops::plugin::describe(n), ": its output '", v->name,
-                    "' decides the shape of something; plugins cannot make shape tensors (a dimension of "
-                    "an empty output can carry a number)");
+                return unsupported("{}: its output '{}' decides the shape of something; plugins cannot make shape "
+                                   "tensors (a dimension of an empty output can carry a number)",
+                                   ops::plugin::describe(n), v->name);
         return settle(g, n, services, may, may.half && services->gpu);
     });
 }
@@ -258,7 +256,7 @@ Result<PluginList> finishPlugins(plan::Contents& contents, ServicesPtr const& se
         auto& a = n.attrsAs<Attrs>();
         auto const* built = dynamic_cast<BuildPlugin const*>(a.object.get());
         if (!built)
-            return internalError(ops::plugin::describe(n), " is not of a build");
+            return internalError("{} is not of a build", ops::plugin::describe(n));
         PluginTensors const tensors = tensorsOf(n);
         TW_ASSIGN(PluginPtr own, built->plugin->clone(services->device()));
         own->configure(tensors);
@@ -286,20 +284,19 @@ Result<PluginPtr> deserialize(ir::Node const& n, PluginServices const& services)
     nvinfer1::IPluginCreator* const creator =
         getPluginRegistry()->getPluginCreator(s.type.c_str(), s.version.c_str(), s.nameSpace.c_str());
     if (!creator)
-        return Error{ErrorCode::kInvalidState,
-                     "getPluginCreator() could not find Plugin " + s.type + " version " + s.version +
-                         (s.nameSpace.empty() ? "" : " namespace " + s.nameSpace) + " for layer '" + layer +
-                         "' of the engine: load the library that registers it (initLibNvInferPlugins, dlopen, trtexec "
-                         "--plugins) before the engine is deserialized"};
+        return invalidState(
+            "getPluginCreator() could not find Plugin " + s.type + " version " + s.version +
+            (s.nameSpace.empty() ? "" : " namespace " + s.nameSpace) + " for layer '" + layer +
+            "' of the engine: load the library that registers it (initLibNvInferPlugins, dlopen, trtexec "
+            "--plugins) before the engine is deserialized");
     std::lock_guard const lock(pluginMutex());
     std::optional<cuda::Current> current;
     if (services.gpu)
         current.emplace(*services.gpu->device);
     nvinfer1::IPluginV2* const plugin = creator->deserializePlugin(layer.c_str(), s.bytes.data(), s.bytes.size());
     if (!plugin)
-        return Error{ErrorCode::kFailedInitialization,
-                     ops::plugin::describe(n) + ": deserializePlugin() of its creator gave a null pointer for " +
-                         std::to_string(s.bytes.size()) + " bytes"};
+        return failedInitialization("{}: deserializePlugin() of its creator gave a null pointer for {} bytes",
+                                    ops::plugin::describe(n), s.bytes.size());
     plugin->setPluginNamespace(s.nameSpace.c_str());
     return PluginObject::own(plugin, layer, services.device());
 }
@@ -308,12 +305,13 @@ Result<void> checkRevived(ir::Node const& n, PluginObject const& plugin)
 {
     auto const& a = n.attrsAs<Attrs>();
     if (plugin.interface() != a.interface)
-        return invalidState(ops::plugin::describe(n), ": the plan was built with interface ", int(a.interface),
-                            " (IPluginV2, Ext, IOExt, DynamicExt), the creator makes ", int(plugin.interface()));
+        return invalidState(
+            "{}: the plan was built with interface {} (IPluginV2, Ext, IOExt, DynamicExt), the creator makes {}",
+            ops::plugin::describe(n), int(a.interface), int(plugin.interface()));
     int32_t const outputs = plugin.get().getNbOutputs();
     if (outputs != int32_t(a.outputTypes.size()))
-        return invalidState(ops::plugin::describe(n), ": the plan has ", a.outputTypes.size(), " outputs, the plugin ",
-                            outputs);
+        return invalidState("{}: the plan has {} outputs, the plugin {}", ops::plugin::describe(n),
+                            a.outputTypes.size(), outputs);
     return {};
 }
 

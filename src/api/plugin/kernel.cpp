@@ -82,7 +82,7 @@ public:
         auto const handles = std::static_pointer_cast<PluginHandles>(shared);
         TW_ASSIGN(PluginPtr own, plugin_->clone());
         if (own->interface() != plugin_->interface())
-            return invalidState(own->where(), ": clone() gave a plugin of another interface");
+            return invalidState("{}: clone() gave a plugin of another interface", own->where());
         own->attach(handles->cudnn(), handles->cublas(), services_->allocator);
         return std::shared_ptr<ops::Kept>(std::make_shared<State>(own, true, handles, services_, tensors_));
     }
@@ -129,8 +129,7 @@ private:
             status = s.plugin->get().enqueue(batch, pointers, pointers + inputs, args.workspace, stream);
         }
         if (status != 0)
-            return Error{ErrorCode::kFailedExecution,
-                         plugin_->where() + ": enqueue() gave " + std::to_string(status) + ", which is no success"};
+            return failedExecution("{}: enqueue() gave {}, which is no success", plugin_->where(), status);
         return {};
     }
 
@@ -145,7 +144,7 @@ private:
 
 Result<std::unique_ptr<ops::Kernel>> NetworkPlugin::load(ops::Problem const&) const
 {
-    return internalError(plugin->where(), ": the network was not prepared for a device");
+    return internalError("{}: the network was not prepared for a device", plugin->where());
 }
 
 Result<std::unique_ptr<ops::Kernel>> BuildPlugin::load(ops::Problem const& problem) const
@@ -174,8 +173,9 @@ Result<std::unique_ptr<ops::Kernel>> EnginePlugin::load(ops::Problem const& prob
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     if (!(formats(problem)[0] == ops::formatsOf(problem)))
-        return unsupported(plugin_->where(), ": the plan has it in other formats than linear ones, for another device; "
-                                             "build the engine here");
+        return unsupported(
+            "{}: the plan has it in other formats than linear ones, for another device; build the engine here",
+            plugin_->where());
     return std::unique_ptr<ops::Kernel>(
         std::make_unique<PluginKernel>(plugin_, services_, tensorsOf(problem), a.dropsBatch, a.workspaceBytes));
 }

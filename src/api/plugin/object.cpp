@@ -60,13 +60,13 @@ Result<std::shared_ptr<PluginObject>> PluginObject::own(nvinfer1::IPluginV2* plu
                                                         std::shared_ptr<cuda::Device const> device)
 {
     if (!plugin)
-        return Error{ErrorCode::kFailedAllocation, "layer '" + layer + "': the plugin is a null pointer"};
+        return failedAllocation("layer '" + layer + "': the plugin is a null pointer");
     std::shared_ptr<PluginObject> o(new PluginObject(plugin, layer, std::move(device)));
     int const number = int(static_cast<uint32_t>(plugin->getTensorRTVersion()) >> 24U);
     if (number > int(Interface::kDynamicExt))
-        return unsupported(o->where_, ": its interface has the number ", number,
-                           " (the first byte of getTensorRTVersion()); 0 to 3 exist: IPluginV2, IPluginV2Ext, "
-                           "IPluginV2IOExt, IPluginV2DynamicExt");
+        return unsupported("{}: its interface has the number {} (the first byte of getTensorRTVersion()); 0 to 3 "
+                           "exist: IPluginV2, IPluginV2Ext, IPluginV2IOExt, IPluginV2DynamicExt",
+                           o->where_, number);
     o->interface_ = Interface(number);
     return o;
 }
@@ -84,9 +84,9 @@ Result<std::shared_ptr<PluginObject>> PluginObject::clone(std::shared_ptr<cuda::
     Call const call(*this);
     nvinfer1::IPluginV2* const copy = plugin_->clone();
     if (!copy)
-        return Error{ErrorCode::kFailedAllocation, where_ + ": clone() gave a null pointer"};
+        return failedAllocation(where_ + ": clone() gave a null pointer");
     if (copy == plugin_)
-        return invalidState(where_, ": clone() gave the plugin itself; it must make a new one");
+        return invalidState("{}: clone() gave the plugin itself; it must make a new one", where_);
     return own(copy, layer_, std::move(device));
 }
 
@@ -198,7 +198,7 @@ Result<int64_t> PluginObject::workspaceBytes(PluginTensors const& t) const
             ? dynamicExt().getWorkspaceSize(largest.data(), t.inputs, largest.data() + t.inputs, t.outputs())
             : plugin_->getWorkspaceSize(t.maxBatch);
     if (bytes > kMost)
-        return invalidArgument(where_, ": getWorkspaceSize() asks for ", bytes, " bytes");
+        return invalidArgument("{}: getWorkspaceSize() asks for {} bytes", where_, bytes);
     return int64_t(bytes);
 }
 
@@ -206,9 +206,8 @@ Result<void> PluginObject::initialize()
 {
     Call const call(*this);
     if (int32_t const status = plugin_->initialize())
-        return Error{ErrorCode::kFailedInitialization, "Custom layer " + layer_ +
-                                                           " returned non-zero initialization: " + where_ +
-                                                           ": initialize() gave " + std::to_string(status)};
+        return failedInitialization("Custom layer {} returned non-zero initialization: {}: initialize() gave {}",
+                                    layer_, where_, status);
     isInitialized_ = true;
     return {};
 }
@@ -219,14 +218,14 @@ Result<std::string> PluginObject::serialize() const
     Call const call(*this);
     size_t const size = plugin_->getSerializationSize();
     if (size >= kMost)
-        return invalidArgument(where_, ": getSerializationSize() is ", size, "; the limit is ", kMost - 1);
+        return invalidArgument("{}: getSerializationSize() is {}; the limit is {}", where_, size, kMost - 1);
     // A plugin that writes more than it said shall not end the process, if it is not much more.
     constexpr size_t kSpare = 64;
     constexpr char kPattern = '\x5a';
     std::string bytes(size + kSpare, kPattern);
     plugin_->serialize(bytes.data());
     if (std::any_of(bytes.begin() + int64_t(size), bytes.end(), [&](char c) { return c != kPattern; }))
-        return invalidState(where_, ": serialize() wrote more than the ", size, " bytes of getSerializationSize()");
+        return invalidState("{}: serialize() wrote more than the {} bytes of getSerializationSize()", where_, size);
     bytes.resize(size);
     return bytes;
 }
@@ -252,7 +251,7 @@ Result<std::vector<DataType>> PluginObject::outputTypes(std::vector<DataType> co
         if (interface_ != Interface::kV2)
             type = static_cast<int>(ext().getOutputDataType(i, types.data(), int32_t(types.size())));
         if (!isPublished(type))
-            return invalidArgument(where_, ": getOutputDataType(", i, ") gave ", type, ", which is no data type");
+            return invalidArgument("{}: getOutputDataType({}) gave {}, which is no data type", where_, i, type);
         out.push_back(DataType(type));
     }
     return out;

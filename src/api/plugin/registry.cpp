@@ -18,10 +18,10 @@ constexpr size_t kMaxName = 1024;
 Result<std::string> keyPart(AsciiChar const* text, char const* what)
 {
     if (!text)
-        return invalidArgument("plugin registry: the creator's ", what, " is a null pointer");
+        return invalidArgument("plugin registry: the creator's {} is a null pointer", what);
     size_t const length = strnlen(text, kMaxName);
     if (length == kMaxName)
-        return invalidArgument("plugin registry: the creator's ", what, " has ", kMaxName, " bytes or more");
+        return invalidArgument("plugin registry: the creator's {} has {} bytes or more", what, kMaxName);
     return std::string(text, length);
 }
 
@@ -47,14 +47,13 @@ bool PluginRegistry::registerCreator(IPluginCreator& creator, AsciiChar const* p
         TW_ASSIGN(std::string const version, keyPart(creator.getPluginVersion(), "version"));
         TW_ASSIGN(std::string const space, keyPart(pluginNamespace, "namespace"));
         if (name.empty() || version.empty())
-            return invalidArgument("plugin registry: a creator needs a name and a version ('", name, "', '", version,
-                                   "')");
+            return invalidArgument("plugin registry: a creator needs a name and a version ('{}', '{}')", name, version);
         std::string const key = "'" + name + "' version '" + version + "' namespace '" + space + "'";
         std::lock_guard lock(mutex_);
         auto const id = std::tuple(name, version, space);
         for (Entry const& e : entries_)
             if (e.id == id)
-                return invalidState("plugin registry: a creator for ", key, " is registered already");
+                return invalidState("plugin registry: a creator for {} is registered already", key);
         // The namespace is a property of the creator too: plugins made by it carry it.
         creator.setPluginNamespace(pluginNamespace);
         entries_.push_back({key, id, &creator});

@@ -119,7 +119,7 @@ std::shared_ptr<PluginHandles> PluginServices::handles()
     if (wantsCublas && !made->cublas())
         missing += missing.empty() ? "cuBLAS" : " and cuBLAS";
     if (!missing.empty() && !hasWarned_.exchange(true))
-        reporter.warning("plugins get null in IPluginV2Ext::attachToContext() for the handles of ", missing,
+        reporter.warning("plugins get null in IPluginV2Ext::attachToContext() for the handles of {}{}", missing,
                          gpu ? ", which cannot be opened here; install it if a plugin uses it"
                              : ": the engine runs on the CPU");
     return made;

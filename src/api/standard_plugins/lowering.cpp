@@ -366,7 +366,7 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
         return e.error;
     }
     if (int(p.outputs.size()) != outputCount(fields))
-        return Error{ErrorCode::kInternal, describe() + " made " + std::to_string(p.outputs.size()) + " outputs"};
+        return internalError(describe() + " made " + std::to_string(p.outputs.size()) + " outputs");
     return p.outputs;
 }
 

@@ -56,13 +56,12 @@ Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
 #define TW_NVRTC(name, result, parameters)                                                                             \
     c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
     if (!c->name)                                                                                                      \
-        return Error{ErrorCode::kFailedInitialization, c->library_->file() + " has no " #name ": it is too old"};
+        return failedInitialization(c->library_->file() + " has no " #name ": it is too old");
 #include "device/cuda/nvrtc.def"
 #undef TW_NVRTC
     int major = 0, minor = 0;
     if (c->nvrtcVersion(&major, &minor) != 0 || major < 12)
-        return Error{ErrorCode::kFailedInitialization,
-                     c->library_->file() + " is NVRTC " + std::to_string(major) + ", 12 is the oldest that works"};
+        return failedInitialization("{} is NVRTC {}, 12 is the oldest that works", c->library_->file(), major);
     c->version_ = major * 1000 + minor * 10;
     return c;
 }
@@ -110,7 +109,7 @@ Result<Compiled> Compiler::compileNow(std::string const& name, std::string const
     NvrtcProgram* program = nullptr;
     // One name for all: it is part of the code, and equal sources must give equal bytes.
     if (int const status = nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
-        return Error{ErrorCode::kFailedInitialization, std::string("NVRTC: ") + nvrtcGetErrorString(status)};
+        return failedInitialization(std::string("NVRTC: ") + nvrtcGetErrorString(status));
     struct Destroy
     {
         Compiler const& c;
@@ -128,15 +127,14 @@ Result<Compiled> Compiler::compileNow(std::string const& name, std::string const
         log.resize(bytes - 1); // without the closing zero
     }
     if (status != 0)
-        return Error{ErrorCode::kInternal,
-                     "the CUDA source of '" + name + "' does not compile for " + architecture + ": " + log};
+        return internalError("the CUDA source of '" + name + "' does not compile for " + architecture + ": " + log);
     Compiled out;
     out.kernels = resourcesOf(log);
     if (nvrtcGetCUBINSize(program, &bytes) != 0 || bytes == 0)
-        return Error{ErrorCode::kInternal, "NVRTC made no device code of '" + name + "' for " + architecture};
+        return internalError("NVRTC made no device code of '" + name + "' for " + architecture);
     out.cubin.resize(bytes);
     if (int const read = nvrtcGetCUBIN(program, out.cubin.data()))
-        return Error{ErrorCode::kInternal, std::string("NVRTC: ") + nvrtcGetErrorString(read)};
+        return internalError(std::string("NVRTC: ") + nvrtcGetErrorString(read));
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return out;
 }

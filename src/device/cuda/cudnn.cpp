@@ -20,13 +20,12 @@ Result<std::unique_ptr<Cudnn>> Cudnn::open(SearchPath const& path)
 #define TW_CUDNN(name, result, parameters)                                                                             \
     dnn->name = reinterpret_cast<decltype(dnn->name)>(dnn->library_->symbol(#name));                                   \
     if (!dnn->name)                                                                                                    \
-        return Error{ErrorCode::kFailedInitialization, dnn->library_->file() + " has no " #name ": it is no cuDNN 9"};
+        return failedInitialization(dnn->library_->file() + " has no " #name ": it is no cuDNN 9");
 #include "device/cuda/cudnn.def"
 #undef TW_CUDNN
     dnn->version_ = int(dnn->cudnnGetVersion());
     if (dnn->version_ / kOfMajor != kMajor)
-        return Error{ErrorCode::kFailedInitialization, dnn->library_->file() + " is cuDNN " +
-                                                           std::to_string(dnn->version_) + ", 9 is the one that works"};
+        return failedInitialization("{} is cuDNN {}, 9 is the one that works", dnn->library_->file(), dnn->version_);
     dnn->library_->keepOpen();
     return dnn;
 }
@@ -37,8 +36,8 @@ Result<void> Cudnn::check(int status, char const* call) const
         return {};
     char message[512] = {};
     cudnnGetLastErrorString(message, sizeof(message));
-    return Error{ErrorCode::kFailedExecution, std::string(call) + ": " + cudnnGetErrorString(status) +
-                                                  (message[0] ? std::string(" (") + message + ")" : std::string())};
+    return failedExecution(std::string(call) + ": " + cudnnGetErrorString(status) +
+                           (message[0] ? std::string(" (") + message + ")" : std::string()));
 }
 
 Result<std::unique_ptr<Cudnn::Lent>> Cudnn::lend(std::shared_ptr<Device const> const& device) const
@@ -99,9 +98,9 @@ Result<void> CudnnDescriptor::check(int status, char const* what, int attribute)
 {
     if (status == 0)
         return {};
-    std::string const number = attribute < 0 ? std::string() : " " + std::to_string(attribute);
+    std::string const number = attribute < 0 ? std::string() : fmt::format(" {}", attribute);
     return descriptor_.get_deleter().cudnn->check(status,
-                                                  (what + number + " of kind " + std::to_string(kind_)).c_str());
+                                                  (fmt::format("{}{} of kind {}", what, number, kind_)).c_str());
 }
 
 Result<void> CudnnDescriptor::set(int attribute, int type, int64_t count, void const* values)

@@ -136,7 +136,7 @@ Result<CudnnPlan> CudnnGraph::plan(int rank)
 {
     TW_ASSIGN(auto configs, ask());
     if (rank < 0 || size_t(rank) >= configs.size())
-        return unsupported("cuDNN's heuristic offers " + std::to_string(configs.size()) + " engines for this layer");
+        return unsupported("cuDNN's heuristic offers {} engines for this layer", configs.size());
     CudnnPlan plan;
     TW_ASSIGN(plan.plan_, CudnnDescriptor::create(cudnn_, kDnnPlan));
     TW_TRY(plan.plan_.set(kDnnPlanHandle, kDnnTypeHandle, 1, &handle_));
@@ -162,8 +162,8 @@ Result<void> CudnnPlan::finish()
     TW_TRY(plan_.finalize());
     TW_TRY(plan_.read(kDnnPlanWorkspace, kDnnTypeInt64, 1, &workspaceBytes_));
     if (workspaceBytes_ < 0 || workspaceBytes_ > kMostWorkspace)
-        return unsupported("cuDNN's plan wants a workspace of " + std::to_string(workspaceBytes_) + " bytes, " +
-                           std::to_string(kMostWorkspace) + " are allowed");
+        return unsupported("cuDNN's plan wants a workspace of {} bytes, {} are allowed", workspaceBytes_,
+                           kMostWorkspace);
     return {};
 }
 
@@ -189,7 +189,7 @@ Result<CudnnDescriptor> makePack(Cudnn const& cudnn, CudnnAddresses const& at)
 std::string CudnnAttention::text() const
 {
     std::string s = "attention ";
-    auto add = [&](int64_t v) { s += std::to_string(v) + ","; };
+    auto add = [&](int64_t v) { s += fmt::format("{},", v); };
     for (int64_t v : {batch, heads, rows, columns, size, int64_t(mask), int64_t(causal)})
         add(v);
     for (auto const* list : {&q, &k, &v, &y, &maskDims, &maskStrides})
@@ -266,7 +266,7 @@ Result<CudnnGraph> CudnnAttention::graph(Cudnn const& cudnn, CudnnHandle* handle
 std::string CudnnConvolution::text() const
 {
     std::string s = "convolution ";
-    auto add = [&](int64_t v) { s += std::to_string(v) + ","; };
+    auto add = [&](int64_t v) { s += fmt::format("{},", v); };
     for (int64_t v : {int64_t(type), n, c, k, int64_t(residual), activates ? int64_t(activation.mode) : int64_t(-1)})
         add(v);
     for (auto const* pair : {&in, &out, &windowSize, &window.stride, &window.dilation, &window.before, &window.after})

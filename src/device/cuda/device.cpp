@@ -17,12 +17,12 @@ constexpr uint64_t kBufferAlignment = 256; // what cudaMalloc promises
 
 std::string DeviceInfo::architecture() const
 {
-    return major == 9 && minor == 0 ? "sm_90a" : major > 9 ? "sm_" + std::to_string(capability()) : "sm_80";
+    return major == 9 && minor == 0 ? "sm_90a" : major > 9 ? fmt::format("sm_{}", capability()) : "sm_80";
 }
 
 std::string DeviceInfo::fingerprint() const
 {
-    return name + " sm_" + std::to_string(capability()) + " " + std::to_string(multiprocessors);
+    return fmt::format("{} sm_{} {}", name, capability(), multiprocessors);
 }
 
 Device::~Device()
@@ -40,9 +40,7 @@ Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const>
 {
     Driver const& d = *driver;
     if (ordinal < 0 || ordinal >= d.deviceCount())
-        return Error{ErrorCode::kFailedInitialization, "there is no GPU " + std::to_string(ordinal) +
-                                                           "; this machine has GPUs 0.." +
-                                                           std::to_string(d.deviceCount() - 1)};
+        return failedInitialization("there is no GPU {}; this machine has GPUs 0..{}", ordinal, d.deviceCount() - 1);
     std::shared_ptr<Device> device(new Device);
     device->driver_ = driver;
     device->allocator_ = std::move(allocator);
@@ -65,10 +63,9 @@ Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const>
     TW_CUDA(d, cuDeviceTotalMem(&bytes, device->device_));
     info.memoryBytes = int64_t(bytes);
     if (info.capability() < kOldestCapability)
-        return Error{ErrorCode::kFailedInitialization,
-                     "GPU " + std::to_string(ordinal) + " (" + info.name + ") has compute capability " +
-                         std::to_string(info.major) + "." + std::to_string(info.minor) +
-                         ", 8.0 is the lowest that is supported; set TENSORWRIGHT_DEVICE=cpu to run on the CPU"};
+        return failedInitialization("GPU {} ({}) has compute capability {}.{}, 8.0 is the lowest that is supported; "
+                                    "set TENSORWRIGHT_DEVICE=cpu to run on the CPU",
+                                    ordinal, info.name, info.major, info.minor);
     device->isPrimary_ = !own;
     device->context_ = own;
     if (!own)
@@ -130,12 +127,11 @@ Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t si
         if (address % kBufferAlignment != 0)
             allocator->free(reinterpret_cast<void*>(uintptr_t(address)));
         if (address == 0 || address % kBufferAlignment != 0)
-            return Error{ErrorCode::kFailedAllocation,
-                         "the IGpuAllocator gave no memory for " + std::to_string(bytes) + " bytes" +
-                             (address == 0 ? "" : " that is aligned to " + std::to_string(kBufferAlignment))};
+            return failedAllocation("the IGpuAllocator gave no memory for {} bytes{}", bytes,
+                                    address == 0 ? "" : fmt::format(" that is aligned to {}", kBufferAlignment));
     } else if (auto done = device->driver().check(device->driver().cuMemAlloc(&address, bytes), "cuMemAlloc");
                !done.ok()) {
-        return std::move(done).error().in("no GPU memory for " + std::to_string(sizeBytes) + " bytes");
+        return std::move(done).error().in(fmt::format("no GPU memory for {} bytes", sizeBytes));
     }
     Buffer b;
     b.memory_ = {reinterpret_cast<void*>(uintptr_t(address)), {std::move(device), sizeBytes}};
@@ -170,9 +166,10 @@ Result<std::shared_ptr<Module const>> Module::load(std::shared_ptr<Device const>
     auto loaded = driver.check(driver.cuModuleLoadData(&m->module_, cubin.data()), "cuModuleLoadData");
     if (!loaded.ok() && loaded.error().code != ErrorCode::kFailedAllocation) {
         Error why = std::move(loaded).error();
-        why.message += "; the code is for another GPU, or a newer NVRTC made it than this driver, for CUDA " +
-                       std::to_string(driver.version() / 1000) + "." + std::to_string(driver.version() % 1000 / 10) +
-                       ", can load: update the driver, or name an NVRTC of its version by TENSORWRIGHT_NVRTC";
+        why.message +=
+            fmt::format("; the code is for another GPU, or a newer NVRTC made it than this driver, for CUDA {}.{}, can "
+                        "load: update the driver, or name an NVRTC of its version by TENSORWRIGHT_NVRTC",
+                        driver.version() / 1000, driver.version() % 1000 / 10);
         return why;
     }
     TW_TRY(std::move(loaded));

@@ -24,7 +24,7 @@ Result<void> Driver::check(int status, char const* call) const
     cuGetErrorString(status, &text);
     std::string const function(call, std::strcspn(call, "("));
     return Error{status == 2 ? ErrorCode::kFailedAllocation : ErrorCode::kFailedExecution,
-                 function + ": " + (name ? name : "CUDA error " + std::to_string(status)) +
+                 function + ": " + (name ? name : fmt::format("CUDA error {}", status)) +
                      (text ? std::string(" (") + text + ")" : "")};
 }
 
@@ -36,7 +36,7 @@ constexpr int kErrorInsufficientDriver =
 // Users search for these words and CUDA's number.
 std::string noStart(int status)
 {
-    return "Cuda initialization failure with error " + std::to_string(status);
+    return fmt::format("Cuda initialization failure with error {}", status);
 }
 
 } // namespace
@@ -59,23 +59,21 @@ Result<std::shared_ptr<Driver const>> Driver::open()
 #undef TW_CUDA_DRIVER
 #undef TW_CUDA_DRIVER_NEW
     if (!missing.empty())
-        return Error{ErrorCode::kFailedInitialization,
-                     "the CUDA driver is too old: it has no " + missing + "; update the NVIDIA driver"}
+        return failedInitialization("the CUDA driver is too old: it has no " + missing + "; update the NVIDIA driver")
             .in(noStart(kErrorInsufficientDriver));
     int status = d->cuInit(0);
     if (status != kSuccess && status != kErrorNoDevice)
         return std::move(d->check(status, "cuInit")).error().in(noStart(status));
     TW_CUDA(*d, cuDriverGetVersion(&d->version_));
     if (d->version_ < kOldestDriver)
-        return Error{ErrorCode::kFailedInitialization, "the CUDA driver is too old: it is for CUDA " +
-                                                           std::to_string(d->version_ / 1000) + "." +
-                                                           std::to_string(d->version_ % 1000 / 10) +
-                                                           ", 11.4 is the oldest that works; update the NVIDIA driver"}
+        return failedInitialization("the CUDA driver is too old: it is for CUDA {}.{}, 11.4 is the oldest that works; "
+                                    "update the NVIDIA driver",
+                                    d->version_ / 1000, d->version_ % 1000 / 10)
             .in(noStart(kErrorInsufficientDriver));
     if (status == kSuccess)
         TW_CUDA(*d, cuDeviceGetCount(&d->deviceCount_));
     if (d->deviceCount_ == 0)
-        return Error{ErrorCode::kFailedInitialization, "the CUDA driver finds no GPU"}.in(noStart(kErrorNoDevice));
+        return failedInitialization("the CUDA driver finds no GPU").in(noStart(kErrorNoDevice));
     return std::shared_ptr<Driver const>(std::move(d));
 }
 

@@ -58,14 +58,13 @@ Result<std::unique_ptr<CublasLt>> CublasLt::open(SearchPath const& path)
 #define TW_CUBLASLT(name, result, parameters)                                                                          \
     lt->name = reinterpret_cast<decltype(lt->name)>(lt->library_->symbol(#name));                                      \
     if (!lt->name)                                                                                                     \
-        return Error{ErrorCode::kFailedInitialization, lt->library_->file() + " has no " #name ": it is too old"};
+        return failedInitialization(lt->library_->file() + " has no " #name ": it is too old");
 #include "device/cuda/cublaslt.def"
 #undef TW_CUBLASLT
     lt->version_ = int(lt->cublasLtGetVersion());
     if (lt->version_ < kOldest)
-        return Error{ErrorCode::kFailedInitialization, lt->library_->file() + " is cuBLASLt " +
-                                                           std::to_string(lt->version_) + ", " +
-                                                           std::to_string(kOldest) + " is the oldest that works"};
+        return failedInitialization("{} is cuBLASLt {}, {} is the oldest that works", lt->library_->file(),
+                                    lt->version_, kOldest);
     lt->library_->keepOpen();
     return lt;
 }
@@ -86,8 +85,7 @@ Result<void> CublasLt::check(int status, char const* call) const
 {
     if (status == 0)
         return {};
-    return Error{ErrorCode::kFailedExecution,
-                 std::string(call) + ": " + cublasLtGetStatusString(status) + " (" + std::to_string(status) + ")"};
+    return failedExecution("{}: {} ({})", call, cublasLtGetStatusString(status), status);
 }
 
 } // namespace tw::cuda

@@ -42,8 +42,8 @@ Result<std::unique_ptr<Library>> Library::open(char const* what, std::initialize
         for (std::string const& file : path.given)
             if (void* handle = attempt(file))
                 return std::unique_ptr<Library>(new Library(handle, file));
-        return Error{ErrorCode::kFailedInitialization,
-                     std::string(what) + " is not at " + path.given.front() + ", which the environment names" + tried};
+        return failedInitialization(std::string(what) + " is not at " + path.given.front() +
+                                    ", which the environment names" + tried);
     }
     if (auto library = attemptIn(path.before))
         return library;
@@ -52,8 +52,7 @@ Result<std::unique_ptr<Library>> Library::open(char const* what, std::initialize
             return std::unique_ptr<Library>(new Library(handle, name));
     if (auto library = attemptIn(path.after))
         return library;
-    return Error{ErrorCode::kFailedInitialization,
-                 std::string(what) + " (" + *names.begin() + ") was not found:" + tried};
+    return failedInitialization(std::string(what) + " (" + *names.begin() + ") was not found:" + tried);
 }
 
 void Library::keepOpen() const

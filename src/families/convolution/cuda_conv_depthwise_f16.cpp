@@ -22,8 +22,8 @@ Support supports(Problem const& p, Arithmetic a)
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel");
     if (g.window[1] * g.window[2] > kMostTaps || g.stride[2] > kMostStep || g.dilation[2] > kMostStep)
-        return Support::no("takes windows of at most " + std::to_string(kMostTaps) + " positions and steps of " +
-                           std::to_string(kMostStep) + " columns");
+        return Support::no(
+            fmt::format("takes windows of at most {} positions and steps of {} columns", kMostTaps, kMostStep));
     return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
 }
 

@@ -103,9 +103,9 @@ Support supports(Problem const& p, Arithmetic arithmetic)
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps || g.stride[1] > g.window[1] ||
         std::max({g.stride[1], g.stride[2], g.dilation[2]}) > kMostStep || (g.dilation[1] > 1 && g.window[1] > 1))
-        return Support::no("takes windows of at most " + std::to_string(kMostTaps) +
-                           " positions, whose rows follow each other and overlap or touch, and steps of " +
-                           std::to_string(kMostStep));
+        return Support::no(fmt::format(
+            "takes windows of at most {} positions, whose rows follow each other and overlap or touch, and steps of {}",
+            kMostTaps, kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
     return configs(p, arithmetic).empty() ? Support::no("a thread has too few registers") : Support::yes();

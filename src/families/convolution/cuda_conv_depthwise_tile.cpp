@@ -133,8 +133,7 @@ Support supports(Problem const& p, Arithmetic arithmetic)
     Geometry const g = geometryOf(p, true);
     if (g.window[1] * g.window[2] > kMostTaps ||
         std::max({g.stride[1], g.stride[2], g.dilation[1], g.dilation[2]}) > kMostStep)
-        return Support::no("takes windows of at most " + std::to_string(kMostTaps) + " positions and steps of " +
-                           std::to_string(kMostStep));
+        return Support::no(fmt::format("takes windows of at most {} positions and steps of {}", kMostTaps, kMostStep));
     if (isWide(p))
         return Support::no("counts in 32 bits");
     return configs(p, arithmetic).empty() ? Support::no("no tile fits") : Support::yes();

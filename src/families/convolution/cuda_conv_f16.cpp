@@ -117,8 +117,9 @@ bool hasResidual(Problem const& p)
 
 Support needsSm80(Problem const& p)
 {
-    return p.target.cuda && p.target.cuda->capability >= 80 ? Support::yes()
-                                              : Support::no("needs a GPU of compute capability 8.0 or later");
+    return p.target.cuda && p.target.cuda->capability >= 80
+               ? Support::yes()
+               : Support::no("needs a GPU of compute capability 8.0 or later");
 }
 
 Support supportsCommon(Problem const& p, DataType type)

@@ -99,8 +99,8 @@ std::vector<Config> configs(Problem const& p, Arithmetic arithmetic)
     base.vector = widestVector(p, kind);
     std::vector<conv::Spec> specs{base};
     if (!isEmpty(optimum))
-        specs = conv::candidates(base, shapeOf(optimum), p.target.cuda->multiprocessors, p.target.cuda->capability >= 90,
-                                 kMostConfigs, kMostSources);
+        specs = conv::candidates(base, shapeOf(optimum), p.target.cuda->multiprocessors,
+                                 p.target.cuda->capability >= 90, kMostConfigs, kMostSources);
     std::vector<Config> list;
     for (conv::Spec const& s : specs)
         if (!unsupportedGeometry(s, maximum))
@@ -116,7 +116,7 @@ Support supports(Problem const& p, Arithmetic arithmetic)
     TW_SUPPORTS(needsSm80(p));
     Geometry const g = geometryOf(p, true);
     if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))
-        return Support::no("takes one group of at most " + std::to_string(kMostNchwChannels) + " channels");
+        return Support::no(fmt::format("takes one group of at most {} channels", kMostNchwChannels));
     if (!kind.nchw && g.groups > 1 && kDepthwise.supports(p, kind.isHalf() ? Arithmetic::kHalf : Arithmetic::kFloat).ok)
         return Support::no("channels that stand alone have a kernel of their own");
     conv::Spec least = baseOf(p, kind);

@@ -221,7 +221,7 @@ Support supports(Problem const& p, Arithmetic a)
             (g.window[i] - 1) * g.dilation[i] >= kLimit)
             return Support::no("windows and images of less than 2^24 along each axis");
     if (kind == WindowKind::kDeconvolution && std::max({g.stride[0], g.stride[1], g.stride[2]}) > conv::kMostPhases)
-        return Support::no("takes strides up to " + std::to_string(conv::kMostPhases));
+        return Support::no(fmt::format("takes strides up to {}", conv::kMostPhases));
     if (char const* const why = unsupportedGeometry(baseOf(p, a), g, kind))
         return Support::no(why);
     return configs(p, a).empty() ? Support::no("no tile fits") : Support::yes();

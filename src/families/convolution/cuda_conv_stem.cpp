@@ -84,7 +84,8 @@ std::vector<Config> configsOf(Problem const& p, std::initializer_list<int64_t> a
     std::vector<Config> list;
     for (int64_t rows : allRows) {
         int64_t const blocks = optimum.batch * ((optimum.out[1] + rows - 1) / rows) * parts;
-        if (rows <= 2 ? blocks > p.target.cuda->multiprocessors * 16 : rows > some && blocks < p.target.cuda->multiprocessors)
+        if (rows <= 2 ? blocks > p.target.cuda->multiprocessors * 16
+                      : rows > some && blocks < p.target.cuda->multiprocessors)
             continue;
         Config const c{rows, columns, tileN};
         Spec s;

@@ -195,8 +195,7 @@ std::vector<Config> sparseConfigs(Problem const& p, Arithmetic)
 Support supportsChannels(Problem const& p, int64_t least, int64_t step)
 {
     if (p.inputs[1].dims[1] < least)
-        return Support::no("needs " + std::to_string(least) + " channels or more, of " + std::to_string(step) +
-                           " that a step has");
+        return Support::no(fmt::format("needs {} channels or more, of {} that a step has", least, step));
     return Support::yes();
 }
 

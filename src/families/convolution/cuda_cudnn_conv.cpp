@@ -197,8 +197,7 @@ Support supportsProblem(Problem const& p, DataType type)
     if (g.groups != 1)
         return Support::no("takes one group");
     if (g.c % kVector != 0 || g.k % kVector != 0)
-        return Support::no("takes channels in multiples of 8, not " + std::to_string(g.c) + " and " +
-                           std::to_string(g.k));
+        return Support::no(fmt::format("takes channels in multiples of 8, not {} and {}", g.c, g.k));
     CudnnConvolution c = convolutionOf(p);
     if (p.node->attrsAs<convolution::Attrs>().epilogue.hasSteps() || !setActivation(activationOf(*p.node), c))
         return Support::no("the library does not end convolutions with this activation");

@@ -115,10 +115,10 @@ Support supportsHalf(Problem const& p, Arithmetic a)
     TW_SUPPORTS(supportsCommon(p, DataType::kHalf, 1));
     TensorSpec const& w = p.inputs[1];
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w.dims[0] < kLeastChannels || w.dims[1] == 0)
-        return Support::no("takes one group of at least " + std::to_string(kLeastChannels) + " channels");
+        return Support::no(fmt::format("takes one group of at least {} channels", kLeastChannels));
     Geometry const g = geometryOf(p, true);
     if (!areBeside(g, kMostHalfWindow))
-        return Support::no("takes windows of at most " + std::to_string(kMostHalfWindow) + " that lie side by side");
+        return Support::no(fmt::format("takes windows of at most {} that lie side by side", kMostHalfWindow));
     return halfConfigs(p, a).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
 

@@ -40,7 +40,7 @@ public:
         int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
         int64_t const block = vectors_ * width, channels = roundUp(dims[0], width);
         Error const noMemory{ErrorCode::kFailedAllocation,
-                             "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
+                             fmt::format("no memory for {} bytes of packed weights", channels * window * 4)};
         Recipe const recipe{"depthwise filters", {block, width, dims[0], window}};
         TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, [&]() -> Result<device::PackedFloats> {
             device::PackedFloats weights(channels * window);

@@ -50,7 +50,8 @@ class DirectConvolution final : public Kernel
 public:
     DirectConvolution(Problem const& problem, Isa isa, Factors factors, Input input, Config const& config)
         : filters(problem, isa, factors, input, config[0]), node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa),
-          input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)), l2Bytes_(problem.target.cpu->l2Bytes),
+          input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)),
+          l2Bytes_(problem.target.cpu->l2Bytes),
           blockBytes_(config[1] != 0 ? problem.target.cpu->l1DataBytes : l2Bytes_),
           threads_(std::max(problem.threads, 1))
     {}
@@ -265,8 +266,9 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
     if (isNchw && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
-        return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
-                           std::to_string(kMaxSteps) + " of their elements in a row of the window");
+        return Support::no(fmt::format(
+            "takes up to {} input channels in one group, and up to {} of their elements in a row of the window",
+            kMaxPlanes, kMaxSteps));
     if (isNchw && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
     constexpr int64_t kMostZeros = 4 << 20;
@@ -355,8 +357,8 @@ Support supportsBytes(CpuTactic const&, Problem const& p)
     TW_SUPPORTS(supportsDirectWindow(g, isTransposed(*p.node)));
     int64_t const groupC = g.c / g.groups;
     if (g.c - groupC + roundUp(groupC, 4) > pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c))
-        return Support::no("the last of " + std::to_string(g.c) + " channels in groups of " + std::to_string(groupC) +
-                           " are read four at a time, beyond the pixel");
+        return Support::no(fmt::format(
+            "the last of {} channels in groups of {} are read four at a time, beyond the pixel", g.c, groupC));
     return Support::yes();
 }
 
@@ -375,8 +377,8 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
 double estimateBytes(CpuTactic const& t, Problem const& p, Config const& config)
 {
     int64_t const quads = divideUp(p.inputs[0].dims[1] / p.node->attrsAs<KernelWindowAttrs>().groups, 4);
-    return estimateDirect(p, t.isa(), config, kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(p, t.isa())),
-                          quads, 1, 6);
+    return estimateDirect(p, t.isa(), config,
+                          kernels::jit::gemmMaxRows(t.isa(), int(config[0]), byteFactors(p, t.isa())), quads, 1, 6);
 }
 
 } // namespace

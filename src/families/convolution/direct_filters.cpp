@@ -9,7 +9,7 @@ namespace {
 
 Error noMemory(int64_t floats)
 {
-    return {ErrorCode::kFailedAllocation, "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
+    return {ErrorCode::kFailedAllocation, fmt::format("no memory for {} bytes of packed weights", floats * 4)};
 }
 
 } // namespace

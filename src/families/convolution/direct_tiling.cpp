@@ -54,12 +54,11 @@ Result<void> checkRow(ir::Node const& node, Geometry const& g, int64_t xPixel, c
 Support supportsDirectWindow(Geometry const& g, bool transposed)
 {
     if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
-        return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
+        return Support::no(fmt::format("takes strides of up to {}", kMaxPhases));
     if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows || g.window[0] * g.window[1] > kMaxRows)
-        return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " rows of up to " +
-                           std::to_string(kMaxTaps) + " elements");
+        return Support::no(fmt::format("takes windows of up to {} rows of up to {} elements", kMaxRows, kMaxTaps));
     if (g.window[2] * g.dilation[2] > kMaxBorder || g.before[2] > kMaxBorder)
-        return Support::no("takes windows and padding of up to " + std::to_string(kMaxBorder) + " columns");
+        return Support::no(fmt::format("takes windows and padding of up to {} columns", kMaxBorder));
     return Support::yes();
 }
 

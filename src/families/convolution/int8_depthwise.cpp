@@ -41,8 +41,8 @@ class Int8DepthwiseConvolution final : public Kernel
 {
 public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(problem, isa)), prefetch_(prefetch),
-          threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
+        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(problem, isa)),
+          prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}
 
@@ -56,8 +56,7 @@ public:
         TW_ASSIGN(packed_, packed.get<Packed>(w, recipe, [&]() -> Result<Packed> {
             Packed to{device::PackedFloats(blocks_ * filterBytes_ / 4), std::vector<int32_t>(size_t(blocks_ * lanes_))};
             if (!to.filters.data())
-                return Error{ErrorCode::kFailedAllocation,
-                             "no memory for " + std::to_string(blocks_ * filterBytes_) + " bytes of packed weights"};
+                return failedAllocation("no memory for {} bytes of packed weights", blocks_ * filterBytes_);
             for (int64_t c = 0; c < dims[0]; ++c)
                 kernels::jit::int8DepthwisePack(
                     int(lanesOf(c / lanes_)), factors_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,

@@ -61,8 +61,7 @@ public:
             int64_t const floats = packedBytes(g) / 4;
             device::PackedFloats weights(floats);
             if (!weights.data())
-                return Error{ErrorCode::kFailedAllocation,
-                             "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
+                return failedAllocation("no memory for {} bytes of packed weights", floats * 4);
             for (int64_t i = 0; i < blocks_.groups * blocks_.count; ++i)
                 packBlock(g, w->data(), i / blocks_.count, i % blocks_.count, weights.data());
             return weights;
@@ -346,7 +345,7 @@ Support supportsSizes(Problem const& p, Factors factors)
     Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
     Sum const sum(g, factors);
     if (sum.pointers > kMaxPointers)
-        return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
+        return Support::no(fmt::format("takes windows of up to {} elements", kMaxPointers));
     // The copy of an image that is mostly padding.
     constexpr double kMostBytes = double(1 << 30);
     double bytes = double(g.batch) * double(sum.channels * g.groups) * (isBytes(factors) ? 1 : 4);
@@ -369,7 +368,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no(kJumps);
     int64_t const channels = p.inputs[0].maxDims[1] / p.node->attrsAs<KernelWindowAttrs>().groups;
     if (factors == Factors::kBf16Tiles && channels < kLeastTileChannels)
-        return Support::no("would multiply zeros: tiles take 32 channels, a group has " + std::to_string(channels));
+        return Support::no(fmt::format("would multiply zeros: tiles take 32 channels, a group has {}", channels));
     return supportsSizes(p, factors);
 }
 

@@ -13,7 +13,7 @@ Support supportsShapes(Problem const& p, int mostAxes, Weights weights)
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     int const axes = w.dims.rank - 2;
     if (axes > mostAxes)
-        return Support::no("takes windows of up to " + std::to_string(mostAxes) + " dimensions only");
+        return Support::no(fmt::format("takes windows of up to {} dimensions only", mostAxes));
     if (x.dims.rank != 2 + axes)
         return Support::no("takes inputs with one batch dimension only, not " + x.dims.str());
     if (weights == Weights::kConstant && !w.constant)

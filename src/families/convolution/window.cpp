@@ -32,12 +32,13 @@ std::string windowMisfit(WindowKind kind, Dim const& in, Dim const& out, WindowP
     bool const needsOne = kind != WindowKind::kDeconvolution && in.isConst() && in.value() > 0;
     if (!out.isConst() || out.value() >= (needsOne ? 1 : 0))
         return {};
-    std::string const padding = std::to_string(p.before) + ", " + std::to_string(p.after);
+    std::string const padding = fmt::format("{}, {}", p.before, p.after);
     if (kind == WindowKind::kDeconvolution)
-        return "the window does not fit: padding " + padding + " trims more than the output that input " + in.str() +
-               " and window extent " + std::to_string(p.extent()) + " make";
-    return "the window does not fit: its extent " + std::to_string(p.extent()) + " is larger than input " + in.str() +
-           " with padding " + padding;
+        return fmt::format(
+            "the window does not fit: padding {} trims more than the output that input {} and window extent {} make",
+            padding, in.str(), p.extent());
+    return fmt::format("the window does not fit: its extent {} is larger than input {} with padding {}", p.extent(),
+                       in.str(), padding);
 }
 
 WindowPadding windowPadding(WindowKind kind, PaddingMode mode, int64_t in, WindowParams const& p)
@@ -56,21 +57,19 @@ std::string checkWindow(WindowKind kind, PaddingMode mode, WindowParams const& p
 {
     constexpr int64_t kLimit = INT32_MAX;
     if (static_cast<int>(mode) < 0 || static_cast<int>(mode) >= kPaddingModeCount)
-        return "padding mode " + std::to_string(static_cast<int>(mode)) + " does not exist";
+        return fmt::format("padding mode {} does not exist", static_cast<int>(mode));
     if (p.size < 1 || p.size > kLimit)
-        return "window size " + std::to_string(p.size) + " must be at least 1";
+        return fmt::format("window size {} must be at least 1", p.size);
     if (p.stride < 1 || p.stride > kLimit)
-        return "stride " + std::to_string(p.stride) + " must be at least 1";
+        return fmt::format("stride {} must be at least 1", p.stride);
     if (p.dilation < 1 || p.dilation > kLimit)
-        return "dilation " + std::to_string(p.dilation) + " must be at least 1";
+        return fmt::format("dilation {} must be at least 1", p.dilation);
     if (p.before < 0 || p.after < 0 || p.before > kLimit || p.after > kLimit)
-        return "padding " + std::to_string(p.before) + ", " + std::to_string(p.after) + " must not be negative";
+        return fmt::format("padding {}, {} must not be negative", p.before, p.after);
     if (kind == WindowKind::kPooling && mode == PaddingMode::kCaffeRoundDown && p.before >= p.size)
-        return "padding " + std::to_string(p.before) + " must be smaller than the window " + std::to_string(p.size) +
-               " in mode kCAFFE_ROUND_DOWN";
+        return fmt::format("padding {} must be smaller than the window {} in mode kCAFFE_ROUND_DOWN", p.before, p.size);
     if (kind == WindowKind::kPooling && mode == PaddingMode::kCaffeRoundUp && p.before >= p.size + 1)
-        return "padding " + std::to_string(p.before) + " is too large for the window " + std::to_string(p.size) +
-               " in mode kCAFFE_ROUND_UP";
+        return fmt::format("padding {} is too large for the window {} in mode kCAFFE_ROUND_UP", p.before, p.size);
     return {};
 }
 

@@ -44,8 +44,8 @@ Support supports(CpuTactic const&, Problem const& p)
     if (!w.constant || (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant))
         return Support::no("needs constant weights and bias");
     if (w.dims[0] < 1 || w.dims[1] < 1 || w.dims[0] > kMaxChannels || channelsOf(w.dims) > kMaxChannels)
-        return Support::no("takes 1 to " + std::to_string(kMaxChannels) +
-                           " channels, those of all planes of a window together");
+        return Support::no(
+            fmt::format("takes 1 to {} channels, those of all planes of a window together", kMaxChannels));
     return Support::yes();
 }
 
@@ -104,8 +104,8 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
                           PackedConstants* packed)
 {
     if (!isWinogradConfig(config))
-        return t.wrongConfig("{2 or 4, 0 or 1, tiles up to " + std::to_string(kMaxTiles) +
-                             ", columns in multiples of " + std::to_string(kColumns) + "}");
+        return t.wrongConfig(
+            fmt::format("{{2 or 4, 0 or 1, tiles up to {}, columns in multiples of {}}}", kMaxTiles, kColumns));
     Extents const& w = p.inputs[1].dims;
     auto const& a = p.node->attrsAs<KernelWindowAttrs>();
     KernelWindowGeometry const g = geometryOf(WindowKind::kConvolution, a, p.inputs[0].dims, w, p.outputs[0].dims);
@@ -125,12 +125,11 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
     s.before[1] = g.before[2];
     static_cast<kernels::jit::SumEnd&>(s) = jitEnd(*p.node);
     if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
-        return invalidArgument(std::string(t.name()) + ": packed weights of " + std::to_string(s.columns) +
-                               " columns are 2 GiB or more");
+        return invalidArgument("{}: packed weights of {} columns are 2 GiB or more", t.name(), s.columns);
     int64_t const rowFloats = std::max(roundUp(s.c, kColumns), s.columns) + kColumns;
     if (s.positions() * (s.tiles + 1) * rowFloats >= int64_t(1) << 29)
-        return invalidArgument(std::string(t.name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
-                               std::to_string(rowFloats) + " channels are 2 GiB or more");
+        return invalidArgument("{}: blocks of {} tiles and {} channels are 2 GiB or more", t.name(), s.tiles,
+                               rowFloats);
     bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
     return makeWinogradKernel(s, *p.inputs[1].constant, bias ? p.inputs[2].constant->as<float>() : nullptr, panels,
                               packed);

@@ -78,9 +78,8 @@ std::string placesOf(Segments const& r, Shape const& shape)
         SegmentSource const& s = r.sources[k];
         list += "    {";
         for (int64_t elements : {s.count, s.first, s.planeStep, s.lineStep})
-            list += std::to_string(elements * r.elementBytes) + ", ";
-        list +=
-            std::to_string(s.column) + ", " + std::to_string(s.length) + ", " + std::to_string(shape.at[k]) + "},\n";
+            list += fmt::format("{}, ", elements * r.elementBytes);
+        list += fmt::format("{}, {}, {}}},\n", s.column, s.length, shape.at[k]);
     }
     return cuda::include("families/copy/copy_params.h") + "constexpr tw::ops::RunPlace kSources[] = {\n" + list +
            "};\n";
@@ -162,8 +161,7 @@ Support supportsSegments(Problem const& p, Segments const& segments)
     if (!segments.fits || segments.sources.empty() || segments.sources.size() > kMostSources)
         return Support::no("takes rows of y from runs of memory, of elements of up to 4 bytes");
     if (row < kLeastRow || row > kMostRow || segments.rows < kLeastRows || segments.rows > INT32_MAX)
-        return Support::no("is for " + std::to_string(kLeastRows) + " rows and more, of " + std::to_string(kLeastRow) +
-                           " to " + std::to_string(kMostRow) + " bytes");
+        return Support::no(fmt::format("is for {} rows and more, of {} to {} bytes", kLeastRows, kLeastRow, kMostRow));
     bool aligned = row % kPack == 0;
     for (SegmentSource const& s : segments.sources)
         aligned = aligned && s.lineStep * segments.elementBytes % kPack == 0 &&

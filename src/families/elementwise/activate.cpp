@@ -100,10 +100,9 @@ void activate(FusedActivation const& f, float const* x, float* y, int64_t n)
 std::string FusedActivation::check() const
 {
     if (kind < kNone || kind >= kFusedKindCount)
-        return "there is no activation kind " + std::to_string(kind) + " (allowed: -1.." +
-               std::to_string(kFusedKindCount - 1) + ")";
+        return fmt::format("there is no activation kind {} (allowed: -1..{})", kind, kFusedKindCount - 1);
     if (!std::isfinite(alpha) || !std::isfinite(beta))
-        return "alpha " + std::to_string(alpha) + " and beta " + std::to_string(beta) + " must be finite";
+        return fmt::format("alpha {} and beta {} must be finite", alpha, beta);
     return {};
 }
 

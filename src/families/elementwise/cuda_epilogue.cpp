@@ -209,13 +209,13 @@ std::string stepsSource(std::string const& name, std::span<ExpressionStep const>
     std::string text = isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : std::string();
     text += cuda::include("kernels/cuda/common/steps.cuh");
     std::string parameters, body;
-    auto valueOf = [](int value) { return "v" + std::to_string(value); };
+    auto valueOf = [](int value) { return fmt::format("v{}", value); };
     for (int i = 0; i < inputs; ++i)
         parameters += (i ? ", float " : "float ") + valueOf(i);
     for (size_t s = 0; s < steps.size(); ++s) {
         ExpressionStep const& step = steps[s];
         if (step.code == StepCode::kActivation)
-            text += activationSource(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha, step.beta,
+            text += activationSource((fmt::format("activate{}", s)).c_str(), int(step.kind), step.alpha, step.beta,
                                      isHalf && !rounds);
         std::string const a = valueOf(step.a), b = valueOf(step.b);
         bool const isSteps = s + 1 == steps.size() && step.code == StepCode::kDiv && isQuantized(result);

@@ -100,8 +100,8 @@ CudaSource sourceOf(Problem const& problem, Pointwise const& what, int64_t pack)
         out.text += "TW_KERNEL " + out.names.back() + "(const __grid_constant__ PointwiseParams p) { " + body + "<" +
                     wide + ", " + storage + ">(p";
         for (size_t k = 0; k < what.inputs.size(); ++k)
-            out.text += ", Operand<" + std::to_string(k) + ", " +
-                        cuda::storageOf(problem.inputs[size_t(what.inputs[k])].type) + ", " + wide + ">()";
+            out.text += fmt::format(", Operand<{}, {}, {}>()", k,
+                                    cuda::storageOf(problem.inputs[size_t(what.inputs[k])].type), wide);
         out.text += "); }\n";
     };
     add("_vector", "compute", pack);
@@ -154,8 +154,8 @@ Result<void> runPixels(Operands const& o, CudaLaunch const& launch, RunArgs& arg
     for (size_t k = 0; k < count; ++k) {
         TensorRef const& t = args.inputs[size_t(o.inputs[k])];
         if (!pixelSteps(y, in[k], t, o.pack, steps[k]))
-            return unsupported("operand " + std::to_string(k) + " of dimensions " + in[k].str() +
-                               " is not one number for each channel, pixel or image of " + y.str());
+            return unsupported("operand {} of dimensions {} is not one number for each channel, pixel or image of {}",
+                               k, in[k].str(), y.str());
         p.in[k] = t.data;
         p.unit[k] = int32_t(steps[k].unit);
         isDense = isDense && isPixelVectors(t.format) && t.pixelStride() == stored;

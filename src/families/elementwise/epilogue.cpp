@@ -88,10 +88,11 @@ Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::
         if (ctx.has(i))
             return ctx.error("sums of i8 are not normalized, but there is " + ctx.describe(i));
     if (!ctx.has(Epilogue::kScale))
-        return ctx.error("sums of i8 need a scale, input " + std::to_string(Epilogue::kScale));
+        return ctx.error("sums of i8 need a scale, input {}", Epilogue::kScale);
     if (k.isConst() && k.value() > kMostIntegerFactors)
-        return ctx.error("a sum of " + k.str() + " products of i8 may need more than 32 bits (allowed: up to " +
-                         std::to_string(kMostIntegerFactors) + " products); compute this layer in f32 or f16");
+        return ctx.error("a sum of {} products of i8 may need more than 32 bits (allowed: up to {} products); compute "
+                         "this layer in f32 or f16",
+                         k.str(), kMostIntegerFactors);
     return {};
 }
 
@@ -118,10 +119,10 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
     }
     bool const isInteger = ctx.has(kResidual) && isQuantized(ctx.type(kResidual));
     if (isInteger != ctx.has(Epilogue::kResidualScale))
-        return ctx.error(isInteger ? "residual " + ctx.describe(kResidual) + " needs a scale, input " +
-                                         std::to_string(Epilogue::kResidualScale)
-                                   : "there is a residual scale, " + ctx.describe(Epilogue::kResidualScale) +
-                                         ", but no residual of i8");
+        return ctx.error(
+            isInteger
+                ? fmt::format("residual {} needs a scale, input {}", ctx.describe(kResidual), Epilogue::kResidualScale)
+                : "there is a residual scale, " + ctx.describe(Epilogue::kResidualScale) + ", but no residual of i8");
     DataType const out = ctx.outputs()[0].type;
     if (ctx.has(Epilogue::kTable) && !(isQuantized(out) && isQuantized(ctx.type(Epilogue::kTable)) &&
                                        ctx.rank(Epilogue::kTable) == 1 && ctx.shape(Epilogue::kTable)[0].is(256)))

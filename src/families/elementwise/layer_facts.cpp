@@ -38,11 +38,11 @@ std::vector<std::string> operationsOf(std::vector<ExpressionStep> const& steps, 
                                       std::vector<std::string>* literals)
 {
     auto operand = [&](int i) {
-        return i < int(inputs) ? "arg" + std::to_string(i) : "v" + std::to_string(i - int(inputs));
+        return i < int(inputs) ? fmt::format("arg{}", i) : fmt::format("v{}", i - int(inputs));
     };
     std::vector<std::string> operations;
     for (ExpressionStep const& s : steps) {
-        std::string line = "v" + std::to_string(operations.size()) + " = ";
+        std::string line = fmt::format("v{} = ", operations.size());
         if (s.code == StepCode::kConstant) {
             line += numberText(s.alpha);
             if (literals)
@@ -63,13 +63,13 @@ void addExpression(LayerFacts& facts, size_t inputs, std::vector<std::string> co
     for (std::string const& operation : operations)
         declared.push_back(kDeclaration + operation);
     for (size_t i = 0; i < inputs; ++i)
-        arguments.push_back("arg" + std::to_string(i));
+        arguments.push_back(fmt::format("arg{}", i));
     facts.kind("PointWiseV2", "PointWise");
     facts.add("ParameterSubType", "PointWiseExpression");
     facts.add("NbInputArgs", int64_t(inputs));
     facts.add("InputArgs", arguments);
     facts.add("NbOutputVars", int64_t(1));
-    facts.add("OutputVars", std::vector<std::string>{"v" + std::to_string(operations.size() - 1)});
+    facts.add("OutputVars", std::vector<std::string>{fmt::format("v{}", operations.size() - 1)});
     facts.add("NbParams", int64_t(0));
     facts.add("Params", std::vector<std::string>());
     facts.add("NbLiterals", int64_t(literals.size()));
@@ -83,7 +83,7 @@ void addFunction(LayerFacts& facts, std::string const& name)
     size_t const inputs = facts.node.inputs.size();
     std::string arguments;
     for (size_t i = 0; i < inputs; ++i)
-        arguments += (i ? ", arg" : "arg") + std::to_string(i);
+        arguments += fmt::format("{}{}", i ? ", arg" : "arg", i);
     addExpression(facts, inputs, {"v0 = " + name + "(" + arguments + ")"}, {});
 }
 

@@ -128,16 +128,16 @@ std::string checkStepNumbers(std::span<int64_t const> numbers, std::span<double 
 {
     size_t const steps = numbers.size() / kNumbersOfStep;
     if (numbers.size() % kNumbersOfStep != 0 || parameters.size() != steps * kParametersOfStep)
-        return "the lists of steps (" + std::to_string(numbers.size()) + " numbers) and parameters (" +
-               std::to_string(parameters.size()) + ") do not fit each other";
+        return fmt::format("the lists of steps ({} numbers) and parameters ({}) do not fit each other", numbers.size(),
+                           parameters.size());
     for (int64_t v : numbers)
         if (v < 0 || v > 1000)
-            return "the number " + std::to_string(v) + " of a step is out of range (allowed: 0..1000)";
+            return fmt::format("the number {} of a step is out of range (allowed: 0..1000)", v);
     for (size_t s = 0; s < steps; ++s) {
         int64_t const* n = &numbers[s * kNumbersOfStep];
         int const operands = operandsOf(StepCode(n[0]));
         if ((operands < 1 && n[1] != 0) || (operands < 2 && n[2] != 0))
-            return "step " + std::to_string(s) + " has an operand too many";
+            return fmt::format("step {} has an operand too many", s);
     }
     if (std::any_of(parameters.begin(), parameters.end(), [](double v) { return std::isnan(v); }))
         return "a parameter is not a number";

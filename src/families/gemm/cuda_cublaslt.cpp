@@ -331,8 +331,8 @@ Support supportsProblem(Problem const& p, bool tf32)
                            tw::nameOf(type));
     for (size_t i = 0; i < p.inputs.size(); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
-            return Support::no("input " + std::to_string(i) + " is " + tw::nameOf(p.inputs[i].type) + ", input 0 " +
-                               tw::nameOf(type));
+            return Support::no(
+                fmt::format("input {} is {}, input 0 {}", i, tw::nameOf(p.inputs[i].type), tw::nameOf(type)));
     Epilogue const& epilogue = p.node->attrsAs<matrix_multiply::Attrs>().epilogue;
     if (epilogue.hasSteps() || epilogueOf(epilogue.activation) < 0)
         return Support::no("the library ends products with ReLU, GELU by tanh, or nothing");
@@ -349,8 +349,8 @@ Support supportsProblem(Problem const& p, bool tf32)
         if (std::max({product.m, product.n, product.k, product.batch}) > INT32_MAX)
             return Support::no("the library counts rows, columns and batches in 32 bits");
         if (product.outer.volume() > kMostProductLaunches)
-            return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
-                               std::to_string(kMostProductLaunches) + " are allowed");
+            return Support::no(fmt::format("its collections would take {} launches, {} are allowed",
+                                           product.outer.volume(), kMostProductLaunches));
         // Of every launch but the first.
         int64_t const step = kAlignment / sizeOf(type);
         auto isUneven = [&](Extents const& strides) {
@@ -395,7 +395,8 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
     double const m = double(product.m), n = double(product.n), k = double(product.k),
                  batch = double(product.batch * product.outer.volume());
     double const tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * batch;
-    double const atOnce = p.target.cuda ? p.target.cuda->multiprocessors : kTilesAtOnce, rounds = std::ceil(tiles / atOnce);
+    double const atOnce = p.target.cuda ? p.target.cuda->multiprocessors : kTilesAtOnce,
+                 rounds = std::ceil(tiles / atOnce);
     double const rate = (s.isHalf ? kHalfRate : s.tf32 ? kTf32Rate : kFloatRate) * atOnce / kTilesAtOnce;
     // Few tiles are split along k.
     double const share =
@@ -408,7 +409,7 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
 Result<std::string> CublasLtTactic::build(Problem const& p, Config const&) const
 {
     TW_ASSIGN(Opened const opened, open(p));
-    return "cuBLASLt " + std::to_string(opened.lt->version());
+    return fmt::format("cuBLASLt {}", opened.lt->version());
 }
 
 Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config const& config, std::string const&) const
@@ -417,8 +418,8 @@ Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config co
         return invalidArgument("the plan's configuration of a matrix product by cuBLASLt names no algorithm");
     TW_ASSIGN(Opened const opened, open(p));
     Resolved const s = resolve(p, tf32_);
-    auto kernel = std::make_unique<CublasLtKernel>(p.target.cuda->device, p.target.cuda->libraries, *opened.lt, opened.handle, s,
-                                                   size_t(config[0]));
+    auto kernel = std::make_unique<CublasLtKernel>(p.target.cuda->device, p.target.cuda->libraries, *opened.lt,
+                                                   opened.handle, s, size_t(config[0]));
     if (isStatic(p))
         TW_TRY(kernel->settleWorkspace(productOf(s, geometryOf(p, true))));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -35,9 +35,8 @@ matrix_multiply::Geometry geometryOf(Problem const& p, bool atMaximum)
 
 Error wrongShapes(ir::Node const& node, RunArgs const& args, char const* why)
 {
-    return Error{ErrorCode::kFailedExecution, "layer '" + node.name + "': shapes " + args.inputs[0].dims.str() +
-                                                  " and " + args.inputs[1].dims.str() +
-                                                  " are not among those that its kernel was made for: " + why};
+    return failedExecution("layer '" + node.name + "': shapes " + args.inputs[0].dims.str() + " and " +
+                           args.inputs[1].dims.str() + " are not among those that its kernel was made for: " + why);
 }
 
 ProductRows rowsOf(matrix_multiply::Geometry const& g, bool aAlongK, bool bAlongK)

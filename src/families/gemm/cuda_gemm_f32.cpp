@@ -119,8 +119,9 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
     kernel::Spec const base = baseOf(p, algorithm);
     Sizes const z = sizesOf(base, geometryOf(p, false));
     std::vector<Config> list;
-    for (kernel::Spec const& s : kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
-                                                    p.target.cuda->multiprocessors, p.target.cuda->capability >= 90, kMostConfigs))
+    for (kernel::Spec const& s :
+         kernel::candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                            p.target.cuda->multiprocessors, p.target.cuda->capability >= 90, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.shareM, s.shareN, s.stages, s.split});
     return list;
 }
@@ -131,7 +132,8 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
     if (!p.target.cuda || !decode(config, s))
         return 0;
     Sizes const z = sizesOf(s, geometryOf(p, false));
-    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.target.cuda->multiprocessors);
+    return kernel::estimateUs(s, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                              p.target.cuda->multiprocessors);
 }
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)

@@ -181,8 +181,9 @@ Support supportsSums(Problem const& p)
 std::vector<Config> configs(Problem const& p, GemmAlgorithm)
 {
     std::vector<Config> list;
-    for (kernel::Spec const& s : kernel::candidates(baseOf(p), sizesOf(baseOf(p), geometryOf(p, false)).shape,
-                                                    p.target.cuda->multiprocessors, p.target.cuda->capability, kMostConfigs))
+    for (kernel::Spec const& s :
+         kernel::candidates(baseOf(p), sizesOf(baseOf(p), geometryOf(p, false)).shape, p.target.cuda->multiprocessors,
+                            p.target.cuda->capability, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }

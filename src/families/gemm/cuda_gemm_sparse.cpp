@@ -87,8 +87,8 @@ Result<void> run(ir::Node const& node, kernel::Spec const& spec, CudaLaunch cons
     if (shape.m == 0)
         return {};
     if (char const* const why = kernel::unsupported(spec, shape))
-        return Error{ErrorCode::kFailedExecution, "layer '" + node.name + "': shape " + args.inputs[0].dims.str() +
-                                                      " is not among those that its kernel was made for: " + why};
+        return failedExecution("layer '" + node.name + "': shape " + args.inputs[0].dims.str() +
+                               " is not among those that its kernel was made for: " + why);
     kernel::Launch l = kernel::launch(spec, shape, launch.multiprocessors());
     l.args.weights = launch.packed(0);
     l.args.bias = spec.bias ? static_cast<float const*>(launch.packed(1)) : nullptr;
@@ -122,8 +122,8 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     // Of i8 these are the factors; what its end reads has types of its own.
     for (size_t i = 0; i < (isQuantized(factors) ? 2 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != factors)
-            return Support::no(std::string("multiplies ") + nameOf(factors) + ", input " + std::to_string(i) + " is " +
-                               nameOf(p.inputs[i].type));
+            return Support::no(
+                fmt::format("multiplies {}, input {} is {}", nameOf(factors), i, nameOf(p.inputs[i].type)));
     if (!p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     if (isNarrowFloat(factors) && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
@@ -138,7 +138,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         if (!isOne)
             return Support::no("collections that have their own second operands");
         if (shape.k < spec.stepK() / 2)
-            return Support::no("sums fewer than " + std::to_string(spec.stepK() / 2) + " products");
+            return Support::no(fmt::format("sums fewer than {} products", spec.stepK() / 2));
         if (shape.m > 0)
             if (char const* const why = kernel::unsupported(spec, shape))
                 return Support::no(why);

@@ -197,8 +197,9 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
         auto add = [&](bool pads, size_t most) {
             if (pads)
                 padOperands(s);
-            for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, geometryOf(p, false)).shape,
-                                                               p.target.cuda->multiprocessors, p.target.cuda->capability, most))
+            for (matrix::Spec const& spec :
+                 matrix::candidates(s.mma, productOf(s, geometryOf(p, false)).shape, p.target.cuda->multiprocessors,
+                                    p.target.cuda->capability, most))
                 list.push_back(encode(spec, pads));
         };
         // Where there is wgmma, that is for operands that are copied, and most of the others too.
@@ -232,7 +233,8 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
                                                                 (s.padsB ? p.inputs[1].dims.volume() : 0));
     double const launches = double(product.outer.volume());
     if (s.isMma)
-        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.target.cuda->multiprocessors) * launches +
+        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.target.cuda->multiprocessors) *
+                   launches +
                padding;
     return kernel::estimateUs(s.spec, shape, p.target.cuda->multiprocessors) * launches + padding +
            (s.spec.tf32x3 ? kSplitUs : 0);
@@ -264,8 +266,8 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         return Support::no("needs compute capability 8.0");
     for (size_t i = 0; i < (isQuantized(type) ? size_t(matrix_multiply::kB) + 1 : p.inputs.size()); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
-            return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
-                               nameOf(p.inputs[i].type));
+            return Support::no(
+                fmt::format("computes in {}, input {} is {}", nameOf(type), i, nameOf(p.inputs[i].type)));
     if (isNarrowFloat(type) && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias that is no constant");
     if (normalizes && !(p.inputs[size_t(Epilogue::kGamma)].constant && p.inputs[size_t(Epilogue::kBeta)].constant))
@@ -288,8 +290,8 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         if (normalizes && kernel::normCandidates(s.spec, product.shape, p.target.cuda->multiprocessors, 1).empty())
             return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
         if (product.outer.volume() > kMostProductLaunches)
-            return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
-                               std::to_string(kMostProductLaunches) + " are allowed");
+            return Support::no(fmt::format("its collections would take {} launches, {} are allowed",
+                                           product.outer.volume(), kMostProductLaunches));
     }
     return Support::yes();
 }

@@ -114,7 +114,7 @@ Support supports(Problem const& problem, GemmAlgorithm algorithm)
     Extents const& y = problem.outputs[0].maxDims;
     int64_t const n = y[y.rank - 1];
     if (!ir::isStatic(problem.node->outputs[0]->shape) || n % 8 != 0 || n > kMostRow)
-        return Support::no("rows have up to " + std::to_string(kMostRow) + " numbers in steps of 8");
+        return Support::no(fmt::format("rows have up to {} numbers in steps of 8", kMostRow));
     return Support::yes();
 }
 

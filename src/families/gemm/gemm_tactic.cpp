@@ -68,8 +68,8 @@ Support supportsProducts(Problem const& p)
         return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
     for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
         if (t->maxDims.volume() > kMaxElements)
-            return Support::no("a tensor of shape " + t->maxDims.str() + " has more than " +
-                               std::to_string(kMaxElements) + " elements");
+            return Support::no(
+                fmt::format("a tensor of shape {} has more than {} elements", t->maxDims.str(), kMaxElements));
     return Support::yes();
 }
 
@@ -88,8 +88,7 @@ Result<PackedMatricesPtr> packMatrices(GemmJitOptions const& options, Geometry c
         int64_t const count = matrix > 0 ? int64_t(b.sizeBytes()) / matrix : isBytes(options.factors) ? 1 : 0;
         made.floats = device::PackedFloats(count * made.each);
         if (!made.floats.data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(count * made.each * 4) + " bytes of packed weights"};
+            return failedAllocation("no memory for {} bytes of packed weights", count * made.each * 4);
         for (int64_t i = 0; i < count; ++i)
             GemmJit::packB(options, shapeOf(g), b.as<std::byte>() + i * matrix, made.floats.data() + i * made.each);
         return made;
@@ -124,7 +123,7 @@ public:
     {
         packedBias_ = device::PackedFloats(GemmJit::packedFloats(options_, n, 1));
         if (!packedBias_.data())
-            return Error{ErrorCode::kFailedAllocation, "no memory for a packed bias"};
+            return failedAllocation("no memory for a packed bias");
         GemmJit::packBias(options_, n, bias.as<float>(), packedBias_.data());
         return {};
     }

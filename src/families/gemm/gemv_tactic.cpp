@@ -47,8 +47,7 @@ Support fitHalf(Blob const& weights)
     float const* const values = weights.as<float>();
     for (int64_t i = 0; i < int64_t(weights.sizeBytes()) / 4; ++i)
         if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
-            return Support::no("weight " + std::to_string(i) + " is " + std::to_string(values[i]) +
-                               ", beyond FP16's range of " + std::to_string(int(kMostHalf)));
+            return Support::no(fmt::format("weight {} is {}, beyond FP16's range of {}", i, values[i], int(kMostHalf)));
     return Support::yes();
 }
 
@@ -75,8 +74,7 @@ Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem cons
         made.each = wide->each;
         made.floats = device::PackedFloats((count * made.each + 1) / 2);
         if (!made.floats.data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(count * made.each * 2) + " bytes of packed weights"};
+            return failedAllocation("no memory for {} bytes of packed weights", count * made.each * 2);
         GemvJit::narrow(options, wide->floats.data(), count * made.each,
                         reinterpret_cast<uint16_t*>(made.floats.data()));
         return made;
@@ -136,10 +134,9 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)
-        return Support::no("has " + std::to_string(g.m) + " rows, more than " +
-                           std::to_string(kernels::jit::kGemvMaxRows));
+        return Support::no(fmt::format("has {} rows, more than {}", g.m, kernels::jit::kGemvMaxRows));
     if (2 * g.n < kernels::jit::vectorWidth(t.isa()))
-        return Support::no("its " + std::to_string(g.n) + " columns fill less than half a vector");
+        return Support::no(fmt::format("its {} columns fill less than half a vector", g.n));
     if (!p.inputs[1].constant && g.k == 1)
         return Support::no("the sums have one element"); // which order its strides have does not show
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
@@ -180,8 +177,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
 {
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (config.size() != 1 || !fits(p, t, g.m, config[0]))
-        return invalidArgument(std::string(t.name()) + ": the plan's configuration is no panel width for " +
-                               std::to_string(g.m) + " rows");
+        return invalidArgument("{}: the plan's configuration is no panel width for {} rows", t.name(), g.m);
     GemvJitOptions o;
     o.isa = t.isa();
     o.vectors = int(config[0]);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <fmt/core.h>
+
 namespace tw::importers {
 
 void ImporterMap::add(char const* opType, Importer run, int firstOpset, int lastOpset, char const* domain)
@@ -11,8 +13,8 @@ void ImporterMap::add(char const* opType, Importer run, int firstOpset, int last
     std::vector<Entry>& entries = entries_[{domain, opType}];
     for (Entry const& e : entries)
         if (firstOpset <= e.lastOpset && e.firstOpset <= lastOpset)
-            throw std::logic_error(std::string(opType) + " has two importers for opset " +
-                                   std::to_string(std::max(firstOpset, e.firstOpset)));
+            throw std::logic_error(
+                fmt::format("{} has two importers for opset {}", opType, std::max(firstOpset, e.firstOpset)));
     entries.push_back({run, firstOpset, lastOpset});
 }
 

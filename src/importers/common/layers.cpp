@@ -49,8 +49,8 @@ void* ImportContext::allocate(int64_t sizeBytes, Where where) const
 {
     void* p = to_.memory().allocate(sizeBytes);
     if (!p)
-        throw ImportError{ErrorCode::kMEM_ALLOC_FAILED,
-                          "no memory for " + std::to_string(sizeBytes) + " bytes of weights", where};
+        throw ImportError{ErrorCode::kMEM_ALLOC_FAILED, fmt::format("no memory for {} bytes of weights", sizeBytes),
+                          where};
     return p;
 }
 
@@ -65,8 +65,8 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
     // A few bytes of an untrusted model can ask for any amount of memory.
     constexpr int64_t kMaxComputedBytes = int64_t(1) << 30;
     if (!to_.takeComputed(c.count * sizeOf(type), kMaxComputedBytes))
-        fail(phrase("the constants that the importers of this model compute need more than ", kMaxComputedBytes >> 20,
-                    " MiB"),
+        fail(fmt::format("the constants that the importers of this model compute need more than {} MiB",
+                         kMaxComputedBytes >> 20),
              where);
     c.values = allocate(c.count * sizeOf(type), where);
     return c;
@@ -100,7 +100,7 @@ Constant ImportContext::floatConstant(std::vector<float> const& values, Dims con
 {
     Constant c = newConstant(DataType::kFLOAT, dims);
     if (c.count != int64_t(values.size()))
-        invalid(phrase(values.size(), " numbers do not fill shape ", describe(dims)));
+        invalid(fmt::format("{} numbers do not fill shape {}", values.size(), describe(dims)));
     std::ranges::copy(values, static_cast<float*>(const_cast<void*>(c.values)));
     return c;
 }
@@ -164,7 +164,7 @@ void ImportContext::nameWeights(Value const& value) const
 void ImportContext::nameWeights(Constant const& whole, int64_t at, nvinfer1::Weights const& part) const
 {
     if (part.count > 0)
-        to_.nameWeights(part, whole.name, kPartMark + std::to_string(at) + "/" + std::to_string(whole.count));
+        to_.nameWeights(part, whole.name, fmt::format("{}{}/{}", kPartMark, at, whole.count));
 }
 
 Value ImportContext::asWeights(Value const& value)
@@ -308,7 +308,7 @@ ITensor& ImportContext::reshape(ITensor& x, Dims const& dims)
 ITensor& ImportContext::reshape(ITensor& x, Sizes const& sizes)
 {
     check(sizes.size() <= size_t(Dims::MAX_DIMS),
-          phrase("a tensor of rank ", sizes.size(), " is above the highest rank of the API, 8"));
+          fmt::format("a tensor of rank {} is above the highest rank of the API, 8", sizes.size()));
     if (allKnown(sizes)) {
         Dims d{int32_t(sizes.size()), {}};
         for (size_t i = 0; i < sizes.size(); ++i)
@@ -335,7 +335,7 @@ ITensor& ImportContext::unsqueeze(ITensor& x, std::vector<int> const& axes)
         return x;
     Dims const d = x.getDimensions();
     int const rank = d.nbDims + int(axes.size());
-    check(rank <= Dims::MAX_DIMS, phrase("a tensor of rank ", rank, " is above the highest rank of the API, 8"));
+    check(rank <= Dims::MAX_DIMS, fmt::format("a tensor of rank {} is above the highest rank of the API, 8", rank));
     auto isNew = [&](int i) { return contains(axes, i); };
     if (isStatic(d)) {
         Dims y{rank, {}};
@@ -364,7 +364,7 @@ ITensor& ImportContext::squeeze(ITensor& x, std::vector<int> const& axes)
             y.push_back(have[size_t(i)]);
         else if (have[size_t(i)].known() && have[size_t(i)].value != 1)
             invalid(
-                phrase("dimension ", i, " of shape ", describe(x.getDimensions()), " cannot be removed: it is not 1"));
+                fmt::format("dimension {} of shape {} cannot be removed: it is not 1", i, describe(x.getDimensions())));
     return reshape(x, y);
 }
 

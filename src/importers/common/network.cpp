@@ -35,7 +35,7 @@ std::string ImportedNetwork::uniqueLayerName(std::string const& wanted)
     std::string const base = cleanName(wanted);
     std::string name = base;
     while (!layerNames_.insert(name).second)
-        name = base + "_" + std::to_string(++nextSuffix_[base]);
+        name = fmt::format("{}_{}", base, ++nextSuffix_[base]);
     return name;
 }
 

@@ -22,7 +22,7 @@ void ImportContext::fail(std::string const& why, Where where) const
 void ImportContext::refused(std::string const& what, Where where) const
 {
     std::string const& reason = to_.reason();
-    fail(phrase(what, ": ", reason.empty() ? "the network gave no reason" : reason), where);
+    fail(fmt::format("{}: {}", what, reason.empty() ? "the network gave no reason" : reason), where);
 }
 
 void ImportContext::invalid(std::string const& why, Where where) const
@@ -56,7 +56,7 @@ T ImportContext::typed(char const* attr, T absent, char const* kind, Where where
     if constexpr (requires { absent.at(0); } && !std::is_same_v<T, std::string>)
         if (none && none->empty())
             return {};
-    invalid(phrase("attribute '", attr, "' must be ", kind), where);
+    invalid(fmt::format("attribute '{}' must be {}", attr, kind), where);
 }
 
 int64_t ImportContext::attrInt(char const* attr, int64_t absent, Where where) const
@@ -94,20 +94,20 @@ Constant ImportContext::attrTensor(char const* attr, Where where) const
     std::optional<Attribute> a = attribute(attr);
     if (Constant* const value = a ? std::get_if<Constant>(&*a) : nullptr)
         return std::move(*value);
-    invalid(phrase("attribute '", attr, "' must be a tensor"), where);
+    invalid(fmt::format("attribute '{}' must be a tensor", attr), where);
 }
 
 int64_t ImportContext::requireInt(char const* attr, Where where) const
 {
     if (!hasAttr(attr))
-        invalid(phrase("attribute '", attr, "' is missing"), where);
+        invalid(fmt::format("attribute '{}' is missing", attr), where);
     return attrInt(attr, 0, where);
 }
 
 std::vector<int64_t> ImportContext::requireInts(char const* attr, Where where) const
 {
     if (!hasAttr(attr))
-        invalid(phrase("attribute '", attr, "' is missing"), where);
+        invalid(fmt::format("attribute '{}' is missing", attr), where);
     return attrInts(attr, {}, where);
 }
 
@@ -116,7 +116,7 @@ std::vector<int64_t> ImportContext::requireInts(char const* attr, Where where) c
 Value const& ImportContext::input(int i, Where where) const
 {
     if (!hasInput(i))
-        invalid(phrase("input ", i, " is missing"), where);
+        invalid(fmt::format("input {} is missing", i), where);
     return inputs_[i];
 }
 
@@ -134,7 +134,7 @@ Constant const& ImportContext::constant(int i, char const* what, Where where) co
 {
     Value const& v = input(i, where);
     if (!v.isConstant())
-        fail(phrase(what, " must be an initializer!"), where);
+        fail(fmt::format("{} must be an initializer!", what), where);
     return v.constant();
 }
 
@@ -142,7 +142,7 @@ std::vector<int64_t> ImportContext::constantInts(int i, char const* what, Where 
 {
     Constant const& c = constant(i, what, where);
     if (isFloating(c.type))
-        invalid(phrase(what, " must hold integers"), where);
+        invalid(fmt::format("{} must hold integers", what), where);
     return c.ints();
 }
 
@@ -157,15 +157,14 @@ void ImportContext::setOutput(int i, Value value, Where where)
     if (i >= nbOutputs())
         return; // the model does not use it
     if (value.isTensor() && value.dims().nbDims < 0)
-        refused("the network found no dimensions for output " + std::to_string(i) + " ('" + outputName(i) + "')",
-                where);
+        refused(fmt::format("the network found no dimensions for output {} ('{}')", i, outputName(i)), where);
     outputs_[i] = std::move(value);
 }
 
 int ImportContext::axis(int64_t axis, int rank, char const* what, Where where) const
 {
     if (axis < -rank || axis >= rank)
-        invalid(phrase(what, " ", axis, " is out of range for rank ", rank, " (allowed: ", -rank, "..", rank - 1, ")"),
+        invalid(fmt::format("{} {} is out of range for rank {} (allowed: {}..{})", what, axis, rank, -rank, rank - 1),
                 where);
     return int(axis < 0 ? axis + rank : axis);
 }
@@ -176,7 +175,7 @@ std::vector<int> ImportContext::axes(std::vector<int64_t> const& axes, int rank,
     for (int64_t a : axes) {
         int const checked = axis(a, rank, what, where);
         if (contains(result, checked))
-            invalid(phrase(what, " names dimension ", checked, " twice"), where);
+            invalid(fmt::format("{} names dimension {} twice", what, checked), where);
         result.push_back(checked);
     }
     return result;

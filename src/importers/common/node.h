@@ -186,7 +186,7 @@ public:
 protected:
     [[noreturn]] void noGraph(char const* attr, Where where) const
     {
-        invalid(phrase("attribute '", attr, "' must be a graph"), where);
+        invalid(fmt::format("attribute '{}' must be a graph", attr), where);
     }
     // Computed::layers of a constant that this node gives; empty: nothing can compute it again.
     virtual std::function<ITensor*()> again() const { return {}; }

@@ -47,7 +47,7 @@ Sizes ImportContext::sizesFrom(Value const& v, Where where)
     ITensor& t = d.nbDims == 0 ? reshape(v.tensor(), Dims{1, {1}}) : v.tensor();
     int const n = d.nbDims == 0 ? 1 : d.d[0];
     constexpr int kMaxShapeElements = 64; // the API's limit for shape tensors
-    check(n <= kMaxShapeElements, phrase("a shape of ", n, " elements is above the API's limit, 64"), where);
+    check(n <= kMaxShapeElements, fmt::format("a shape of {} elements is above the API's limit, 64", n), where);
     if (n == 1)
         return {Size(t)};
     for (int i = 0; i < n; ++i)

@@ -16,9 +16,9 @@ void checkElement(Constant const& c, int64_t i)
 {
     if (i < 0 || i >= c.count)
         throw ImportError{ErrorCode::kINVALID_NODE,
-                          (c.name.empty() ? std::string("a computed constant") : "constant '" + c.name + "'") +
-                              " has " + std::to_string(c.count) + " elements; element " + std::to_string(i) +
-                              " is needed",
+                          fmt::format("{} has {} elements; element {} is needed",
+                                      c.name.empty() ? std::string("a computed constant") : "constant '" + c.name + "'",
+                                      c.count, i),
                           SourceLocation::current()};
 }
 
@@ -92,7 +92,7 @@ std::string describe(Dims const& dims)
 {
     std::string s = "[";
     for (int i = 0; i < dims.nbDims; ++i)
-        s += (i ? ", " : "") + std::to_string(dims.d[i]);
+        s += fmt::format("{}{}", i ? ", " : "", dims.d[i]);
     return s + "]";
 }
 

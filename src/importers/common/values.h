@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "NvInfer.h"
 #include "NvOnnxParser.h"
 #include "base/lists.h"
-#include "base/phrase.h"
 
 namespace tw::importers {
 

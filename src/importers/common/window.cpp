@@ -18,10 +18,10 @@ WindowAttrs readWindow(ImportContext& ctx, int spatial, std::vector<int64_t> con
     auto list = [&](char const* attr, size_t count, int64_t absent, int64_t low) {
         std::vector<int64_t> v = ctx.attrInts(attr, std::vector<int64_t>(count, absent));
         if (v.size() != count)
-            ctx.invalid(phrase("attribute '", attr, "' has ", v.size(), " entries, not ", count));
+            ctx.invalid(fmt::format("attribute '{}' has {} entries, not {}", attr, v.size(), count));
         for (int64_t e : v)
             if (e < low || e > INT32_MAX)
-                ctx.invalid(phrase("attribute '", attr, "' holds ", e));
+                ctx.invalid(fmt::format("attribute '{}' holds {}", attr, e));
         return v;
     };
     WindowAttrs w;

@@ -161,8 +161,9 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
         return internalError("a product of BF16 was asked for without packed weights");
     if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0 ||
                           g.products_.size() > 1))
-        return internalError("a gated product was asked for with " + std::to_string(options.vectors) +
-                             " vectors, a residual, without packed weights or for several pairs of operands");
+        return internalError("a gated product was asked for with {} vectors, a residual, without packed weights or for "
+                             "several pairs of operands",
+                             options.vectors);
     if (s.m == 0 || s.n == 0 || g.products_.empty()) {
         g.products_.clear();
         return g;

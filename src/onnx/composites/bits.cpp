@@ -20,7 +20,7 @@ ITensor& integers(ImportContext& ctx, int i, int& digits)
         return ctx.cast(ctx.cast(x, DataType::kFLOAT), DataType::kINT32);
     }
     ctx.check(x.getType() == DataType::kINT32 || x.getType() == DataType::kINT8,
-              phrase("input ", i, " is ", typeName(x.getType()), "; integers are needed"));
+              fmt::format("input {} is {}; integers are needed", i, typeName(x.getType())));
     return ctx.cast(x, DataType::kINT32);
 }
 
@@ -98,7 +98,7 @@ void importBitwise(ImportContext& ctx)
             }
     ctx.broadcast(a, b);
     ctx.check(a->getDimensions().nbDims < Dims::MAX_DIMS,
-              phrase("numbers in ", Dims::MAX_DIMS, " dimensions cannot be taken apart into digits"));
+              fmt::format("numbers in {} dimensions cannot be taken apart into digits", Dims::MAX_DIMS));
     ITensor &x = digitsOf(ctx, *a, digits), &y = digitsOf(ctx, *b, digits);
     ITensor* z = &ctx.elementwise(x, y, kind == Bitwise::kAnd ? Op::kPROD : kind == Bitwise::kOr ? Op::kMAX : Op::kSUB);
     if (kind == Bitwise::kXor)

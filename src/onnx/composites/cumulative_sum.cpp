@@ -24,7 +24,7 @@ void importCumSum(ImportContext& ctx)
     int const rank = x->getDimensions().nbDims;
     std::vector<int64_t> const given = ctx.constantInts(1, "axis");
     if (given.size() != 1)
-        ctx.invalid(phrase("axis has ", given.size(), " elements, it must have one"));
+        ctx.invalid(fmt::format("axis has {} elements, it must have one", given.size()));
     if (rank < 1)
         ctx.invalid("the input must have at least one dimension");
     int const axis = ctx.axis(given[0], rank);

@@ -64,9 +64,10 @@ void importDet(ImportContext& ctx)
     if (d.nbDims < 2)
         ctx.invalid("the input has shape " + describe(d) + ", it must be matrices");
     int const n = d.d[d.nbDims - 1];
-    ctx.check(n >= 1 && n <= kLargest && d.d[d.nbDims - 2] == n,
-              phrase("matrices of ", kLargest, " rows at most can be imported, as many columns and both known;",
-                     " the shape is ", describe(d)));
+    ctx.check(
+        n >= 1 && n <= kLargest && d.d[d.nbDims - 2] == n,
+        fmt::format("matrices of {} rows at most can be imported, as many columns and both known; the shape is {}",
+                    kLargest, describe(d)));
     ITensor& y = Determinant(ctx, x, n).minor(0, (1u << n) - 1);
     ctx.setOutput(0, ctx.squeeze(y, {d.nbDims - 2, d.nbDims - 1}));
 }

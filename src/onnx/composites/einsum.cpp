@@ -40,7 +40,7 @@ public:
         std::string const e = those(text, [](char c) { return c != ' '; });
         what_ = "equation '" + text.substr(0, 200) + "'";
         if (e.size() > size_t(Dims::MAX_DIMS + 4) * size_t(ctx.nbInputs() + 1) + 2)
-            ctx.invalid(phrase(what_, " has more letters than ", ctx.nbInputs(), " operands of rank 8"));
+            ctx.invalid(fmt::format("{} has more letters than {} operands of rank 8", what_, ctx.nbInputs()));
         size_t const arrow = e.find("->");
         std::string const left = e.substr(0, arrow);
         for (size_t begin = 0; begin <= left.size();) {
@@ -49,7 +49,7 @@ public:
             begin = end + 1;
         }
         if (int(inputs.size()) != ctx.nbInputs())
-            ctx.invalid(phrase(what_, " has ", inputs.size(), " terms, the node has ", ctx.nbInputs(), " inputs"));
+            ctx.invalid(fmt::format("{} has {} terms, the node has {} inputs", what_, inputs.size(), ctx.nbInputs()));
         checkLetters(e);
         std::string shared; // dimensions of the longest ellipsis
         for (size_t i = 0; i < inputs.size(); ++i) {
@@ -85,7 +85,7 @@ private:
         size_t const dots = term.find("...");
         int const left = rank - int(term.size()) + (dots == std::string::npos ? 0 : 3);
         if (left < 0 || (dots == std::string::npos && left != 0))
-            ctx_.invalid(phrase(what_, ": '", term, "' stands for an operand of rank ", rank));
+            ctx_.invalid(fmt::format("{}: '{}' stands for an operand of rank {}", what_, term, rank));
         if (dots == std::string::npos)
             return term;
         std::string letters;
@@ -132,7 +132,7 @@ private:
                 ctx_.invalid(what_ + ": no operand has '" + std::string(1, c) + "' of the result");
         }
         if (output.size() > size_t(Dims::MAX_DIMS))
-            ctx_.fail(phrase(what_, ": the result has rank ", output.size(), " (allowed: 0..8)"));
+            ctx_.fail(fmt::format("{}: the result has rank {} (allowed: 0..8)", what_, output.size()));
     }
 
     // Elements whose coordinates along both dimensions of the letter are equal: every (n + 1)th of the n * n.
@@ -141,7 +141,8 @@ private:
         size_t const first = t.labels.find(letter), second = t.labels.find(letter, first + 1);
         Dims const dims = t.x->getDimensions();
         if (dims.d[first] >= 0 && dims.d[second] >= 0 && dims.d[first] != dims.d[second])
-            ctx_.invalid(phrase(what_, ": '", std::string(1, letter), "' is ", dims.d[first], " and ", dims.d[second]));
+            ctx_.invalid(
+                fmt::format("{}: '{}' is {} and {}", what_, std::string(1, letter), dims.d[first], dims.d[second]));
         std::vector<int> order;
         std::string labels;
         for (int d = 0; d < dims.nbDims; ++d)
@@ -179,7 +180,7 @@ Term withoutOnes(ImportContext& ctx, Term const& t, Term const& other)
         size_t const at = other.labels.find(c);
         int const here = dims.d[d], there = at == std::string::npos ? here : others.d[at];
         if (here > 1 && there > 1 && here != there)
-            ctx.fail(phrase("'", std::string(1, c), "' is ", here, " and ", there));
+            ctx.fail(fmt::format("'{}' is {} and {}", std::string(1, c), here, there));
         if (here == 1 && there != 1)
             ones.push_back(d);
         else

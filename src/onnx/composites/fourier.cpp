@@ -23,12 +23,12 @@ struct Transform
 Transform transformOf(ImportContext& ctx, int64_t length, int64_t parts, bool isInverse, bool isOneSided)
 {
     if (length < 1 || length > INT32_MAX)
-        ctx.invalid(phrase("the length of the transform is ", length));
+        ctx.invalid(fmt::format("the length of the transform is {}", length));
     if (isInverse && isOneSided)
         ctx.fail("attributes 'inverse' and 'onesided' exclude each other");
     Transform const t{length, isOneSided ? length / 2 + 1 : length, parts, isInverse};
     ctx.check(t.bins <= kMostElements / (t.length * 2 * parts),
-              phrase("a transform of ", length, " elements has a matrix of more than ", kMostElements, " numbers"));
+              fmt::format("a transform of {} elements has a matrix of more than {} numbers", length, kMostElements));
     return t;
 }
 
@@ -65,7 +65,7 @@ int64_t scalarInput(ImportContext& ctx, int i, char const* what)
 {
     std::vector<int64_t> const v = ctx.constantInts(i, what);
     if (v.size() != 1)
-        ctx.invalid(phrase(what, " has ", v.size(), " elements, it must have one"));
+        ctx.invalid(fmt::format("{} has {} elements, it must have one", what, v.size()));
     return v[0];
 }
 
@@ -74,8 +74,8 @@ int64_t partsOf(ImportContext& ctx, ITensor& x)
     Dims const d = x.getDimensions();
     int64_t const parts = d.nbDims > 0 ? d.d[d.nbDims - 1] : -1;
     ctx.check(isFloating(x.getType()) && d.nbDims >= 2 && (parts == 1 || parts == 2),
-              phrase("the signal is ", typeName(x.getType()), describe(d),
-                     "; floats whose last dimension is 1 (real) or 2 (complex) can be imported"));
+              fmt::format("the signal is {}{}; floats whose last dimension is 1 (real) or 2 (complex) can be imported",
+                          typeName(x.getType()), describe(d)));
     return parts;
 }
 
@@ -90,9 +90,9 @@ void importDft(ImportContext& ctx)
                                             : -2;
     int const axis = ctx.axis(given, rank);
     if (axis == rank - 1)
-        ctx.invalid(phrase("axis ", given, " is that of real and imaginary parts"));
+        ctx.invalid(fmt::format("axis {} is that of real and imaginary parts", given));
     int64_t const length = ctx.hasInput(1) ? scalarInput(ctx, 1, "dft_length") : d.d[axis];
-    ctx.check(length >= 0, phrase("axis ", given, " has no fixed size; give dft_length"));
+    ctx.check(length >= 0, fmt::format("axis {} has no fixed size; give dft_length", given));
     Transform const t =
         transformOf(ctx, length, parts, ctx.attrInt("inverse", 0) != 0, ctx.attrInt("onesided", 0) != 0);
     std::vector<int> there, back(size_t(rank), 0); // the axis stands before the last
@@ -128,13 +128,13 @@ void importStft(ImportContext& ctx)
     int64_t const length = ctx.hasInput(3) ? scalarInput(ctx, 3, "frame_length") : window;
     if (step < 1 || length < 1 || length > d.d[1])
         ctx.invalid(
-            phrase("frames of ", length, " elements with a step of ", step, " do not fit a signal of ", d.d[1]));
+            fmt::format("frames of {} elements with a step of {} do not fit a signal of {}", length, step, d.d[1]));
     if (ctx.hasInput(2) && window != length)
         ctx.invalid(
-            phrase("the window has shape ", describe(ctx.input(2).dims()), ", frames have ", length, " elements"));
+            fmt::format("the window has shape {}, frames have {} elements", describe(ctx.input(2).dims()), length));
     int64_t const frames = (d.d[1] - length) / step + 1;
     ctx.check(frames <= kMostElements / length,
-              phrase("there are ", frames, " frames of ", length, " elements, which is too many"));
+              fmt::format("there are {} frames of {} elements, which is too many", frames, length));
     Transform const t = transformOf(ctx, length, parts, false, ctx.attrInt("onesided", 1) != 0);
     Constant places = ctx.newConstant(DataType::kINT32, makeDims({frames, length}));
     for (int64_t i = 0; i < frames * length; ++i)
@@ -155,12 +155,12 @@ void importMelWeightMatrix(ImportContext& ctx)
     auto edge = [&](int i, char const* what) {
         std::vector<float> const v = ctx.constantFloats(i, what);
         if (v.size() != 1)
-            ctx.invalid(phrase(what, " has ", v.size(), " elements, it must have one"));
+            ctx.invalid(fmt::format("{} has {} elements, it must have one", what, v.size()));
         return 2595 * std::log10(1 + double(v[0]) / 700);
     };
     double const low = edge(3, "lower_edge_hertz"), high = edge(4, "upper_edge_hertz");
     if (mels < 1 || length < 1 || rate < 1 || mels > kMostElements / (length / 2 + 1))
-        ctx.invalid(phrase("num_mel_bins ", mels, ", dft_length ", length, ", sample_rate ", rate, " make no matrix"));
+        ctx.invalid(fmt::format("num_mel_bins {}, dft_length {}, sample_rate {} make no matrix", mels, length, rate));
     ctx.check(ctx.attrInt("output_datatype", 1) == 1, "output_datatype must be FLOAT");
     int64_t const bins = length / 2 + 1;
     std::vector<int64_t> corners;
@@ -168,7 +168,7 @@ void importMelWeightMatrix(ImportContext& ctx)
         double const mel = low + double(i) * (high - low) / double(mels + 2);
         double const bin = std::floor(double(length + 1) * 700 * (std::pow(10, mel / 2595) - 1) / double(rate));
         if (!(bin >= 0 && bin < double(bins)))
-            ctx.invalid(phrase("an edge of the triangles is beyond the ", bins, " bins of the spectrum"));
+            ctx.invalid(fmt::format("an edge of the triangles is beyond the {} bins of the spectrum", bins));
         corners.push_back(int64_t(bin));
     }
     Constant m = ctx.newConstant(DataType::kFLOAT, makeDims({bins, mels}));

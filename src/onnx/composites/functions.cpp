@@ -84,7 +84,7 @@ void importClip(ImportContext& ctx)
         else
             bound[i] = ctx.optionalInput(i + 1);
         if (bound[i].isConstant() && bound[i].constant().count != 1)
-            ctx.invalid(phrase(attr, " must be a scalar, its shape is ", describe(bound[i].dims())));
+            ctx.invalid(fmt::format("{} must be a scalar, its shape is {}", attr, describe(bound[i].dims())));
         constant = constant && !bound[i].isTensor();
     }
     if (bound[0].isNull() && bound[1].isNull())
@@ -138,7 +138,7 @@ void importHardmax(ImportContext& ctx)
     }
     int const flatRank = x->getDimensions().nbDims;
     int const extent = x->getDimensions().d[axis];
-    ctx.check(extent >= 0, phrase("the extent of axis ", axis, " must be known"));
+    ctx.check(extent >= 0, fmt::format("the extent of axis {} must be known", axis));
     auto& top = ctx.added(ctx.network().addTopK(*x, nvinfer1::TopKOperation::kMAX, 1, 1u << axis));
     Dims line{flatRank, {1, 1, 1, 1, 1, 1, 1, 1}};
     line.d[axis] = extent;

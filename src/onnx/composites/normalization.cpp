@@ -52,7 +52,7 @@ void importBatchNormalization(ImportContext& ctx)
     ctx.check(ctx.attrInt("training_mode", 0) == 0 && ctx.attrInt("spatial", 1) == 1,
               "only inference with spatial statistics can be imported (training_mode 0, spatial 1)");
     for (int i = 1; i < ctx.nbOutputs(); ++i)
-        ctx.check(!ctx.wantsOutput(i), phrase("output ", i, " exists in training only"));
+        ctx.check(!ctx.wantsOutput(i), fmt::format("output {} exists in training only", i));
     ITensor* x = &ctx.tensor(0);
     int const rank = x->getDimensions().nbDims;
     ctx.check(rank >= 2, "the input must have a channel dimension, its shape is " + describe(x->getDimensions()));
@@ -136,7 +136,7 @@ void importGroupNormalization(ImportContext& ctx)
                                          "shape is " +
                                              describe(x.getDimensions()));
     if (groups < 1 || channels % groups != 0)
-        ctx.invalid(phrase("num_groups is ", groups, ", the input has ", channels, " channels"));
+        ctx.invalid(fmt::format("num_groups is {}, the input has {} channels", groups, channels));
     bool const ofGroups = ctx.opset() < 21;
     bool const inFloat = !ofGroups && ctx.attrInt("stash_type", 1) == 1;
     Sizes const sizes = ctx.sizesOf(x);
@@ -190,7 +190,7 @@ void importLpNormalization(ImportContext& ctx)
     int const axis = ctx.axis(ctx.attrInt("axis", -1), x.getDimensions().nbDims);
     int64_t const p = ctx.attrInt("p", 2);
     if (p != 1 && p != 2)
-        ctx.invalid(phrase("p is ", p, " (allowed: 1, 2)"));
+        ctx.invalid(fmt::format("p is {} (allowed: 1, 2)", p));
     ITensor* norm = nullptr;
     if (p == 1) {
         norm = &ctx.reduce(ctx.unary(x, UnaryOperation::kABS), ReduceOperation::kSUM, {axis}, true);

@@ -29,7 +29,7 @@ void importLpPool(ImportContext& ctx)
     ctx.check(spatial >= 1 && spatial <= 3, "the input must have 1, 2 or 3 dimensions behind batch and channel");
     int64_t const p = ctx.attrInt("p", 2);
     if (p < 1)
-        ctx.invalid(phrase("p is ", p));
+        ctx.invalid(fmt::format("p is {}", p));
     ITensor* t = &power(ctx, ctx.unary(x, UnaryOperation::kABS), double(p));
     if (ctx.opType() == "GlobalLpPool") {
         std::vector<int> axes;

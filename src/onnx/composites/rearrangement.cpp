@@ -15,7 +15,7 @@ int64_t blockOf(ImportContext& ctx, ITensor& x)
 {
     int64_t const block = ctx.requireInt("blocksize");
     if (block < 1 || block > INT32_MAX)
-        ctx.invalid(phrase("blocksize is ", block));
+        ctx.invalid(fmt::format("blocksize is {}", block));
     if (x.getDimensions().nbDims != 4)
         ctx.invalid("the input must have rank 4, its shape is " + describe(x.getDimensions()));
     return block;
@@ -28,7 +28,7 @@ void importDepthToSpace(ImportContext& ctx)
     Sizes const s = ctx.sizesOf(x);
     Size const c = ctx.floorDiv(s[1], b * b);
     if (s[1].known() && c.value * b * b != s[1].value)
-        ctx.invalid(phrase("blocksize ", b, " squared does not divide ", s[1].value, " channels"));
+        ctx.invalid(fmt::format("blocksize {} squared does not divide {} channels", b, s[1].value));
     std::string const mode = ctx.attrString("mode", "DCR");
     ITensor* y = nullptr;
     if (mode == "DCR")
@@ -56,14 +56,14 @@ void importExpand(ImportContext& ctx)
     ITensor& x = ctx.tensor(0);
     Sizes shape = ctx.sizesFrom(ctx.input(1)), have = ctx.sizesOf(x);
     size_t const rank = std::max(shape.size(), have.size());
-    ctx.check(rank <= size_t(Dims::MAX_DIMS), phrase("rank ", rank, " is above the highest rank of the API, 8"));
+    ctx.check(rank <= size_t(Dims::MAX_DIMS), fmt::format("rank {} is above the highest rank of the API, 8", rank));
     shape.insert(shape.begin(), rank - shape.size(), Size(1));
     have.insert(have.begin(), rank - have.size(), Size(1));
     Sizes y;
     for (size_t i = 0; i < rank; ++i) {
         Size const &a = have[i], &b = shape[i];
         if (a.known() && b.known() && a.value != b.value && a.value != 1 && b.value != 1)
-            ctx.invalid(phrase("dimension ", a.value, " cannot be broadcast to ", b.value));
+            ctx.invalid(fmt::format("dimension {} cannot be broadcast to {}", a.value, b.value));
         y.push_back(a.known() && a.value == 1   ? b
                     : b.known() && b.value == 1 ? a
                     : a.known()                 ? a

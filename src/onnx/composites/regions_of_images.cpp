@@ -21,9 +21,7 @@ void importRoiAlign(ImportContext& ctx)
                     describe(rois.getDimensions()) + "; ranks 4 and 2 are needed");
     auto const number = [&](char const* name, int64_t absent, int64_t least, int64_t most) {
         int64_t const v = ctx.attrInt(name, absent);
-        ctx.check(v >= least && v <= most, std::string(name) + " is " + std::to_string(v) + "; " +
-                                               std::to_string(least) + " to " + std::to_string(most) +
-                                               " can be imported");
+        ctx.check(v >= least && v <= most, fmt::format("{} is {}; {} to {} can be imported", name, v, least, most));
         return int32_t(v);
     };
     auto const choice = [&](char const* name, char const* absent, char const* none, char const* one) {

@@ -34,7 +34,7 @@ void importReverseSequence(ImportContext& ctx)
     int const batch = ctx.axis(ctx.attrInt("batch_axis", 1), rank, "batch_axis");
     int const time = ctx.axis(ctx.attrInt("time_axis", 0), rank, "time_axis");
     if (batch == time)
-        ctx.invalid(phrase("batch_axis and time_axis are both ", batch));
+        ctx.invalid(fmt::format("batch_axis and time_axis are both {}", batch));
     Sizes const sizes = ctx.sizesOf(x);
     ITensor& steps = alongAxis(ctx, positions(ctx, sizes[size_t(time)]), time, rank);
     ITensor& lengths = alongAxis(ctx, ctx.cast(ctx.tensor(1), DataType::kINT32), batch, rank);

@@ -37,7 +37,7 @@ void importMaxUnpool(ImportContext& ctx)
         return ctx.setOutput(0, y);
     Sizes const wanted = ctx.sizesFrom(ctx.input(2));
     if (wanted.size() != size.size())
-        ctx.invalid(phrase("output_shape has ", wanted.size(), " sizes for rank ", size.size()));
+        ctx.invalid(fmt::format("output_shape has {} sizes for rank {}", wanted.size(), size.size()));
     ctx.setOutput(0, padded(ctx, y, wanted));
 }
 
@@ -91,7 +91,7 @@ void importCenterCropPad(ImportContext& ctx)
     Sizes const wanted = ctx.sizesFrom(ctx.input(1));
     std::vector<int> const axes = ctx.hasAttr("axes") ? ctx.axes(ctx.attrInts("axes"), rank) : allAxes(rank);
     if (wanted.size() != axes.size())
-        ctx.invalid(phrase(wanted.size(), " sizes for ", axes.size(), " axes"));
+        ctx.invalid(fmt::format("{} sizes for {} axes", wanted.size(), axes.size()));
     Sizes size = ctx.sizesOf(x), start(size.size(), Size(0));
     for (size_t i = 0; i < axes.size(); ++i) {
         size_t const a = size_t(axes[i]);

@@ -20,11 +20,11 @@ void importWindow(ImportContext& ctx, Coefficients const& c)
 {
     Sizes const given = ctx.sizesFrom(ctx.input(0));
     if (given.size() != 1)
-        ctx.invalid(phrase("the size has ", given.size(), " elements, it must have one"));
+        ctx.invalid(fmt::format("the size has {} elements, it must have one", given.size()));
     DataType type = DataType::kFLOAT;
     int64_t const number = ctx.attrInt("output_datatype", 1);
     ctx.check(number > 0 && number < 100 && dataTypeOf(int(number), type) && type != DataType::kUINT8,
-              phrase("output_datatype ", number, " cannot be imported"));
+              fmt::format("output_datatype {} cannot be imported", number));
     Size const period = ctx.attrInt("periodic", 1) != 0 ? given[0] : ctx.sub(given[0], 1);
     ITensor& i = ctx.cast(positions(ctx, given[0]), DataType::kFLOAT);
     ITensor& n = ctx.cast(ctx.asTensor(period), DataType::kFLOAT);

@@ -43,7 +43,7 @@ void cases(CaseList& list)
     list.add("i8_saturates", Attrs(Kind::kSelu, 1, 3), {input(DataType::kInt8, {3}, {100, 42, -128})},
              {{127, 126, -3}});
     for (int k = 0; k < kKindCount; ++k) {
-        std::string const name = "kind" + std::to_string(k);
+        std::string const name = fmt::format("kind{}", k);
         Attrs const a(Kind(k), 0.3f, 1.25f);
         list.add(name + "_f32", a, {f32({2, 3, 5, 19})});
         list.add(name + "_f16", a, {input(DataType::kHalf, {7, 41})});

@@ -13,11 +13,9 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (int(a.kind) < 0 || int(a.kind) >= kKindCount)
-        return ctx.error("there is no activation kind " + std::to_string(int(a.kind)) + " (allowed: 0.." +
-                         std::to_string(kKindCount - 1) + ")");
+        return ctx.error("there is no activation kind {} (allowed: 0..{})", int(a.kind), kKindCount - 1);
     if (!std::isfinite(a.alpha) || !std::isfinite(a.beta))
-        return ctx.error("alpha " + std::to_string(a.alpha) + " and beta " + std::to_string(a.beta) +
-                         " must be finite");
+        return ctx.error("alpha {} and beta {} must be finite", a.alpha, a.beta);
     if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
     ctx.output(0, ctx.type(0), ctx.shape(0));

@@ -15,7 +15,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     if (failed == end)
         return {};
     std::string const what = node.attrsAs<Attrs>().failure(failed - first, x.count());
-    return Error{ErrorCode::kFailedExecution, "assertion '" + node.name + "': " + what};
+    return failedExecution("assertion '" + node.name + "': " + what);
 }
 
 constexpr PlainTactic kPlain{"assertion_bool_plain_cpu", 1, run};

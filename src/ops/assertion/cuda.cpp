@@ -28,7 +28,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
             if (first == p.count)
                 return {};
             std::string const what = node.attrsAs<Attrs>().failure(int64_t(first), x.count());
-            return Error{ErrorCode::kFailedExecution, "assertion '" + node.name + "': " + what};
+            return failedExecution("assertion '" + node.name + "': " + what);
         },
         [](std::span<TensorRef const>, std::span<TensorRef const>) { return int64_t(sizeof(uint64_t)); });
 }

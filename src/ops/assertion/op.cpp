@@ -9,7 +9,7 @@ namespace tw::ops::assertion {
 std::string Attrs::failure(int64_t i, int64_t count) const
 {
     std::string const said = message.empty() ? "the asserted condition is false" : "'" + message + "' does not hold";
-    return said + (count > 1 ? ": element " + std::to_string(i) + " of the condition is false" : "");
+    return said + (count > 1 ? fmt::format(": element {} of the condition is false", i) : "");
 }
 
 namespace {

@@ -31,7 +31,7 @@ void cases(CaseList& list)
     list.add("large_outer", Attrs(0), {input(DataType::kHalf, {3, 50, 91}), input(DataType::kHalf, {8, 50, 91})});
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
         for (int64_t n : {64, 61}) {
-            std::string const which = std::to_string(n) + "_" + nameOf(t);
+            std::string const which = fmt::format("{}_{}", n, nameOf(t));
             list.add("many_" + which, Attrs(1),
                      {input(t, {5, n}), input(t, {5, 0}), input(t, {5, 3 * n}), input(t, {5, 16})});
             list.add("nine_" + which, Attrs(0), std::vector<CaseInput>(9, input(t, {n})));

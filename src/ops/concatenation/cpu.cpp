@@ -52,8 +52,8 @@ Support supportsNhwc(Problem const& p)
         return Support::no("joins channels only");
     for (size_t i = 0; isFullFloat(p.outputs[0].type) && i + 1 < p.inputs.size(); ++i)
         if (p.inputs[i].dims[1] % 16 != 0)
-            return Support::no("input " + std::to_string(i) + " has " + std::to_string(p.inputs[i].dims[1]) +
-                               " channels; all but the last need a multiple of 16");
+            return Support::no(fmt::format("input {} has {} channels; all but the last need a multiple of 16", i,
+                                           p.inputs[i].dims[1]));
     for (TensorSpec const& t : p.inputs)
         if (t.constant)
             return Support::no("takes no constants");

@@ -12,8 +12,8 @@ void importConcat(ImportContext& ctx)
     for (int i = 0; i < ctx.nbInputs(); ++i) {
         parts.push_back(&ctx.tensor(i));
         if (parts[size_t(i)]->getType() != parts[0]->getType())
-            ctx.invalid("input " + std::to_string(i) + " is " + typeName(parts[size_t(i)]->getType()) +
-                        ", those before it are " + typeName(parts[0]->getType()));
+            ctx.invalid(fmt::format("input {} is {}, those before it are {}", i, typeName(parts[size_t(i)]->getType()),
+                                    typeName(parts[0]->getType())));
     }
     if (parts.empty())
         ctx.invalid("at least one input is needed");

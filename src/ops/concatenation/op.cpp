@@ -13,12 +13,11 @@ Result<void> infer(ir::InferContext& ctx)
     int const axis = ctx.attrs<Attrs>().axis;
     for (int i = 0; i < ctx.inputCount(); ++i)
         if (!ctx.has(i))
-            return ctx.error("input " + std::to_string(i) + " is missing");
+            return ctx.error("input {} is missing", i);
     if (ctx.rank(0) == 0)
         return ctx.error(ctx.describe(0) + " is a scalar; give it a dimension with a shuffle layer first");
     if (axis < 0 || axis >= ctx.rank(0))
-        return ctx.error("axis " + std::to_string(axis) + " is out of range for " + ctx.describe(0) + " (allowed: 0.." +
-                         std::to_string(ctx.rank(0) - 1) + ")");
+        return ctx.error("axis {} is out of range for {} (allowed: 0..{})", axis, ctx.describe(0), ctx.rank(0) - 1);
     ir::Shape y = ctx.shape(0);
     for (int i = 1; i < ctx.inputCount(); ++i) {
         if (ctx.type(i) != ctx.type(0))
@@ -33,8 +32,8 @@ Result<void> infer(ir::InferContext& ctx)
             if (d == axis)
                 out = out + in;
             else if (out.isConst() && in.isConst() && !(out == in))
-                return ctx.error("dimension " + std::to_string(d) + " of " + ctx.describe(i) + " must be " + out.str() +
-                                 " as in the inputs before it (only axis " + std::to_string(axis) + " may differ)");
+                return ctx.error("dimension {} of {} must be {} as in the inputs before it (only axis {} may differ)",
+                                 d, ctx.describe(i), out.str(), axis);
             else if (in.isConst())
                 out = in; // equal, or the check at run time refuses
         }

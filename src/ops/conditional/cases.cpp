@@ -11,9 +11,9 @@ namespace {
 std::string arithmetic(char const* name, int operation, char const* shape, char const* constant)
 {
     std::string const type = std::string("f32") + shape;
-    return std::string("graph \"") + name + "\" imported { input %0 \"x\" " + type + " const %1 \"c\" " + type + " = " +
-           constant + " node 0 \"op\" elementwise(%0, %1) {operation = " + std::to_string(operation) +
-           "} -> %2 \"y\" " + type + " output %2 }";
+    return fmt::format("graph \"{}\" imported {{ input %0 \"x\" {} const %1 \"c\" {} = {} node 0 \"op\" "
+                       "elementwise(%0, %1) {{operation = {}}} -> %2 \"y\" {} output %2 }}",
+                       name, type, type, constant, operation, type);
 }
 
 } // namespace

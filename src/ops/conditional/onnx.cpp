@@ -13,11 +13,10 @@ void checkBranches(ImportContext const& ctx)
 {
     for (char const* attr : kBranches) {
         if (ctx.nbGraphInputs(attr) != 0)
-            ctx.invalid("graph '" + std::string(attr) + "' must have no inputs, it has " +
-                        std::to_string(ctx.nbGraphInputs(attr)));
+            ctx.invalid(fmt::format("graph '{}' must have no inputs, it has {}", attr, ctx.nbGraphInputs(attr)));
         if (ctx.nbGraphOutputs(attr) < ctx.nbOutputs())
-            ctx.invalid("graph '" + std::string(attr) + "' gives " + std::to_string(ctx.nbGraphOutputs(attr)) +
-                        " outputs, the node has " + std::to_string(ctx.nbOutputs()));
+            ctx.invalid(fmt::format("graph '{}' gives {} outputs, the node has {}", attr, ctx.nbGraphOutputs(attr),
+                                    ctx.nbOutputs()));
     }
 }
 
@@ -56,9 +55,10 @@ void importIf(ImportContext& ctx)
             continue;
         ITensor &a = ctx.asTensor(then[size_t(i)]), &b = ctx.asTensor(otherwise[size_t(i)]);
         if (a.getType() != b.getType() || !mayBeEqual(a.getDimensions(), b.getDimensions()))
-            ctx.fail("output " + std::to_string(i) + " is " + typeName(a.getType()) + describe(a.getDimensions()) +
-                     " in then_branch and " + typeName(b.getType()) + describe(b.getDimensions()) +
-                     " in else_branch; type and shape must be equal");
+            ctx.fail(
+                fmt::format("output {} is {}{} in then_branch and {}{} in else_branch; type and shape must be equal", i,
+                            typeName(a.getType()), describe(a.getDimensions()), typeName(b.getType()),
+                            describe(b.getDimensions())));
         ctx.setOutput(i, ctx.out(ctx.added(made->addOutput(a, b))));
     }
 }

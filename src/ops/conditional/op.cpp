@@ -34,17 +34,15 @@ Result<void> infer(ir::InferContext& ctx)
         TW_TRY(checkRegionInputs(ctx, r, inputs, kNames[r]));
     auto const &then = ctx.node().regions[0]->outputs, &otherwise = ctx.node().regions[1]->outputs;
     if (then.size() != otherwise.size())
-        return ctx.error("'then' gives " + std::to_string(then.size()) + " outputs, 'else' gives " +
-                         std::to_string(otherwise.size()));
+        return ctx.error("'then' gives {} outputs, 'else' gives {}", then.size(), otherwise.size());
     // At run time the condition is known, and with it whose shapes hold.
     auto const* content = ctx.content(0);
     int const only = ctx.concrete() && content && content->at(0).isConst() ? (content->at(0).is(0) ? 1 : 0) : -1;
     for (size_t i = 0; i < then.size(); ++i) {
         ir::Value const* v[] = {then[i], otherwise[i]};
         if (v[0]->type != v[1]->type || v[0]->rank() != v[1]->rank())
-            return ctx.error("output " + std::to_string(i) + " is " + nameOf(v[0]->type) + str(v[0]->shape) +
-                             " in 'then' and " + nameOf(v[1]->type) + str(v[1]->shape) +
-                             " in 'else'; type and rank must be equal");
+            return ctx.error("output {} is {}{} in 'then' and {}{} in 'else'; type and rank must be equal", i,
+                             nameOf(v[0]->type), str(v[0]->shape), nameOf(v[1]->type), str(v[1]->shape));
         Shape y;
         for (size_t d = 0; d < v[0]->shape.size(); ++d) {
             OuterDim const dims[] = {outerDim(ctx, 0, inputs, v[0]->shape[d]),

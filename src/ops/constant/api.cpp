@@ -26,8 +26,7 @@ struct ConstantLayer final : LayerObject<nvinfer1::IConstantLayer>
         if (ctx.implicitBatch())
             shape.push(1);
         if (shape.rank + dims.nbDims > kMaxRank)
-            return error("dimensions " + str(dims) + " are too many beside the batch (limit " +
-                         std::to_string(kMaxRank) + ")");
+            return error("dimensions {} are too many beside the batch (limit {})", str(dims), kMaxRank);
         int wildcard = -1;
         int64_t rest = 1;
         for (int i = 0; i < dims.nbDims; ++i) {
@@ -41,8 +40,7 @@ struct ConstantLayer final : LayerObject<nvinfer1::IConstantLayer>
         }
         if (wildcard >= 0) {
             if (rest == 0 || weights.count % rest != 0)
-                return error("dimensions " + str(dims) + " do not divide the " + std::to_string(weights.count) +
-                             " weights");
+                return error("dimensions {} do not divide the {} weights", str(dims), weights.count);
             shape[wildcard] = weights.count / rest;
         }
         TW_ASSIGN(ir::Value * v, ctx.weights(weights, shape, toCore(weights.type), ir::WeightsRole::kConstant));
@@ -56,9 +54,9 @@ Result<void> check(nvinfer1::Dims const& dims, nvinfer1::Weights const& weights,
     constexpr int kMostDims = 7; // of the layer, not of tensors
     TW_TRY(checkDims(dims, -1, std::string(what) + ": dimensions"));
     if (dims.nbDims > kMostDims)
-        return invalidArgument(std::string(what) + ": dimensions " + str(dims) + " are " + std::to_string(dims.nbDims) +
-                               ", a constant has at most " + std::to_string(kMostDims) +
-                               "; give it fewer and reshape it with a shuffle layer");
+        return invalidArgument(
+            "{}: dimensions {} are {}, a constant has at most {}; give it fewer and reshape it with a shuffle layer",
+            what, str(dims), dims.nbDims, kMostDims);
     return checkWeights(weights, std::string(what) + ": constant");
 }
 

@@ -21,8 +21,7 @@ struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer>
     Result<Extents> kernelChannels(int64_t inputChannels) const override
     {
         if (outputMaps % groups != 0)
-            return error("the number of groups " + std::to_string(groups) + " must divide the output maps " +
-                         std::to_string(outputMaps));
+            return error("the number of groups {} must divide the output maps {}", groups, outputMaps);
         return Extents{inputChannels, outputMaps / groups};
     }
 };

@@ -163,7 +163,7 @@ void cases(CaseList& list)
     int64_t const channels[] = {1, 3, 17, 40, 64};
     for (int64_t side = 1; side <= 9; ++side) {
         int64_t const c = channels[side % 5], k = channels[(side + 2) % 5];
-        conv("3x3_to_" + std::to_string(side), {1 + side % 2, c, side, 10 - side}, {k, c, 3, 3}, side % 3 != 0,
+        conv(fmt::format("3x3_to_{}", side), {1 + side % 2, c, side, 10 - side}, {k, c, 3, 3}, side % 3 != 0,
              {.pad = {1, 1}});
     }
     conv("3x3_asymmetric_pads", {1, 20, 7, 10}, {33, 20, 3, 3}, true, {.pre = {2, 0}, .post = {0, 1}});
@@ -183,7 +183,7 @@ void cases(CaseList& list)
     conv("1x1_pad1", {1, 3, 4, 5}, {5, 3, 1, 1}, true, same(1));
     conv("1x1_stride2", {2, 20, 7, 9}, {33, 20, 1, 1}, true, {.strides = {2, 2}});
     for (int64_t width : {1, 2, 6, 7, 13, 14, 15, 28, 29, 43})
-        conv("3x3_width" + std::to_string(width), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));
+        conv(fmt::format("3x3_width{}", width), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));
     conv("3x3_many", {2, 24, 5, 16}, {40, 24, 3, 3}, true, same(1));
     conv("3x3_asymmetric", {1, 17, 6, 9}, {24, 17, 3, 3}, false, {.pre = {0, 2}, .post = {2, 1}, .strides = {3, 2}});
     conv("3x3_dilated", {1, 9, 9, 20}, {16, 9, 3, 3}, true, {.pad = {2, 4}, .dilations = {2, 4}});
@@ -196,7 +196,7 @@ void cases(CaseList& list)
     conv("groups_2_whole", {1, 32, 5, 8}, {64, 16, 3, 3}, true, {.pad = {1, 1}, .groups = 2});
     conv("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, {.groups = 5});
     for (int64_t width : {1, 2, 7, 8, 13, 14, 15, 30, 57})
-        conv("depthwise_width" + std::to_string(width), {1, 17, 5, width}, {17, 1, 3, 3}, true, depthwise(17, 1, 1, 1));
+        conv(fmt::format("depthwise_width{}", width), {1, 17, 5, width}, {17, 1, 3, 3}, true, depthwise(17, 1, 1, 1));
     conv("depthwise_stride2", {2, 40, 9, 31}, {40, 1, 3, 3}, true, depthwise(40, 1, 2, 1));
     conv("depthwise_stride3", {1, 24, 10, 33}, {24, 1, 3, 3}, false, depthwise(24, 0, 3, 1));
     conv("depthwise_5x5", {1, 48, 6, 29}, {48, 1, 5, 5}, true, depthwise(48, 2, 1, 1));

@@ -27,7 +27,7 @@ void epilogueCases(CaseList& list)
         {{1, 0}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-        add("kind" + std::to_string(k + 1), Attrs(padded, f), {f32({2, 3, 7, 9}), weights({4, 3, 3, 3}), weights({4})});
+        add(fmt::format("kind{}", k + 1), Attrs(padded, f), {f32({2, 3, 7, 9}), weights({4, 3, 3, 3}), weights({4})});
     }
     add("groups", Attrs(grouped, {Kind::kClip, 0, 6}), {f32({1, 4, 6, 5}), weights({6, 2, 3, 3}), weights({6})});
     add("residual", Attrs(padded, Kind::kRelu),
@@ -42,7 +42,7 @@ void epilogueCases(CaseList& list)
     for (int kind : {int(FusedActivation::kNone), int(Kind::kRelu), int(Kind::kTanh), kFusedKindCount - 4}) {
         FusedActivation f;
         f.kind = kind;
-        std::string const name = "kind" + std::to_string(kind + 1);
+        std::string const name = fmt::format("kind{}", kind + 1);
         add("1x1_residual_" + name, Attrs(plain, f),
             {f32({2, 24, 5, 9}), weights({70, 24, 1, 1}), weights({70}), f32({2, 70, 5, 9})});
         add("3x3_residual_" + name, Attrs(padded, f),

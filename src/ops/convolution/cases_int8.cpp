@@ -195,8 +195,8 @@ void int8Cases(CaseList& list)
         end("table_variable", {.scaleEach = false, .table = true, .constants = false});
         for (int k = 0; k < kFusedKindCount; ++k) {
             FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-            end("kind" + std::to_string(k + 1), {.f = f, .outputScale = true});
-            end("kind" + std::to_string(k + 1) + "_to_f32", {.type = kFloat, .f = f});
+            end(fmt::format("kind{}", k + 1), {.f = f, .outputScale = true});
+            end(fmt::format("kind{}_to_f32", k + 1), {.type = kFloat, .f = f});
         }
     }
     // Where 16 bits would saturate: every product is the largest there is. The sum of 64 of them is 2^20.

@@ -33,13 +33,11 @@ void transposedCases(CaseList& list)
     deconv("depthwise", {1, 6, 7, 7}, {6, 1, 3, 3}, true, {.pad = {1, 1}, .strides = {2, 2}, .groups = 6});
     for (int mode = 0; mode < kPaddingModeCount; ++mode)
         for (int64_t window : {1, 2, 5})
-            deconv("mode_" + std::to_string(mode) + "_window_" + std::to_string(window), {1, 2, 5, 6},
-                   {2, 2, window, 3}, false,
+            deconv(fmt::format("mode_{}_window_{}", mode, window), {1, 2, 5, 6}, {2, 2, window, 3}, false,
                    {.pre = {0, 1}, .post = {0, 1}, .strides = {2, 2}, .mode = PaddingMode(mode)});
     // Emitted kernels: phases of every kind, tails of channels, rows of outputs below, at and above each tile.
     for (int64_t width : {1, 2, 13, 14, 15, 29})
-        deconv("2x2_stride2_width" + std::to_string(width), {1, 17, 3, width}, {17, 40, 2, 2}, true,
-               {.strides = {2, 2}});
+        deconv(fmt::format("2x2_stride2_width{}", width), {1, 17, 3, width}, {17, 40, 2, 2}, true, {.strides = {2, 2}});
     deconv("4x4_stride2_many", {2, 24, 7, 17}, {24, 33, 4, 4}, true, {.pad = {1, 1}, .strides = {2, 2}});
     deconv("3x3_stride3_shifted", {1, 9, 4, 16}, {9, 24, 3, 3}, false,
            {.pre = {2, 1}, .post = {0, 2}, .strides = {3, 3}});
@@ -87,7 +85,7 @@ void transposedCases(CaseList& list)
         {f32({1, 1, 1, 2}, {1, -2}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 3})}, {{1, 1, 0}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-        add("epilogue_kind" + std::to_string(k + 1), Attrs(strided, f, true),
+        add(fmt::format("epilogue_kind{}", k + 1), Attrs(strided, f, true),
             {f32({2, 4, 5, 7}), constant(DataType::kFloat, {4, 3, 3, 3}), constant(DataType::kFloat, {6})});
     }
     add("epilogue_half", Attrs(plain, Kind::kSigmoid, true),

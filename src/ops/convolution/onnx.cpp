@@ -74,7 +74,7 @@ void importConv(ImportContext& ctx)
 {
     Parts p = partsOf(ctx);
     if (p.groups < 1 || p.groups > INT32_MAX)
-        ctx.invalid("group is " + std::to_string(p.groups));
+        ctx.invalid(fmt::format("group is {}", p.groups));
     if (p.spatial == 1)
         prependUnit(ctx, p);
     auto& conv = ctx.added(ctx.network().addConvolutionNd(*p.x, p.w.dims().d[0], makeDims(p.window.kernel),
@@ -96,11 +96,10 @@ Trim trimOf(ImportContext& ctx, WindowAttrs const& window, Dims const& x, int sp
     auto list = [&](char const* attr) {
         std::vector<int64_t> v = ctx.attrInts(attr, std::vector<int64_t>(size_t(spatial), 0));
         if (int(v.size()) != spatial)
-            ctx.invalid("attribute '" + std::string(attr) + "' has " + std::to_string(v.size()) + " entries, not " +
-                        std::to_string(spatial));
+            ctx.invalid(fmt::format("attribute '{}' has {} entries, not {}", attr, v.size(), spatial));
         for (int64_t e : v)
             if (e < 0 || e > INT32_MAX)
-                ctx.invalid("attribute '" + std::string(attr) + "' holds " + std::to_string(e));
+                ctx.invalid(fmt::format("attribute '{}' holds {}", attr, e));
         return v;
     };
     std::vector<int64_t> const outputPadding = list("output_padding"), outputShape = list("output_shape");
@@ -136,8 +135,7 @@ void importConvTranspose(ImportContext& ctx)
     Parts p = partsOf(ctx);
     int64_t const maps = p.groups >= 1 && p.groups <= INT32_MAX ? p.groups * p.w.dims().d[1] : -1;
     if (maps < 0 || maps > INT32_MAX)
-        ctx.invalid("group is " + std::to_string(p.groups) + ", with " + std::to_string(p.w.dims().d[1]) +
-                    " output maps each");
+        ctx.invalid(fmt::format("group is {}, with {} output maps each", p.groups, p.w.dims().d[1]));
     Trim trim = trimOf(ctx, p.window, p.x->getDimensions(), p.spatial);
     if (p.spatial == 1) {
         prependUnit(ctx, p);

@@ -17,20 +17,17 @@ Result<int64_t> outputChannels(ir::InferContext& ctx, Attrs const& a, int64_t c)
     ir::Shape const& w = ctx.shape(1);
     if (a.transposed) {
         if (a.groups < 1 || a.groups > INT32_MAX || c % a.groups != 0)
-            return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " +
-                             std::to_string(c));
+            return ctx.error("groups {} must divide the input channels {}", a.groups, c);
         if (w[0].value() != c)
-            return ctx.error("kernel " + ctx.describe(1) + " is for " + w[0].str() + " input channels, the input has " +
-                             std::to_string(c));
+            return ctx.error("kernel {} is for {} input channels, the input has {}", ctx.describe(1), w[0].str(), c);
         return ir::mulSat(w[1].value(), a.groups);
     }
     int64_t const k = w[0].value();
     if (a.groups < 1 || c % a.groups != 0 || k % a.groups != 0)
-        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c) +
-                         " and the output maps " + std::to_string(k));
+        return ctx.error("groups {} must divide the input channels {} and the output maps {}", a.groups, c, k);
     if (w[1].value() != c / a.groups)
-        return ctx.error("kernel " + ctx.describe(1) + " has " + w[1].str() + " channels in a group, the input has " +
-                         std::to_string(c) + " channels in " + std::to_string(a.groups) + " groups");
+        return ctx.error("kernel {} has {} channels in a group, the input has {} channels in {} groups",
+                         ctx.describe(1), w[1].str(), c, a.groups);
     return k;
 }
 
@@ -50,7 +47,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (windowRank != 2 && windowRank != 3)
         return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
     if (ctx.rank(0) < windowRank + 2)
-        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
+        return ctx.error("{} must have at least {} dimensions", ctx.describe(0), windowRank + 2);
     if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != biasType(ctx)))
@@ -61,7 +58,7 @@ Result<void> infer(ir::InferContext& ctx)
             return ctx.error("a convolution takes no norm, but there is " + ctx.describe(i));
     for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
         if (int(list->size()) != windowRank)
-            return ctx.error("strides, dilations and paddings need " + std::to_string(windowRank) + " entries");
+            return ctx.error("strides, dilations and paddings need {} entries", windowRank);
     ir::Shape const &x = ctx.shape(0), &w = ctx.shape(1);
     size_t const channelAxis = x.size() - size_t(windowRank) - 1;
     if (!x[channelAxis].isConst())
@@ -70,7 +67,7 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("the channel dimensions of kernel " + ctx.describe(1) + " must not be wildcards");
     TW_ASSIGN(int64_t const k, outputChannels(ctx, a, x[channelAxis].value()));
     if (ctx.has(2) && !(ctx.rank(2) == 1 && ctx.shape(2)[0].is(k)))
-        return ctx.error("bias " + ctx.describe(2) + " must have shape [" + std::to_string(k) + "]");
+        return ctx.error("bias {} must have shape [{}]", ctx.describe(2), k);
     ir::Shape y(x.begin(), x.begin() + int64_t(channelAxis));
     y.emplace_back(k);
     for (int i = 0; i < windowRank; ++i) {
@@ -78,10 +75,10 @@ Result<void> infer(ir::InferContext& ctx)
             return ctx.error("the window of kernel " + ctx.describe(1) + " must not have wildcards");
         WindowParams const p = a.window(i, w[2 + i].value());
         if (std::string why = checkWindow(a.kind(), a.paddingMode, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         ir::Dim const out = windowOutput(a.kind(), a.paddingMode, x[channelAxis + 1 + i], p);
         if (std::string why = windowMisfit(a.kind(), x[channelAxis + 1 + i], out, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         y.push_back(out);
     }
     TW_ASSIGN(DataType const type, inferOutputType(ctx, a.epilogue, factorsOf(a, w)));

@@ -27,7 +27,7 @@ std::string errorOf(std::vector<In> const& inputs, Attrs const& a = Attrs::plain
     ir::Graph graph;
     std::vector<ir::Value*> values;
     for (In const& in : inputs)
-        values.push_back(in.present ? graph.addInput("x" + std::to_string(values.size()), in.type, ir::shapeOf(in.dims))
+        values.push_back(in.present ? graph.addInput(fmt::format("x{}", values.size()), in.type, ir::shapeOf(in.dims))
                                     : nullptr);
     auto node = graph.addNode(def(), std::make_unique<Attrs>(a), values, "conv");
     return node.ok() ? std::string() : node.error().message;

@@ -35,7 +35,7 @@ void cases(CaseList& list)
             std::string const name =
                 std::string(nameOf(t)) + (way & 1 ? "_exclusive" : "") + (way & 2 ? "_reverse" : "");
             for (int64_t n : {31, 32, 33, 127, 1023, 1024, 1025, 2500})
-                sum("last_" + std::to_string(n) + "_" + name, 1, way & 1, way & 2, input(t, {3, n}));
+                sum(fmt::format("last_{}_{}", n, name), 1, way & 1, way & 2, input(t, {3, n}));
             sum("middle_" + name, 1, way & 1, way & 2, input(t, {2, 37, 19}));
             sum("first_" + name, 0, way & 1, way & 2, input(t, {9, 257}));
             sum("rank_4_" + name, 2, way & 1, way & 2, input(t, {2, 3, 5, 4}));

@@ -41,8 +41,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (r < 1)
         return ctx.error(ctx.describe(0) + " must have at least one dimension");
     if (a.axis < 0 || a.axis >= r)
-        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) +
-                         " (allowed: 0.." + std::to_string(r - 1) + ")");
+        return ctx.error("axis {} is out of range for {} (allowed: 0..{})", a.axis, ctx.describe(0), r - 1);
     ctx.output(0, ctx.type(0), ctx.shape(0));
     propagateContent(ctx);
     return {};

@@ -20,7 +20,7 @@ void cases(CaseList& list)
     for (DataType t : {DataType::kFloat, kHalf}) {
         std::string const name = nameOf(t);
         for (int64_t n : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 257, 1001})
-            list.add("run_of_" + std::to_string(n) + "_" + name, Attrs(-1, t), {input(kInt8, {n}), scale({}, {0.7})});
+            list.add(fmt::format("run_of_{}_{}", n, name), Attrs(-1, t), {input(kInt8, {n}), scale({}, {0.7})});
         list.add("long_" + name, Attrs(-1, t), {input(kInt8, {3, 20011}), scale({1}, {1.1})});
         list.add("image_" + name, Attrs(-1, t), {input(kInt8, {2, 13, 5, 7}), scale({}, {0.9})});
         list.add("channels_of_image_" + name, Attrs(1, t),

@@ -16,7 +16,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isQuantized(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be i8");
     if (!isFloating(a.outputType))
-        return ctx.error("there is no output type " + std::to_string(int(a.outputType)) + " (allowed: 0 f32, 1 f16)");
+        return ctx.error("there is no output type {} (allowed: 0 f32, 1 f16)", int(a.outputType));
     TW_TRY(checkScaleAxis(ctx, a.axis));
     ctx.output(0, a.outputType, ctx.shape(0));
     return {};

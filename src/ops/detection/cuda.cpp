@@ -169,9 +169,9 @@ void addSearch(Attrs const& a, Parts& parts, Params& p)
 Support supportsSearch(Problem const& problem)
 {
     if (cuda::sharedLimitOf(problem.target.cuda->capability) < kSearchShared)
-        return Support::no("needs " + std::to_string(kSearchShared) + " bytes of shared memory");
+        return Support::no(fmt::format("needs {} bytes of shared memory", kSearchShared));
     if (problem.inputs[kScores].maxDims[0] > kMostBlocks)
-        return Support::no("takes at most " + std::to_string(kMostBlocks) + " images");
+        return Support::no(fmt::format("takes at most {} images", kMostBlocks));
     return Support::yes();
 }
 

@@ -42,14 +42,14 @@ Result<void> checkAttrs(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.coding < Coding::kCorners || a.coding > Coding::kCenterSizes)
-        return ctx.error("box coding " + std::to_string(int(a.coding)) + " is unknown (allowed: 0 and 1)");
+        return ctx.error("box coding {} is unknown (allowed: 0 and 1)", int(a.coding));
     if (a.pixels < Pixels::kNone || a.pixels > Pixels::kAll)
-        return ctx.error("pixels " + std::to_string(int(a.pixels)) + " are unknown (allowed: 0 to 2)");
+        return ctx.error("pixels {} are unknown (allowed: 0 to 2)", int(a.pixels));
     if (a.most < 1 || a.most > INT32_MAX)
-        return ctx.error("the most boxes of an image are " + std::to_string(a.most) + ", it must be 1 to 2^31 - 1");
+        return ctx.error("the most boxes of an image are {}, it must be 1 to 2^31 - 1", a.most);
     for (int64_t n : {a.mostOfClass, a.limit, a.limitOfClass})
         if (n < 0)
-            return ctx.error("a limit is " + std::to_string(n) + ", it must not be negative");
+            return ctx.error("a limit is {}, it must not be negative", n);
     if (std::isnan(a.least) || std::isnan(a.overlap))
         return ctx.error("a threshold is not a number");
     return {};

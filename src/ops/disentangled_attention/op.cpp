@@ -27,7 +27,7 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.span < 1 || a.span > kMostSpan)
-        return ctx.error("span is " + std::to_string(a.span) + " (allowed: 1 to " + std::to_string(kMostSpan) + ")");
+        return ctx.error("span is {} (allowed: 1 to {})", a.span, kMostSpan);
     for (int i = 0; i < 3; ++i)
         if (!isFloating(ctx.type(i)) || ctx.type(i) != ctx.type(0) || ctx.shape(i).size() != 3)
             return ctx.error("inputs " + ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2) +
@@ -41,8 +41,8 @@ Result<void> infer(ir::InferContext& ctx)
         agree = agree && mayAgree(x[0], ctx.shape(i)[0]) && mayAgree(x[1], ctx.shape(i)[1]) &&
                 mayAgree(ctx.shape(i)[2], 2 * a.span);
     if (!agree)
-        return ctx.error("inputs must be [B, S, S] and twice [B, S, " + std::to_string(2 * a.span) + "]; they are " +
-                         ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2));
+        return ctx.error("inputs must be [B, S, S] and twice [B, S, {}]; they are {}, {} and {}", 2 * a.span,
+                         ctx.describe(0), ctx.describe(1), ctx.describe(2));
     ctx.output(0, ctx.type(0), x);
     return {};
 }

@@ -91,8 +91,7 @@ Result<Equation> parse(char const* text, size_t operands)
     out.output =
         arrow != std::string::npos ? e.substr(arrow + 2) : impliedOutput(those(left, [](char c) { return c != ','; }));
     if (out.inputs.size() != operands)
-        return invalidArgument(what + " has " + std::to_string(out.inputs.size()) + " terms, the layer has " +
-                               std::to_string(operands) + " inputs");
+        return invalidArgument("{} has {} terms, the layer has {} inputs", what, out.inputs.size(), operands);
     TW_TRY(checkTerms(out, what));
     return out;
 }
@@ -363,8 +362,8 @@ IEinsumLayer* INetworkDefinition::addEinsum(ITensor* const* inputs, int32_t nbIn
 {
     NetworkObject& network = objectOf(*this);
     if (!inputs || nbInputs < 1 || nbInputs > 2) {
-        network.reporter.error(invalidArgument("einsum takes one or two inputs, " + std::to_string(nbInputs) +
-                                               (inputs ? " were given" : " in a null pointer were given")));
+        network.reporter.error(invalidArgument("einsum takes one or two inputs, {}{}", nbInputs,
+                                               inputs ? " were given" : " in a null pointer were given"));
         return nullptr;
     }
     return addLayer<EinsumLayer>(*this, LayerType::kEINSUM, "Einsum", std::vector<ITensor*>(inputs, inputs + nbInputs),

@@ -102,7 +102,7 @@ void cases(CaseList& list)
                                                              {1.5, {kNan, 0, kInf, 1.5 * std::sqrt(1.5), kNan}}};
     for (auto const& [e, y] : powers)
         for (DataType t : {DataType::kFloat, DataType::kHalf})
-            list.add("pow_" + std::to_string(e) + "_" + nameOf(t), Attrs(O::kPow),
+            list.add(fmt::format("pow_{}_{}", e, nameOf(t)), Attrs(O::kPow),
                      {input(t, {5}, {-3, -0.0, -kInf, 1.5, kNan}), input(t, {1}, {e})}, {y});
     list.add("pow_long_row", Attrs(O::kPow), {f32({2, 16400}), f32({1, 1}, {0.5})});
     list.add("pow_many_rows", Attrs(O::kPow), {f32({700, 3}), f32({700, 1})});

@@ -82,8 +82,7 @@ Result<void> infer(ir::InferContext& ctx)
 {
     Operation const operation = ctx.attrs<Attrs>().operation;
     if (int(operation) < 0 || int(operation) >= kOperationCount)
-        return ctx.error("there is no element-wise operation " + std::to_string(int(operation)) + " (allowed: 0.." +
-                         std::to_string(kOperationCount - 1) + ")");
+        return ctx.error("there is no element-wise operation {} (allowed: 0..{})", int(operation), kOperationCount - 1);
     std::string const name = kOperationNames[int(operation)];
     DataType const a = ctx.type(0), b = ctx.type(1);
     if (a != b && !(isFloating(a) && isFloating(b)))

@@ -33,7 +33,7 @@ struct ShapeArithmetic : testing::Test
     {
         g.symbols["N"] = ir::Symbol{ir::Range{1, 1000}, false};
         g.symbols["Z"] = ir::Symbol{ir::Range{-1000, 1000}, false};
-        ir::Value* v = g.addInput("in" + std::to_string(count++), type, {Dim(int64_t(content.size()))});
+        ir::Value* v = g.addInput(fmt::format("in{}", count++), type, {Dim(int64_t(content.size()))});
         v->content = std::move(content);
         return v;
     }
@@ -41,7 +41,7 @@ struct ShapeArithmetic : testing::Test
     ir::Value* add(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs)
     {
         auto made =
-            g.addNode(op, std::make_unique<A>(std::move(attrs)), std::move(inputs), "node" + std::to_string(count++));
+            g.addNode(op, std::make_unique<A>(std::move(attrs)), std::move(inputs), fmt::format("node{}", count++));
         EXPECT_TRUE(made.ok()) << made.error().message;
         return made.ok() ? (*made)->outputs[0] : nullptr;
     }
@@ -61,7 +61,7 @@ struct ShapeArithmetic : testing::Test
         auto made = g.addNode(op, std::make_unique<A>(std::move(attrs)), std::move(inputs), "bad");
         return made.ok() ? "accepted" : made.error().message;
     }
-    ir::Value* plain(DataType type, ir::Shape shape) { return g.addInput("p" + std::to_string(count++), type, shape); }
+    ir::Value* plain(DataType type, ir::Shape shape) { return g.addInput(fmt::format("p{}", count++), type, shape); }
 };
 
 TEST_F(ShapeArithmetic, ElementWise)

@@ -80,8 +80,8 @@ Halves halvesOf(Problem const& p)
     h.depthwiseNode = nodeOf(*p.node, depthwise, a.outer);
     TensorSpec const z = specOf(expandedDims(x.dims, y.dims), expandedDims(x.maxDims, y.maxDims));
     TensorSpec const in = specOf(x.dims, x.maxDims), out = specOf(y.dims, y.maxDims);
-    h.expand = {h.expandNode.get(), {in, p.inputs[1], p.inputs[2]}, {z}, 1, nullptr};
-    h.depthwise = {h.depthwiseNode.get(), {z, p.inputs[3], p.inputs[4]}, {out}, 1, nullptr};
+    h.expand = {h.expandNode.get(), {in, p.inputs[1], p.inputs[2]}, {z}, 1, p.target};
+    h.depthwise = {h.depthwiseNode.get(), {z, p.inputs[3], p.inputs[4]}, {out}, 1, p.target};
     return h;
 }
 

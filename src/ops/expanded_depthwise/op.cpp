@@ -28,19 +28,19 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("kernel " + ctx.describe(1) + " must have one element for each channel of " + ctx.describe(0));
     int64_t const m = w1[0].value();
     if (a.groups != m || !w2[0].is(m) || !w2[1].is(1) || !w2[2].isConst() || !w2[3].isConst())
-        return ctx.error("kernel " + ctx.describe(3) + " and groups " + std::to_string(a.groups) +
-                         " must have one filter for each of " + std::to_string(m) + " channels");
+        return ctx.error("kernel {} and groups {} must have one filter for each of {} channels", ctx.describe(3),
+                         a.groups, m);
     for (int i : {2, 4})
         if (ctx.rank(i) != 1 || !ctx.shape(i)[0].is(m))
-            return ctx.error("bias " + ctx.describe(i) + " must have shape [" + std::to_string(m) + "]");
+            return ctx.error("bias {} must have shape [{}]", ctx.describe(i), m);
     ir::Shape y{x[0], ir::Dim(m)};
     for (int i = 0; i < 2; ++i) {
         WindowParams const p = a.window(i, w2[size_t(2 + i)].value());
         if (std::string why = checkWindow(WindowKind::kConvolution, a.paddingMode, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         ir::Dim const out = windowOutput(WindowKind::kConvolution, a.paddingMode, x[size_t(2 + i)], p);
         if (std::string why = windowMisfit(WindowKind::kConvolution, x[size_t(2 + i)], out, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         y.push_back(out);
     }
     ctx.output(0, DataType::kFloat, std::move(y));

@@ -51,8 +51,7 @@ std::string checkRank(nvinfer1::Dims const& dims)
 {
     if (dims.nbDims >= -1 && dims.nbDims <= nvinfer1::Dims::MAX_DIMS)
         return {};
-    return "fill dimensions: nbDims " + std::to_string(dims.nbDims) + " must be in 0.." +
-           std::to_string(int(nvinfer1::Dims::MAX_DIMS));
+    return fmt::format("fill dimensions: nbDims {} must be in 0..{}", dims.nbDims, int(nvinfer1::Dims::MAX_DIMS));
 }
 
 TW_OBJECT(nvinfer1::IFillLayer, FillLayer)

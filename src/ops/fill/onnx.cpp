@@ -16,11 +16,11 @@ using nvinfer1::UnaryOperation;
 nvinfer1::IFillLayer& addFill(ImportContext& ctx, Sizes const& sizes, FillOperation operation)
 {
     ctx.check(sizes.size() <= size_t(Dims::MAX_DIMS),
-              "an output of rank " + std::to_string(sizes.size()) + " is above the highest rank of the API, 8");
+              fmt::format("an output of rank {} is above the highest rank of the API, 8", sizes.size()));
     Dims dims{int32_t(sizes.size()), {}};
     for (size_t i = 0; i < sizes.size(); ++i) {
         if (sizes[i].known() && (sizes[i].value < 0 || sizes[i].value > INT32_MAX))
-            ctx.invalid("dimension " + std::to_string(i) + " of the output would be " + std::to_string(sizes[i].value));
+            ctx.invalid(fmt::format("dimension {} of the output would be {}", i, sizes[i].value));
         dims.d[i] = sizes[i].known() ? int32_t(sizes[i].value) : 0;
     }
     auto& fill = ctx.added(ctx.network().addFill(dims, operation));
@@ -40,7 +40,7 @@ void importRange(ImportContext& ctx)
     for (int i = 0; i < 3; ++i) {
         Dims const d = ctx.input(i).dims();
         if (d.nbDims > 1 || (d.nbDims == 1 && d.d[0] > 1) || volume(d) == 0)
-            ctx.invalid("input " + std::to_string(i) + " has shape " + describe(d) + ", it must be a scalar");
+            ctx.invalid(fmt::format("input {} has shape {}, it must be a scalar", i, describe(d)));
         if (ctx.input(i).type() != ctx.input(0).type())
             ctx.invalid("start, limit and delta must have one type");
     }
@@ -73,12 +73,12 @@ void importConstantOfShape(ImportContext& ctx)
     if (ctx.hasAttr("value")) {
         Constant const v = ctx.attrTensor("value");
         if (v.count != 1)
-            ctx.invalid("attribute 'value' has " + std::to_string(v.count) + " elements, it must have 1");
+            ctx.invalid(fmt::format("attribute 'value' has {} elements, it must have 1", v.count));
         value = v.floatAt(0);
         type = v.type;
     }
     ctx.check(sizes.size() <= size_t(Dims::MAX_DIMS),
-              "an output of rank " + std::to_string(sizes.size()) + " is above the highest rank of the API, 8");
+              fmt::format("an output of rank {} is above the highest rank of the API, 8", sizes.size()));
     ctx.setOutput(0, ctx.expand(ctx.scalar(value, type, int(sizes.size())), sizes));
 }
 

@@ -24,8 +24,8 @@ Result<ir::Shape> shapeOf(ir::InferContext& ctx)
                              ", must be known: it is the output's rank");
         int64_t const rank = ctx.shape(0)[0].value();
         if (rank > kMaxRank)
-            return ctx.error("the dimensions, " + ctx.describe(0) + ", would give an output of rank " +
-                             std::to_string(rank) + ", the limit is " + std::to_string(kMaxRank));
+            return ctx.error("the dimensions, {}, would give an output of rank {}, the limit is {}", ctx.describe(0),
+                             rank, kMaxRank);
         auto const* content = ctx.content(0);
         if (content && int64_t(content->size()) == rank)
             y = *content;
@@ -36,13 +36,12 @@ Result<ir::Shape> shapeOf(ir::InferContext& ctx)
                 y.push_back(ctx.freshSymbol(ir::Range{0, INT32_MAX}));
     } else {
         if (a.dims.size() > size_t(kMaxRank))
-            return ctx.error(std::to_string(a.dims.size()) + " dimensions are given, the limit is " +
-                             std::to_string(kMaxRank));
+            return ctx.error("{} dimensions are given, the limit is {}", a.dims.size(), kMaxRank);
         y.assign(a.dims.begin(), a.dims.end());
     }
     for (size_t i = 0; i < y.size(); ++i)
         if (y[i].isConst() && y[i].value() < 0)
-            return ctx.error("dimension " + std::to_string(i) + " is " + y[i].str() + "; it must not be negative");
+            return ctx.error("dimension {} is {}; it must not be negative", i, y[i].str());
     return y;
 }
 
@@ -79,7 +78,7 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (int(a.operation) < 0 || int(a.operation) > 2)
-        return ctx.error("there is no fill operation " + std::to_string(int(a.operation)) + " (allowed: 0..2)");
+        return ctx.error("there is no fill operation {} (allowed: 0..2)", int(a.operation));
     if (ctx.has(1) != ctx.has(2))
         return ctx.error("inputs 1 (alpha) and 2 (beta) must be given together");
     TW_ASSIGN(ir::Shape y, shapeOf(ctx));
@@ -95,19 +94,18 @@ Result<void> infer(ir::InferContext& ctx)
         int64_t const want = isLinspace && ctx.rank(2) == 1 ? int64_t(y.size()) : 1;
         if (ctx.rank(2) > 1 || (steps.isConst() && !steps.is(want)))
             return ctx.error("beta, " + ctx.describe(2) + ", must " +
-                             (isLinspace
-                                  ? "be 1-D with one step for each of the " + std::to_string(y.size()) + " dimensions"
-                                  : std::string("be a scalar")));
+                             (isLinspace ? fmt::format("be 1-D with one step for each of the {} dimensions", y.size())
+                                         : std::string("be a scalar")));
         if (isLinspace && ctx.rank(2) == 0 && y.size() != 1)
-            return ctx.error("beta, " + ctx.describe(2) + ", must be 1-D with one step for each of the " +
-                             std::to_string(y.size()) + " dimensions");
+            return ctx.error("beta, {}, must be 1-D with one step for each of the {} dimensions", ctx.describe(2),
+                             y.size());
     } else {
         if (!std::isfinite(a.alpha) || !std::isfinite(a.beta))
-            return ctx.error("alpha " + std::to_string(a.alpha) + " and beta " + std::to_string(a.beta) +
-                             " must be finite");
+            return ctx.error("alpha {} and beta {} must be finite", a.alpha, a.beta);
         if (isLinspace && y.size() != 1)
-            return ctx.error("linspace with one alpha and beta makes 1-D tensors, this one has rank " +
-                             std::to_string(y.size()) + "; give one step for each dimension as input 2");
+            return ctx.error("linspace with one alpha and beta makes 1-D tensors, this one has rank {}; give one step "
+                             "for each dimension as input 2",
+                             y.size());
     }
     if (!isFloating(type) && !(isLinspace && type == DataType::kInt32))
         return ctx.error(std::string(isLinspace ? "linspace makes f32, f16 or i32" : "random values are f32 or f16") +

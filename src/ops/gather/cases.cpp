@@ -55,16 +55,16 @@ void cases(CaseList& list)
     gather("shared_nd", Mode::kNd, 0, 1, f32({3, 50, 7, 5}), at({3, 3001, 2}));
     gather("shared_nd_all", Mode::kNd, 0, 0, f32({50, 7}), at({30001, 2}));
     for (int64_t block : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 131, 200, 512, 515, 1029}) {
-        gather("bytes_" + std::to_string(block), Mode::kDefault, 1, 0, input(DataType::kInt8, {2, 9, block}), at({23}));
-        gather("floats_" + std::to_string(block), Mode::kNd, 0, 0, f32({3, 3, block}), at({23, 2}));
+        gather(fmt::format("bytes_{}", block), Mode::kDefault, 1, 0, input(DataType::kInt8, {2, 9, block}), at({23}));
+        gather(fmt::format("floats_{}", block), Mode::kNd, 0, 0, f32({3, 3, block}), at({23, 2}));
     }
     for (int64_t n : {7, 8, 9, 15, 16, 17, 33}) {
-        gather("elements_" + std::to_string(n), Mode::kDefault, 1, 0, f32({2, 11}), at({n}));
-        gather("element_mode_" + std::to_string(n), Mode::kElement, 0, 0, f32({5, 40}), at({7, n}));
+        gather(fmt::format("elements_{}", n), Mode::kDefault, 1, 0, f32({2, 11}), at({n}));
+        gather(fmt::format("element_mode_{}", n), Mode::kElement, 0, 0, f32({5, 40}), at({7, n}));
     }
     for (int64_t n : {5, 64, 1001})
         for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
-            std::string const which = std::to_string(n) + "_" + nameOf(t);
+            std::string const which = fmt::format("{}_{}", n, nameOf(t));
             gather("innermost_" + which, Mode::kDefault, 2, 0, input(t, {3, 2, n}), at({2, 515}));
             gather("odd_rows_" + which, Mode::kDefault, 1, 0, input(t, {2, 6, n / 2 * 2 + 1}), at({13}));
             gather("innermost_few_" + which, Mode::kDefault, 1, 0, input(t, {3, n * 4}), at({3}));
@@ -73,8 +73,8 @@ void cases(CaseList& list)
     gather("nd_odd_rows", Mode::kNd, 0, 1, input(DataType::kHalf, {3, 6, 5, 71}), at({3, 19, 2}));
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
         for (int64_t rows : {1, 7, 8, 300})
-            gather("innermost_rows_" + std::to_string(rows) + "_" + nameOf(t), Mode::kDefault, 1, 0,
-                   input(t, {rows, 208}), at({1040}));
+            gather(fmt::format("innermost_rows_{}_{}", rows, nameOf(t)), Mode::kDefault, 1, 0, input(t, {rows, 208}),
+                   at({1040}));
     gather("innermost_ring_f16", Mode::kDefault, 1, 0, input(DataType::kHalf, {25, 12000}), at({12008}));
     gather("innermost_ring_i8", Mode::kDefault, 1, 0, input(DataType::kInt8, {9, 40000}), at({70032}));
     gather("innermost_ring_f32", Mode::kDefault, 1, 0, f32({140, 40000}), at({40004}));

@@ -38,8 +38,8 @@ Support supportsRing(Problem const& p)
     if (size > 4 || bytes % 16 != 0 || count * size % 16 != 0 || count % 4 != 0)
         return Support::no("is for rows of multiples of 16 bytes");
     if (bytes < kLeastRow || bytes > kRingBytes || length > UINT16_MAX)
-        return Support::no("is for rows of " + std::to_string(kLeastRow) + " to " + std::to_string(kRingBytes) +
-                           " bytes and 65535 elements at most");
+        return Support::no(
+            fmt::format("is for rows of {} to {} bytes and 65535 elements at most", kLeastRow, kRingBytes));
     if (count < length || count >= INT32_MAX / 2)
         return Support::no("takes fewer elements than a row has, or 2^30 and more");
     return Support::yes();
@@ -85,7 +85,7 @@ Support supportsStaged(Problem const& p)
         return Support::no("gathers along the innermost axis only");
     int64_t const length = x.maxDims[x.maxDims.rank - 1];
     if (length * sizeOf(x.type) > kMostShared)
-        return Support::no("holds rows of " + std::to_string(kMostShared) + " bytes at most");
+        return Support::no(fmt::format("holds rows of {} bytes at most", kMostShared));
     if (length * sizeOf(x.type) > kShared && (!p.target.cuda || p.target.cuda->capability < 90))
         return Support::no("holds so long rows on GPUs of capability 9.0 on");
     if (j.maxDims.volume() >= INT32_MAX / 2)

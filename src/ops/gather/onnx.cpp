@@ -18,7 +18,7 @@ void gather(ImportContext& ctx, GatherMode mode)
     if (mode == GatherMode::kND) {
         int64_t const batch = ctx.attrInt("batch_dims", 0);
         if (batch < 0 || batch >= rank)
-            ctx.invalid("batch_dims is " + std::to_string(batch) + " for data of rank " + std::to_string(rank));
+            ctx.invalid(fmt::format("batch_dims is {} for data of rank {}", batch, rank));
         layer.setNbElementWiseDims(int32_t(batch));
     } else {
         layer.setGatherAxis(ctx.axis(ctx.attrInt("axis", 0), rank));

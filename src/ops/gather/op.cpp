@@ -24,8 +24,7 @@ Result<Shape> defaultShape(ir::InferContext& ctx)
     int const n = int(a.elementWiseDims);
     Shape const &x = ctx.shape(0), &j = ctx.shape(1);
     if (n > 1 || n > a.axis)
-        return ctx.error("element-wise dimensions " + std::to_string(n) + " are not allowed (0, or 1 when the axis " +
-                         std::to_string(a.axis) + " is above 0)");
+        return ctx.error("element-wise dimensions {} are not allowed (0, or 1 when the axis {} is above 0)", n, a.axis);
     if (n > ctx.rank(1))
         return ctx.error(ctx.describe(1) + " needs rank 1 at least for one element-wise dimension");
     std::string why;
@@ -44,15 +43,14 @@ Result<Shape> elementShape(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     Shape const &x = ctx.shape(0), &j = ctx.shape(1);
     if (a.elementWiseDims != 0)
-        return ctx.error("element mode takes no element-wise dimensions, " + std::to_string(a.elementWiseDims) +
-                         " given");
+        return ctx.error("element mode takes no element-wise dimensions, {} given", a.elementWiseDims);
     if (x.size() != j.size())
         return ctx.error(ctx.describe(0) + " and " + ctx.describe(1) + " must have the same rank in element mode");
     for (int d = 0; d < ctx.rank(0); ++d)
         if (d != a.axis && x[size_t(d)].isConst() && j[size_t(d)].isConst() &&
             j[size_t(d)].value() > x[size_t(d)].value())
-            return ctx.error("dimension " + std::to_string(d) + " of indices " + ctx.describe(1) +
-                             " is larger than that of data " + ctx.describe(0));
+            return ctx.error("dimension {} of indices {} is larger than that of data {}", d, ctx.describe(1),
+                             ctx.describe(0));
     return j;
 }
 
@@ -62,20 +60,21 @@ Result<Shape> ndShape(ir::InferContext& ctx)
     int const n = int(a.elementWiseDims), r = ctx.rank(0), q = ctx.rank(1);
     Shape const &x = ctx.shape(0), &j = ctx.shape(1);
     if (n >= r || n >= q)
-        return ctx.error("element-wise dimensions " + std::to_string(n) + " must be fewer than the ranks " +
-                         std::to_string(r) + " of the data and " + std::to_string(q) + " of the indices");
+        return ctx.error("element-wise dimensions {} must be fewer than the ranks {} of the data and {} of the indices",
+                         n, r, q);
     Dim const& k = j.back();
     if (!k.isConst())
         return ctx.error("the last dimension of indices " + ctx.describe(1) +
                          " must be known when the engine is built");
     if (k.value() < 1 || k.value() > r - n)
-        return ctx.error("the last dimension of indices " + ctx.describe(1) + " is " + k.str() + " (allowed: 1 to " +
-                         std::to_string(r - n) + ", the data's dimensions that are not element-wise)");
+        return ctx.error("the last dimension of indices {} is {} (allowed: 1 to {}, the data's dimensions that are not "
+                         "element-wise)",
+                         ctx.describe(1), k.str(), r - n);
     Shape y;
     for (int d = 0; d < n; ++d) {
         if (x[size_t(d)].isConst() && j[size_t(d)].isConst() && !(x[size_t(d)] == j[size_t(d)]))
-            return ctx.error("element-wise dimension " + std::to_string(d) + " of " + ctx.describe(0) + " and " +
-                             ctx.describe(1) + " must be equal");
+            return ctx.error("element-wise dimension {} of {} and {} must be equal", d, ctx.describe(0),
+                             ctx.describe(1));
         y.push_back(x[size_t(d)].isConst() ? x[size_t(d)] : j[size_t(d)]);
     }
     append(y, j, n, q - 1);
@@ -113,16 +112,15 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     int const r = ctx.rank(0);
     if (a.mode < Mode::kDefault || a.mode > Mode::kNd)
-        return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 to 2)");
+        return ctx.error("mode {} is unknown (allowed: 0 to 2)", int(a.mode));
     if (r < 1)
         return ctx.error(ctx.describe(0) + " must have at least one dimension");
     if (ctx.type(1) != DataType::kInt32)
         return ctx.error("indices " + ctx.describe(1) + " must be i32");
     if (a.mode != Mode::kNd && (a.axis < 0 || a.axis >= r))
-        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) +
-                         " (allowed: 0.." + std::to_string(r - 1) + ")");
+        return ctx.error("axis {} is out of range for {} (allowed: 0..{})", a.axis, ctx.describe(0), r - 1);
     if (a.elementWiseDims < 0 || a.elementWiseDims > kMaxRank)
-        return ctx.error("element-wise dimensions " + std::to_string(a.elementWiseDims) + " are out of range");
+        return ctx.error("element-wise dimensions {} are out of range", a.elementWiseDims);
     TW_ASSIGN(Shape y, a.mode == Mode::kDefault   ? defaultShape(ctx)
                        : a.mode == Mode::kElement ? elementShape(ctx)
                                                   : ndShape(ctx));

@@ -30,8 +30,7 @@ std::string checkOutside(nvinfer1::SampleMode mode)
     using nvinfer1::SampleMode;
     if (mode == SampleMode::kCLAMP || mode == SampleMode::kFILL || mode == SampleMode::kREFLECT)
         return {};
-    return "sample mode " + std::to_string(static_cast<int>(mode)) +
-           " is not possible (allowed: kCLAMP, kFILL, kREFLECT)";
+    return fmt::format("sample mode {} is not possible (allowed: kCLAMP, kFILL, kREFLECT)", static_cast<int>(mode));
 }
 
 TW_OBJECT(nvinfer1::IGridSampleLayer, GridSampleLayer)

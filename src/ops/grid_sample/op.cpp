@@ -15,10 +15,9 @@ Result<void> checkAttrs(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.interpolation < Interpolation::kNearest || a.interpolation > Interpolation::kCubic)
-        return ctx.error("interpolation " + std::to_string(int(a.interpolation)) + " is unknown (allowed: 0 to 2)");
+        return ctx.error("interpolation {} is unknown (allowed: 0 to 2)", int(a.interpolation));
     if (a.outside < Outside::kClamp || a.outside > Outside::kReflect)
-        return ctx.error("sample mode " + std::to_string(int(a.outside)) +
-                         " is not possible (allowed: 2 clamp, 3 fill, 4 reflect)");
+        return ctx.error("sample mode {} is not possible (allowed: 2 clamp, 3 fill, 4 reflect)", int(a.outside));
     return {};
 }
 

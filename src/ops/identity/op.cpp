@@ -26,8 +26,7 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.outputType < -1 || a.outputType >= kDataTypeCount)
-        return ctx.error("there is no output type " + std::to_string(a.outputType) + " (allowed: -1.." +
-                         std::to_string(kDataTypeCount - 1) + ")");
+        return ctx.error("there is no output type {} (allowed: -1..{})", a.outputType, kDataTypeCount - 1);
     DataType const from = ctx.type(0), to = a.outputType == Attrs::kSameType ? from : DataType(a.outputType);
     if (!converts(from, to)) {
         std::string const cure = isQuantized(from) || isQuantized(to)

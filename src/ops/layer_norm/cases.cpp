@@ -109,7 +109,7 @@ void ofType(CaseList& list, DataType t)
     };
     Form const rms{.rms = true, .hasBeta = false}, instance{.axis = 2, .channel = 1};
     for (int64_t n : {1, 8, 63, 256, 1024, 2048, 5120})
-        add("_rms_" + std::to_string(n), rms, {n == 1024 ? 70 : 3, n});
+        add(fmt::format("_rms_{}", n), rms, {n == 1024 ? 70 : 3, n});
     add("_rms_beta_gelu", {.axis = 2, .rms = true, .f = FusedActivation(FusedKind::kGeluTanh)}, {2, 3, 40});
     FusedActivation const swish(FusedKind::kSwish);
     add("_group_32", group(32, swish), {2, 320, 8, 8});
@@ -125,7 +125,7 @@ void ofType(CaseList& list, DataType t)
     add("_instance_frames", {.axis = 3, .channel = 1}, {2, 3, 4, 50});
     add("_instance_rms", {.axis = 2, .channel = 1, .rms = true, .hasBeta = false}, {2, 5, 7, 7});
     for (int64_t c : {1, 3, 96, 130, 768, 1100, 2100})
-        add("_channels_first_" + std::to_string(c), channelsFirst(), {c == 96 ? 2 : 1, c, 7, c < 100 ? 17 : 8});
+        add(fmt::format("_channels_first_{}", c), channelsFirst(), {c == 96 ? 2 : 1, c, 7, c < 100 ? 17 : 8});
     add("_channels_first_gelu", {.kept = 4, .f = FusedActivation(FusedKind::kGeluErf)}, {2, 24, 257});
     add("_channels_first_rms", {.kept = 12, .rms = true}, {1, 33, 5, 5});
     add("_channels_first_bare", {.kept = 12, .hasGamma = false, .hasBeta = false}, {1, 40, 6, 6});
@@ -160,26 +160,26 @@ void cases(CaseList& list)
               constant(DataType::kFloat, {4}, {0, 1, 0, 1})},
              {{0, 2, 0, -1, 0, 1, 0, 1}});
     for (int64_t n : {1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 129, 768, 1000})
-        add("row_" + std::to_string(n), 1, n == 1 ? 0.5 : 1e-5, DataType::kFloat, {3, n});
+        add(fmt::format("row_{}", n), 1, n == 1 ? 0.5 : 1e-5, DataType::kFloat, {3, n});
     for (int parts = 0; parts < 3; ++parts) {
         std::vector<CaseInput> in{f32({3, 37})};
         if (parts > 0)
             in.push_back(constant(DataType::kFloat, {37}));
-        list.add("parts_" + std::to_string(parts),
-                 Form{.hasGamma = bool(parts & 1), .hasBeta = bool(parts & 2)}.attrs(), std::move(in));
+        list.add(fmt::format("parts_{}", parts), Form{.hasGamma = bool(parts & 1), .hasBeta = bool(parts & 2)}.attrs(),
+                 std::move(in));
     }
     add("two_axes", 1, 1e-3, DataType::kFloat, {3, 5, 7});
     add("all", 0, 1e-3, DataType::kFloat, {3, 4});
     add("many_rows", 2, 1e-12, DataType::kFloat, {2, 33, 40});
     add("half", 2, 1e-3, DataType::kHalf, {2, 3, 40});
     for (int64_t n : {8, 250, 768, 1024, 3000})
-        add("half_" + std::to_string(n), 1, 1e-5, DataType::kHalf, {n == 768 ? 37 : 2, n});
+        add(fmt::format("half_{}", n), 1, 1e-5, DataType::kHalf, {n == 768 ? 37 : 2, n});
     add("row_2100", 1, 1e-5, DataType::kFloat, {2, 2100});
     add("row_9000", 1, 1e-5, DataType::kFloat, {2, 9000});
     // Rows in chunks: below, at and above one, a tail that is no whole pack.
     for (DataType type : {DataType::kFloat, DataType::kHalf})
         for (int64_t n : {2048, 4096, 4099, 8192, 20000, 40960})
-            add(std::string(nameOf(type)) + "_long_" + std::to_string(n), 1, 1e-5, type, {3, n});
+            add(fmt::format("{}_long_{}", nameOf(type), n), 1, 1e-5, type, {3, n});
     // As a group norm: no gamma, no beta.
     list.add("groups", Form{.axis = 2, .hasGamma = false, .hasBeta = false}.attrs(),
              {input(DataType::kHalf, {2, 8, 10, 32, 32})});
@@ -191,8 +191,7 @@ void cases(CaseList& list)
                 if (to.hasBeta)
                     in.push_back(constant(t, {n}));
                 in.push_back(constant(DataType::kFloat, n == 8 ? Extents{} : Extents{1}));
-                list.add("integers_" + std::to_string(integers) + "_" + nameOf(t) + "_" + std::to_string(n), to,
-                         std::move(in));
+                list.add(fmt::format("integers_{}_{}_{}", integers, nameOf(t), n), to, std::move(in));
             }
     // With sets that are not contiguous.
     list.add("integers_planes", Form{.kept = 4, .hasGamma = false, .hasBeta = false, .integers = 2}.attrs(),

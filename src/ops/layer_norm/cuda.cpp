@@ -33,7 +33,7 @@ Support supports(Problem const& problem)
         return Support::no("takes sets that are contiguous");
     Layout::Sizes const s = layout.sizes(problem.inputs[0].maxDims);
     if (s.setSize() < kLeast)
-        return Support::no("leaves sets of less than " + std::to_string(kLeast) + " elements to others");
+        return Support::no(fmt::format("leaves sets of less than {} elements to others", kLeast));
     if (s.sets() * chunksOf(s.setSize(), chunkOf(problem, 1)) > kMostBlocks)
         return Support::no("takes at most 2^30 chunks");
     return Support::yes();
@@ -106,8 +106,7 @@ Support supports(Problem const& problem)
         return Support::no("takes sets that are contiguous");
     int64_t const most = 512 * kMostPacks * packWidth(problem), n = longestRow(problem);
     if (n > most)
-        return Support::no("takes sets of at most " + std::to_string(most) + " elements, this one has " +
-                           std::to_string(n));
+        return Support::no(fmt::format("takes sets of at most {} elements, this one has {}", most, n));
     return Support::yes();
 }
 

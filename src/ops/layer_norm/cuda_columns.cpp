@@ -51,8 +51,7 @@ Support supports(Problem const& problem)
         return Support::no("takes gamma and beta with a number for each element of a set");
     int64_t const most = kMostThreads / kLeastLanes * mostPacks(problem, widthOf(problem), kMostThreads);
     if (s.n > most)
-        return Support::no("takes sets of at most " + std::to_string(most) + " elements, this one has " +
-                           std::to_string(s.n));
+        return Support::no(fmt::format("takes sets of at most {} elements, this one has {}", most, s.n));
     return Support::yes();
 }
 

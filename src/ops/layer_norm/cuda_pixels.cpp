@@ -50,9 +50,9 @@ Support supports(Problem const& problem)
         (s.layout.weights() != Layout::Weights::kColumns || most.tail != 1 || most.count != s.channels()))
         return Support::no("takes gamma and beta with a number for each channel");
     if (s.channels() != most.inner * most.k || s.channels() < 1 || s.channels() > kMostChannels)
-        return Support::no("takes a known number of channels, at most " + std::to_string(kMostChannels));
+        return Support::no(fmt::format("takes a known number of channels, at most {}", kMostChannels));
     if (!fitsBlock(s, s.channels()) && !fitsBlock(s, s.unit()))
-        return Support::no("takes groups of at most " + std::to_string(kThreads * s.width) + " channels");
+        return Support::no(fmt::format("takes groups of at most {} channels", kThreads * s.width));
     if (most.n > INT32_MAX / 2 || most.outer * most.n > INT32_MAX)
         return Support::no("counts pixels in 32 bits");
     return Support::yes();

@@ -16,19 +16,17 @@ std::string whySets(Attrs const& a, ir::Shape const& x)
 {
     int64_t const rank = int64_t(x.size());
     if (a.kept < 0 || a.kept >> rank != 0 || (a.kept & ((int64_t(2) << a.axis) - 1)) != 0)
-        return "kept " + std::to_string(a.kept) + " must name dimensions behind axis " + std::to_string(a.axis) +
-               " only, below " + std::to_string(rank);
+        return fmt::format("kept {} must name dimensions behind axis {} only, below {}", a.kept, a.axis, rank);
     if (a.channel >= rank)
-        return "channel " + std::to_string(a.channel) + " is out of range (allowed: -1.." + std::to_string(rank - 1) +
-               ")";
+        return fmt::format("channel {} is out of range (allowed: -1..{})", a.channel, rank - 1);
     if (a.groups == 1)
         return {};
     if (a.groups < 1 || a.channel < 0 || !a.isNormalized(int(a.channel)) || rank >= kMaxRank)
-        return std::to_string(a.groups) + " groups need a channel among the normalized dimensions, of at most " +
-               std::to_string(kMaxRank - 1);
+        return fmt::format("{} groups need a channel among the normalized dimensions, of at most {}", a.groups,
+                           kMaxRank - 1);
     ir::Dim const& channels = x[size_t(a.channel)];
     if (channels.isConst() && channels.value() % a.groups != 0)
-        return channels.str() + " channels cannot be cut into " + std::to_string(a.groups) + " groups";
+        return fmt::format("{} channels cannot be cut into {} groups", channels.str(), a.groups);
     return {};
 }
 
@@ -38,10 +36,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     if (a.axis < 0 || a.axis >= ctx.rank(0))
-        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) + " of rank " +
-                         std::to_string(ctx.rank(0)) + " (allowed: 0.." + std::to_string(ctx.rank(0) - 1) + ")");
+        return ctx.error("axis {} is out of range for {} of rank {} (allowed: 0..{})", a.axis, ctx.describe(0),
+                         ctx.rank(0), ctx.rank(0) - 1);
     if (!std::isfinite(a.epsilon) || a.epsilon < 0)
-        return ctx.error("epsilon " + std::to_string(a.epsilon) + " must be finite and not negative");
+        return ctx.error("epsilon {} must be finite and not negative", a.epsilon);
     ir::Shape const& x = ctx.shape(0);
     for (std::string const& why : {whySets(a, x), a.activation.check()})
         if (!why.empty())
@@ -50,10 +48,9 @@ Result<void> infer(ir::InferContext& ctx)
     for (int i = 0; a.channel < 0 && i < ctx.rank(0); ++i)
         n = a.isNormalized(i) ? n * x[size_t(i)] : n;
     if (ctx.inputCount() != a.inputCount())
-        return ctx.error(std::to_string(ctx.inputCount()) + " inputs, but has_gamma and has_beta ask for " +
-                         std::to_string(a.inputCount()));
+        return ctx.error("{} inputs, but has_gamma and has_beta ask for {}", ctx.inputCount(), a.inputCount());
     if (a.integers < 0 || a.integers > 2)
-        return ctx.error("integers " + std::to_string(a.integers) + " is out of range (allowed: 0..2)");
+        return ctx.error("integers {} is out of range (allowed: 0..2)", a.integers);
     if (int const i = a.scaleInput(); i >= 0 && (!ctx.has(i) || !isFullFloat(ctx.type(i)) || ctx.rank(i) > 1 ||
                                                  (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1))))
         return ctx.error("scale " + (ctx.has(i) ? ctx.describe(i) : "") + " must be one f32");

@@ -24,19 +24,18 @@ public:
     // Types as the text form has them: f32[2,3].
     int input(std::string const& type)
     {
-        text_ += " input " + id(next_) + " \"v" + std::to_string(next_) + "\" " + type;
+        text_ += fmt::format(" input {} \"v{}\" {}", id(next_), next_, type);
         return next_++;
     }
     int constant(std::string const& type, std::string const& values)
     {
-        text_ += " const " + id(next_) + " \"c" + std::to_string(next_) + "\" " + type + " = " + values;
+        text_ += fmt::format(" const {} \"c{}\" {} = {}", id(next_), next_, type, values);
         return next_++;
     }
     int apply(elementwise::Operation op, int a, int b, std::string const& type)
     {
-        text_ += " node " + std::to_string(nodes_++) + " \"n" + std::to_string(next_) + "\" elementwise(" + id(a) +
-                 ", " + id(b) + ") {operation = " + std::to_string(int(op)) + "} -> " + id(next_) + " \"v" +
-                 std::to_string(next_) + "\" " + type;
+        text_ += fmt::format(" node {} \"n{}\" elementwise({}, {}) {{operation = {}}} -> {} \"v{}\" {}", nodes_++,
+                             next_, id(a), id(b), int(op), id(next_), next_, type);
         return next_++;
     }
     RegionText& output(int v)
@@ -47,7 +46,7 @@ public:
     std::string str() const { return text_ + " }"; }
 
 private:
-    static std::string id(int v) { return "%" + std::to_string(v); }
+    static std::string id(int v) { return fmt::format("%{}", v); }
     std::string text_;
     int next_ = 0, nodes_ = 0;
 };

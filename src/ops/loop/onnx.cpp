@@ -14,8 +14,7 @@ using nvinfer1::TripLimit;
 void checkCount(ImportContext const& ctx, char const* what, int have, int want)
 {
     if (have != want)
-        ctx.invalid("graph 'body' has " + std::to_string(have) + " " + what + ", the node needs " +
-                    std::to_string(want));
+        ctx.invalid(fmt::format("graph 'body' has {} {}, the node needs {}", have, what, want));
 }
 
 // ---- Loop
@@ -43,8 +42,8 @@ void importLoop(ImportContext& ctx)
         ctx.fail("a loop without M and without cond never ends");
     checkCount(ctx, "inputs", ctx.nbGraphInputs("body"), 2 + nbCarried);
     if (nbStacked < 0 || ctx.nbGraphOutputs("body") < 1 + nbCarried + nbStacked)
-        ctx.invalid("graph 'body' gives " + std::to_string(ctx.nbGraphOutputs("body")) + " values, the node needs " +
-                    std::to_string(1 + nbCarried + std::max(nbStacked, 0)));
+        ctx.invalid(fmt::format("graph 'body' gives {} values, the node needs {}", ctx.nbGraphOutputs("body"),
+                                1 + nbCarried + std::max(nbStacked, 0)));
     ILoop& loop = addLoop(ctx, ctx.name());
     Carried carried(ctx, loop);
     std::vector<Value> inputs;
@@ -65,7 +64,7 @@ void importLoop(ImportContext& ctx)
         ctx.added(loop.addTripLimit(goOn, TripLimit::kWHILE));
     }
     for (int i = 0; i < nbCarried; ++i) {
-        carried.setNext(size_t(i) + 1, ctx.asTensor(outputs[size_t(1 + i)]), "carried value " + std::to_string(i));
+        carried.setNext(size_t(i) + 1, ctx.asTensor(outputs[size_t(1 + i)]), fmt::format("carried value {}", i));
         if (ctx.wantsOutput(i))
             ctx.setOutput(i, carried.last(size_t(i) + 1));
     }
@@ -87,8 +86,7 @@ std::vector<int64_t> listOf(ImportContext const& ctx, char const* attr, int coun
 {
     auto v = ctx.attrInts(attr, std::vector<int64_t>(size_t(count), 0));
     if (int(v.size()) != count)
-        ctx.invalid("attribute '" + std::string(attr) + "' has " + std::to_string(v.size()) + " entries, " +
-                    std::to_string(count) + " are needed");
+        ctx.invalid(fmt::format("attribute '{}' has {} entries, {} are needed", attr, v.size(), count));
     return v;
 }
 
@@ -98,15 +96,14 @@ ScanAttrs readScan(ImportContext const& ctx, int skipped)
     ScanAttrs a;
     int64_t const scanned = ctx.requireInt("num_scan_inputs");
     if (scanned < 1 || scanned > ctx.nbInputs() - skipped)
-        ctx.invalid("num_scan_inputs " + std::to_string(scanned) + " is out of range for " +
-                    std::to_string(ctx.nbInputs() - skipped) + " inputs");
+        ctx.invalid(fmt::format("num_scan_inputs {} is out of range for {} inputs", scanned, ctx.nbInputs() - skipped));
     a.nbScanned = int(scanned);
     a.nbStates = ctx.nbInputs() - skipped - a.nbScanned;
     a.nbStacked = ctx.nbGraphOutputs("body") - a.nbStates;
     checkCount(ctx, "inputs", ctx.nbGraphInputs("body"), a.nbStates + a.nbScanned);
     if (a.nbStacked < 0 || ctx.nbOutputs() > a.nbStates + a.nbStacked)
-        ctx.invalid("graph 'body' gives " + std::to_string(ctx.nbGraphOutputs("body")) + " values, the node has " +
-                    std::to_string(a.nbStates) + " states and " + std::to_string(ctx.nbOutputs()) + " outputs");
+        ctx.invalid(fmt::format("graph 'body' gives {} values, the node has {} states and {} outputs",
+                                ctx.nbGraphOutputs("body"), a.nbStates, ctx.nbOutputs()));
     return a;
 }
 
@@ -126,7 +123,7 @@ std::vector<ITensor*> scan(ImportContext& ctx, ScanAttrs const& a, std::vector<I
     auto const outputs = ctx.importGraph("body", inputs);
     std::vector<ITensor*> results;
     for (size_t i = 0; i < states.size(); ++i) {
-        carried.setNext(i, ctx.asTensor(outputs[i]), "state " + std::to_string(i));
+        carried.setNext(i, ctx.asTensor(outputs[i]), fmt::format("state {}", i));
         results.push_back(&carried.last(i));
     }
     for (size_t k = 0; k < size_t(a.nbStacked); ++k) {
@@ -173,8 +170,8 @@ void importBatchedScan(ImportContext& ctx)
     a.stackReverse.assign(size_t(a.nbStacked), 0);
     ITensor& first = ctx.tensor(1 + a.nbStates);
     if (first.getDimensions().nbDims < 2)
-        ctx.invalid("scanned inputs have a batch and a sequence dimension, and input " +
-                    std::to_string(1 + a.nbStates) + " has shape " + describe(first.getDimensions()));
+        ctx.invalid(fmt::format("scanned inputs have a batch and a sequence dimension, and input {} has shape {}",
+                                1 + a.nbStates, describe(first.getDimensions())));
     ITensor &batch = sizeAlong(ctx, first, 0), &length = sizeAlong(ctx, first, 1);
     ILoop& loop = addLoop(ctx, ctx.name() + " [batch]");
     ctx.added(loop.addTripLimit(batch, TripLimit::kCOUNT));

@@ -21,8 +21,8 @@ Result<void> checkAttrs(ir::InferContext& ctx)
     // What is not given at the end, a count or lengths, is not there.
     int64_t const others = a.iteratorAxes.empty() ? 0 : 1 + int64_t(a.iteratorAxes.size());
     if (a.carried < 0 || a.carried > ctx.inputCount() - others)
-        return ctx.error(std::to_string(a.carried) + " carried values and " + std::to_string(a.iteratorAxes.size()) +
-                         " iterated tensors are not possible with " + std::to_string(ctx.inputCount()) + " inputs");
+        return ctx.error("{} carried values and {} iterated tensors are not possible with {} inputs", a.carried,
+                         a.iteratorAxes.size(), ctx.inputCount());
     auto isFlags = [](std::vector<int64_t> const& flags, size_t count) {
         return flags.size() == count && std::all_of(flags.begin(), flags.end(), [](int64_t f) { return f >> 1 == 0; });
     };
@@ -50,12 +50,12 @@ Result<std::vector<RegionInput>> regionInputs(ir::InferContext& ctx)
     for (size_t i = 0; at.inputOf(i) < size_t(ctx.inputCount()); ++i) {
         int const outer = int(at.inputOf(i));
         if (!ctx.has(outer))
-            return ctx.error("input " + std::to_string(outer) + " is missing");
+            return ctx.error("input {} is missing", outer);
         bool const isSlice = i >= at.carried && i < at.firstRegionCapture();
         int64_t const axis = isSlice ? a.iteratorAxes[i - at.carried] : -1;
         if (isSlice && (axis < 0 || axis >= ctx.rank(outer)))
-            return ctx.error("axis " + std::to_string(axis) + " of an iterator is out of range for " +
-                             ctx.describe(outer) + " (allowed: 0.." + std::to_string(ctx.rank(outer) - 1) + ")");
+            return ctx.error("axis {} of an iterator is out of range for {} (allowed: 0..{})", axis,
+                             ctx.describe(outer), ctx.rank(outer) - 1);
         list.push_back({outer, int(axis)});
     }
     return list;
@@ -70,9 +70,9 @@ Result<void> inferCarried(ir::InferContext& ctx, ir::Graph const& body)
         for (size_t d = 0; same && d < in.size(); ++d)
             same = !out.shape[d].isConst() || !in[d].isConst() || out.shape[d] == in[d];
         if (!same)
-            return ctx.error("carried value " + std::to_string(i) + " is " + nameOf(ctx.type(i)) + str(in) +
-                             " before an iteration and " + nameOf(out.type) + str(out.shape) +
-                             " after it; type and shape must not change");
+            return ctx.error(
+                "carried value {} is {}{} before an iteration and {}{} after it; type and shape must not change", i,
+                nameOf(ctx.type(i)), str(in), nameOf(out.type), str(out.shape));
         ctx.output(i, ctx.type(i), in);
     }
     return {};
@@ -121,8 +121,7 @@ Result<Dim> lengthOf(ir::InferContext& ctx, size_t input, Trips const& trips)
     if (!length)
         return ctx.freshSymbol({0, INT64_MAX});
     if (length->isConst() && length->value() < 0)
-        return ctx.error("the length " + ctx.describe(int(input)) + " is " + std::to_string(length->value()) +
-                         ", below 0");
+        return ctx.error("the length {} is {}, below 0", ctx.describe(int(input)), length->value());
     return *length;
 }
 
@@ -135,9 +134,9 @@ Result<void> inferStacks(ir::InferContext& ctx, ir::Graph const& body, std::vect
         ir::Value const& part = *body.outputs[at.carried + k];
         int64_t const axis = a.stackAxes[k];
         if (axis < 0 || axis > part.rank() || part.rank() >= kMaxRank)
-            return ctx.error("axis " + std::to_string(axis) + " is out of range for the stack of '" + part.name +
-                             "' of rank " + std::to_string(part.rank()) + " (allowed: 0.." +
-                             std::to_string(part.rank()) + ", rank " + std::to_string(kMaxRank) + " at most)");
+            return ctx.error(
+                "axis {} is out of range for the stack of '{}' of rank {} (allowed: 0..{}, rank {} at most)", axis,
+                part.name, part.rank(), part.rank(), kMaxRank);
         Shape y;
         for (Dim const& d : part.shape) {
             OuterDim const outer = outerDim(ctx, 1, inputs, d);
@@ -165,8 +164,8 @@ Result<void> infer(ir::InferContext& ctx)
         !volume(condition.outputs[0]->shape).is(1))
         return ctx.error("the region 'condition' must give one bool");
     if (body.outputs.size() != at.carried + at.stacked)
-        return ctx.error("the region 'body' gives " + std::to_string(body.outputs.size()) + " values, " +
-                         std::to_string(at.carried) + " are carried and " + std::to_string(at.stacked) + " stacked");
+        return ctx.error("the region 'body' gives {} values, {} are carried and {} stacked", body.outputs.size(),
+                         at.carried, at.stacked);
     TW_TRY(inferCarried(ctx, body));
     return inferStacks(ctx, body, inputs);
 }

@@ -92,26 +92,24 @@ private:
     Result<void> step(int64_t trip)
     {
         if (trip >= ctx_.maxTrips)
-            return ctx_.error("the loop did not end after " + std::to_string(trip) + " iterations");
+            return ctx_.error("the loop did not end after {} iterations", trip);
         for (size_t s = 0; s < at_.iterated; ++s) {
             int const i = int(at_.iteratedAt(s));
             if (int64_t const extent = ctx_.in(i).dims[int(attrs_.iteratorAxes[s])]; trip >= extent)
-                return ctx_.error("iteration " + std::to_string(trip) + " is past the extent " +
-                                  std::to_string(extent) + " of the iterated tensor '" + ctx_.node().inputs[i]->name +
-                                  "'");
+                return ctx_.error("iteration {} is past the extent {} of the iterated tensor '{}'", trip, extent,
+                                  ctx_.node().inputs[i]->name);
         }
         TW_ASSIGN(auto next, ctx_.runRegion(1, now_));
         for (size_t i = 0; i < at_.carried; ++i) {
             if (next[i].type() != now_[i].type || !(next[i].dims() == now_[i].dims))
-                return ctx_.error("carried value " + std::to_string(i) + " had shape " + now_[i].dims.str() +
-                                  ", iteration " + std::to_string(trip) + " gives " + next[i].dims().str());
+                return ctx_.error("carried value {} had shape {}, iteration {} gives {}", i, now_[i].dims.str(), trip,
+                                  next[i].dims().str());
             now_[i] = next[i].ref();
         }
         for (size_t k = 0; k < at_.stacked; ++k) {
             if (!stacks_[k].empty() && !(stacks_[k][0].dims() == next[at_.carried + k].dims()))
-                return ctx_.error("the value of stack " + std::to_string(k) + " had shape " +
-                                  stacks_[k][0].dims().str() + ", iteration " + std::to_string(trip) + " gives " +
-                                  next[at_.carried + k].dims().str());
+                return ctx_.error("the value of stack {} had shape {}, iteration {} gives {}", k,
+                                  stacks_[k][0].dims().str(), trip, next[at_.carried + k].dims().str());
             stacks_[k].push_back(std::move(next[at_.carried + k]));
         }
         next.resize(at_.carried);
@@ -124,9 +122,9 @@ private:
         int const out = int(at_.carried + k), length = int(at_.lengthAt(k));
         int64_t const axis = attrs_.stackAxes[k], y = ctx_.has(length) ? ctx_.in(length).getInt(0) : trips;
         if (trips > y)
-            return ctx_.error("output '" + ctx_.node().outputs[size_t(out)]->name + "' has the length " +
-                              std::to_string(y) + ", " + std::to_string(trips) +
-                              " iterations were made; a length is at least the number of iterations");
+            return ctx_.error(
+                "output '{}' has the length {}, {} iterations were made; a length is at least the number of iterations",
+                ctx_.node().outputs[size_t(out)]->name, y, trips);
         int64_t const capacity = ctx_.out(out).sizeBytes();
         Extents dims = ctx_.out(out).dims;
         for (int d = 0; d < dims.rank && trips > 0; ++d)

@@ -27,11 +27,11 @@ struct LRNLayer final : LayerObject<nvinfer1::ILRNLayer>
 
 std::string checkWindow(int32_t v)
 {
-    return v >= 1 && v <= 15 && v % 2 == 1 ? "" : "window " + std::to_string(v) + " must be odd and in 1..15";
+    return v >= 1 && v <= 15 && v % 2 == 1 ? "" : fmt::format("window {} must be odd and in 1..15", v);
 }
 std::string checkWithin(float v, float lo, float hi, char const* what, char const* range)
 {
-    return v >= lo && v <= hi ? "" : std::string(what) + " " + std::to_string(v) + " must be in " + range;
+    return v >= lo && v <= hi ? "" : fmt::format("{} {} must be in {}", what, v, range);
 }
 std::string checkAlpha(float v)
 {

@@ -13,7 +13,7 @@ void importLRN(ImportContext& ctx)
     ctx.check(rank >= 2, "input of shape " + describe(x.getDimensions()) + " needs batch and channel");
     int64_t const size = ctx.requireInt("size");
     ctx.check(size >= 1 && size <= 15 && size % 2 == 1,
-              "attribute 'size' is " + std::to_string(size) + ", ILRNLayer takes odd windows of 1 to 15");
+              fmt::format("attribute 'size' is {}, ILRNLayer takes odd windows of 1 to 15", size));
     float const alpha = ctx.attrFloat("alpha", 1e-4f), beta = ctx.attrFloat("beta", 0.75f);
     float const bias = ctx.attrFloat("bias", 1.0f);
 

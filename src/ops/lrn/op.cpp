@@ -16,13 +16,13 @@ Result<void> infer(ir::InferContext& ctx)
     if (ctx.rank(0) < 3)
         return ctx.error(ctx.describe(0) + " must have at least 3 dimensions");
     if (a.window < 1 || a.window > 15 || a.window % 2 == 0)
-        return ctx.error("window " + std::to_string(a.window) + " must be odd and in 1..15");
+        return ctx.error("window {} must be odd and in 1..15", a.window);
     if (!(a.alpha >= -1e20f && a.alpha <= 1e20f))
-        return ctx.error("alpha " + std::to_string(a.alpha) + " must be in [-1e20, 1e20]");
+        return ctx.error("alpha {} must be in [-1e20, 1e20]", a.alpha);
     if (!(a.beta >= 0.01f && a.beta <= 1e5f))
-        return ctx.error("beta " + std::to_string(a.beta) + " must be in [0.01, 1e5]");
+        return ctx.error("beta {} must be in [0.01, 1e5]", a.beta);
     if (!(a.k >= 1e-5f && a.k <= 1e10f))
-        return ctx.error("k " + std::to_string(a.k) + " must be in [1e-5, 1e10]");
+        return ctx.error("k {} must be in [1e-5, 1e10]", a.k);
     ctx.output(0, ctx.type(0), ctx.shape(0));
     return {};
 }

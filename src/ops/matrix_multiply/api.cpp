@@ -92,7 +92,7 @@ void IMatrixMultiplyLayer::setOperation(int32_t index, MatrixOperation op) noexc
     MatrixMultiplyLayer& l = objectOf(*this);
     setField(l, l.operations[index == 1], op, [&]() -> Result<void> {
         if (index != 0 && index != 1)
-            return l.error("setOperation: input " + std::to_string(index) + " must be 0 or 1");
+            return l.error("setOperation: input {} must be 0 or 1", index);
         return refusal(l, checkOperation(op));
     });
 }

@@ -28,7 +28,7 @@ void cases(CaseList& list)
     multiply("no_batch", kNone, f32({0, 2, 4}), kNone, f32({0, 4, 3}), {{}});
     // Tiles are 4 x 8, panels 128 x 256 x 256: just below, at and above.
     for (int64_t size : {1, 3, 4, 5, 7, 8, 9, 17})
-        multiply("square_" + std::to_string(size), kNone, f32({size, size}), kNone, f32({size, size}));
+        multiply(fmt::format("square_{}", size), kNone, f32({size, size}), kNone, f32({size, size}));
     multiply("panels_above", kNone, f32({129, 257}), kNone, f32({257, 261}));
     multiply("panels_transposed", kTranspose, f32({257, 130}), kTranspose, f32({258, 257}));
     for (auto opA : {kNone, kTranspose})
@@ -58,8 +58,7 @@ void cases(CaseList& list)
     // below, at and above; row strides that fall into one set of L1; sums longer than a block of k.
     for (int64_t m : {2, 13, 15, 29})
         for (int64_t n : {15, 31, 33, 65})
-            multiply("tile_" + std::to_string(m) + "x" + std::to_string(n), kNone, f32({m, 23}), kNone,
-                     constant(DataType::kFloat, {23, n}));
+            multiply(fmt::format("tile_{}x{}", m, n), kNone, f32({m, 23}), kNone, constant(DataType::kFloat, {23, n}));
     multiply("inner_1", kNone, f32({30, 1}), kNone, f32({1, 50}));
     multiply("inner_1_transposed", kTranspose, f32({1, 30}), kTranspose, f32({50, 1}));
     multiply("inner_huge", kNone, f32({3, 9001}), kNone, constant(DataType::kFloat, {9001, 5}));
@@ -77,15 +76,14 @@ void cases(CaseList& list)
     for (int64_t m : {1, 2, 3, 4})
         for (int64_t n : {4, 8, 17, 31, 100, 261})
             for (bool known : {true, false}) {
-                std::string const name = std::to_string(m) + "x" + std::to_string(n) + (known ? "" : "_unknown");
+                std::string const name = fmt::format("{}x{}{}", m, n, known ? "" : "_unknown");
                 Extents const b{35, n};
                 multiply("few_rows_" + name, kNone, f32({m, 35}), kNone,
                          known ? constant(DataType::kFloat, b) : f32(b));
             }
     for (int64_t m : {1, 2, 3, 4, 9})
         for (int64_t k : {1, 7, 16, 33, 100})
-            multiply("few_rows_dots_" + std::to_string(m) + "_" + std::to_string(k), kNone, f32({3, m, k}), kTranspose,
-                     f32({3, 29, k}));
+            multiply(fmt::format("few_rows_dots_{}_{}", m, k), kNone, f32({3, m, k}), kTranspose, f32({3, 29, k}));
     multiply("few_rows_dots_shared", kNone, f32({12, 1, 64}), kTranspose, f32({12, 301, 64}));
     multiply("few_rows_dots_transposed", kTranspose, f32({40, 3}), kTranspose, f32({70, 40}));
     multiply("few_rows_inner_1", kNone, f32({1, 1}), kNone, constant(DataType::kFloat, {1, 70}));
@@ -129,7 +127,7 @@ void cases(CaseList& list)
         if (isNarrowFloat(type)) {
             for (int64_t odd : {4, 2, 1}) {
                 int64_t const m = 128 + odd, n = 72 + odd, k = 192 + odd;
-                std::string const rows = "rows_of_" + std::to_string(odd);
+                std::string const rows = fmt::format("rows_of_{}", odd);
                 on(rows + "_nn", kNone, x({m, k}), kNone, x({k, n}));
                 on(rows + "_nt", kNone, x({m, k}), kTranspose, x({n, k}));
                 on(rows + "_tn", kTranspose, x({k, m}), kNone, x({k, n}));

@@ -24,12 +24,12 @@ void epilogueCases(CaseList& list)
     add("relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32}, {{5, 0, 14, 0}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-        add("kind" + std::to_string(k + 1), kNone, kTranspose, f, {f32({5, 19}), weights({33, 19}), weights({33})});
+        add(fmt::format("kind{}", k + 1), kNone, kTranspose, f, {f32({5, 19}), weights({33, 19}), weights({33})});
     }
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
         int64_t const m = (k + 4) % 4 + 1, n = k % 3 == 0 ? 128 : 139;
-        add("few_rows_kind" + std::to_string(k + 1), kNone, kNone, f,
+        add(fmt::format("few_rows_kind{}", k + 1), kNone, kNone, f,
             {f32({m, 19}), weights({19, n}), weights({n}), f32({m, n})});
     }
     add("few_rows_dots", kNone, kTranspose, FusedActivation(FusedKind::kGeluErf),
@@ -72,7 +72,7 @@ void epilogueCases(CaseList& list)
             };
             CaseInput const a = input(type, {9, 72}, coarse({9, 72}, 5)),
                             b = constant(type, {40, 72}, coarse({40, 72}, 7));
-            on("kind" + std::to_string(k + 1), kNone, kTranspose, f, {a, b, w({40})});
+            on(fmt::format("kind{}", k + 1), kNone, kTranspose, f, {a, b, w({40})});
         }
         // Beside a residual, before and after whole tiles; batches that are rows, batches that are not.
         on("residual", kNone, kNone, Kind::kRelu, {x({131, 200}), w({200, 136}), w({136}), x({131, 136})});

@@ -86,7 +86,7 @@ void int8Cases(CaseList& list)
         for (double steps : {20., 1e3, 1e5}) {
             Attrs a(kNone, kTranspose, FusedActivation(kind));
             a.epilogue.outputType = int32_t(kInt8);
-            list.add("int8_" + curve + "_" + std::to_string(int(steps)) + "_steps", std::move(a),
+            list.add(fmt::format("int8_{}_{}_steps", curve, int(steps)), std::move(a),
                      {input(kInt8, {256, 16}, rows), constant(kInt8, {32, 16}, columns), none, none, none, none,
                       number(scales), none, number({steps})});
         }
@@ -109,7 +109,7 @@ void int8Cases(CaseList& list)
     for (int64_t m : {70, 3})
         for (DataType out : {kInt8, kFloat, kHalf}) {
             auto end = [&](std::string const& name, IntegerSums const& s) {
-                add("end_" + std::to_string(m) + "_" + name + "_to_" + nameOf(out), Attrs(kNone, kTranspose),
+                add(fmt::format("end_{}_{}_to_{}", m, name, nameOf(out)), Attrs(kNone, kTranspose),
                     {x({m, 72}), w({139, 72})}, s, {m, 139}, 139);
             };
             end("none", {.type = out});
@@ -125,7 +125,7 @@ void int8Cases(CaseList& list)
             }
             for (int k = 0; k < kFusedKindCount; ++k) {
                 FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-                end("kind" + std::to_string(k + 1), {.type = out, .f = f, .outputScale = true});
+                end(fmt::format("kind{}", k + 1), {.type = out, .f = f, .outputScale = true});
             }
         }
     // Every product is the largest there is: 16 bits, and 8 + 8 of them, would saturate.

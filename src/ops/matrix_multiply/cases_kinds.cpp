@@ -46,7 +46,7 @@ void connectedCases(CaseList& list)
         {{0, 1}});
     for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-        add("epilogue_kind" + std::to_string(k + 1), Attrs::fullyConnected(f),
+        add(fmt::format("epilogue_kind{}", k + 1), Attrs::fullyConnected(f),
             {f32({3, 4, 5, 2}), constant(DataType::kFloat, {9, 40}), constant(DataType::kFloat, {9})});
     }
     add("epilogue_half", Attrs::fullyConnected(Kind::kSigmoid),
@@ -103,7 +103,7 @@ void normCases(CaseList& list)
         {f32({3, 5}), f32({5, 40}), f32({40}), f32({3, 40}), f32({40}), f32({40})});
     // Blocks hold rows together from 256 columns on; tiles have 64 or 128 rows.
     for (int64_t n : {256, 384, 512, 768, 1024, 2048})
-        product("half_n" + std::to_string(n), DataType::kHalf, {n == 768 ? 333 : 131, 200}, n, kNone);
+        product(fmt::format("half_n{}", n), DataType::kHalf, {n == 768 ? 333 : 131, 200}, n, kNone);
     // Rows of a are copied first, to whole 16 bytes: three kernels, of which the norm's is the last.
     product("half_padded", DataType::kHalf, {131, 36}, 256, kNone);
     product("half_padded_odd", DataType::kHalf, {5, 7}, 264, kTranspose);
@@ -138,7 +138,7 @@ void gatedCases(CaseList& list)
         FusedActivation const swish(FusedKind::kSwish), gelu(FusedKind::kGeluErf);
         for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
             FusedActivation const f(FusedKind(k), 0.3F, 1.25F);
-            on("kind" + std::to_string(k + 1), kNone, kTranspose, f, {x({9, 72}), w({64, 72}), w({64})});
+            on(fmt::format("kind{}", k + 1), kNone, kTranspose, f, {x({9, 72}), w({64, 72}), w({64})});
         }
         // Before, at and behind whole vectors, tiles and parts of k; with and without bias.
         on("odd", kNone, kNone, swish, {x({7, 19}), w({19, 2}), w({2})});
@@ -178,8 +178,7 @@ void sparseCases(CaseList& list)
     for (Size const& s : {Size{1, 8, 32}, Size{37, 72, 64}, Size{64, 64, 72}, Size{129, 136, 200}, Size{257, 264, 192},
                           Size{513, 520, 72}, Size{2500, 256, 64}, Size{17, 1000, 1024}})
         for (bool transposed : {false, true}) {
-            std::string const name = "sparse_" + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
-                                     std::to_string(s.k) + (transposed ? "_t" : "_n");
+            std::string const name = fmt::format("sparse_{}x{}x{}{}", s.m, s.n, s.k, transposed ? "_t" : "_n");
             CaseInput const a = input(kType, {s.m, s.k}),
                             b = twoOfFour(kType, transposed ? Extents{s.n, s.k} : Extents{s.k, s.n},
                                           transposed ? 1 : 0),
@@ -212,8 +211,7 @@ void sparseCases(CaseList& list)
                     input(DataType::kInt8, {s.m, s.k}),
                     twoOfFour(DataType::kInt8, transposed ? Extents{s.n, s.k} : Extents{s.k, s.n}, transposed ? 1 : 0)};
                 endIntegers(a.epilogue, in, end, y, s.n);
-                list.add("sparse_int8_" + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) +
-                             (transposed ? "_t_" : "_n_") + what,
+                list.add(fmt::format("sparse_int8_{}x{}x{}{}{}", s.m, s.n, s.k, transposed ? "_t_" : "_n_", what),
                          std::move(a), std::move(in));
             };
             add("relu", {.f = Kind::kRelu});

@@ -26,21 +26,19 @@ Result<Shape> productShape(ir::InferContext& ctx)
     for (int i = 0; i < 2; ++i) {
         MatrixOperation const op = i == 0 ? attrs.a : attrs.b;
         if (op < MatrixOperation::kNone || op > MatrixOperation::kVector)
-            return ctx.error("matrix operation " + std::to_string(int(op)) + " of input " + std::to_string(i) +
-                             " is unknown (allowed: 0 to 2)");
+            return ctx.error("matrix operation {} of input {} is unknown (allowed: 0 to 2)", int(op), i);
         if (!isReal(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (ctx.rank(i) < matrixRank(op))
-            return ctx.error(ctx.describe(i) + " must have at least " + std::to_string(matrixRank(op)) + " dimensions");
+            return ctx.error("{} must have at least {} dimensions", ctx.describe(i), matrixRank(op));
     }
     if (ctx.type(0) != ctx.type(1))
         return ctx.error(ctx.describe(0) + " and " + ctx.describe(1) + " must have one type");
     Shape const &a = ctx.shape(0), &b = ctx.shape(1);
     size_t const aBatch = a.size() - size_t(matrixRank(attrs.a)), bBatch = b.size() - size_t(matrixRank(attrs.b));
     if (aBatch != bBatch)
-        return ctx.error(ctx.describe(0) + " has " + std::to_string(aBatch) + " collection dimensions, " +
-                         ctx.describe(1) + " has " + std::to_string(bBatch) +
-                         "; they must be equal (add leading dimensions of 1)");
+        return ctx.error("{} has {} collection dimensions, {} has {}; they must be equal (add leading dimensions of 1)",
+                         ctx.describe(0), aBatch, ctx.describe(1), bBatch);
     std::string why;
     auto y = ir::broadcast(Shape(a.begin(), a.begin() + int64_t(aBatch)), Shape(b.begin(), b.begin() + int64_t(bBatch)),
                            why);
@@ -107,7 +105,7 @@ Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
     auto const& a = ctx.attrs<Attrs>();
     double const epsilon = a.epilogue.epsilon;
     if (!std::isfinite(epsilon) || epsilon < 0)
-        return ctx.error("epsilon " + std::to_string(epsilon) + " must be finite and not negative");
+        return ctx.error("epsilon {} must be finite and not negative", epsilon);
     if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector || a.connected)
         return ctx.error("rows are normalized, but an operand is a vector or connected");
     for (int i : {Epilogue::kGamma, Epilogue::kBeta})

@@ -46,8 +46,7 @@ private:
             return {};
         float const threshold = *static_cast<float const*>(v->constant->data->data());
         if (!(threshold >= 0 && threshold <= 1))
-            return error("the IoU threshold '" + inputs[3]->name + "' is " + std::to_string(threshold) +
-                         " (allowed: 0 to 1)");
+            return error("the IoU threshold '{}' is {} (allowed: 0 to 1)", inputs[3]->name, threshold);
         return {};
     }
 };

@@ -20,7 +20,7 @@ ITensor& scalarOf(ImportContext& ctx, int i, DataType type, double absent)
         return ctx.scalar(absent, type, 0);
     Value const v = ctx.input(i);
     if (volume(v.dims()) != 1)
-        ctx.invalid("input " + std::to_string(i) + " has shape " + describe(v.dims()) + ", it must be a scalar");
+        ctx.invalid(fmt::format("input {} has shape {}, it must be a scalar", i, describe(v.dims())));
     ITensor& t = ctx.cast(ctx.asTensor(v), type);
     return v.rank() == 0 ? t : ctx.reshape(t, Dims{0, {}});
 }
@@ -56,8 +56,9 @@ void importNonMaxSuppression(ImportContext& ctx)
     Sizes const s = ctx.sizesOf(*scores);
     bool const oneClass = s[1].known() && s[1].value == 1;
     if (!s[2].known() || s[2].value > kMostCandidates)
-        ctx.warn("of each class the " + std::to_string(kMostCandidates) +
-                 " boxes with the highest scores are looked at; INMSLayer takes no more");
+        ctx.warn(
+            fmt::format("of each class the {} boxes with the highest scores are looked at; INMSLayer takes no more",
+                        kMostCandidates));
     if (!oneClass)
         boxes = &forClasses(ctx, *boxes, s[1]);
     scores = &ctx.reshape(*scores, Sizes{ctx.mul(s[0], s[1]), s[2], Size(1)});
@@ -67,7 +68,7 @@ void importNonMaxSuppression(ImportContext& ctx)
     layer.setInput(4, scalarOf(ctx, 4, DataType::kFLOAT, std::numeric_limits<float>::lowest()));
     int64_t const format = ctx.attrInt("center_point_box", 0);
     if (format != 0 && format != 1)
-        ctx.invalid("center_point_box is " + std::to_string(format) + " (allowed: 0, 1)");
+        ctx.invalid(fmt::format("center_point_box is {} (allowed: 0, 1)", format));
     layer.setBoundingBoxFormat(static_cast<nvinfer1::BoundingBoxFormat>(format));
     ITensor& rows = ctx.out(layer);
     ctx.setOutput(0, oneClass ? rows : apart(ctx, rows, s[1]));

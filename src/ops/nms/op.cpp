@@ -49,9 +49,9 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.format < BoxFormat::kCornerPairs || a.format > BoxFormat::kCenterSizes)
-        return ctx.error("box format " + std::to_string(int(a.format)) + " is unknown (allowed: 0 and 1)");
+        return ctx.error("box format {} is unknown (allowed: 0 and 1)", int(a.format));
     if (a.limit < 1)
-        return ctx.error("the limit of candidates is " + std::to_string(a.limit) + ", it must be positive");
+        return ctx.error("the limit of candidates is {}, it must be positive", a.limit);
     TW_TRY(checkTypes(ctx));
     TW_TRY(checkShapes(ctx));
     Shape const& scores = ctx.shape(kScores);

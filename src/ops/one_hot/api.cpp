@@ -16,7 +16,7 @@ struct OneHotLayer final : LayerObject<nvinfer1::IOneHotLayer>
     {
         ops::one_hot::Attrs a(axis < 0 ? axis : axis + ctx.axisShift());
         if (axis < 0 && axis + ctx.in(0)->rank() + 1 < ctx.axisShift())
-            return error("axis " + std::to_string(axis) + " would stand before the batch dimension");
+            return error("axis {} would stand before the batch dimension", axis);
         return ctx.lowerTo(ops::one_hot::def(), std::move(a), {ctx.in(0), ctx.in(1), ctx.in(2)});
     }
 };

@@ -17,7 +17,7 @@ void cases(CaseList& list)
              {i32({4}, {-2147483648.0, 2147483647.0, -3, 2}), f32({2}, {0, 1}), depth(2)}, {{0, 0, 0, 0, 0, 0, 0, 0}});
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool})
         for (int axis = -4; axis <= 3; ++axis)
-            list.add(std::string(nameOf(t)) + "_axis" + std::to_string(axis + 4), Attrs(axis),
+            list.add(fmt::format("{}_axis{}", nameOf(t), axis + 4), Attrs(axis),
                      {i32({2, 3, 5}), input(t, {2}, {0, 1}), depth(4)});
     list.add("scalar_index", Attrs(-1), {i32({}, {2}), f32({2}), depth(7)});
     list.add("depth_of_one", Attrs(1), {i32({4, 3}, {0, 1, -1, 0, 0, 2, 0, -2, 0, 0, 1, 0}), f32({2}), depth(1)});

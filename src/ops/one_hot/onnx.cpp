@@ -18,7 +18,7 @@ void importOneHot(ImportContext& ctx)
     if (sizes.size() != 1)
         ctx.invalid("depth has shape " + describe(depth.dims()) + ", it must have one element");
     if (sizes[0].known() && (sizes[0].value < 1 || sizes[0].value > INT32_MAX))
-        ctx.fail("depth is " + std::to_string(sizes[0].value) + ", it must be positive and fit into 32 bits");
+        ctx.fail(fmt::format("depth is {}, it must be positive and fit into 32 bits", sizes[0].value));
     ITensor& values = ctx.tensor(2);
     int const axis = ctx.axis(ctx.attrInt("axis", -1), indices.getDimensions().nbDims + 1);
     ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addOneHot(indices, values, ctx.asScalar(sizes[0]), axis))));

@@ -22,17 +22,16 @@ Result<void> infer(ir::InferContext& ctx)
     if (ir::Dim const n = ir::volume(ctx.shape(2)); ctx.rank(2) > 1 || (n.isConst() && !n.is(1)))
         return ctx.error("the depth, " + ctx.describe(2) + ", must be a scalar");
     if (a.axis < -rank - 1 || a.axis > rank)
-        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for indices " + ctx.describe(0) +
-                         " (allowed: " + std::to_string(-rank - 1) + ".." + std::to_string(rank) + ")");
+        return ctx.error("axis {} is out of range for indices {} (allowed: {}..{})", a.axis, ctx.describe(0), -rank - 1,
+                         rank);
     if (rank + 1 > kMaxRank)
-        return ctx.error("indices " + ctx.describe(0) + " may have at most " + std::to_string(kMaxRank - 1) +
-                         " dimensions");
+        return ctx.error("indices {} may have at most {} dimensions", ctx.describe(0), kMaxRank - 1);
     auto const* content = ctx.content(2);
     if (ctx.concrete() && (!content || content->size() != 1))
         return ctx.error("the depth, " + ctx.describe(2) + ", is not known");
     ir::Dim const depth = content && content->size() == 1 ? (*content)[0] : ctx.freshSymbol(ir::Range{1, INT32_MAX});
     if (depth.isConst() && depth.value() < 1)
-        return ctx.error("depth " + std::to_string(depth.value()) + " must be positive");
+        return ctx.error("depth {} must be positive", depth.value());
     ir::Shape y = ctx.shape(0);
     y.insert(y.begin() + a.axisIn(rank + 1), depth);
     ctx.output(0, ctx.type(1), std::move(y));

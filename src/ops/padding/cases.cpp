@@ -30,7 +30,7 @@ void cases(CaseList& list)
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         pad(std::string("type_") + nameOf(t), {1, -1}, {0, 3}, input(t, {2, 2, 3, 3}));
     for (int64_t c : {1, 17, 64, 65})
-        pad("i8_channels_" + std::to_string(c), {2, -1}, {3, 4}, input(DataType::kInt8, {2, c, 4, 5}));
+        pad(fmt::format("i8_channels_{}", c), {2, -1}, {3, 4}, input(DataType::kInt8, {2, c, 4, 5}));
     // Rows of many bytes, whose ends lie anywhere in a word.
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         std::string const type = nameOf(t);

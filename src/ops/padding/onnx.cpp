@@ -36,8 +36,7 @@ Sizes padsOf(ImportContext& ctx, int rank)
     if (ctx.hasInput(3))
         axes = ctx.axes(ctx.constantInts(3, "axes"), rank);
     if (given.size() != 2 * axes.size())
-        ctx.invalid("there are " + std::to_string(given.size()) + " pads for " + std::to_string(axes.size()) +
-                    " dimensions");
+        ctx.invalid(fmt::format("there are {} pads for {} dimensions", given.size(), axes.size()));
     Sizes pads(2 * size_t(rank), Size(0));
     for (size_t i = 0; i < axes.size(); ++i) {
         pads[size_t(axes[i])] = given[i];
@@ -59,7 +58,7 @@ Value fillOf(ImportContext& ctx, DataType type)
     if (value.isTensor())
         return ctx.cast(ctx.reshape(value.tensor(), Dims{0, {}}), type);
     if (value.constant().count != 1)
-        ctx.invalid("the constant value has " + std::to_string(value.constant().count) + " elements, not one");
+        ctx.invalid(fmt::format("the constant value has {} elements, not one", value.constant().count));
     ctx.decideBy(value);
     double const number = value.constant().floatAt(0);
     return number == 0 ? Value() : Value(ctx.filled(number, type, Dims{0, {}}));
@@ -98,7 +97,7 @@ void importPad(ImportContext& ctx)
         start.push_back(ctx.sub(0, before));
         size.push_back(ctx.add(in[size_t(i)], ctx.add(before, after)));
         if (size.back().known() && size.back().value < 0)
-            ctx.invalid("the pads crop more than dimension " + std::to_string(i) + " has");
+            ctx.invalid(fmt::format("the pads crop more than dimension {} has", i));
     }
     Value const fill = mode == SliceMode::kFILL ? fillOf(ctx, x.getType()) : Value();
     ITensor* const value = fill.isNull() ? nullptr : &ctx.asTensor(fill);

@@ -21,14 +21,12 @@ Result<void> infer(ir::InferContext& ctx)
     for (size_t i = 0; i < 2; ++i) {
         for (int64_t v : {a.pre[i], a.post[i]})
             if (v < -kLimit || v > kLimit)
-                return ctx.error("padding " + std::to_string(v) +
-                                 " is out of range (allowed: -2147483647..2147483647)");
+                return ctx.error("padding {} is out of range (allowed: -2147483647..2147483647)", v);
         ir::Dim& d = y[y.size() - 2 + i];
         ir::Dim const out = d + (a.pre[i] + a.post[i]);
         if (out.isConst() && out.value() < 0)
-            return ctx.error("padding " + std::to_string(a.pre[i]) + ", " + std::to_string(a.post[i]) +
-                             " crops more than the " + d.str() + " elements of dimension " +
-                             std::to_string(y.size() - 2 + i) + " of " + ctx.describe(0));
+            return ctx.error("padding {}, {} crops more than the {} elements of dimension {} of {}", a.pre[i],
+                             a.post[i], d.str(), y.size() - 2 + i, ctx.describe(0));
         d = out;
     }
     ctx.output(0, ctx.type(0), std::move(y));

@@ -57,14 +57,13 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
         nbOutputs = plugin->get().getNbOutputs();
         std::string const where = "addPluginV2: " + plugin->where();
         if (nbOutputs < 1 || nbOutputs + int64_t(nbInputs) > ops::plugin::kMaxTensors)
-            return invalidArgument(where + ": getNbOutputs() gave " + std::to_string(nbOutputs) +
-                                   "; a plugin has at least one output, and with its inputs at most " +
-                                   std::to_string(ops::plugin::kMaxTensors));
+            return invalidArgument(
+                "{}: getNbOutputs() gave {}; a plugin has at least one output, and with its inputs at most {}", where,
+                nbOutputs, ops::plugin::kMaxTensors);
         if (plugin->isAskedOneByOne() &&
             nbOutputs + nbInputs > nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT)
-            return invalidArgument(where + ": " + std::to_string(nbOutputs + nbInputs) +
-                                   " inputs and outputs; the limit is " +
-                                   std::to_string(nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT));
+            return invalidArgument("{}: {} inputs and outputs; the limit is {}", where, nbOutputs + nbInputs,
+                                   nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT);
         if (network->implicitBatch && plugin->interface() == Interface::kDynamicExt)
             return invalidArgument(where + ": an IPluginV2DynamicExt plugin needs an explicit batch network "
                                            "(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)");
@@ -95,8 +94,7 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
         for (tw::DataType t : outTypes)
             a.outputTypes.push_back(int64_t(t));
         if (int(outTypes.size()) != nbOutputs)
-            return error("getNbOutputs() gave " + std::to_string(outTypes.size()) + ", and before " +
-                         std::to_string(nbOutputs));
+            return error("getNbOutputs() gave {}, and before {}", outTypes.size(), nbOutputs);
         TW_ASSIGN(auto const shapes, a.dropsBatch ? staticShapes(a, in) : dynamicShapes(in));
         a.shapes = ops::plugin::textOf(shapes);
         plugin->setLayer(name);
@@ -145,7 +143,7 @@ private:
             bool const canStay =
                 a.interface != Interface::kV2 && plugin->ext().canBroadcastInputAcrossBatch(int32_t(i));
             if (isOne[i] && isAnyBatched && !canStay) {
-                TW_ASSIGN(in[i], overBatch(ctx.graph(), in[i], name + " input " + std::to_string(i), name));
+                TW_ASSIGN(in[i], overBatch(ctx.graph(), in[i], fmt::format("{} input {}", name, i), name));
                 isOne[i] = false;
             }
         }
@@ -167,13 +165,14 @@ private:
         for (size_t i = 0; i < in.size(); ++i) {
             ir::Shape const& x = in[i]->shape;
             if (x.empty())
-                return error("input " + std::to_string(i) + " ('" + in[i]->name +
-                             "') is a scalar; plugins that are no IPluginV2DynamicExt take the first dimension of each "
-                             "input for the batch");
+                return error("input {} ('{}') is a scalar; plugins that are no IPluginV2DynamicExt take the first "
+                             "dimension of each input for the batch",
+                             i, in[i]->name);
             for (size_t d = 1; d < x.size(); ++d)
                 if (!x[d].isConst())
-                    return error("input " + std::to_string(i) + " ('" + in[i]->name + "') has the shape " + str(x) +
-                                 ": only IPluginV2DynamicExt plugins take dimensions that vary");
+                    return error(
+                        "input {} ('{}') has the shape {}: only IPluginV2DynamicExt plugins take dimensions that vary",
+                        i, in[i]->name, str(x));
             dims.push_back(toPublic(x, 1));
             if (!hasBatchDim && !a.isBroadcast(i)) {
                 hasBatchDim = true;
@@ -183,11 +182,10 @@ private:
         std::vector<ir::Shape> shapes;
         for (int32_t o = 0; o < nbOutputs; ++o) {
             Dims const y = plugin->get().getOutputDimensions(o, dims.data(), int32_t(dims.size()));
-            TW_TRY(checkDims(y, 0, "layer '" + name + "': getOutputDimensions(" + std::to_string(o) + ")"));
+            TW_TRY(checkDims(y, 0, fmt::format("layer '{}': getOutputDimensions({})", name, o)));
             if (y.nbDims >= Dims::MAX_DIMS)
-                return error("getOutputDimensions(" + std::to_string(o) + ") gave " + std::to_string(y.nbDims) +
-                             " dimensions, and the batch is one more; the most is " +
-                             std::to_string(int(Dims::MAX_DIMS)));
+                return error("getOutputDimensions({}) gave {} dimensions, and the batch is one more; the most is {}", o,
+                             y.nbDims, int(Dims::MAX_DIMS));
             ir::Shape shape{a.isBroadcast(in.size() + size_t(o)) ? ir::Dim(1) : batch};
             for (int d = 0; d < y.nbDims; ++d)
                 shape.emplace_back(y.d[d]);
@@ -212,15 +210,14 @@ private:
         for (int32_t o = 0; o < nbOutputs; ++o) {
             DimsExprs const y =
                 plugin->dynamicExt().getOutputDimensions(o, inputs.data(), int32_t(inputs.size()), builder);
-            std::string const what = "getOutputDimensions(" + std::to_string(o) + ")";
+            std::string const what = fmt::format("getOutputDimensions({})", o);
             if (y.nbDims < 0 || y.nbDims > Dims::MAX_DIMS)
-                return error(what + " gave " + std::to_string(y.nbDims) + " dimensions (allowed: 0.." +
-                             std::to_string(int(Dims::MAX_DIMS)) + ")");
+                return error("{} gave {} dimensions (allowed: 0..{})", what, y.nbDims, int(Dims::MAX_DIMS));
             ir::Shape shape;
             for (int32_t d = 0; d < y.nbDims; ++d) {
                 if (!builder.owns(y.d[d]))
-                    return error(what + ": dimension " + std::to_string(d) +
-                                 (y.d[d] ? " is no expression of the builder that was given" : " is a null pointer"));
+                    return error("{}: dimension {}{}", what, d,
+                                 y.d[d] ? " is no expression of the builder that was given" : " is a null pointer");
                 shape.push_back(dimOf(*y.d[d]));
             }
             shapes.push_back(std::move(shape));
@@ -237,8 +234,8 @@ IPluginV2Layer* INetworkDefinition::addPluginV2(ITensor* const* inputs, int32_t 
 {
     NetworkObject& network = objectOf(*this);
     if (nbInputs < 0 || nbInputs > ops::plugin::kMaxTensors || (nbInputs > 0 && !inputs)) {
-        network.reporter.error(invalidArgument("addPluginV2: " + std::to_string(nbInputs) + " inputs" +
-                                               (inputs ? "" : " at a null pointer")));
+        network.reporter.error(
+            invalidArgument("addPluginV2: {} inputs{}", nbInputs, inputs ? "" : " at a null pointer"));
         return nullptr;
     }
     std::vector<ITensor*> const list(inputs, inputs + nbInputs);

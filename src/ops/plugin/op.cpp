@@ -11,7 +11,7 @@ namespace tw::ops::plugin {
 
 std::string symbolOf(size_t input, size_t dimension)
 {
-    return "x" + std::to_string(input) + "." + std::to_string(dimension);
+    return fmt::format("x{}.{}", input, dimension);
 }
 
 std::string textOf(std::vector<ir::Shape> const& shapes)
@@ -79,14 +79,13 @@ std::string substituted(ir::InferContext const& ctx, std::string_view text)
 Result<Dim> dimOf(ir::InferContext& ctx, std::string_view text, int output)
 {
     auto const d = Dim::parse(substituted(ctx, text));
-    std::string const where = "dimension '" + std::string(text) + "' of output " + std::to_string(output);
+    std::string const where = fmt::format("dimension '{}' of output {}", text, output);
     if (!d.ok())
         return ctx.error(where + ": " + d.error().message);
     if (ctx.concrete() && !d->isConst())
         return ctx.error(where + " cannot be computed from the inputs' dimensions");
     if (d->isConst() && (d->value() < 0 || d->value() > INT32_MAX))
-        return ctx.error(where + " is " + std::to_string(d->value()) + "; it must be in 0.." +
-                         std::to_string(INT32_MAX));
+        return ctx.error("{} is {}; it must be in 0..{}", where, d->value(), INT32_MAX);
     return *d;
 }
 
@@ -105,7 +104,7 @@ std::vector<std::string_view> split(std::string_view text, char separator)
 Result<Shape> shapeOf(ir::InferContext& ctx, std::string_view text, int output)
 {
     if (text.size() < 2 || text.front() != '[' || text.back() != ']')
-        return ctx.error("the shape of output " + std::to_string(output) + " is damaged");
+        return ctx.error("the shape of output {} is damaged", output);
     Shape shape;
     text = text.substr(1, text.size() - 2);
     if (text.empty())
@@ -115,8 +114,7 @@ Result<Shape> shapeOf(ir::InferContext& ctx, std::string_view text, int output)
         shape.push_back(std::move(d));
     }
     if (shape.size() > size_t(kMaxRank))
-        return ctx.error("output " + std::to_string(output) + " has " + std::to_string(shape.size()) +
-                         " dimensions; the most is " + std::to_string(kMaxRank));
+        return ctx.error("output {} has {} dimensions; the most is {}", output, shape.size(), kMaxRank);
     return shape;
 }
 
@@ -130,12 +128,11 @@ Result<void> checkInputs(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     size_t const inputs = size_t(ctx.inputCount());
     if (a.inputTypes.size() != inputs || a.inputRanks.size() != inputs)
-        return ctx.error("it has " + std::to_string(inputs) + " inputs, its attributes are for " +
-                         std::to_string(a.inputTypes.size()));
+        return ctx.error("it has {} inputs, its attributes are for {}", inputs, a.inputTypes.size());
     for (size_t i = 0; i < inputs; ++i) {
         int const at = int(i);
         if (!ctx.has(at))
-            return ctx.error("input " + std::to_string(i) + " is missing");
+            return ctx.error("input {} is missing", i);
         if (!isType(a.inputTypes[i]) || ctx.type(at) != DataType(a.inputTypes[i]) || ctx.rank(at) != a.inputRanks[i] ||
             (a.dropsBatch && ctx.rank(at) == 0))
             return ctx.error(ctx.describe(at) + " is not of the type and rank that the plugin was asked for");
@@ -148,11 +145,10 @@ Result<void> checkAttrs(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     size_t const tensors = a.inputTypes.size() + a.outputTypes.size();
     if (a.outputTypes.empty() || tensors > size_t(kMaxTensors))
-        return ctx.error("a plugin has at least one output, and at most " + std::to_string(kMaxTensors) +
-                         " inputs and outputs");
+        return ctx.error("a plugin has at least one output, and at most {} inputs and outputs", kMaxTensors);
     if (a.interface < Interface::kV2 || a.interface > Interface::kDynamicExt ||
         a.dropsBatch != (a.interface != Interface::kDynamicExt))
-        return ctx.error("its interface " + std::to_string(int(a.interface)) + " does not exist");
+        return ctx.error("its interface {} does not exist", int(a.interface));
     if (a.broadcast.size() > tensors || a.workspaceBytes < 0 || a.workspaceBytes > int64_t(1) << 48)
         return ctx.error("its attributes are damaged");
     return {};
@@ -165,14 +161,13 @@ Result<void> infer(ir::InferContext& ctx)
     TW_TRY(checkInputs(ctx));
     auto const shapes = split(a.shapes, ';');
     if (shapes.size() != a.outputTypes.size())
-        return ctx.error("it has " + std::to_string(a.outputTypes.size()) + " outputs and " +
-                         std::to_string(shapes.size()) + " shapes");
+        return ctx.error("it has {} outputs and {} shapes", a.outputTypes.size(), shapes.size());
     for (size_t i = 0; i < shapes.size(); ++i) {
         if (!isType(a.outputTypes[i]))
-            return ctx.error("output " + std::to_string(i) + " has an unknown type");
+            return ctx.error("output {} has an unknown type", i);
         TW_ASSIGN(Shape y, shapeOf(ctx, shapes[i], int(i)));
         if (a.dropsBatch && y.empty())
-            return ctx.error("output " + std::to_string(i) + " has no batch dimension");
+            return ctx.error("output {} has no batch dimension", i);
         ctx.output(int(i), DataType(a.outputTypes[i]), std::move(y));
     }
     return {};

@@ -80,7 +80,7 @@ void addQuantized(CaseList& list)
     list.add("row_i8", as(Maker().in().in().in(scalar).step(1, 0, 1).step(3, 3, 2), kInt8),
              {input(kInt8, {7, 33}), input(kInt8, {1, 33}), number(0.5)});
     for (int64_t code = 1; code <= 7; ++code)
-        list.add("i8_code_" + std::to_string(code),
+        list.add(fmt::format("i8_code_{}", code),
                  as(Maker().in().in().in(scalar).step(code, 0, 1).step(3, 3, 2), kInt8),
                  {input(kInt8, {3, 41}), input(kInt8, {3, 41}), number(0.43)});
     // Of one variable: every value it can have.
@@ -88,17 +88,17 @@ void addQuantized(CaseList& list)
     for (int v = -128; v < 128; ++v)
         all.push_back(v);
     for (int64_t code = 10; code <= 20; ++code)
-        list.add("table_code_" + std::to_string(code),
+        list.add(fmt::format("table_code_{}", code),
                  as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(code, 3).step(4, 4, 2), kInt8),
                  {input(kInt8, {256}, all), number(0.031), number(0.027)});
     for (int kind = 0; kind < kFusedKindCount; ++kind)
         list.add(
-            "table_activation_" + std::to_string(kind),
+            fmt::format("table_activation_{}", kind),
             as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, kind, 0.3, 1.25).step(4, 4, 2), kInt8),
             {input(kInt8, {2, 3, 8, 16}), number(0.05), number(0.03)});
     Attrs const sigmoid = as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, 1).step(4, 4, 2), kInt8);
     for (int64_t c : {1, 63, 64, 65, 130})
-        list.add("table_channels_" + std::to_string(c), sigmoid,
+        list.add(fmt::format("table_channels_{}", c), sigmoid,
                  {input(kInt8, {2, c, 5, 3}), number(0.05), number(0.01)});
     list.add("table_long", sigmoid, {input(kInt8, {3, 40011}), number(0.05), number(0.01)});
     list.add("table_scalar", as(Maker().in().step(30, 0, 0, 1).step(0, 0, 0, 0, 100).step(3, 1, 2), kInt8),
@@ -125,11 +125,11 @@ void cases(CaseList& list)
     list.add("parametric_relu_by_hand", Maker().in().in().step(7, 0, 1).step(7, 2, 1).a,
              {f32({4}, {-2, kNan, 2, -1}), f32({4}, {0.5, 1, 3, -2})}, {{-0.5, kNan, 2, 2}});
     for (int64_t c : {1, 3, 16, 17, 40, 64, 256})
-        list.add("channels_" + std::to_string(c), chain.a, {f32({2, c, 5, 3}), pair({c}), pair({c})});
+        list.add(fmt::format("channels_{}", c), chain.a, {f32({2, c, 5, 3}), pair({c}), pair({c})});
     // x * gate[n, c] + y: squeeze and excitation with a sum.
     Maker const gate = Maker().in().in().in().step(3, 0, 1).step(1, 3, 2);
     for (int64_t c : {1, 24, 32})
-        list.add("gate_" + std::to_string(c), gate.a, {f32({2, c, 4, 5}), f32({2, c, 1, 1}), f32({2, c, 4, 5})});
+        list.add(fmt::format("gate_{}", c), gate.a, {f32({2, c, 4, 5}), f32({2, c, 1, 1}), f32({2, c, 4, 5})});
     list.add("pixel_gate", gate.a, {f32({2, 20, 4, 5}), f32({2, 1, 4, 5}), f32({1, 20, 4, 5})});
     list.add("outer_product", gate.a, {f32({3, 1, 5}), f32({1, 7, 1}), f32({3, 7, 1})});
     list.add("vector", gate.a, {f32({100}), f32({1}), f32({100})});
@@ -139,13 +139,13 @@ void cases(CaseList& list)
     list.add("scalar_input", scaled.a, {f32({3, 50}), f32({1, 1}, {1.5})});
     list.add("matrix_bias", Maker().in().in().step(1, 0, 1).step(30, 2, 0, 14).a, {f32({7, 33}), f32({1, 33})});
     for (int64_t c : {5, 16, 40})
-        list.add("parametric_relu_" + std::to_string(c), Maker().in().in().step(20, 0).step(2, 2, 0).step(7, 3, 1).a,
+        list.add(fmt::format("parametric_relu_{}", c), Maker().in().in().step(20, 0).step(2, 2, 0).step(7, 3, 1).a,
                  {f32({2, c, 3, 7}), f32({1, c, 1, 1})});
     for (int64_t code = 10; code <= 20; ++code)
-        list.add("code_" + std::to_string(code), Maker().in().step(code, 0).step(2, 0, 1).a, {f32({3, 41})});
+        list.add(fmt::format("code_{}", code), Maker().in().step(code, 0).step(2, 0, 1).a, {f32({3, 41})});
     for (int kind = 0; kind < kFusedKindCount; ++kind)
-        list.add("activation_" + std::to_string(kind),
-                 Maker().in().in().step(2, 0, 1).step(30, 2, 0, kind, 0.3, 1.25).a, {f32({2, 19, 7}), f32({2, 19, 7})});
+        list.add(fmt::format("activation_{}", kind), Maker().in().in().step(2, 0, 1).step(30, 2, 0, kind, 0.3, 1.25).a,
+                 {f32({2, 19, 7}), f32({2, 19, 7})});
     // f16 in and out, and mixed: v + x * s[c], with the sum in f32 although x * s is beyond f16.
     for (DataType x : {DataType::kFloat, DataType::kHalf})
         for (DataType s : {DataType::kFloat, DataType::kHalf})
@@ -160,7 +160,7 @@ void cases(CaseList& list)
                           constant(s, {2}, {3, 0.5})},
                          {{isNarrowFloat(y) ? 60000.0 : 60001.0, 3.5, 1, -1}});
                 for (int64_t c : {5, 16})
-                    list.add("types_" + types + "_" + std::to_string(c), a,
+                    list.add(fmt::format("types_{}_{}", types, c), a,
                              {input(x, {2, c, 3, 7}), input(x, {2, c, 3, 7}), constant(s, {c})});
             }
     addQuantized(list);

@@ -40,21 +40,19 @@ Result<void> infer(ir::InferContext& ctx)
     if (std::string why = checkStepNumbers(a.steps, a.parameters); !why.empty())
         return ctx.error(why);
     if (a.inputs.size() != size_t(inputs) * kNumbersOfInput)
-        return ctx.error("the list of inputs (" + std::to_string(a.inputs.size()) +
-                         " numbers) does not fit the node's " + std::to_string(inputs) + " inputs");
+        return ctx.error("the list of inputs ({} numbers) does not fit the node's {} inputs", a.inputs.size(), inputs);
     int broadcast = 0;
     for (int i = 0; i < inputs; ++i) {
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
         if (kind < 0 || kind > int64_t(InputKind::kChannel))
-            return ctx.error("input " + std::to_string(i) + " has kind " + std::to_string(kind) + " (allowed: 0..2)");
+            return ctx.error("input {} has kind {} (allowed: 0..2)", i, kind);
         if (!isReal(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)
-            return ctx.error("inputs that are broadcast must come first; input " + std::to_string(i) + " does not");
+            return ctx.error("inputs that are broadcast must come first; input {} does not", i);
     }
     if (!isReal(a.outputType))
-        return ctx.error("output type " + std::to_string(int(a.outputType)) +
-                         " is not possible (allowed: 0, f32, 1, f16, and 2, i8)");
+        return ctx.error("output type {} is not possible (allowed: 0, f32, 1, f16, and 2, i8)", int(a.outputType));
     if (broadcast == 0)
         return ctx.error("no input is broadcast: nothing gives the shape");
     if (std::string why = checkExpression(a); !why.empty())
@@ -64,8 +62,8 @@ Result<void> infer(ir::InferContext& ctx)
         bool const scalar = a.inputs[size_t(i) * kNumbersOfInput] == int64_t(InputKind::kScalar);
         int64_t const axis = a.inputs[size_t(i) * kNumbersOfInput + 1];
         if (!scalar && (axis < 0 || axis >= int64_t(y.size())))
-            return ctx.error("axis " + std::to_string(axis) + " of " + ctx.describe(i) +
-                             " is out of range (allowed: 0.." + std::to_string(int64_t(y.size()) - 1) + ")");
+            return ctx.error("axis {} of {} is out of range (allowed: 0..{})", axis, ctx.describe(i),
+                             int64_t(y.size()) - 1);
         ir::Dim const count = ir::volume(ctx.shape(i)), want = scalar ? ir::Dim(1) : y[size_t(axis)];
         if (count.isConst() && want.isConst() && !(count == want))
             return ctx.error(ctx.describe(i) + " has " + count.str() + " elements; the expression needs " + want.str());

@@ -17,9 +17,8 @@ struct PoolingLayer final : WindowLayer<nvinfer1::IPoolingLayer>
     {
         ir::Value* x = ctx.in(0);
         if (x->rank() - ctx.axisShift() < window.nbDims + 1)
-            return error("input '" + inputs[0]->name + "' with shape " + str(x->shape) + " needs at least " +
-                         std::to_string(window.nbDims + 1) + " dimensions for a window of " +
-                         std::to_string(window.nbDims));
+            return error("input '{}' with shape {} needs at least {} dimensions for a window of {}", inputs[0]->name,
+                         str(x->shape), window.nbDims + 1, window.nbDims);
         auto a = windowAttrs<ops::pooling::Attrs>();
         a.kind = static_cast<ops::pooling::Kind>(kind);
         a.window = toVector(window);
@@ -31,7 +30,7 @@ struct PoolingLayer final : WindowLayer<nvinfer1::IPoolingLayer>
 
 std::string checkBlend(float v)
 {
-    return v >= 0 && v <= 1 ? "" : "blend factor " + std::to_string(v) + " must be in [0, 1]";
+    return v >= 0 && v <= 1 ? "" : fmt::format("blend factor {} must be in [0, 1]", v);
 }
 
 TW_OBJECT(nvinfer1::IPoolingLayer, PoolingLayer)

@@ -64,16 +64,14 @@ void cases(CaseList& list)
         for (int64_t stride : {1, 2})
             for (int64_t w : {8, 37, 70})
                 for (int64_t window : {2, 3, 5})
-                    pool(k + "_rows_" + std::to_string(w) + "_by_" + std::to_string(window) + "_stride_" +
-                             std::to_string(stride),
-                         kind, {2, window}, f32({2, 3, 9, w}),
-                         {.pre = {1, window - 1}, .post = {0, 1}, .strides = {1, stride}});
+                    pool(fmt::format("{}_rows_{}_by_{}_stride_{}", k, w, window, stride), kind, {2, window},
+                         f32({2, 3, 9, w}), {.pre = {1, window - 1}, .post = {0, 1}, .strides = {1, stride}});
         pool(k + "_volume", kind, {2, 2, 2}, f32({2, 3, 6, 8, 37}), {.strides = {2, 2, 2}});
         pool(k + "_asymmetric", kind, {3, 2}, f32({1, 2, 10, 11}),
              {.pre = {0, 1}, .post = {2, 0}, .strides = {2, 3}, .exclude = false});
         for (int mode = 0; mode < kPaddingModeCount; ++mode)
             for (bool exclude : {false, true})
-                pool(k + "_mode_" + std::to_string(mode) + (exclude ? "" : "_inclusive"), kind, {3, 4},
+                pool(fmt::format("{}_mode_{}{}", k, mode, exclude ? "" : "_inclusive"), kind, {3, 4},
                      f32({1, 2, 8, 11}),
                      {.pre = {1, 1},
                       .post = {0, 1},
@@ -91,7 +89,7 @@ void cases(CaseList& list)
         pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}),
              {.pad = {1, 1}, .blend = 0.3f, .exclude = false});
         for (int64_t channels : {1, 16, 33, 63, 64, 65, 130}) {
-            std::string const c = "_i8_c" + std::to_string(channels);
+            std::string const c = fmt::format("_i8_c{}", channels);
             CaseInput const x = input(DataType::kInt8, {2, channels, 7, 9});
             pool(k + "_3x3_stride2" + c, kind, {3, 3}, x, {.pad = {1, 1}, .strides = {2, 2}});
             pool(k + "_3x3_inclusive" + c, kind, {3, 3}, x, pad1Inclusive);
@@ -102,7 +100,7 @@ void cases(CaseList& list)
         if (kind == Kind::kAverage) // maxima of so many are all the same
             pool(k + "_i8_large", kind, {41, 37}, input(DataType::kInt8, {1, 20, 43, 38}), none);
         for (int64_t channels : {1, 15, 16, 17, 33, 70, 130}) {
-            std::string const c = "_c" + std::to_string(channels);
+            std::string const c = fmt::format("_c{}", channels);
             pool(k + "_3x3_stride2" + c, kind, {3, 3}, f32({1, channels, 7, 9}), {.pad = {1, 1}, .strides = {2, 2}});
             pool(k + "_global" + c, kind, {5, 7}, f32({2, channels, 5, 7}), none);
         }
@@ -112,7 +110,7 @@ void cases(CaseList& list)
             for (int64_t width : {3, 14, 28, 35, 64, 272}) {
                 if (kind == Kind::kMaxAverageBlend)
                     continue;
-                std::string const n = std::string(isNarrowFloat(t) ? "_f16" : "") + "_width" + std::to_string(width);
+                std::string const n = fmt::format("{}_width{}", isNarrowFloat(t) ? "_f16" : "", width);
                 if (width == 14 || width == 64)
                     pool(k + "_2x2" + n, kind, {2, 2}, input(t, {2, 3, 6, width}), {.strides = {2, 2}});
                 else

@@ -173,7 +173,7 @@ Support supportsInt8(Problem const& p)
     for (int64_t w : a.window)
         positions = ir::mulSat(positions, w);
     if (positions > kernels::kMostInt8Averaged)
-        return Support::no("adds at most " + std::to_string(kernels::kMostInt8Averaged) + " positions");
+        return Support::no(fmt::format("adds at most {} positions", kernels::kMostInt8Averaged));
     return supportsNhwc(p);
 }
 
@@ -199,8 +199,7 @@ Support supportsNchw(Problem const& p)
     int const rank = p.inputs[0].dims.rank;
     int64_t const width = std::max(p.inputs[0].maxDims[rank - 1], p.inputs[0].dims[rank - 1]);
     if (width > kMostColumns)
-        return Support::no("takes rows of " + std::to_string(kMostColumns) + " elements; these have " +
-                           std::to_string(width));
+        return Support::no(fmt::format("takes rows of {} elements; these have {}", kMostColumns, width));
     return Support::yes();
 }
 

@@ -152,7 +152,7 @@ Support supports(Problem const& p)
     TW_SUPPORTS(supportsWindows(p));
     auto const& a = p.node->attrsAs<Attrs>();
     if (std::max(a.window[0], a.window[1]) > kMostWindow)
-        return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " rows and columns");
+        return Support::no(fmt::format("takes windows of at most {} rows and columns", kMostWindow));
     if (!p.node->inputs[0]->shape.back().isConst())
         return Support::no("needs to know the width");
     return configs(p).empty() ? Support::no("no band fits") : Support::yes();

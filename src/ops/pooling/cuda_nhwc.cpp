@@ -39,7 +39,7 @@ Support supports(Problem const& p)
     if (p.inputs[0].dims.rank < 3)
         return Support::no("takes windows behind channels only");
     if (p.node->attrsAs<Attrs>().window[1] > kMostColumns)
-        return Support::no("takes windows of at most " + std::to_string(kMostColumns) + " columns");
+        return Support::no(fmt::format("takes windows of at most {} columns", kMostColumns));
     return Support::yes();
 }
 

@@ -30,8 +30,9 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
         size_t const axis = size_t(rank - spatial + i);
         int64_t const stride = window.strides[i], dilation = window.dilations[i], kernel = window.kernel[i];
         int64_t const extent = window.extent(size_t(i));
-        ctx.check(kernel <= kMostSlices, "attribute 'kernel_shape' is above " + std::to_string(kMostSlices) +
-                                             " together with dilations or indices, which IPoolingLayer does not have");
+        ctx.check(kernel <= kMostSlices, fmt::format("attribute 'kernel_shape' is above {} together with dilations or "
+                                                     "indices, which IPoolingLayer does not have",
+                                                     kMostSlices));
         Sizes sizes = ctx.sizesOf(*x), strides(size_t(rank), Size(1)), start(size_t(rank), Size(0));
         Size const in = sizes[axis];
         Size out, before(window.before[i]);

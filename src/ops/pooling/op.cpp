@@ -14,27 +14,27 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     int const kind = int(a.kind), windowRank = int(a.window.size());
     if (kind < 0 || kind > int(Kind::kMaxAverageBlend))
-        return ctx.error("pooling type " + std::to_string(kind) + " does not exist (allowed: 0..2)");
+        return ctx.error("pooling type {} does not exist (allowed: 0..2)", kind);
     if (windowRank != 2 && windowRank != 3)
-        return ctx.error("the window must have 2 or 3 dimensions, it has " + std::to_string(windowRank));
+        return ctx.error("the window must have 2 or 3 dimensions, it has {}", windowRank);
     for (auto const* list : {&a.strides, &a.prePadding, &a.postPadding})
         if (int(list->size()) != windowRank)
-            return ctx.error("strides and paddings need " + std::to_string(windowRank) + " entries");
+            return ctx.error("strides and paddings need {} entries", windowRank);
     if (!(a.blend >= 0 && a.blend <= 1))
-        return ctx.error("blend factor " + std::to_string(a.blend) + " must be in [0, 1]");
+        return ctx.error("blend factor {} must be in [0, 1]", a.blend);
     if (!isReal(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
     if (ctx.rank(0) < windowRank + 1)
-        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 1) + " dimensions");
+        return ctx.error("{} must have at least {} dimensions", ctx.describe(0), windowRank + 1);
     ir::Shape y = ctx.shape(0);
     for (int i = 0; i < windowRank; ++i) {
         ir::Dim& d = y[y.size() - size_t(windowRank) + size_t(i)];
         WindowParams const p = a.axis(i);
         if (std::string why = checkWindow(WindowKind::kPooling, a.paddingMode, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         ir::Dim const out = windowOutput(WindowKind::kPooling, a.paddingMode, d, p);
         if (std::string why = windowMisfit(WindowKind::kPooling, d, out, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+            return ctx.error("window axis {}: {}", i, why);
         d = out;
     }
     ctx.output(0, ctx.type(0), std::move(y));

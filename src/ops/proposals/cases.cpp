@@ -94,7 +94,7 @@ void cases(CaseList& list)
 
     for (int64_t count : {63, 64, 65, 255, 257, 1500})
         for (int64_t limit : {30, 64, 200, 6000}) {
-            std::string const name = std::to_string(limit) + "_of_" + std::to_string(count);
+            std::string const name = fmt::format("{}_of_{}", limit, count);
             list.add(name, attrsOf(limit, 50), {f32({2, count, 4}), f32({2, count})});
             list.add(name + "_classes", attrsOf(limit, 300, 0.2),
                      {f32({1, count, 4}), f32({2, count}), f32({2, count, 4}), i32({2, count})});

@@ -28,9 +28,9 @@ CudaSource sourceOf(Problem const& problem)
         number("kOverlap", float(a.overlap)) + number("kMostGrowth", float(a.mostGrowth)) +
         number("kPlus", float(a.plus)) + number("kAreaPlus", float(a.areaPlus)) + number("kMinSide", float(a.minSide));
     for (size_t i = 0; i < 4; ++i)
-        text += number(("kWeight" + std::to_string(i)).c_str(), float(a.weights[i]));
+        text += number((fmt::format("kWeight{}", i)).c_str(), float(a.weights[i]));
     for (size_t i = 0; i < 2; ++i)
-        text += number(("kLimit" + std::to_string(i)).c_str(), a.limits.empty() ? 0 : float(a.limits[i]));
+        text += number((fmt::format("kLimit{}", i)).c_str(), a.limits.empty() ? 0 : float(a.limits[i]));
     return {.text = text + cuda::include("ops/proposals/proposals.cuh"),
             .names = {"proposals_ranks", "proposals_select", "proposals_order", "proposals_masks", "proposals_keep"},
             .wide = isWide(problem),

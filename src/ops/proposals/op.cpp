@@ -21,8 +21,7 @@ Result<void> checkAttrs(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     for (int64_t count : {a.limit, a.keep})
         if (count < 1 || count > kMostBoxes)
-            return ctx.error("of the " + std::to_string(a.limit) + " best boxes " + std::to_string(a.keep) +
-                             " are to stay (allowed: 1 to " + std::to_string(kMostBoxes) + ")");
+            return ctx.error("of the {} best boxes {} are to stay (allowed: 1 to {})", a.limit, a.keep, kMostBoxes);
     if (a.weights.size() != 4 || (!a.limits.empty() && a.limits.size() != 2))
         return ctx.error("there must be four weights, and two limits or none");
     return {};

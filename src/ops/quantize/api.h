@@ -45,16 +45,16 @@ struct QuantizationLayer : LayerObject<PublicLayer>
                                " must be a scalar or have one dimension");
         int64_t const count = dims.volume();
         if (count > 1 && axis < 0)
-            return this->error("the scale '" + this->inputs[1]->name + "' has " + std::to_string(count) +
-                               " elements, so setAxis() must say which dimension of '" + this->inputs[0]->name +
-                               "' they belong to");
+            return this->error(
+                "the scale '{}' has {} elements, so setAxis() must say which dimension of '{}' they belong to",
+                this->inputs[1]->name, count, this->inputs[0]->name);
         if (count == 0)
             return this->error("the scale '" + this->inputs[1]->name + "' has no elements");
         TensorRef const elements{v->type, dims, const_cast<void*>(v->constant->data->data())};
         for (int64_t i = 0; i < count; ++i)
             if (double const s = elements.get(i); !(s > 0) || !std::isfinite(s))
-                return this->error("element " + std::to_string(i) + " of the scale '" + this->inputs[1]->name +
-                                   "' is " + std::to_string(s) + "; scales must be positive and finite");
+                return this->error("element {} of the scale '{}' is {}; scales must be positive and finite", i,
+                                   this->inputs[1]->name, s);
         Scale out;
         bool const perTensor = count == 1;
         out.axis = perTensor ? -1 : axis + ctx.axisShift();
@@ -98,12 +98,11 @@ private:
         TensorRef const elements{v->type, dims, const_cast<void*>(v->constant->data->data())};
         for (int64_t i = 0; i < dims.volume(); ++i)
             if (elements.get(i) != 0)
-                return this->error("element " + std::to_string(i) + " of " + what + " is " +
-                                   std::to_string(elements.get(i)) + "; zero points must be 0");
+                return this->error("element {} of {} is {}; zero points must be 0", i, what, elements.get(i));
         TW_ASSIGN(ir::Value const* const s, constantIn(ctx, 1));
         if (s->isConstant() && dims.volume() != 1 && dims.volume() != ir::extentsOf(s->shape).volume())
-            return this->error(what + " has " + std::to_string(dims.volume()) + " elements, the scale has " +
-                               std::to_string(ir::extentsOf(s->shape).volume()));
+            return this->error("{} has {} elements, the scale has {}", what, dims.volume(),
+                               ir::extentsOf(s->shape).volume());
         return {};
     }
 };

@@ -25,7 +25,7 @@ void cases(CaseList& list)
     for (DataType t : {DataType::kFloat, DataType::kHalf}) {
         std::string const name = nameOf(t);
         for (int64_t n : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 257, 1001})
-            list.add("run_of_" + std::to_string(n) + "_" + name, Attrs(), {input(t, {n}), scale({}, {0.7})});
+            list.add(fmt::format("run_of_{}_{}", n, name), Attrs(), {input(t, {n}), scale({}, {0.7})});
         list.add("long_" + name, Attrs(), {input(t, {3, 20011}), scale({1}, {1.1})});
         list.add("image_" + name, Attrs(), {input(t, {2, 13, 5, 7}), scale({}, {0.9})});
         list.add("channels_of_image_" + name, Attrs(1), {input(t, {2, 35, 3, 7}), constant(DataType::kFloat, {35})});

@@ -97,13 +97,12 @@ private:
             return error("input '" + x.name + "' must have at least 2 dimensions, those of steps and of data");
         ir::Dim const steps = x.shape[x.shape.size() - 2], data = x.shape.back();
         if (steps.isConst() && steps.value() > maxSteps)
-            return error("input '" + x.name + "' has " + steps.str() + " steps, more than the longest sequence of " +
-                         std::to_string(maxSteps));
+            return error("input '{}' has {} steps, more than the longest sequence of {}", x.name, steps.str(),
+                         maxSteps);
         if (!data.isConst())
             return error("the data length of input '" + x.name + "' must not be a wildcard");
         if (inputMode == nvinfer1::RNNInputMode::kSKIP && data.value() != hidden)
-            return error("with kSKIP the data length " + data.str() + " must be the hidden size " +
-                         std::to_string(hidden));
+            return error("with kSKIP the data length {} must be the hidden size {}", data.str(), hidden);
         return {};
     }
     Result<ir::Node*> lowerLevel(LowerContext& ctx, ir::Value* x, int32_t level, std::vector<ir::Value*> const& in)
@@ -226,9 +225,8 @@ private:
     Result<void> wrongCount(char const* what, int32_t index, RNNGateType gate, bool isW, int64_t count,
                             int64_t wanted) const
     {
-        return error(std::string(isW ? "input " : "recurrent ") + what + " of gate " + kGateNames[int(gate)] +
-                     " of layer index " + std::to_string(index) + " has count " + std::to_string(count) + ", but " +
-                     std::to_string(wanted) + " was expected");
+        return error("{}{} of gate {} of layer index {} has count {}, but {} was expected",
+                     isW ? "input " : "recurrent ", what, kGateNames[int(gate)], index, count, wanted);
     }
     // The level's part of [N..., levels * directions, H].
     Result<ir::Value*> stateOf(LowerContext& ctx, ir::Value* all, int32_t level, std::string const& what)
@@ -239,13 +237,13 @@ private:
             return error("the " + what + " state '" + all->name + "' must have at least 2 dimensions");
         ir::Dim const given = all->shape[all->shape.size() - 2];
         if (given.isConst() && given.value() != levels * directions())
-            return error("the " + what + " state '" + all->name + "' has " + given.str() + " levels, but " +
-                         std::to_string(levels * directions()) + " were expected");
+            return error("the {} state '{}' has {} levels, but {} were expected", what, all->name, given.str(),
+                         levels * directions());
         int32_t const picked[] = {level * directions(), level * directions() + 1};
         ir::Value* indices = ctx.graph().addConstant(name + ".levels", tw::DataType::kInt32, {directions()}, picked);
         ops::gather::Attrs a;
         a.axis = all->rank() - 2;
-        return ctx.value(ops::gather::def(), std::move(a), {all, indices}, what + std::to_string(level));
+        return ctx.value(ops::gather::def(), std::move(a), {all, indices}, fmt::format("{}{}", what, level));
     }
     static Result<ir::Value*> joinedStates(LowerContext& ctx, std::vector<ir::Value*> const& states,
                                            std::string const& what)
@@ -261,9 +259,8 @@ std::string checkOperation(RecurrentLayer const& l, RNNOperation op)
     if (std::string why = checkEnum(op, "recurrent operation"); !why.empty())
         return why;
     if ((op == RNNOperation::kLSTM) != (l.operation == RNNOperation::kLSTM))
-        return "a layer made for " + std::string(l.operation == RNNOperation::kLSTM ? "kLSTM" : "another cell") +
-               " has " + std::to_string(l.outputs.size()) +
-               " outputs: add another layer instead of changing its operation";
+        return fmt::format("a layer made for {} has {} outputs: add another layer instead of changing its operation",
+                           l.operation == RNNOperation::kLSTM ? "kLSTM" : "another cell", l.outputs.size());
     return {};
 }
 
@@ -273,8 +270,7 @@ void setGate(RecurrentLayer& l, std::map<RecurrentLayer::Key, nvinfer1::Weights>
     change(l, [&](RecurrentLayer&) -> Result<void> {
         int32_t const index = std::get<0>(key), most = 2 * l.levels;
         if (index < 0 || index >= most)
-            return l.error(std::string(method) + ": layer index " + std::to_string(index) +
-                           " is out of range (allowed: 0.." + std::to_string(most - 1) + ")");
+            return l.error("{}: layer index {} is out of range (allowed: 0..{})", method, index, most - 1);
         if (std::string why = checkEnum(std::get<1>(key), "gate"); !why.empty())
             return l.error(std::string(method) + ": " + why);
         TW_TRY(checkWeights(w, method));

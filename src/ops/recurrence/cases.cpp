@@ -153,7 +153,7 @@ void sizes(CaseList& list)
         for (int64_t hidden : {1, 7, 8, 15, 16, 17, 31, 33, 40})
             for (int64_t batch : {1, 2, 5}) {
                 a.hidden = hidden;
-                add(list, nameOf(a) + "_h" + std::to_string(hidden) + "_n" + std::to_string(batch),
+                add(list, fmt::format("{}_h{}_n{}", nameOf(a), hidden, batch),
                     {.attrs = a,
                      .steps = hidden % 2 ? 7 : 1,
                      .batch = batch,
@@ -163,13 +163,13 @@ void sizes(CaseList& list)
             }
     for (Attrs a : allCells(67))
         for (int64_t batch : {1, 9, 33})
-            add(list, nameOf(a) + "_wide_n" + std::to_string(batch),
+            add(list, fmt::format("{}_wide_n{}", nameOf(a), batch),
                 {.attrs = a, .steps = 4, .batch = batch, .inputs = 65, .lengths = batch == 9});
     // Panels that are gone through in parts, and groups of rows.
     for (Attrs const& a : allCells(407))
         for (int64_t batch : {7, 50})
             if (a.direction == Direction::kForward)
-                add(list, nameOf(a) + "_large_n" + std::to_string(batch),
+                add(list, fmt::format("{}_large_n{}", nameOf(a), batch),
                     {.attrs = a, .steps = 2, .batch = batch, .inputs = 2, .lengths = batch == 7, .h0 = true});
     for (Attrs a : allCells(6)) {
         std::string const name = nameOf(a);
@@ -196,9 +196,9 @@ void lstmOptions(CaseList& list)
                 .peepholes = bool(bits & 4)};
         l.attrs.inputForget = bits & 1;
         l.attrs.clip = bits & 2 ? 0.4 : 0;
-        add(list, nameOf(l.attrs) + "_option_" + std::to_string(bits), l);
+        add(list, fmt::format("{}_option_{}", nameOf(l.attrs), bits), l);
         l.type = DataType::kHalf;
-        add(list, nameOf(l.attrs) + "_half_option_" + std::to_string(bits), l);
+        add(list, fmt::format("{}_half_option_{}", nameOf(l.attrs), bits), l);
     }
     add(list, "lstm_cell_state", {.attrs = cellOf(Cell::kLstm, 4), .c0 = true}); // and no hidden state
 }
@@ -220,7 +220,7 @@ void shared(CaseList& list)
                     .c0 = at % 5 != 0 && cell == Cell::kLstm};
             l.attrs.batchFirst = at % 2;
             if (hidden < 1024 || cell != Cell::kGru)
-                add(list, nameOf(l.attrs) + "_shared_h" + std::to_string(hidden) + "_n" + std::to_string(batch), l);
+                add(list, fmt::format("{}_shared_h{}_n{}", nameOf(l.attrs), hidden, batch), l);
             ++at;
         }
 }
@@ -256,8 +256,7 @@ void inRegisters(CaseList& list)
                 .peepholes = isLstm && size.hidden < 200};
         l.attrs.inputForget = size.hidden == 136;
         l.attrs.clip = size.batch == 9 ? 0.7 : 0;
-        add(list, nameOf(l.attrs) + "_registers_h" + std::to_string(size.hidden) + "_n" + std::to_string(size.batch),
-            l);
+        add(list, fmt::format("{}_registers_h{}_n{}", nameOf(l.attrs), size.hidden, size.batch), l);
     }
 }
 
@@ -267,7 +266,7 @@ void longer(CaseList& list)
     for (Attrs a : allCells(67))
         for (int bits = 0; bits < 4; ++bits) {
             a.batchFirst = bits & 1;
-            add(list, nameOf(a) + "_longer_" + std::to_string(bits),
+            add(list, fmt::format("{}_longer_{}", nameOf(a), bits),
                 {.attrs = a,
                  .steps = a.cell == Cell::kRnn ? 101 : 23, // no multiple of what fits
                  .batch = 33,
@@ -295,7 +294,7 @@ void functions(CaseList& list)
             }
             if (f % 2)
                 a.clip = 0.5;
-            add(list, nameOf(a) + "_function_" + std::to_string(f), {.attrs = a, .h0 = true});
+            add(list, fmt::format("{}_function_{}", nameOf(a), f), {.attrs = a, .h0 = true});
             a.functions.clear();
             a.alpha.clear();
             a.beta.clear();

@@ -68,7 +68,7 @@ Result<void> pack(Layer const& l, Units& u, Problem const& p)
         hasMemory = hasMemory && u.peepholes.data();
     }
     if (!hasMemory)
-        return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
+        return failedAllocation("no memory for packed recurrent weights");
     if (Blob const* bias = blobOf(p, kBias))
         l.copyBias(u.direction, u.first, u.width, bias->as<float>(), u.bias.data(), u.stateBias.data());
     if (peepholes)

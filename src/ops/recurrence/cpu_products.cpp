@@ -182,7 +182,7 @@ Support supports(CpuTactic const&, Problem const& p)
     Extents const& x = p.inputs[kX].dims;
     TW_SUPPORTS(supportsKnownFloats(p));
     if (sizesOf(p.node->attrsAs<Attrs>(), x).batch < kLeastBatch)
-        return Support::no("takes a batch of at least " + std::to_string(kLeastBatch) + " sequences");
+        return Support::no(fmt::format("takes a batch of at least {} sequences", kLeastBatch));
     return Support::yes();
 }
 

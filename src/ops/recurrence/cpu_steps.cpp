@@ -291,7 +291,7 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
     to.peepholes = peepholes ? device::PackedFloats(plan.directions() * 3 * plan.stride) : device::PackedFloats();
     if ((peepholes && !to.peepholes.data()) || !to.w.data() || !to.bias.data() || !to.recurrent.data() ||
         !to.recurrentBias.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
+        return failedAllocation("no memory for packed recurrent weights");
     for (int d = 0; d < plan.directions(); ++d) {
         if (Blob const* bias = blobOf(p, kBias))
             plan.copyBias(d, 0, plan.stride, bias->as<float>(), to.bias.data() + columnOf(plan, d, 0, 0),

@@ -55,8 +55,8 @@ std::string functionsText(Attrs const& a, bool isForHalf)
     std::string text = "TW_INLINE float functionOf(int d, int i, float x)\n{\n";
     for (int d = 0; d < directionsOf(a); ++d)
         for (int i = 0; i < functionsOf(a.cell); ++i)
-            text += "    if (d == " + std::to_string(d) + " && i == " + std::to_string(i) + ")\n        return " +
-                    expressionOf(activationOf(a, d, i), isForHalf) + ";\n";
+            text += fmt::format("    if (d == {} && i == {})\n        return {};\n", d, i,
+                                expressionOf(activationOf(a, d, i), isForHalf));
     return text + "    return x;\n}\n";
 }
 

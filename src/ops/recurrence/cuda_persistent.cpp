@@ -121,7 +121,7 @@ Support supportsSizes(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     Sizes const most = sizesOf(a, p.inputs[kX].maxDims);
     if (most.batch > kMostBatch)
-        return Support::no("takes batches of up to " + std::to_string(kMostBatch) + " sequences");
+        return Support::no(fmt::format("takes batches of up to {} sequences", kMostBatch));
     if (configs(p).empty())
         return Support::no("the recurrent weights do not fit into the multiprocessors' shared memory");
     return InputProducts::supports(p);

@@ -160,7 +160,8 @@ std::vector<Config> configs(Problem const& p)
 Support supports(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (!p.target.cuda || p.target.cuda->capability < 90 || cuda::sharedLimitOf(p.target.cuda->capability) != cuda::kSharedLimit)
+    if (!p.target.cuda || p.target.cuda->capability < 90 ||
+        cuda::sharedLimitOf(p.target.cuda->capability) != cuda::kSharedLimit)
         return Support::no("needs compute capability 9.0 or 10.0");
     if (p.target.cuda->device && !p.target.cuda->device->driver().cuLaunchKernelEx)
         return Support::no("needs a driver of CUDA 12, for clusters and cooperative launches");
@@ -169,7 +170,7 @@ Support supports(Problem const& p)
     if (a.cell == Cell::kGru && !a.linearBeforeReset)
         return Support::no("takes GRU cells that multiply states before the reset gate acts");
     if (sizesOf(a, p.inputs[kX].maxDims).batch > kMostBatch)
-        return Support::no("takes batches of up to " + std::to_string(kMostBatch) + " sequences");
+        return Support::no(fmt::format("takes batches of up to {} sequences", kMostBatch));
     if (configs(p).empty())
         return Support::no("the recurrent weights do not fit into the multiprocessors' registers");
     return InputProducts::supports(p);

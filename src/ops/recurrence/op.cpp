@@ -88,13 +88,11 @@ Result<void> checkFunctions(ir::InferContext& ctx)
     size_t const wanted = size_t(functionsOf(a.cell) * directionsOf(a));
     if (a.functions.size() != a.alpha.size() || a.functions.size() != a.beta.size() ||
         (!a.functions.empty() && a.functions.size() != wanted))
-        return ctx.error(std::to_string(a.functions.size()) + " functions with " + std::to_string(a.alpha.size()) +
-                         " alphas and " + std::to_string(a.beta.size()) + " betas: there must be " +
-                         std::to_string(wanted) + " of each, or none");
+        return ctx.error("{} functions with {} alphas and {} betas: there must be {} of each, or none",
+                         a.functions.size(), a.alpha.size(), a.beta.size(), wanted);
     for (int64_t f : a.functions)
         if (f < 0 || f >= kFunctions)
-            return ctx.error("function " + std::to_string(f) + " is unknown (allowed: 0.." +
-                             std::to_string(kFunctions - 1) + ")");
+            return ctx.error("function {} is unknown (allowed: 0..{})", f, kFunctions - 1);
     return {};
 }
 
@@ -102,14 +100,13 @@ Result<void> checkAttrs(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.cell < Cell::kRnn || a.cell > Cell::kGru)
-        return ctx.error("cell " + std::to_string(int(a.cell)) + " is unknown (allowed: 0..2)");
+        return ctx.error("cell {} is unknown (allowed: 0..2)", int(a.cell));
     if (a.direction < Direction::kForward || a.direction > Direction::kBoth)
-        return ctx.error("direction " + std::to_string(int(a.direction)) + " is unknown (allowed: 0..2)");
+        return ctx.error("direction {} is unknown (allowed: 0..2)", int(a.direction));
     if (a.hidden < 1 || a.hidden > kMostHidden)
-        return ctx.error("hidden size " + std::to_string(a.hidden) + " is out of range (allowed: 1.." +
-                         std::to_string(kMostHidden) + ")");
+        return ctx.error("hidden size {} is out of range (allowed: 1..{})", a.hidden, kMostHidden);
     if (!std::isfinite(a.clip) || a.clip < 0)
-        return ctx.error("clip " + std::to_string(a.clip) + " must be finite and not negative");
+        return ctx.error("clip {} must be finite and not negative", a.clip);
     return checkFunctions(ctx);
 }
 
@@ -138,8 +135,8 @@ Result<void> checkInputs(ir::InferContext& ctx, Shapes const& s)
     DataType const type = ctx.type(kX);
     int64_t const d = directionsOf(a), h = a.hidden, gates = gatesOf(a.cell) * h;
     if (!ctx.has(kW) && s.inputs.isConst() && s.inputs.value() != h)
-        return ctx.error(ctx.describe(kX) + " must have " + std::to_string(h) +
-                         " elements in its last dimension, the hidden size: there are no input weights");
+        return ctx.error("{} must have {} elements in its last dimension, the hidden size: there are no input weights",
+                         ctx.describe(kX), h);
     TW_TRY(checkInput(ctx, kW, "input weights", type, {Dim(d), Dim(gates), s.inputs}));
     TW_TRY(checkInput(ctx, kR, "recurrent weights", type, {Dim(d), Dim(gates), Dim(h)}));
     TW_TRY(checkInput(ctx, kBias, "bias", type, {Dim(d), Dim(2 * gates)}));

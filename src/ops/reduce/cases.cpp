@@ -68,9 +68,9 @@ void fusedCases(CaseList& list)
         for (DataType t : {DataType::kFloat, DataType::kHalf}) {
             std::string const n = nameOf(t);
             for (int64_t length : {7, 9, 64, 257})
-                add(f, n + "_rows_of_" + std::to_string(length), 2, false, input(t, {3, length}));
+                add(f, fmt::format("{}_rows_of_{}", n, length), 2, false, input(t, {3, length}));
             for (int64_t columns : {1, 23, 64, 255})
-                add(f, n + "_columns_" + std::to_string(columns), 2, true, input(t, {2, 19, columns}));
+                add(f, fmt::format("{}_columns_{}", n, columns), 2, true, input(t, {2, 19, columns}));
             add(f, n + "_pixels", 12, true, input(t, {2, 20, 9, 7}));
             add(f, n + "_outer_and_inner", 5, true, input(t, {3, 4, 5}));
             add(f, n + "_first_and_last", 9, false, input(t, {3, 2, 5, 67}));
@@ -137,25 +137,25 @@ void cases(CaseList& list)
         reduce(k + "_hw", kind, 12, true, f32({2, 3, 9, 7}));
         for (int64_t c : {16, 17, 70, 130})
             for (bool keep : {false, true})
-                reduce(k + "_hw_c" + std::to_string(c) + (keep ? "_kept" : ""), kind, 12, keep, f32({2, c, 9, 7}));
+                reduce(fmt::format("{}_hw_c{}{}", k, c, keep ? "_kept" : ""), kind, 12, keep, f32({2, c, 9, 7}));
         reduce(k + "_channels", kind, 2, false, f32({2, 5, 3, 4}));
         reduce(k + "_outer_and_inner", kind, 5, true, f32({3, 4, 5}));
         reduce(k + "_alternating", kind, 0b10101010, false, f32({2, 3, 2, 3, 2, 3, 2, 3}));
         reduce(k + "_ones", kind, 6, false, f32({3, 1, 4, 1}));
         for (int64_t n : {7, 8, 9, 33, 64, 257})
-            reduce(k + "_last_" + std::to_string(n), kind, 2, false, f32({3, n}));
+            reduce(fmt::format("{}_last_{}", k, n), kind, 2, false, f32({3, n}));
         for (int64_t n : {255, 256, 257})
-            reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
+            reduce(fmt::format("{}_columns_{}", k, n), kind, 2, false, f32({2, 3, n}));
         for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32})
             for (int64_t n : {64, 75})
-                reduce(k + "_columns_" + nameOf(t) + "_" + std::to_string(n), kind, 2, false, input(t, {2, 11, n}));
+                reduce(fmt::format("{}_columns_{}_{}", k, nameOf(t), n), kind, 2, false, input(t, {2, 11, n}));
         reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
         reduce(k + "_f16_pixels", kind, 12, true, input(DataType::kHalf, {3, 20, 9, 7}));
         reduce(k + "_f16_pixels_no_batch", kind, 6, false, input(DataType::kHalf, {72, 5, 8}));
         reduce(k + "_f16_many_pixels", kind, 12, false, input(DataType::kHalf, {2, 72, 25, 24}));
         for (int64_t n : {1, 23, 64, 1000})
             for (int64_t r : {3, 16, 19})
-                reduce(k + "_middle_" + std::to_string(r) + "x" + std::to_string(n), kind, 2, false, f32({3, r, n}));
+                reduce(fmt::format("{}_middle_{}x{}", k, r, n), kind, 2, false, f32({3, r, n}));
         reduce(k + "_two_outer", kind, 5, false, f32({5, 3, 9, 70}));
         reduce(k + "_first_and_last", kind, 9, false, f32({3, 2, 5, 67}));
         reduce(k + "_nan_columns", kind, 1, false, f32({3, 2}, {1, nan, nan, 2, 3, 4}), {{nan, nan}});
@@ -181,7 +181,7 @@ void cases(CaseList& list)
             reduce(k + "_tall_8", kind, 1, false, x({9001, 8}));
             reduce(k + "_tall_middle", kind, 2, false, x({3, 700, 129}));
             for (int64_t n : {3, 49, 64, 196}) // rows that begin at any element
-                reduce(k + "_rows_of_" + std::to_string(n), kind, 2, false, x({1101, n}));
+                reduce(fmt::format("{}_rows_of_{}", k, n), kind, 2, false, x({1101, n}));
             reduce(k + "_all_of_many", kind, 3, false, x({67, 1009}));
             reduce(k + "_rows_of_40007", kind, 2, false, x({3, 40007}));
             reduce(k + "_rows_of_331", kind, 2, false, x({65, 331}));

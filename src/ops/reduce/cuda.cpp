@@ -130,7 +130,7 @@ Support supports(Problem const& problem)
 {
     int64_t const n = lengthOf(problem), bytes = n * sizeOf(problem.inputs[0].type);
     if (n < 2 || bytes > kMostRowBytes)
-        return Support::no("takes rows of two elements to " + std::to_string(kMostRowBytes) + " bytes");
+        return Support::no(fmt::format("takes rows of two elements to {} bytes", kMostRowBytes));
     return rows::supports(problem);
 }
 

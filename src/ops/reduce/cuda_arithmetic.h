@@ -16,9 +16,9 @@ inline std::string arithmeticOf(Attrs const& a, DataType type)
     std::string const kind = cuda::constant("KIND", int64_t(a.kind)), number = cuda::storageOf(type);
     if (a.isBare())
         return cuda::type("T", number) + kind;
-    std::string const element = a.isLogSumExp() ? "Exponent<" + number + ">"
-                                                : "Element<" + number + ", " + std::to_string(int(a.before)) + ", " +
-                                                      std::to_string(int(a.after)) + ">";
+    std::string const element = a.isLogSumExp()
+                                    ? "Exponent<" + number + ">"
+                                    : fmt::format("Element<{}, {}, {}>", number, int(a.before), int(a.after));
     return cuda::include(a.isLogSumExp() ? "ops/reduce/reduce_log_sum_exp.cuh" : "ops/reduce/reduce_element.cuh") +
            cuda::type("T", "tw::ops::reduce::" + element) + kind;
 }

@@ -43,8 +43,8 @@ std::vector<ir::Dim> reduceContent(Attrs const& a, Extents const& x, std::vector
 Result<void> checkFused(ir::InferContext& ctx, Attrs const& a)
 {
     if (int(a.before) < 0 || a.before > Before::kExp || int(a.after) < 0 || a.after > After::kLog)
-        return ctx.error("reduce has no function " + std::to_string(int(a.before)) + " in front (allowed: 0..3) or " +
-                         std::to_string(int(a.after)) + " behind (allowed: 0..2)");
+        return ctx.error("reduce has no function {} in front (allowed: 0..3) or {} behind (allowed: 0..2)",
+                         int(a.before), int(a.after));
     if (a.isLogSumExp() && (a.kind != Kind::kSum || a.after != After::kLog))
         return ctx.error("reduce takes exponentials in front of a sum with a logarithm behind it only");
     if (!a.isBare() && !isFloating(ctx.type(0)))
@@ -57,14 +57,13 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     int const kind = int(a.kind), rank = ctx.rank(0);
     if (kind < 0 || kind > int(Kind::kAvg))
-        return ctx.error("reduce operation " + std::to_string(kind) + " does not exist (allowed: 0..4)");
+        return ctx.error("reduce operation {} does not exist (allowed: 0..4)", kind);
     DataType const t = ctx.type(0);
     if (!isReal(t) && t != DataType::kInt32)
         return ctx.error(ctx.describe(0) + " must be f32, f16, i8 or i32");
     TW_TRY(checkFused(ctx, a));
     if (a.axes < 0 || a.axes >> rank != 0)
-        return ctx.error("axis mask " + std::to_string(a.axes) + " names axes beyond " + ctx.describe(0) + " of rank " +
-                         std::to_string(rank));
+        return ctx.error("axis mask {} names axes beyond {} of rank {}", a.axes, ctx.describe(0), rank);
     ir::Shape y;
     for (int i = 0; i < rank; ++i)
         if (!a.has(i))

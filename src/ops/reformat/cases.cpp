@@ -15,13 +15,12 @@ void cases(CaseList& list)
     list.add("vector_of_channels", Attrs(), {f32({2, 256, 1, 1})});
     list.add("wide", Attrs(), {f32({1, 33, 17, 31})});
     for (int64_t c : {1, 7, 8, 9, 15, 16, 17, 40, 70})
-        list.add("channels_" + std::to_string(c), Attrs(), {f32({2, c, 9, 8 + c % 5})});
+        list.add(fmt::format("channels_{}", c), Attrs(), {f32({2, c, 9, 8 + c % 5})});
     for (int64_t c : {3, 8, 30, 72})
         for (int64_t w : {7, 10, 12, 16})
-            list.add("half_" + std::to_string(c) + "_" + std::to_string(w), Attrs(),
-                     {input(DataType::kHalf, {3, c, 5, w})});
+            list.add(fmt::format("half_{}_{}", c, w), Attrs(), {input(DataType::kHalf, {3, c, 5, w})});
     for (int64_t c : {1, 3, 4, 15, 16, 17, 32, 63, 64, 65, 130})
-        list.add("i8_" + std::to_string(c), Attrs(), {input(DataType::kInt8, {2, c, 9, 8 + c % 5})});
+        list.add(fmt::format("i8_{}", c), Attrs(), {input(DataType::kInt8, {2, c, 9, 8 + c % 5})});
     list.add("half_several_tiles", Attrs(), {input(DataType::kHalf, {2, 75, 20, 31})});
     list.add("half_rows_of_16_bytes", Attrs(), {input(DataType::kHalf, {2, 72, 20, 24})});
     for (DataType t : {DataType::kHalf, DataType::kFloat, DataType::kInt8})

@@ -50,7 +50,7 @@ Support supportsStridedCopy(Problem const& p)
         return Support::yes();
     ir::Dim const& channels = p.node->inputs[0]->shape[size_t(axisOf(x, y, p.inputs[0].dims.rank))];
     if (!channels.isConst() || channels.value() % vector != 0)
-        return Support::no("takes channels that fill vectors of " + std::to_string(vector));
+        return Support::no(fmt::format("takes channels that fill vectors of {}", vector));
     return Support::yes();
 }
 

@@ -44,16 +44,15 @@ struct ResizeLayer final : LayerObject<nvinfer1::IResizeLayer>
             return error("needs output dimensions or scales: call setOutputDimensions or setScales, or set input 1");
         if (outputDims.nbDims >= 0) {
             if (outputDims.nbDims != rank)
-                return error("output dimensions " + str(outputDims) + " must have " + std::to_string(rank) +
-                             " entries, as input '" + inputs[0]->name + "' has");
+                return error("output dimensions {} must have {} entries, as input '{}' has", str(outputDims), rank,
+                             inputs[0]->name);
             a.outputDims.assign(size_t(shift), -1); // the batch stays
             for (int64_t d : toVector(outputDims))
                 a.outputDims.push_back(d);
         }
         if (!scales.empty()) {
             if (int(scales.size()) != rank)
-                return error("got " + std::to_string(scales.size()) + " scales, input '" + inputs[0]->name + "' has " +
-                             std::to_string(rank) + " dimensions");
+                return error("got {} scales, input '{}' has {} dimensions", scales.size(), inputs[0]->name, rank);
             a.scales.assign(size_t(shift), 1.0);
             a.scales.insert(a.scales.end(), scales.begin(), scales.end());
         }
@@ -93,12 +92,13 @@ void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
         if (l.hasInput(1))
             return l.error("the output dimensions come from input 1, scales cannot be set");
         if (!scales || nbScales < 1 || nbScales > Dims::MAX_DIMS)
-            return l.error("setScales needs 1.." + std::to_string(int(Dims::MAX_DIMS)) + " scales, got " +
-                           (scales ? std::to_string(nbScales) : "a null pointer"));
+            return l.error("setScales needs 1..{} scales, got {}", int(Dims::MAX_DIMS),
+                           scales ? std::to_string(nbScales) : "a null pointer");
         for (int i = 0; i < nbScales; ++i)
             if (ops::resize::Fraction f; !ops::resize::fractionOf(scales[i], f))
-                return l.error("scale " + std::to_string(scales[i]) + " of dimension " + std::to_string(i) +
-                               " must be positive, and neither too small nor too large (about 2^-24 to 2^24)");
+                return l.error("scale {} of dimension {} must be positive, and neither too small nor too large (about "
+                               "2^-24 to 2^24)",
+                               scales[i], i);
         l.scales.assign(scales, scales + nbScales);
         l.outputDims = Dims{-1, {}};
         return {};

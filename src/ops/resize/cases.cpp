@@ -33,14 +33,14 @@ void cases(CaseList& list)
     by("nearest_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, {});
     by("linear_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
     for (int64_t c : {1, 35, 64, 130})
-        by("nearest_i8_channels_" + std::to_string(c), input(DataType::kInt8, {2, c, 3, 5}), {1, 1, 2, 3}, {});
+        by(fmt::format("nearest_i8_channels_{}", c), input(DataType::kInt8, {2, c, 3, 5}), {1, 1, 2, 3}, {});
     to("nearest_i8_down", input(DataType::kInt8, {1, 70, 7, 5}), {1, 70, 3, 4}, {});
     by("linear_i8_channels", input(DataType::kInt8, {2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
     to("linear_channels_align", f32({1, 16, 4, 5}), {1, 16, 7, 3}, linearAlign);
     to("nearest_channels_down", f32({1, 70, 7, 5}), {1, 70, 3, 4}, {});
     for (double f : {1., 2., 3.})
         for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
-            by("nearest_by_" + std::to_string(int(f)) + "_" + nameOf(t), input(t, {2, 3, 50, 67}), {1, 1, 2, f}, {});
+            by(fmt::format("nearest_by_{}_{}", int(f), nameOf(t)), input(t, {2, 3, 50, 67}), {1, 1, 2, f}, {});
     CaseInput const two = f32({1, 2}, {0, 4}), four = f32({4}, {1, 2, 3, 4});
     to("nearest_by_hand", f32({2, 2}, {1, 2, 3, 4}), {4, 4}, {}, {{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}});
     to("linear_half_pixel_by_hand", two, {1, 4}, linearHalf, {{0, 1, 3, 4}});
@@ -64,8 +64,8 @@ void cases(CaseList& list)
                                                                   {Rounding::kFloor, {1, 2, 3}},
                                                                   {Rounding::kCeil, {2, 3, 4}}};
     for (auto const& r : roundings)
-        to("rounding_" + std::to_string(int(r.first)), four, {3},
-           with(Mode::kNearest, Coordinates::kHalfPixel, r.first), {r.second});
+        to(fmt::format("rounding_{}", int(r.first)), four, {3}, with(Mode::kNearest, Coordinates::kHalfPixel, r.first),
+           {r.second});
     // 1 / 3 and 0.7 are no floats; the sizes and the elements are those of the fractions.
     by("scale_third", f32({9}, {0, 1, 2, 3, 4, 5, 6, 7, 8}), {double(1.0f / 3)}, {}, {{0, 3, 6}});
     by("scale_0.7", f32({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), {double(0.7f)}, {}, {{0, 1, 2, 4, 5, 7, 8}});
@@ -100,7 +100,7 @@ void cases(CaseList& list)
             sharper.cubicCoeff = -0.5f;
             to(k + "_exclude_outside", f32({1, 2, 4, 5}), {1, 2, 7, 9}, sharper);
             for (int rounding = 0; mode == Mode::kNearest && rounding < 4; ++rounding)
-                to(k + "_rounding_" + std::to_string(rounding), f32({1, 2, 8, 9}), {1, 2, 6, 6},
+                to(fmt::format("{}_rounding_{}", k, rounding), f32({1, 2, 8, 9}), {1, 2, 6, 6},
                    with(mode, coords, Rounding(rounding)));
             if (mode != Mode::kCubic)
                 to(k + "_3_axes", f32({2, 3, 4, 5}), {2, 5, 6, 7}, plain);

@@ -75,7 +75,7 @@ Support supports(Problem const& p)
     if (wide % 2 == 0 || std::gcd(x[x.rank - 1], int64_t(32)) > 2)
         return Support::no("takes rows of an odd number of elements, which spread over shared memory's banks");
     if (y[y.rank - 2] > kMostTall)
-        return Support::no("takes planes of at most " + std::to_string(kMostTall) + " rows");
+        return Support::no(fmt::format("takes planes of at most {} rows", kMostTall));
     if (wide > kMostWide || x[x.rank - 1] > 2 * wide)
         return Support::no("has code for every column");
     if (Plan(p, kShapes[3]).bytes > kMostShared)

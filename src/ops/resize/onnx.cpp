@@ -63,15 +63,14 @@ void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool near
 void setScales(ImportContext& ctx, nvinfer1::IResizeLayer& layer, std::vector<float> const& scales, int rank)
 {
     if (int(scales.size()) != rank)
-        ctx.invalid("there are " + std::to_string(scales.size()) + " scales for " + std::to_string(rank) +
-                    " dimensions");
+        ctx.invalid(fmt::format("there are {} scales for {} dimensions", scales.size(), rank));
     layer.setScales(scales.data(), int32_t(scales.size()));
 }
 
 void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Sizes const& sizes, int rank)
 {
     if (int(sizes.size()) != rank)
-        ctx.invalid("there are " + std::to_string(sizes.size()) + " sizes for " + std::to_string(rank) + " dimensions");
+        ctx.invalid(fmt::format("there are {} sizes for {} dimensions", sizes.size(), rank));
     if (!ImportContext::allKnown(sizes)) {
         layer.setInput(1, ctx.asTensor(sizes));
         return;
@@ -79,7 +78,7 @@ void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Sizes const& si
     std::vector<int64_t> dims;
     for (Size const& s : sizes) {
         if (s.value < 0 || s.value > INT32_MAX)
-            ctx.invalid("a size is " + std::to_string(s.value));
+            ctx.invalid(fmt::format("a size is {}", s.value));
         dims.push_back(s.value);
     }
     layer.setOutputDimensions(makeDims(dims));
@@ -97,8 +96,8 @@ Sizes scaledSizes(ImportContext& ctx, Sizes const& extents, Value const& scales)
 {
     Dims const d = scales.dims();
     if (d.nbDims != 1 || d.d[0] != int32_t(extents.size()) || scales.type() != DataType::kFLOAT)
-        ctx.fail("the scales are computed or an input, " + std::string(typeName(scales.type())) + describe(d) +
-                 "; they can be " + std::to_string(extents.size()) + " numbers of type FLOAT");
+        ctx.fail(fmt::format("the scales are computed or an input, {}{}; they can be {} numbers of type FLOAT",
+                             typeName(scales.type()), describe(d), extents.size()));
     ctx.warn(
         "the scales are known to a run alone: sizes are floor(size * scale), and coordinates follow the quotient of "
         "sizes, which differs from a scale where its product is not whole; an initializer counts as it is");
@@ -120,8 +119,7 @@ std::vector<T> spread(ImportContext& ctx, std::vector<T> const& given, std::vect
         return given;
     std::vector<int> const axes = ctx.axes(ctx.attrInts("axes"), int(all.size()));
     if (given.size() != axes.size())
-        ctx.invalid("there are " + std::to_string(given.size()) + " scales or sizes for " +
-                    std::to_string(axes.size()) + " axes");
+        ctx.invalid(fmt::format("there are {} scales or sizes for {} axes", given.size(), axes.size()));
     for (size_t i = 0; i < axes.size(); ++i)
         all[size_t(axes[i])] = given[i];
     return all;

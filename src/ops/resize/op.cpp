@@ -24,8 +24,7 @@ Result<void> checkAttrs(ir::InferContext& ctx, Attrs const& a)
 {
     auto number = [&](char const* what, auto value, int count) -> Result<void> {
         if (int(value) < 0 || int(value) >= count)
-            return ctx.error(std::string(what) + " " + std::to_string(int(value)) + " does not exist (allowed: 0.." +
-                             std::to_string(count - 1) + ")");
+            return ctx.error("{} {} does not exist (allowed: 0..{})", what, int(value), count - 1);
         return {};
     };
     TW_TRY(number("resize mode", a.mode, 3));
@@ -39,10 +38,9 @@ Result<void> checkAttrs(ir::InferContext& ctx, Attrs const& a)
         return ctx.error("needs exactly one of output dimensions, scales and input 1");
     for (size_t count : {a.outputDims.size(), a.scales.size()})
         if (count != 0 && count != rank)
-            return ctx.error("got " + std::to_string(count) + " output dimensions or scales, " + ctx.describe(0) +
-                             " needs " + std::to_string(rank));
+            return ctx.error("got {} output dimensions or scales, {} needs {}", count, ctx.describe(0), rank);
     if (ctx.has(1) && (ctx.type(1) != DataType::kInt32 || ctx.rank(1) != 1 || !ctx.shape(1)[0].is(int64_t(rank))))
-        return ctx.error("output dimensions " + ctx.describe(1) + " must be i32[" + std::to_string(rank) + "]");
+        return ctx.error("output dimensions {} must be i32[{}]", ctx.describe(1), rank);
     return {};
 }
 
@@ -61,15 +59,15 @@ Result<void> infer(ir::InferContext& ctx)
     ir::Shape y;
     for (int i = 0; i < rank; ++i) {
         ir::Dim const& in = ctx.shape(0)[i];
-        std::string const where = "axis " + std::to_string(i) + " of " + ctx.describe(0) + ": ";
+        std::string const where = fmt::format("axis {} of {}: ", i, ctx.describe(0));
         bool const mayChange = i >= rank - innermostAxes(a.mode);
         bool changes = false;
         ir::Dim out;
         if (!a.scales.empty()) {
             Fraction f;
             if (!fractionOf(a.scales[i], f))
-                return ctx.error(where + "scale " + std::to_string(a.scales[i]) +
-                                 " must be positive and a fraction of numbers up to " + std::to_string(kMaxTerm));
+                return ctx.error("{}scale {} must be positive and a fraction of numbers up to {}", where, a.scales[i],
+                                 kMaxTerm);
             changes = f.over != f.under;
             out = floorDiv(in * f.over, f.under);
         } else {
@@ -82,13 +80,11 @@ Result<void> infer(ir::InferContext& ctx)
             changes = in.isConst() && out.isConst() && !(in == out); // else the run-time check decides
         }
         if (changes && !mayChange)
-            return ctx.error(where + (a.mode == Mode::kLinear ? "linear" : "cubic") + " resize changes the last " +
-                             std::to_string(innermostAxes(a.mode)) + " axes only, not " + in.str() + " to " +
-                             out.str());
+            return ctx.error("{}{} resize changes the last {} axes only, not {} to {}", where,
+                             a.mode == Mode::kLinear ? "linear" : "cubic", innermostAxes(a.mode), in.str(), out.str());
         for (ir::Dim const* d : {&in, static_cast<ir::Dim const*>(&out)})
             if (d->isConst() && (d->value() < 0 || d->value() > kMaxSize))
-                return ctx.error(where + "size " + d->str() + " is out of range (allowed: 0.." +
-                                 std::to_string(kMaxSize) + ")");
+                return ctx.error("{}size {} is out of range (allowed: 0..{})", where, d->str(), kMaxSize);
         if (in.is(0) && out.isConst() && !out.is(0))
             return ctx.error(where + "there is nothing to resize to " + out.str() + " elements");
         y.push_back(std::move(out));

@@ -119,7 +119,7 @@ void cases(CaseList& list)
         for (int64_t samples : {0, 1, 2, 3}) {
             if (samples > 0 && r.grid == Grid::kPooled)
                 continue;
-            std::string const name = std::string(r.name) + "_" + std::to_string(samples);
+            std::string const name = fmt::format("{}_{}", r.name, samples);
             Attrs a = attrsOf(r, 3, 2, samples);
             a.scale = r.grid == Grid::kAtLeastOne ? 0.25 : 1;
             list.add(name, a, {f32({2, 9, 4}), absent(), f32({2, 3, 11, 7})});
@@ -147,7 +147,7 @@ void cases(CaseList& list)
     for (DataType t : {DataType::kFloat, DataType::kHalf}) {
         std::string const word = wordOf(t);
         for (int64_t channels : {7, 8, 9, 31, 32, 33, 64, 130})
-            list.add("channels_" + std::to_string(channels) + "_" + word, attrsOf(kRules[0], 7, 7, 2),
+            list.add(fmt::format("channels_{}_{}", channels, word), attrsOf(kRules[0], 7, 7, 2),
                      {boxes({5, 4}, -1, 11), images({5}, {0, 1, 0, 1, 1}), input(t, {2, channels, 10, 12})});
         list.add("many_rois_" + word, attrsOf(kRules[0], 7, 7, 0),
                  {boxes({300, 4}, -1, 13), images({300}), input(t, {2, 40, 12, 13})});

@@ -51,8 +51,8 @@ Support supportsTable(Problem const& p)
 {
     int64_t const bytes = tableOf(p).bytes(p.node->attrsAs<Attrs>());
     if (bytes > kMostShared - kMostStage)
-        return Support::no("the pixels of a region need " + std::to_string(bytes) +
-                           " bytes of shared memory (at most " + std::to_string(kMostShared - kMostStage) + ")");
+        return Support::no(fmt::format("the pixels of a region need {} bytes of shared memory (at most {})", bytes,
+                                       kMostShared - kMostStage));
     if (stageBytes(p, 32) > kMostStage)
         return Support::no("32 channels of a region do not fit into shared memory");
     return Support::yes();

@@ -27,11 +27,9 @@ Result<void> checkAttrs(ir::InferContext& ctx)
         return ctx.error("mode, boxes, grid or outside is unknown");
     for (int64_t bins : {a.height, a.width})
         if (bins < 1 || bins > kMostBins)
-            return ctx.error("a region becomes " + std::to_string(a.height) + " x " + std::to_string(a.width) +
-                             " (allowed: 1 to " + std::to_string(kMostBins) + ")");
+            return ctx.error("a region becomes {} x {} (allowed: 1 to {})", a.height, a.width, kMostBins);
     if (a.samples < 0 || a.samples > kMostSamples)
-        return ctx.error("the number of samples is " + std::to_string(a.samples) + " (allowed: 0 to " +
-                         std::to_string(kMostSamples) + ")");
+        return ctx.error("the number of samples is {} (allowed: 0 to {})", a.samples, kMostSamples);
     if (a.grid == Grid::kPooled && (a.mode != Mode::kMax || a.boxes != Boxes::kScaled))
         return ctx.error("whole pixels are pooled with mode max and scaled boxes alone");
     if (!(a.imageHeight > 0 && a.imageWidth > 0))

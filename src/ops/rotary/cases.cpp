@@ -32,7 +32,7 @@ void cases(CaseList& list)
             add(name + "_part", 32, interleaved, t, {2, 5, 2, 80}, {1, 5, 1, 32});
             add(name + "_part_pairs", 20, interleaved, t, {1, 5, 2, 33}, {1, 5, 1, 10});
             for (int64_t size : {2, 6, 16, 34, 96, 130})
-                add(name + "_" + std::to_string(size), size, interleaved, t, {3, 5, size}, {1, 5, size});
+                add(fmt::format("{}_{}", name, size), size, interleaved, t, {3, 5, size}, {1, 5, size});
         }
         add(form + "_long", 128, interleaved, DataType::kFloat, {1, 70, 9, 128}, {1, 70, 1, 128});
         add(form + "_empty", 8, interleaved, DataType::kFloat, {0, 8}, {1, 8});

@@ -15,8 +15,8 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)) || x.empty())
         return ctx.error(ctx.describe(0) + " must be f32 or f16 and have a dimension");
     if (a.size < 2 || a.size % 2 != 0 || (x.back().isConst() && a.size > x.back().value()))
-        return ctx.error("size " + std::to_string(a.size) +
-                         " must be even, at least 2 and at most the last dimension of " + ctx.describe(0));
+        return ctx.error("size {} must be even, at least 2 and at most the last dimension of {}", a.size,
+                         ctx.describe(0));
     for (int i = 1; i < 3; ++i) {
         ir::Shape const& w = ctx.shape(i);
         bool fits = ctx.type(i) == ctx.type(0) && w.size() == x.size() &&
@@ -24,9 +24,9 @@ Result<void> infer(ir::InferContext& ctx)
         for (size_t d = 0; fits && d + 1 < x.size(); ++d)
             fits = w[d].is(1) || w[d] == x[d] || !(w[d].isConst() && x[d].isConst());
         if (!fits)
-            return ctx.error(ctx.describe(i) + " must have the type and rank of " + ctx.describe(0) +
-                             ", 1 or the same in each dimension, and " + std::to_string(a.size) +
-                             " or half of it in the last");
+            return ctx.error("{} must have the type and rank of {}, 1 or the same in each dimension, and {} or half of "
+                             "it in the last",
+                             ctx.describe(i), ctx.describe(0), a.size);
     }
     ctx.output(0, ctx.type(0), x);
     return {};

@@ -36,8 +36,8 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
         ops::scale::Attrs a(static_cast<ops::scale::Mode>(mode),
                             channelAxis ? *channelAxis + ctx.axisShift() : x->rank() - 3);
         if (a.channelAxis < 0 || a.channelAxis >= x->rank())
-            return error("channel axis " + std::to_string(*channelAxis) + " is out of range for input '" +
-                         inputs[0]->name + "' with shape " + str(x->shape));
+            return error("channel axis {} is out of range for input '{}' with shape {}", *channelAxis, inputs[0]->name,
+                         str(x->shape));
         if (outputTypes[0] == nvinfer1::DataType::kINT8)
             a.outputType = int32_t(DataType::kInt8);
         int64_t count = 1;
@@ -46,8 +46,8 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
                                                                  : x->rank();
         for (int i = a.channelAxis; i < last; ++i) {
             if (!x->shape[size_t(i)].isConst())
-                return error("dimension " + std::to_string(i - ctx.axisShift()) + " of input '" + inputs[0]->name +
-                             "' with shape " + str(x->shape) + " must not be a wildcard: it counts the weights");
+                return error("dimension {} of input '{}' with shape {} must not be a wildcard: it counts the weights",
+                             i - ctx.axisShift(), inputs[0]->name, str(x->shape));
             count = ir::mulSat(count, x->shape[size_t(i)].value());
         }
         DataType const type = isFloating(x->type) ? x->type : DataType::kFloat;

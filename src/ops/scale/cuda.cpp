@@ -48,9 +48,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
     for (int i = 1; i < int(p.inputs.size()); ++i) {
         if (!p.inputs[size_t(i)].present)
             continue;
-        std::string const name = "c" + std::to_string(i);
-        parameters += ", float f" + std::to_string(i);
-        body += " " + number + " const " + name + " = f" + std::to_string(i) + "; " + kStep[i];
+        std::string const name = fmt::format("c{}", i);
+        parameters += fmt::format(", float f{}", i);
+        body += fmt::format(" {} const {} = f{}; {}", number, name, i, kStep[i]);
     }
     what.text = "TW_INLINE " + number + " apply(" + parameters + ")\n{\n    " + body + "\n    return v;\n}\n";
     return pointwiseKernels(p, what);

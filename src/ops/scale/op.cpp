@@ -17,19 +17,18 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (int(a.mode) < 0 || int(a.mode) > 2)
-        return ctx.error("there is no scale mode " + std::to_string(int(a.mode)) + " (allowed: 0..2)");
+        return ctx.error("there is no scale mode {} (allowed: 0..2)", int(a.mode));
     ir::Shape const& x = ctx.shape(0);
     if (x.empty())
         return ctx.error(ctx.describe(0) + " must have at least one dimension");
     if (a.mode != Mode::kUniform && (a.channelAxis < 0 || a.channelAxis >= ctx.rank(0)))
-        return ctx.error("channel axis " + std::to_string(a.channelAxis) + " is out of range for " + ctx.describe(0) +
-                         " (allowed: 0.." + std::to_string(ctx.rank(0) - 1) + ")");
+        return ctx.error("channel axis {} is out of range for {} (allowed: 0..{})", a.channelAxis, ctx.describe(0),
+                         ctx.rank(0) - 1);
     DataType const from = ctx.type(0);
     if (!isReal(from))
         return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
     if (a.outputType != Attrs::kSameType && a.outputType != int32_t(from) && a.outputType != int32_t(DataType::kInt8))
-        return ctx.error("output type " + std::to_string(a.outputType) + " is not possible: " + ctx.describe(0) +
-                         " gives its own type or i8");
+        return ctx.error("output type {} is not possible: {} gives its own type or i8", a.outputType, ctx.describe(0));
     ir::Dim want = 1;
     if (a.mode == Mode::kChannel)
         want = x[size_t(a.channelAxis)];
@@ -45,8 +44,8 @@ Result<void> infer(ir::InferContext& ctx)
             return ctx.error(
                 std::string(kCoefficients[i]) + ", " + ctx.describe(i) + ", has " + count.str() + " elements; " +
                 (a.mode == Mode::kUniform   ? "uniform mode"
-                 : a.mode == Mode::kChannel ? "channel mode on axis " + std::to_string(a.channelAxis)
-                                            : "elementwise mode from axis " + std::to_string(a.channelAxis)) +
+                 : a.mode == Mode::kChannel ? fmt::format("channel mode on axis {}", a.channelAxis)
+                                            : fmt::format("elementwise mode from axis {}", a.channelAxis)) +
                 " of " + ctx.describe(0) + " needs " + want.str());
     }
     ctx.output(0, a.outputType == Attrs::kSameType ? from : DataType(a.outputType), x);

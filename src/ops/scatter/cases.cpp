@@ -86,7 +86,7 @@ void cases(CaseList& list)
             at({3}, {65537, -5, 7}), {{65536, -105}});
     for (Reduction r : {Reduction::kAdd, Reduction::kMul, Reduction::kMin, Reduction::kMax})
         for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt32}) {
-            std::string const name = "reduce_" + std::to_string(int(r)) + "_" + nameOf(t);
+            std::string const name = fmt::format("reduce_{}_{}", int(r), nameOf(t));
             scatter(name, reducing(element(1), r), input(t, {3, 5, 7}), at({2, 9, 6}), input(t, {2, 9, 6}));
             scatter(name + "_rows", reducing(nd, r), input(t, {9, 33}), at({5, 1}), input(t, {5, 33}));
             scatter(name + "_tuples", reducing(nd, r), input(t, {3, 4, 5}), at({61, 3}), input(t, {61}));
@@ -108,7 +108,7 @@ void cases(CaseList& list)
     scatter("shared_element_last", element(1), f32({40, 700}), at({35, 1001}), f32({35, 1001}));
     for (int64_t block : {2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 32, 48, 63, 64, 65, 131, 512})
         for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
-            scatter("nd_block_" + std::to_string(block) + "_" + nameOf(t), nd, input(t, {7, 3, block}), at({9, 2}),
+            scatter(fmt::format("nd_block_{}_{}", block, nameOf(t)), nd, input(t, {7, 3, block}), at({9, 2}),
                     input(t, {9, block}));
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8}) {
         std::string const type = nameOf(t);

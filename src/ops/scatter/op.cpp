@@ -24,8 +24,7 @@ Result<void> checkElements(ir::InferContext& ctx)
     Shape const &x = ctx.shape(0), &j = ctx.shape(1), &u = ctx.shape(2);
     int const r = ctx.rank(0);
     if (a.axis < 0 || a.axis >= r)
-        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) +
-                         " (allowed: 0.." + std::to_string(r - 1) + ")");
+        return ctx.error("axis {} is out of range for {} (allowed: 0..{})", a.axis, ctx.describe(0), r - 1);
     if (ctx.rank(1) != r || ctx.rank(2) != r)
         return ctx.error("data " + ctx.describe(0) + ", indices " + ctx.describe(1) + " and updates " +
                          ctx.describe(2) + " must have the same rank in element mode");
@@ -34,8 +33,8 @@ Result<void> checkElements(ir::InferContext& ctx)
             return ctx.error("indices " + ctx.describe(1) + " and updates " + ctx.describe(2) +
                              " must have the same shape in element mode");
         if (int64_t(d) != a.axis && x[d].isConst() && u[d].isConst() && u[d].value() > x[d].value())
-            return ctx.error("dimension " + std::to_string(d) + " of updates " + ctx.describe(2) +
-                             " is larger than that of data " + ctx.describe(0));
+            return ctx.error("dimension {} of updates {} is larger than that of data {}", d, ctx.describe(2),
+                             ctx.describe(0));
     }
     return {};
 }
@@ -51,18 +50,19 @@ Result<void> checkSlices(ir::InferContext& ctx)
         return ctx.error("the last dimension of indices " + ctx.describe(1) +
                          " must be known when the engine is built");
     if (last.value() < 1 || last.value() > r)
-        return ctx.error("the last dimension of indices " + ctx.describe(1) + " is " + last.str() + " (allowed: 1 to " +
-                         std::to_string(r) + ", the rank of the data)");
+        return ctx.error("the last dimension of indices {} is {} (allowed: 1 to {}, the rank of the data)",
+                         ctx.describe(1), last.str(), r);
     size_t const k = size_t(last.value());
     Shape want(j.begin(), j.end() - 1);
     want.insert(want.end(), x.begin() + int64_t(k), x.end());
     if (want.size() != u.size())
-        return ctx.error("updates " + ctx.describe(2) + " must have rank " + std::to_string(want.size()) +
-                         ": the indices' dimensions but the last, then the data's from " + std::to_string(k) + " on");
+        return ctx.error(
+            "updates {} must have rank {}: the indices' dimensions but the last, then the data's from {} on",
+            ctx.describe(2), want.size(), k);
     for (size_t d = 0; d < u.size(); ++d)
         if (differ(want[d], u[d]))
-            return ctx.error("dimension " + std::to_string(d) + " of updates " + ctx.describe(2) + " must be " +
-                             want[d].str() + ", that of " + (d + 1 < size_t(q) ? "the indices" : "the data"));
+            return ctx.error("dimension {} of updates {} must be {}, that of {}", d, ctx.describe(2), want[d].str(),
+                             d + 1 < size_t(q) ? "the indices" : "the data");
     return {};
 }
 
@@ -107,9 +107,9 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.mode < Mode::kElement || a.mode > Mode::kNd)
-        return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 and 1)");
+        return ctx.error("mode {} is unknown (allowed: 0 and 1)", int(a.mode));
     if (a.reduction < Reduction::kNone || a.reduction > Reduction::kMax)
-        return ctx.error("reduction " + std::to_string(int(a.reduction)) + " is unknown (allowed: 0..4)");
+        return ctx.error("reduction {} is unknown (allowed: 0..4)", int(a.reduction));
     if (a.reduction != Reduction::kNone && !isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt32)
         return ctx.error("data " + ctx.describe(0) + " must be f32, f16 or i32 where updates are reduced");
     if (ctx.rank(0) < 1)

@@ -21,7 +21,7 @@ void cases(CaseList& list)
     }
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kBool})
         for (int64_t n : {1, 7, 15, 17, 31, 33, 63, 65, 129}) { // below and above the vectors' widths
-            std::string const name = "_" + std::to_string(n) + "_" + nameOf(t);
+            std::string const name = fmt::format("_{}_{}", n, nameOf(t));
             list.add("width" + name, none, {bools({2, n}), input(t, {2, n}), input(t, {2, n})});
             list.add("row_of_each" + name, none, {bools({5, n}), input(t, {5, 1}), input(t, {1, n})});
             list.add("one_condition" + name, none, {bools({4, 1}), input(t, {4, n}), input(t, {4, 1})});

@@ -59,8 +59,8 @@ struct ShuffleLayer final : LayerObject<nvinfer1::IShuffleLayer>
             if (dims->rank() != 1 || !dims->shape[0].isConst())
                 return error("reshape dimensions '" + inputs[1]->name + "' must have one dimension of known size");
             if (dims->shape[0].value() > kMaxRank)
-                return error("reshape dimensions '" + inputs[1]->name + "' are " + dims->shape[0].str() + " (limit " +
-                             std::to_string(kMaxRank) + ")");
+                return error("reshape dimensions '{}' are {} (limit {})", inputs[1]->name, dims->shape[0].str(),
+                             kMaxRank);
             rank = int(dims->shape[0].value());
         } else if (reshape.nbDims >= 0) {
             a.hasReshape = true;
@@ -71,8 +71,8 @@ struct ShuffleLayer final : LayerObject<nvinfer1::IShuffleLayer>
                         return error("reshape dimensions " + str(reshape) +
                                      " with a size of zero need an explicit batch dimension");
                 if (reshape.nbDims + shift > kMaxRank)
-                    return error("reshape dimensions " + str(reshape) + " are too many beside the batch (limit " +
-                                 std::to_string(kMaxRank) + ")");
+                    return error("reshape dimensions {} are too many beside the batch (limit {})", str(reshape),
+                                 kMaxRank);
                 a.reshape.push_back(0);
                 a.zeroIsPlaceholder = true;
             }

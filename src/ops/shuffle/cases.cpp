@@ -59,7 +59,7 @@ void cases(CaseList& list)
                                       {2, 6160},  {4512, 3}, {2096, 4},  {6160, 2}};
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
         for (auto const [a, b] : kPlaces) {
-            std::string const name = "places_" + std::to_string(a) + "x" + std::to_string(b) + "_" + nameOf(t);
+            std::string const name = fmt::format("places_{}x{}_{}", a, b, nameOf(t));
             shuffle(name, input(t, {2, a, b}), {.first = {0, 2, 1}});
         }
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {

@@ -20,8 +20,7 @@ void importReshape(ImportContext& ctx)
         return ctx.setOutput(0, ctx.out(layer));
     }
     std::vector<int64_t> const v = shape.constant().ints();
-    ctx.check(v.size() <= size_t(Dims::MAX_DIMS),
-              "rank " + std::to_string(v.size()) + " is above the highest of the API, 8");
+    ctx.check(v.size() <= size_t(Dims::MAX_DIMS), fmt::format("rank {} is above the highest of the API, 8", v.size()));
     int wildcards = 0;
     for (size_t i = 0; i < v.size(); ++i) {
         wildcards += v[i] == -1;
@@ -44,7 +43,7 @@ void importTranspose(ImportContext& ctx)
         reversed.push_back(i);
     std::vector<int> const perm = ctx.axes(ctx.attrInts("perm", reversed), rank, "perm");
     if (int(perm.size()) != rank)
-        ctx.invalid("perm has " + std::to_string(perm.size()) + " entries for rank " + std::to_string(rank));
+        ctx.invalid(fmt::format("perm has {} entries for rank {}", perm.size(), rank));
     ctx.setOutput(0, ctx.transpose(x, perm));
 }
 
@@ -86,7 +85,7 @@ void importUnsqueeze(ImportContext& ctx)
     ITensor& x = ctx.tensor(0);
     std::vector<int64_t> const axes = axesOf(ctx);
     int const rank = x.getDimensions().nbDims + int(axes.size());
-    ctx.check(rank <= Dims::MAX_DIMS, "rank " + std::to_string(rank) + " is above the highest of the API, 8");
+    ctx.check(rank <= Dims::MAX_DIMS, fmt::format("rank {} is above the highest of the API, 8", rank));
     ctx.setOutput(0, ctx.unsqueeze(x, ctx.axes(axes, rank)));
 }
 

@@ -18,12 +18,11 @@ std::string checkPermutation(std::vector<int64_t> const& permutation, size_t ran
     if (permutation.empty())
         return {};
     if (permutation.size() != rank)
-        return "has " + std::to_string(permutation.size()) + " entries for a tensor of rank " + std::to_string(rank);
+        return fmt::format("has {} entries for a tensor of rank {}", permutation.size(), rank);
     std::vector<bool> seen(rank);
     for (int64_t p : permutation) {
         if (p < 0 || p >= int64_t(rank) || seen[size_t(p)])
-            return "is no permutation of 0.." + std::to_string(int64_t(rank) - 1) + ": " + std::to_string(p) +
-                   " is out of range or given twice";
+            return fmt::format("is no permutation of 0..{}: {} is out of range or given twice", int64_t(rank) - 1, p);
         seen[size_t(p)] = true;
     }
     return {};
@@ -69,7 +68,7 @@ Result<Shape> reshapeTo(ir::InferContext& ctx, Shape const& c, std::vector<Dim> 
     for (size_t i = 0; i < wanted.size(); ++i) {
         Dim d = wanted[i];
         ir::Range const range = ctx.range(d);
-        std::string const where = "reshape dimension " + std::to_string(i);
+        std::string const where = fmt::format("reshape dimension {}", i);
         if (d.is(-1)) {
             if (wildcard >= 0)
                 return ctx.error(where + " is the second -1 (one is allowed)");
@@ -81,9 +80,9 @@ Result<Shape> reshapeTo(ir::InferContext& ctx, Shape const& c, std::vector<Dim> 
             return ctx.error(where + " is " + d.str() + " (allowed: -1, 0 and sizes up to 2^31 - 1)");
         if (d.is(0) && placeholder) {
             if (i >= c.size())
-                return ctx.error(where + " is 0, which copies dimension " + std::to_string(i) + " of the input " +
-                                 str(c) + ", but that has rank " + std::to_string(c.size()) +
-                                 " (set zeroIsPlaceholder to false for a size of zero)");
+                return ctx.error("{} is 0, which copies dimension {} of the input {}, but that has rank {} (set "
+                                 "zeroIsPlaceholder to false for a size of zero)",
+                                 where, i, str(c), c.size());
             d = c[i];
         } else if (!d.isConst() && range.lo < 0 && std::find(c.begin(), c.end(), d) == c.end()) {
             d = unknownDim(ctx, total); // may turn out to be -1, unlike the input's dimensions, whatever their formulas
@@ -118,7 +117,7 @@ Result<void> infer(ir::InferContext& ctx)
                              " must be an i32 tensor of one dimension with known size");
         int64_t const rank = ctx.shape(1)[0].value();
         if (rank > kMaxRank)
-            return ctx.error("reshape dimensions " + ctx.describe(1) + " are more than " + std::to_string(kMaxRank));
+            return ctx.error("reshape dimensions {} are more than {}", ctx.describe(1), kMaxRank);
         if (auto const* wanted = ctx.content(1)) {
             TW_ASSIGN(r, reshapeTo(ctx, c, *wanted));
         } else if (ctx.concrete()) {
@@ -130,8 +129,7 @@ Result<void> infer(ir::InferContext& ctx)
         }
     } else if (a.hasReshape) {
         if (a.reshape.size() > size_t(kMaxRank))
-            return ctx.error(std::to_string(a.reshape.size()) + " reshape dimensions are given, the limit is " +
-                             std::to_string(kMaxRank));
+            return ctx.error("{} reshape dimensions are given, the limit is {}", a.reshape.size(), kMaxRank);
         TW_ASSIGN(r, reshapeTo(ctx, c, std::vector<Dim>(a.reshape.begin(), a.reshape.end())));
     }
     if (std::string why = checkPermutation(a.secondTranspose, r.size()); !why.empty())

@@ -114,7 +114,7 @@ void cases(CaseList& list)
     for (DataType t :
          {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         for (int64_t n = 1; n <= 5; ++n) {
-            std::string const name = std::to_string(n) + "_" + nameOf(t);
+            std::string const name = fmt::format("{}_{}", n, nameOf(t));
             CaseInput const x = input(t, {4, 5}, t == DataType::kBool ? std::vector<double>() : numbers);
             slice("one_element_" + name, x, {3, 4}, {n, 1}, {0, 1});
             slice("one_element_clamp_" + name, x, {4, 7}, {n, 2}, {1, 1}, Mode::kClamp);

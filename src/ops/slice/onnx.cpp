@@ -94,18 +94,17 @@ void importSplit(ImportContext& ctx)
         parts = ctx.sizesFrom(ctx.input(1));
     } else if (ctx.opset() >= 18) { // the last part is what the others, rounded up, leave
         if (ctx.attrInt("num_outputs", nbParts) != nbParts)
-            ctx.invalid("num_outputs is not the number of outputs, " + std::to_string(nbParts));
+            ctx.invalid(fmt::format("num_outputs is not the number of outputs, {}", nbParts));
         Size const part = ctx.floorDiv(ctx.add(size[axis], nbParts - 1), nbParts);
         parts.assign(size_t(nbParts), part);
         parts.back() = ctx.sub(size[axis], ctx.mul(part, nbParts - 1));
     } else {
         if (size[axis].known() && size[axis].value % nbParts != 0)
-            ctx.invalid(std::to_string(size[axis].value) + " cannot be split into " + std::to_string(nbParts) +
-                        " equal parts");
+            ctx.invalid(fmt::format("{} cannot be split into {} equal parts", size[axis].value, nbParts));
         parts.assign(size_t(nbParts), ctx.floorDiv(size[axis], nbParts));
     }
     if (int(parts.size()) != nbParts)
-        ctx.invalid(std::to_string(parts.size()) + " lengths for " + std::to_string(nbParts) + " outputs");
+        ctx.invalid(fmt::format("{} lengths for {} outputs", parts.size(), nbParts));
     Size at(0);
     Size const whole = size[axis];
     for (int i = 0; i < nbParts; ++i) {
@@ -115,7 +114,7 @@ void importSplit(ImportContext& ctx)
         size[axis] = part;
         at = ctx.add(at, part);
         if ((part.known() && part.value < 0) || (at.known() && whole.known() && at.value > whole.value))
-            ctx.invalid("the parts do not fit into " + std::to_string(whole.value));
+            ctx.invalid(fmt::format("the parts do not fit into {}", whole.value));
         ctx.setOutput(i, ctx.slice(x, from, size, stride));
     }
 }
@@ -126,7 +125,7 @@ void importTile(ImportContext& ctx)
     Sizes size = ctx.sizesOf(x);
     Sizes const repeats = ctx.sizesFrom(ctx.input(1));
     if (repeats.size() != size.size())
-        ctx.invalid(std::to_string(repeats.size()) + " repeats for rank " + std::to_string(size.size()));
+        ctx.invalid(fmt::format("{} repeats for rank {}", repeats.size(), size.size()));
     for (size_t i = 0; i < size.size(); ++i) {
         if (repeats[i].known() && repeats[i].value < 0)
             ctx.invalid("repeats must not be negative");

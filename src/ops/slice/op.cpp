@@ -25,13 +25,11 @@ Result<std::optional<std::vector<Dim>>> parameter(ir::InferContext& ctx, int i, 
     std::optional<std::vector<Dim>> out;
     if (!ctx.has(i)) {
         if (attribute.size() != rank)
-            return ctx.error(std::string(name) + " has " + std::to_string(attribute.size()) + " entries, " +
-                             ctx.describe(0) + " needs " + std::to_string(rank));
+            return ctx.error("{} has {} entries, {} needs {}", name, attribute.size(), ctx.describe(0), rank);
         out.emplace(attribute.begin(), attribute.end());
     } else {
         if (ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1 || !ctx.shape(i)[0].is(int64_t(rank)))
-            return ctx.error(std::string(name) + " " + ctx.describe(i) + " must be i32 with shape [" +
-                             std::to_string(rank) + "]");
+            return ctx.error("{} {} must be i32 with shape [{}]", name, ctx.describe(i), rank);
         if (auto const* content = ctx.content(i))
             out = *content;
         else if (ctx.concrete())
@@ -50,14 +48,13 @@ std::string checkBounds(Mode mode, int64_t length, int64_t start, int64_t size, 
     if (size == 0 || mode == Mode::kFill)
         return {};
     if (length == 0)
-        return "the input is empty there, the output takes " + std::to_string(size) + " elements";
+        return fmt::format("the input is empty there, the output takes {} elements", size);
     if (mode != Mode::kStrict)
         return {};
     int64_t const last = start + (size - 1) * stride;
     if (start < 0 || start >= length || last < 0 || last >= length)
-        return "start " + std::to_string(start) + ", size " + std::to_string(size) + ", stride " +
-               std::to_string(stride) + " reach from " + std::to_string(std::min(start, last)) + " to " +
-               std::to_string(std::max(start, last)) + ", out of the bounds [0, " + std::to_string(length) + ")";
+        return fmt::format("start {}, size {}, stride {} reach from {} to {}, out of the bounds [0, {})", start, size,
+                           stride, std::min(start, last), std::max(start, last), length);
     return {};
 }
 
@@ -108,7 +105,7 @@ Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.mode < Mode::kStrict || a.mode > Mode::kReflect)
-        return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 to 4)");
+        return ctx.error("mode {} is unknown (allowed: 0 to 4)", int(a.mode));
     if (ctx.has(4)) {
         if (a.mode != Mode::kFill)
             return ctx.error("a fill value is given, but the mode is not fill");
@@ -129,7 +126,7 @@ Result<void> infer(ir::InferContext& ctx)
             continue;
         }
         y.push_back((*size)[d]);
-        std::string const where = "dimension " + std::to_string(d) + " of " + ctx.describe(0) + ": ";
+        std::string const where = fmt::format("dimension {} of {}: ", d, ctx.describe(0));
         if (y[d].isConst() && y[d].value() < 0)
             return ctx.error(where + "size " + y[d].str() + " is negative");
         bool const known =

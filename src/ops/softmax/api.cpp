@@ -29,8 +29,7 @@ struct SoftMaxLayer final : LayerObject<nvinfer1::ISoftMaxLayer>
         int const rank = ctx.in(0)->rank() - ctx.axisShift();
         int const axis = axisOfMask(axes.value_or(defaultAxes(rank)));
         if (axis >= rank)
-            return error("axis " + std::to_string(axis) + " is out of range for input '" + inputs[0]->name +
-                         "' of rank " + std::to_string(rank));
+            return error("axis {} is out of range for input '{}' of rank {}", axis, inputs[0]->name, rank);
         a.axis = axis + ctx.axisShift();
         return ctx.lowerTo(ops::softmax::def(), std::move(a), {ctx.in(0)});
     }

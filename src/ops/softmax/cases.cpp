@@ -28,27 +28,27 @@ void cases(CaseList& list)
     softmax("nan_columns", 0, f32({3, 2}, {0, -inf, nan, 0, 1, -inf}), {{nan, 0, nan, 1, nan, 0}});
     softmax("one_element", 0, f32({1}, {5}), {{1}});
     for (int64_t n : {2, 7, 8, 9, 15, 16, 17, 64, 1000, 4100, 8192, 8193})
-        softmax("row_" + std::to_string(n), 1, f32({3, n}));
+        softmax(fmt::format("row_{}", n), 1, f32({3, n}));
     for (int64_t n : {5, 100, 300}) // rows go in groups, the last one may have fewer
-        softmax("rows_of_" + std::to_string(n), 1, f32({35, n}));
+        softmax(fmt::format("rows_of_{}", n), 1, f32({35, n}));
     for (int64_t inner : {2, 255, 256, 257})
-        softmax("columns_" + std::to_string(inner), 1, f32({2, 5, inner}));
+        softmax(fmt::format("columns_{}", inner), 1, f32({2, 5, inner}));
     softmax("axis_0_of_4", 0, f32({3, 2, 4, 5}));
     softmax("channels", 1, f32({2, 10, 3, 3}));
     softmax("rank_8", 7, f32({1, 2, 1, 2, 1, 2, 1, 3}));
     softmax("half_rows", 1, input(DataType::kHalf, {3, 33}));
     for (int64_t n : {128, 1024, 4104})
-        softmax("half_row_" + std::to_string(n), 1, input(DataType::kHalf, {3, n}));
+        softmax(fmt::format("half_row_{}", n), 1, input(DataType::kHalf, {3, n}));
     for (int64_t n : {65, 197, 1001, 4101, 16383}) { // rows that begin at any element
-        softmax("odd_row_" + std::to_string(n), 1, f32({19, n}));
-        softmax("half_odd_row_" + std::to_string(n), 1, input(DataType::kHalf, {19, n}));
+        softmax(fmt::format("odd_row_{}", n), 1, f32({19, n}));
+        softmax(fmt::format("half_odd_row_{}", n), 1, input(DataType::kHalf, {19, n}));
     }
     softmax("half_many_rows", 1, input(DataType::kHalf, {77, 128}));
     softmax("half_columns_64", 1, input(DataType::kHalf, {2, 9, 64}));
     softmax("many_channels", 1, f32({2, 64, 36}));
     for (int64_t n : {3, 21, 150, 600, 700}) // columns that one thread has, or several share
         for (int64_t inner : {63, 136}) {
-            std::string const name = "columns_of_" + std::to_string(n) + "_" + std::to_string(inner);
+            std::string const name = fmt::format("columns_of_{}_{}", n, inner);
             softmax(name, 1, f32({2, n, inner}));
             softmax("half_" + name, 1, input(DataType::kHalf, {2, n, inner}));
         }
@@ -78,11 +78,10 @@ void cases(CaseList& list)
     for (DataType t : {DataType::kFloat, DataType::kHalf}) {
         std::string const of = nameOf(t);
         for (int64_t n : {2, 7, 8, 9, 17, 64, 65, 1000, 1001, 4100, 8193, 16383})
-            softmax(of + "_row_" + std::to_string(n), 1, input(t, {5, n}));
+            softmax(fmt::format("{}_row_{}", of, n), 1, input(t, {5, n}));
         for (int64_t inner : {2, 63, 64, 136, 255, 257})
             for (int64_t n : {5, 21, 150, 700})
-                softmax(of + "_columns_of_" + std::to_string(n) + "_" + std::to_string(inner), 1,
-                        input(t, {2, n, inner}));
+                softmax(fmt::format("{}_columns_of_{}_{}", of, n, inner), 1, input(t, {2, n, inner}));
         softmax(of + "_axis_0_of_4", 0, input(t, {3, 2, 4, 5}));
         softmax(of + "_many_rows", 1, input(t, {77, 128}));
     }

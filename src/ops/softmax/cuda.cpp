@@ -85,7 +85,7 @@ Support supportsShortRows(Problem const& problem)
     if (problem.target.cuda && problem.target.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     if (configsOfShortRows(problem).empty())
-        return Support::no("takes rows of at most " + std::to_string(32 * kMostWords * 4) + " bytes");
+        return Support::no(fmt::format("takes rows of at most {} bytes", 32 * kMostWords * 4));
     return Support::yes();
 }
 
@@ -175,8 +175,7 @@ Support supportsColumns(Problem const& problem)
     TensorSpec const& x = problem.inputs[0];
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
     if (x.maxDims[axis] > kMostParts * kMostNumbers / 4)
-        return Support::no("takes at most " + std::to_string(kMostParts * kMostNumbers / 4) +
-                           " elements along the axis");
+        return Support::no(fmt::format("takes at most {} elements along the axis", kMostParts * kMostNumbers / 4));
     if (x.dims.volume(axis + 1, x.dims.rank) < 2)
         return Support::no("takes axes with others behind them");
     return Support::yes();
@@ -310,8 +309,8 @@ Support supportsRows(Problem const& problem)
     if (x.maxDims.volume(axis + 1, x.maxDims.rank) > 1)
         return Support::no("takes the innermost axis only");
     if (rowSharesOf(x.maxDims[axis], widthOf(x.type)).packs > kMostPacks)
-        return Support::no("takes rows of at most " + std::to_string(512 * kMostPacks * widthOf(x.type)) +
-                           " elements, this one has " + std::to_string(x.maxDims[axis]));
+        return Support::no(fmt::format("takes rows of at most {} elements, this one has {}",
+                                       512 * kMostPacks * widthOf(x.type), x.maxDims[axis]));
     return Support::yes();
 }
 

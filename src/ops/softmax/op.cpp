@@ -15,8 +15,8 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     if (axis < 0 || axis >= ctx.rank(0))
-        return ctx.error("axis " + std::to_string(axis) + " is out of range for " + ctx.describe(0) + " of rank " +
-                         std::to_string(ctx.rank(0)) + " (allowed: 0.." + std::to_string(ctx.rank(0) - 1) + ")");
+        return ctx.error("axis {} is out of range for {} of rank {} (allowed: 0..{})", axis, ctx.describe(0),
+                         ctx.rank(0), ctx.rank(0) - 1);
     ctx.output(0, ctx.type(0), ctx.shape(0));
     return {};
 }

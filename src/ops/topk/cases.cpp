@@ -38,7 +38,7 @@ void cases(CaseList& list)
         topk(name + "_most", kind, kMaxK, 0, f32({5000}));
         // Rows around the vectors' widths and the number of lanes; many candidates; ties and NaN everywhere.
         for (int64_t n : {15, 16, 17, 63, 65, 130, 257, 1000})
-            topk(name + "_5_of_" + std::to_string(n), kind, 5, 1, f32({3, n}));
+            topk(fmt::format("{}_5_of_{}", name, n), kind, 5, 1, f32({3, n}));
         topk(name + "_1_of_1000", kind, 1, 1, f32({2, 1000}));
         topk(name + "_100_of_20000", kind, 100, 0, f32({20000}));
         topk(name + "_shared", kind, 5, 2, f32({30, 7, 150}));
@@ -49,13 +49,13 @@ void cases(CaseList& list)
             for (size_t i = 0; i < v.size(); ++i)
                 v[i] = int64_t(i) % period == 0 ? -inf : int64_t(i) % period == 1 ? double(i % 7) - 3 : nan;
             for (int64_t k : {5, 60, 200})
-                topk(name + "_nan_" + std::to_string(period) + "_" + std::to_string(k), kind, k, 0, f32({5000}, v));
-            topk(name + "_nan_columns_" + std::to_string(period), kind, 1, 0, f32({100, 50}, v));
+                topk(fmt::format("{}_nan_{}_{}", name, period, k), kind, k, 0, f32({5000}, v));
+            topk(fmt::format("{}_nan_columns_{}", name, period), kind, 1, 0, f32({100, 50}, v));
         }
         topk(name + "_all_nan", kind, 3, 0, f32({1500}, std::vector<double>(1500, nan)));
         for (int64_t k : {1, 3})
             for (int64_t inner : {2, 15, 33, 100}) {
-                std::string const columns = "_columns_" + std::to_string(k) + "_" + std::to_string(inner);
+                std::string const columns = fmt::format("_columns_{}_{}", k, inner);
                 topk(name + columns, kind, k, 1, f32({2, 40, inner}));
                 topk(name + columns + "_i8", kind, k, 1, input(DataType::kInt8, {2, 40, inner}));
                 topk(name + columns + "_f16", kind, k, 1, input(DataType::kHalf, {2, 40, inner}));

@@ -14,7 +14,7 @@ Support supports(Problem const& p)
     constexpr int64_t kMost = int64_t(65535) * kThreads;
     int const axis = int(p.node->attrsAs<Attrs>().axis);
     if (p.inputs[0].maxDims[axis] > kMost)
-        return Support::no("takes at most " + std::to_string(kMost) + " elements along the axis");
+        return Support::no(fmt::format("takes at most {} elements along the axis", kMost));
     return Support::yes();
 }
 

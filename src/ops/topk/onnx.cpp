@@ -32,7 +32,7 @@ Best best(ImportContext& ctx, ITensor& data, TopKOperation op, int64_t k, int ax
         x = &ctx.transpose(*x, perm);
         axis = rank - 1;
     }
-    ctx.check(k >= 1 && k <= 3840, "k is " + std::to_string(k) + ", ITopKLayer takes 1 to 3840");
+    ctx.check(k >= 1 && k <= 3840, fmt::format("k is {}, ITopKLayer takes 1 to 3840", k));
     auto& layer = ctx.added(ctx.network().addTopK(*x, op, int32_t(k), 1u << axis));
     ITensor *values = &ctx.out(layer, 0), *indices = &ctx.out(layer, 1);
     if (swaps) {
@@ -64,15 +64,15 @@ void importTopK(ImportContext& ctx)
     } else {
         Sizes const given = ctx.sizesFrom(ctx.input(1));
         if (given.size() != 1)
-            ctx.invalid("input 'K' has " + std::to_string(given.size()) + " elements, not one");
+            ctx.invalid(fmt::format("input 'K' has {} elements, not one", given.size()));
         k = given[0];
     }
     // Unsorted output may have any order; ours is sorted always.
     TopKOperation const op = ctx.attrInt("largest", 1) != 0 ? TopKOperation::kMAX : TopKOperation::kMIN;
     int64_t const most = k.known() ? k.value : x.getDimensions().d[axis];
-    ctx.check(most >= 0, "input 'K' is computed, so that the extent of axis " + std::to_string(axis) +
-                             " must be known (ITopKLayer takes a fixed k); the shape is " +
-                             describe(x.getDimensions()));
+    ctx.check(most >= 0, fmt::format("input 'K' is computed, so that the extent of axis {} must be known (ITopKLayer "
+                                     "takes a fixed k); the shape is {}",
+                                     axis, describe(x.getDimensions())));
     Best const b = best(ctx, x, op, most, axis);
     ctx.setOutput(0, first(ctx, *b.values, axis, k));
     ctx.setOutput(1, first(ctx, *b.indices, axis, k));

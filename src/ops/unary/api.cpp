@@ -15,8 +15,7 @@ struct UnaryLayer final : LayerObject<nvinfer1::IUnaryLayer>
     {
         constexpr int kMaxUnaryRank = 7; // the API's limit
         if (int const rank = ctx.in(0)->rank() - ctx.axisShift(); rank > kMaxUnaryRank)
-            return error("input '" + inputs[0]->name + "' has rank " + std::to_string(rank) + "; the limit is " +
-                         std::to_string(kMaxUnaryRank));
+            return error("input '{}' has rank {}; the limit is {}", inputs[0]->name, rank, kMaxUnaryRank);
         ops::unary::Attrs a(static_cast<ops::unary::Operation>(operation));
         return ctx.lowerTo(ops::unary::def(), std::move(a), {ctx.in(0)});
     }

@@ -37,20 +37,18 @@ Result<void> checkAttrs(ir::InferContext& ctx)
     constexpr int64_t kMost = 1 << 24;
     if (a.maxPoints < 1 || a.maxVoxels < 1 || a.features < 1 || a.maxPoints > 1024 || a.maxVoxels > kMost ||
         a.features > 1024)
-        return ctx.error("max_points is " + std::to_string(a.maxPoints) + " (allowed: 1 to 1024), max_voxels " +
-                         std::to_string(a.maxVoxels) + " (1 to " + std::to_string(kMost) + "), features " +
-                         std::to_string(a.features) + " (1 to 1024)");
+        return ctx.error("max_points is {} (allowed: 1 to 1024), max_voxels {} (1 to {}), features {} (1 to 1024)",
+                         a.maxPoints, a.maxVoxels, kMost, a.features);
     if (a.least.size() != 3 || a.most.size() != 3 || a.size.size() != 3)
         return ctx.error("least, most and size must have three numbers");
     double cells = 1;
     for (size_t d = 0; d < 3; ++d) {
         if (!(a.least[d] < a.most[d] && a.size[d] > 0))
-            return ctx.error("the grid goes from " + std::to_string(a.least[d]) + " to " + std::to_string(a.most[d]) +
-                             " in cells of " + std::to_string(a.size[d]));
+            return ctx.error("the grid goes from {} to {} in cells of {}", a.least[d], a.most[d], a.size[d]);
         cells *= std::max(1.0, (a.most[d] - a.least[d]) / a.size[d]);
     }
     if (!(cells <= double(kMostCells)))
-        return ctx.error("the grid has more than " + std::to_string(kMostCells) + " cells");
+        return ctx.error("the grid has more than {} cells", kMostCells);
     return {};
 }
 

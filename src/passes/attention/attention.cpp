@@ -173,7 +173,7 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
         // [B, heads, 1, size]: the heads lie side by side.
         TW_ASSIGN(z, addReshape(g, z, {v->shape[0], 1, columns}, at++));
         if (!z)
-            return internalError("attention '", attention.name, "': no reshape gives [B, 1, columns]");
+            return internalError("attention '{}': no reshape gives [B, 1, columns]", attention.name);
     } else if (!v->shape[2].is(columns)) {
         Tensor places(DataType::kInt32, {columns});
         for (int64_t i = 0; i < columns; ++i)

@@ -109,7 +109,7 @@ Result<bool> expand(ir::Graph& g, ir::Node& power, recipe::Recipes const* refit)
         TW_SET(last, addPart(g, power, "", ops::unary::def(), ops::unary::Attrs(Unary::kRecip), {from}));
     std::string const name = y->name;
     if (!replaceValue(g, y, last->outputs[0]))
-        return internalError("the result of power '", power.name, "' cannot be replaced");
+        return internalError("the result of power '{}' cannot be replaced", power.name);
     last->outputs[0]->name = name;
     g.eraseNode(&power);
     return true;

@@ -102,7 +102,7 @@ std::string keyOf(ir::Node const& n, PassContext const& ctx)
 {
     std::string key = n.op->name;
     auto add = [&](auto const& numbers) {
-        key += '|' + std::to_string(numbers.size()) + '|';
+        key += fmt::format("|{}|", numbers.size());
         key.append(reinterpret_cast<char const*>(numbers.data()), numbers.size() * sizeof(numbers[0]));
     };
     for (ir::FieldValue const& f : ir::fieldsOf(*n.attrs)) {
@@ -217,7 +217,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         }
         for (ir::Value const* v : n->outputs)
             sizesFound = sizesFound || !isStatic(v->shape);
-        ctx.log.verbose("folded '", n->name, "' (", n->op->name, ") into a constant");
+        ctx.log.verbose("folded '{}' ({}) into a constant", n->name, n->op->name);
         toConstants(g, n, values);
         --i;
         changed = true;

@@ -129,7 +129,7 @@ Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx)
             TW_TRY(g.inferNode(window));
             continue;
         }
-        ctx.log.info("folded ", pad->name, " into ", window.name);
+        ctx.log.info("folded {} into {}", pad->name, window.name);
         joinOrigins(window, *pad, window);
         isUntidy = isUntidy || pad->inputs.size() > 1;
         g.eraseNode(pad);

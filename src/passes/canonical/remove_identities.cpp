@@ -238,7 +238,7 @@ Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx)
         if (isRelu(*n)) { // the one that stays does the work of both
             ir::Node* const first = n->inputs[0]->producer;
             joinOrigins(*first, *first, *n);
-            ctx.log.info("fused ", first->name);
+            ctx.log.info("fused {}", first->name);
         }
         g.eraseNode(n);
         --i;

@@ -307,7 +307,7 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(bool const applied, apply(g, *target, *affine, ctx.recipes));
         if (!applied)
             return false;
-        ctx.log.info("folded '", s.name, "' into '", target->node->name, "'");
+        ctx.log.info("folded '{}' into '{}'", s.name, target->node->name);
         joinOrigins(*target->node, *target->node, s);
         // The node that is left makes what the scale made, by its tensor's name.
         ir::Value* out = s.outputs[0];

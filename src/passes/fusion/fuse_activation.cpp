@@ -15,8 +15,8 @@
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "passes/fuse_nodes.h"
-#include "passes/list.h"
 #include "passes/fusion/match_activation.h"
+#include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/quantization/quantization.h"
 #include "passes/rewrite.h"
@@ -142,7 +142,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
         EpilogueChain const c = chainFrom(g, &head, ctx.recipes);
         if (c.nodes.size() < 2)
             return false;
-        ctx.log.info("fused ", namesOf(c.nodes));
+        ctx.log.info("fused {}", namesOf(c.nodes));
         TW_TRY(fuse(g, c));
         return true;
     };

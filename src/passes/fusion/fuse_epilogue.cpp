@@ -161,7 +161,7 @@ Result<bool> fuseEpilogue(ir::Graph& g, PassContext const& ctx)
         auto const found = find(g, head);
         if (!found)
             return false;
-        ctx.log.info("fused ", namesOf({found->head, found->last}));
+        ctx.log.info("fused {}", namesOf({found->head, found->last}));
         TW_TRY(fuse(g, *found));
         return true;
     };

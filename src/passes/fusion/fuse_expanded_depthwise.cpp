@@ -94,7 +94,7 @@ Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(ir::Node * fused,
                   fuseNodes(g, {expansion, &depthwise}, ops::expanded_depthwise::def(), std::move(attrs), inputs));
         if (fused)
-            ctx.log.info("fused ", name);
+            ctx.log.info("fused {}", name);
         return fused != nullptr;
     });
 }

@@ -16,9 +16,9 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/fusion/match_activation.h"
 #include "passes/join_constants.h"
 #include "passes/list.h"
-#include "passes/fusion/match_activation.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
@@ -276,7 +276,7 @@ Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
         Unit u;
         if (!Finder(g, ctx).find(product, u))
             return false;
-        ctx.log.info("fused ", namesOf(Finder::nodesOf(g, u)));
+        ctx.log.info("fused {}", namesOf(Finder::nodesOf(g, u)));
         TW_TRY(fuse(g, ctx, u));
         return true;
     };

@@ -102,7 +102,7 @@ Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
             c = lessLogSumExp(g, &last);
         if (c.nodes.empty())
             return false;
-        ctx.log.info("fused ", namesOf(c.nodes));
+        ctx.log.info("fused {}", namesOf(c.nodes));
         TW_TRY(fuse(g, c));
         return true;
     };

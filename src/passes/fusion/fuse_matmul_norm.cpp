@@ -80,7 +80,7 @@ Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx)
         TW_ASSIGN(ir::Node * fused,
                   fuseNodes(g, {product, &norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
         if (fused)
-            ctx.log.info("fused ", name);
+            ctx.log.info("fused {}", name);
         return fused != nullptr;
     });
 }

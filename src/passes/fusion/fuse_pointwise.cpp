@@ -324,7 +324,7 @@ private:
         // A later cluster may read what this one makes.
         std::vector<ir::Node*> const readers = readers_[e.nodes().back()->outputs[0]];
         TW_ASSIGN(ir::Node * fused, fuseNodes(g_, e.nodes(), ops::pointwise::def(), e.attrs().clone(), inputs));
-        ctx_.log.info("fused ", fused->name);
+        ctx_.log.info("fused {}", fused->name);
         readers_[fused->outputs[0]] = readers;
         return {};
     }

@@ -121,7 +121,7 @@ Result<bool> fuseChain(ir::Graph& g, ir::Node& sum, PassContext const& ctx)
     ReduceChain const c = chainOf(g, &sum, ctx.recipes);
     if (c.nodes.size() < 2)
         return false;
-    ctx.log.info("fused ", namesOf(c.nodes));
+    ctx.log.info("fused {}", namesOf(c.nodes));
     TW_ASSIGN(ir::Node * fused, g.addNode(ops::reduce::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {},
                                           g.positionOf(c.nodes.back())));
     replaceNodes(g, c.nodes, *fused);

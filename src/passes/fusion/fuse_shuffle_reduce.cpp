@@ -127,7 +127,7 @@ private:
         }
         to->name = from->name;
         to->host = from->host;
-        ctx_.log.info("fused ", shuffle_->name, " + ", sum_->name);
+        ctx_.log.info("fused {} + {}", shuffle_->name, sum_->name);
         g_.replaceAllUses(from, to);
         g_.eraseNode(sum_);
         g_.eraseNode(shuffle_);

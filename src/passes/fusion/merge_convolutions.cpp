@@ -163,7 +163,7 @@ private:
                 g_.eraseNode(b.activation);
             g_.eraseNode(b.convolution);
         }
-        ctx_.log.info("merged ", names);
+        ctx_.log.info("merged {}", names);
         return {};
     }
 

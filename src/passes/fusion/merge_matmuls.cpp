@@ -189,7 +189,7 @@ private:
                 if (isDequantize(v->producer) && g_.useCount(v) == 0)
                     g_.eraseNode(v->producer);
         }
-        ctx_.log.info("merged ", names, " for ", attention.name);
+        ctx_.log.info("merged {} for {}", names, attention.name);
         return {};
     }
 

@@ -127,7 +127,7 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
     ir::Value *from = tokens->outputs[0], *to = last->outputs[0];
     to->name = from->name;
     g.replaceAllUses(from, to);
-    ctx.log.info("convolution ", conv.name, " cuts patches: it is a matrix product now");
+    ctx.log.info("convolution {} cuts patches: it is a matrix product now", conv.name);
     g.eraseNode(tokens);
     g.eraseNode(&conv);
     if (!read->isConstant() && g.useCount(read) == 0)

@@ -19,9 +19,9 @@
 #include "ops/loop/op.h"
 #include "ops/select/op.h"
 #include "passes/list.h"
+#include "passes/loops/step_limit.h"
 #include "passes/recurrence/recurrence.h"
 #include "passes/rewrite.h"
-#include "passes/loops/step_limit.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
 
@@ -361,7 +361,7 @@ private:
     {
         TW_ASSIGN(ir::Value * s, maker_.reshaped(maker_.brought(v), {}));
         return s ? Result<ir::Value*>(s)
-                 : internalError("layer '", loop_.name, "': '", v->name, "' is more than one number");
+                 : internalError("layer '{}': '{}' is more than one number", loop_.name, v->name);
     }
     ir::Value* number(int64_t n) { return maker_.filled(DataType::kInt32, {}, double(n)); }
     Result<ir::Value*> combined(Operation o, ir::Value* a, ir::Value* b)
@@ -456,7 +456,7 @@ private:
         condition_.outputs[0] = condition_.addConstant("true", DataType::kBool, {}, &yes);
         TW_TRY(removeDead(condition_, ctx_));
         TW_TRY(g_.inferNode(loop_));
-        ctx_.log.verbose("the condition of ", loop_.name, " is a count");
+        ctx_.log.verbose("the condition of {} is a count", loop_.name);
         return true;
     }
 

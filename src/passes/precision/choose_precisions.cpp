@@ -238,9 +238,9 @@ private:
             std::string const what =
                 "layer '" + n.name + "' asks for FP16, which a layer of this kind (" + n.op->name + ") does not take";
             if (ctx_.constraints == PrecisionConstraints::kObey)
-                return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+                return unsupported("{}; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32", what);
             if (ctx_.constraints == PrecisionConstraints::kPrefer)
-                ctx_.log.warning(what, ": it runs in FP32");
+                ctx_.log.warning("{}: it runs in FP32", what);
         }
         std::string const why = asksFloat  ? "the network asks for FP32"
                                 : !takes   ? std::string("its kind does not take ") + numberType(p_.type).shown

@@ -134,14 +134,14 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
     TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
     for (auto const& n : g.nodes)
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
-            ctx.log.verbose("FP32: '", n->name, "' (", n->op->name, "): ", kept->second);
+            ctx.log.verbose("FP32: '{}' ({}): {}", n->name, n->op->name, kept->second);
     if (p.narrow.empty())
         return false;
     NarrowWeights weights;
     weights.recipes = ctx.recipes;
     TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
-    ctx.log.info(numberType(p.type).shown, ": ", p.narrow.size(), " layers, ", p.kept.size(), " stay in FP32, ",
-                 done.casts, " conversions between them");
+    ctx.log.info("{}: {} layers, {} stay in FP32, {} conversions between them", numberType(p.type).shown,
+                 p.narrow.size(), p.kept.size(), done.casts);
     weights.report(ctx.log);
     return done.changed;
 }

@@ -157,17 +157,16 @@ void NarrowWeights::report(Log& log) const
         list += (list.empty() ? "'" : ", '") + name + "'";
     }
     if (names.size() > kShown)
-        list += " and " + std::to_string(names.size() - kShown) + " more";
+        list += fmt::format(" and {} more", names.size() - kShown);
     auto const number = [](double v) {
         char text[32];
         std::snprintf(text, sizeof text, "%.*g", v > 1 ? 6 : 2, v);
         return std::string(text);
     };
     NumberType const& type = numberType(type_);
-    log.warning(type.shown, " weights of ", list, ": ", outOfRange, " finite values are beyond +-",
-                number(type.largest), " and become the nearest of these, ", subnormal, " are smaller than ",
-                number(type.leastNormal),
-                " and lose digits; where that matters, ask for FP32 with setPrecision() or --layerPrecisions");
+    log.warning("{} weights of {}: {} finite values are beyond +-{} and become the nearest of these, {} are smaller "
+                "than {} and lose digits; where that matters, ask for FP32 with setPrecision() or --layerPrecisions",
+                type.shown, list, outOfRange, number(type.largest), subnormal, number(type.leastNormal));
 }
 
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position)

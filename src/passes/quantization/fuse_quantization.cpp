@@ -372,7 +372,7 @@ private:
             }
         }
         std::string const to = isQuantized(y->type) ? "" : ", to " + std::string(nameOf(y->type));
-        ctx_.log.verbose("INT8: '", made->name, "'", to);
+        ctx_.log.verbose("INT8: '{}'{}", made->name, to);
         changed_ = true;
         return {};
     }

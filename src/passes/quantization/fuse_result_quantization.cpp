@@ -118,11 +118,11 @@ Result<bool> fuse(ir::Graph& g, ir::Node& floats, PassContext const& ctx)
         g.eraseNode(q);
     }
     if (keepsFloats && !replaceValue(g, y, made->outputs[0]))
-        return internalError("'", floats.name, "' makes an output that cannot be renamed");
+        return internalError("'{}' makes an output that cannot be renamed", floats.name);
     if (keepsFloats)
         made->outputs[0]->name = y->name;
     g.eraseNode(&floats);
-    ctx.log.verbose("INT8: '", made->name, keepsFloats ? "', beside FP16" : "'");
+    ctx.log.verbose("INT8: '{}{}", made->name, keepsFloats ? "', beside FP16" : "'");
     return true;
 }
 

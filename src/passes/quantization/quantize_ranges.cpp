@@ -93,7 +93,7 @@ public:
         for (ir::Node* n : sums)
             TW_TRY(quantizeWeights(*n));
         g_.eraseUnusedValues();
-        ctx_.log.info("INT8: ", sums_.size(), " layers by dynamic ranges");
+        ctx_.log.info("INT8: {} layers by dynamic ranges", sums_.size());
         return true;
     }
 
@@ -121,7 +121,7 @@ private:
             return false;
         if (!isLastSum(n))
             return true;
-        ctx_.log.verbose("FP32: '", n.name, "' (", n.op->name, "): the last one before a network output");
+        ctx_.log.verbose("FP32: '{}' ({}): the last one before a network output", n.name, n.op->name);
         return false;
     }
     // The type of the output counts where there is no precision: sums of integers may well be floats.
@@ -157,8 +157,8 @@ private:
             if (!lacks.empty()) {
                 std::string const what = "layer '" + n->name + "' (" + n->op->name + ") asks for INT8: " + lacks;
                 if (ctx_.constraints == PrecisionConstraints::kObey)
-                    return unsupported(what, "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
-                ctx_.log.warning(what, "; it runs in floating point");
+                    return unsupported("{}; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32", what);
+                ctx_.log.warning("{}; it runs in floating point", what);
                 continue;
             }
             if (computes && !isSum)
@@ -228,11 +228,10 @@ private:
                 continue;
             TensorRef const w = elementsOf(n.inputs[i]);
             if (int64_t const k = firstNotFinite(w); k >= 0)
-                return invalidArgument("layer '", n.name, "' (", n.op->name, ") is to run in INT8, and element ", k,
-                                       " of its ", i == 1 ? "weights" : "bias", " '", n.inputs[i]->name, "' is ",
-                                       w.get(k),
-                                       ", which INT8 cannot hold; correct it, or keep the layer in floating point "
-                                       "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)");
+                return invalidArgument("layer '{}' ({}) is to run in INT8, and element {} of its {} '{}' is {}, which "
+                                       "INT8 cannot hold; correct it, or keep the layer in floating point "
+                                       "(setPrecision(kFLOAT) with kOBEY_PRECISION_CONSTRAINTS)",
+                                       n.name, n.op->name, k, i == 1 ? "weights" : "bias", n.inputs[i]->name, w.get(k));
         }
         return {};
     }

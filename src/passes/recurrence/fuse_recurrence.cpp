@@ -21,9 +21,9 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/loops/step_limit.h"
 #include "passes/recurrence/recurrence.h"
 #include "passes/rewrite.h"
-#include "passes/loops/step_limit.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
 
@@ -183,7 +183,7 @@ private:
     bool mayTake(RecurrentCell const& cell, CellReader const& reader, size_t i, Dim const& rows)
     {
         auto const leave = [&](char const* why) {
-            ctx_.log.verbose("the recurrent cell of ", loop_.name, " stays a loop: ", why);
+            ctx_.log.verbose("the recurrent cell of {} stays a loop: {}", loop_.name, why);
             return false;
         };
         bool reverse = false;
@@ -336,7 +336,7 @@ private:
         for (size_t k = 0; k < results->outputs.size(); ++k)
             if (results->outputs[k] && g_.useCount(loop_.outputs[k]) > 0)
                 TW_TRY(maker_.replace(loop_.outputs[k], results->outputs[k]));
-        ctx_.log.info("fused ", n.name);
+        ctx_.log.info("fused {}", n.name);
         ir::Value* const next = body_.outputs[i];
         body_.outputs[i] = body_.inputs[i];
         if (cell.c >= 0)

@@ -13,9 +13,9 @@
 #include "ops/gather/op.h"
 #include "passes/list.h"
 #include "passes/recurrence/recurrence.h"
+#include "passes/recurrence/unrolled_cells.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
-#include "passes/recurrence/unrolled_cells.h"
 #include "recipe/recipes.h"
 
 namespace tw::passes {
@@ -120,7 +120,7 @@ private:
     std::string const& name() const { return cells_.state(cells_.count())->name; }
     bool leave(char const* why) const
     {
-        ctx_.log.verbose("the unrolled cells of ", name(), " stay apart: ", why);
+        ctx_.log.verbose("the unrolled cells of {} stay apart: {}", name(), why);
         return false;
     }
     Result<bool> fuse(CellState const& c)
@@ -264,7 +264,7 @@ private:
         if (!n)
             return takeBack();
         setLayers(*n);
-        ctx_.log.info("fused ", cells_.count(), " steps to ", n->name);
+        ctx_.log.info("fused {} steps to {}", cells_.count(), n->name);
         TW_TRY(replaceStates(maker, *n, reverse));
         eraseCells();
         return true;
@@ -316,7 +316,7 @@ private:
     {
         TW_ASSIGN(with, maker.reshaped(with, from->shape));
         if (!with)
-            return internalError("the state ", from->name, " cannot be given its shape");
+            return internalError("the state {} cannot be given its shape", from->name);
         return maker.replace(from, with);
     }
     void eraseCells()

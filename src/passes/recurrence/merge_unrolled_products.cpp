@@ -151,12 +151,12 @@ private:
                              "", {}, g_.positionOf(first.node)));
         joinAlike(*whole, nodes);
         whole->outputs[0]->name = first.node->outputs[0]->name + ".merged";
-        ctx_.log.info("fused ", whole->name);
+        ctx_.log.info("fused {}", whole->name);
         for (Step const& s : steps) {
             TW_ASSIGN(ir::Value * part, partOf(whole->outputs[0], s));
             ir::Value* const from = s.node->outputs[0];
             if (!(part->shape == from->shape))
-                return internalError("merged products have parts of another shape for ", s.node->name);
+                return internalError("merged products have parts of another shape for {}", s.node->name);
             part->name = from->name;
             g_.replaceAllUses(from, part);
             g_.eraseNode(s.node);

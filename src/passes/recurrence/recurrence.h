@@ -18,8 +18,8 @@
 #include "ops/recurrence/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
-#include "passes/recurrence/cell_algebra.h"
 #include "passes/fuse_nodes.h"
+#include "passes/recurrence/cell_algebra.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

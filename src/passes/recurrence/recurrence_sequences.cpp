@@ -201,7 +201,7 @@ Result<bool> turn(ir::Graph& g, ir::Node& n)
             continue;
         TW_ASSIGN(ir::Value * back, maker.transposed(turned->outputs[i], kSwap));
         if (!replaceValue(g, n.outputs[i], back))
-            return internalError("layer '", n.name, "': output ", i, " cannot be replaced");
+            return internalError("layer '{}': output {} cannot be replaced", n.name, i);
     }
     g.eraseNode(&n);
     return true;

@@ -8,9 +8,9 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "passes/recurrence/unrolled_cells.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
-#include "passes/recurrence/unrolled_cells.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {

@@ -67,16 +67,15 @@ private:
     {
         void* const p = ::mmap(nullptr, sizeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED)
-            return Error{ErrorCode::kFailedAllocation, "no memory for " + std::to_string(sizeBytes) +
-                                                           " bytes of machine code: " + std::strerror(errno)};
+            return failedAllocation("no memory for {} bytes of machine code: {}", sizeBytes, std::strerror(errno));
         std::memcpy(p, bytes, sizeBytes);
         if (::mprotect(p, sizeBytes, PROT_READ | PROT_EXEC) == 0)
             return p;
         int const why = errno;
         ::munmap(p, sizeBytes);
-        return Error{ErrorCode::kFailedInitialization,
-                     std::string("this system forbids code made at run time (mprotect: ") + std::strerror(why) +
-                         "); allow executable memory for the process, or build the engine with plain kernels"};
+        return failedInitialization(
+            std::string("this system forbids code made at run time (mprotect: ") + std::strerror(why) +
+            "); allow executable memory for the process, or build the engine with plain kernels");
     }
 
     std::mutex mutex_;

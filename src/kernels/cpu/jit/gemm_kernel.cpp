@@ -289,28 +289,27 @@ private:
 std::string check(Isa isa, GemmKernelSpec const& s)
 {
     if (s.vectors < 1 || s.vectors > 4)
-        return std::to_string(s.vectors) + " vectors (allowed: 1..4)";
+        return fmt::format("{} vectors (allowed: 1..4)", s.vectors);
     if (isa != Isa::kAvx512 && (s.factors == Factors::kBf16Dots || s.factors == Factors::kBf16Tiles))
         return "AVX-512's or AMX's products of BF16 on " + std::string(isaName(isa));
     int const most = gemmMaxRows(isa, s.vectors, s.factors);
     if (s.rows < 1 || s.rows > most)
-        return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(most) + " with " +
-               std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
+        return fmt::format("{} rows (allowed: 1..{} with {} vectors on {})", s.rows, most, s.vectors, isaName(isa));
     if (s.factors == Factors::kBf16Tiles)
         for (StepLoop const* l : {&s.body, &s.tail})
             for (Step const& step : l->steps)
                 if (s.maskedB || step.rowBegin > 0 || step.rowEnd < s.rows)
                     return "tiles without all rows, or with a second operand that is not packed";
     if (s.nextLines < 0 || s.nextLines > 256)
-        return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
+        return fmt::format("{} lines to prefetch (allowed: 0..256)", s.nextLines);
     if (s.rowsPerRun < 0 || s.rowsPerRun > 32)
-        return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
+        return fmt::format("{} rows to prefetch (allowed: 0..32)", s.rowsPerRun);
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
-        return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
+        return fmt::format("{} steps (allowed: up to 1024)", s.body.steps.size() + s.tail.steps.size());
     for (StepLoop const* l : {&s.body, &s.tail})
         for (Step const& step : l->steps)
             if (step.bytes < 1 || step.bytes > 4)
-                return "a step of " + std::to_string(step.bytes) + " bytes (allowed: 1..4)";
+                return fmt::format("a step of {} bytes (allowed: 1..4)", step.bytes);
     if (s.factors == Factors::kByteDotsWide && isa == Isa::kAvx512)
         return "AVX2's dot products with AVX-512's registers";
     if (s.store.table && !isQuantized(s.store.type))
@@ -320,7 +319,7 @@ std::string check(Isa isa, GemmKernelSpec const& s)
     if (isBytes(s.factors) && (s.gated || s.maskedB || s.fromSums || s.rowsPerRun > 0))
         return "sums of integers with what only floats have";
     if (s.gated && s.vectors % 2 != 0)
-        return "a gated tile of " + std::to_string(s.vectors) + " vectors (allowed: 2, 4)";
+        return fmt::format("a gated tile of {} vectors (allowed: 2, 4)", s.vectors);
     if (s.gated && !s.steps.empty())
         return "a gated tile with an expression";
     int seen[EpilogueOp::kKinds] = {};
@@ -332,8 +331,7 @@ std::string check(Isa isa, GemmKernelSpec const& s)
             return "one kind of epilogue twice";
         if (op.kind == EpilogueOp::kActivation &&
             (int(op.activation.kind) < 0 || int(op.activation.kind) >= kActivationKinds))
-            return "activation kind " + std::to_string(int(op.activation.kind)) + " (allowed: 0.." +
-                   std::to_string(kActivationKinds - 1) + ")";
+            return fmt::format("activation kind {} (allowed: 0..{})", int(op.activation.kind), kActivationKinds - 1);
     }
     return {};
 }

@@ -252,8 +252,8 @@ Result<GemvKernel> GemvKernel::emit(Isa isa, GemvKernelSpec const& spec)
     bool const masked = spec.masked || spec.maskedB;
     if (!gemvFits(isa, spec.rows, spec.vectors, spec.streams, masked, spec.weights) || (masked && spec.streams > 1) ||
         (spec.maskedB && spec.weights != GemvWeights::kFloat))
-        return internalError("a kernel for few rows was asked for " + std::to_string(spec.rows) + " rows of " +
-                             std::to_string(spec.streams) + " x " + std::to_string(spec.vectors) + " vectors");
+        return internalError("a kernel for few rows was asked for {} rows of {} x {} vectors", spec.rows, spec.streams,
+                             spec.vectors);
     GemvKernel kernel;
     kernel.rows_ = spec.rows;
     kernel.streams_ = spec.streams;

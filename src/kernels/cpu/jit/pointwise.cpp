@@ -433,33 +433,30 @@ private:
 std::string checkProgram(PointwiseProgram const& p)
 {
     if (p.inputs < 1 || p.inputs > kMaxPointwiseInputs)
-        return "the expression has " + std::to_string(p.inputs) + " inputs (allowed: 1.." +
-               std::to_string(kMaxPointwiseInputs) + ")";
+        return fmt::format("the expression has {} inputs (allowed: 1..{})", p.inputs, kMaxPointwiseInputs);
     if (p.steps.empty() || int(p.steps.size()) > kMaxExpressionSteps)
-        return "the expression has " + std::to_string(p.steps.size()) + " steps (allowed: 1.." +
-               std::to_string(kMaxExpressionSteps) + ")";
+        return fmt::format("the expression has {} steps (allowed: 1..{})", p.steps.size(), kMaxExpressionSteps);
     std::vector<bool> read(size_t(p.inputs) + p.steps.size(), false);
     for (size_t s = 0; s < p.steps.size(); ++s) {
         ExpressionStep const& step = p.steps[s];
-        std::string const where = "step " + std::to_string(s) + " of the expression ";
+        std::string const where = fmt::format("step {} of the expression ", s);
         if (!isKnown(step.code))
-            return where + "has code " + std::to_string(int(step.code)) + ", which does not exist";
+            return fmt::format("{}has code {}, which does not exist", where, int(step.code));
         if (step.code == StepCode::kActivation && (int(step.kind) < 0 || int(step.kind) >= kActivationKinds))
-            return where + "has activation kind " + std::to_string(int(step.kind)) + " (allowed: 0.." +
-                   std::to_string(kActivationKinds - 1) + ")";
+            return fmt::format("{}has activation kind {} (allowed: 0..{})", where, int(step.kind),
+                               kActivationKinds - 1);
         if (std::isnan(step.alpha) || std::isnan(step.beta))
             return where + "has a parameter that is no number";
         int const operands[] = {step.a, step.b};
         for (int i = 0; i < operandsOf(step.code); ++i) {
             if (operands[i] < 0 || operands[i] >= p.inputs + int(s))
-                return where + "reads value " + std::to_string(operands[i]) + " (there are " +
-                       std::to_string(p.inputs + int(s)) + ")";
+                return fmt::format("{}reads value {} (there are {})", where, operands[i], p.inputs + int(s));
             read[size_t(operands[i])] = true;
         }
     }
     for (size_t v = 0; v + 1 < read.size(); ++v)
         if (!read[v])
-            return "value " + std::to_string(v) + " of the expression is never read";
+            return fmt::format("value {} of the expression is never read", v);
     // Alive at each step: inputs from their first use on, results from their step on; one more for the result.
     std::vector<int> const last = lastUses(p);
     std::vector<int> first(read.size(), -1);
@@ -475,8 +472,7 @@ std::string checkProgram(PointwiseProgram const& p)
         for (size_t v = 0; v < read.size(); ++v)
             alive += first[v] <= s && last[v] >= s;
         if (alive > kRegisters)
-            return "the expression keeps " + std::to_string(alive) + " values at step " + std::to_string(s) +
-                   " (allowed: " + std::to_string(kRegisters) + ")";
+            return fmt::format("the expression keeps {} values at step {} (allowed: {})", alive, s, kRegisters);
     }
     return {};
 }

@@ -453,7 +453,7 @@ std::string checkSpec(WinogradFilterSpec const&)
 std::string checkSpec(WinogradOutputSpec const& s)
 {
     if (s.rows < 1 || s.rows > s.m || s.columns < 1 || s.columns > s.m)
-        return std::to_string(s.rows) + " x " + std::to_string(s.columns) + " pixels";
+        return fmt::format("{} x {} pixels", s.rows, s.columns);
     return {};
 }
 
@@ -464,7 +464,7 @@ Result<WinogradTransform<Spec, Args>> WinogradTransform<Spec, Args>::emit(Isa is
 {
     std::string const why = checkSpec(spec);
     if ((spec.m != 2 && spec.m != 4) || !why.empty())
-        return internalError("a transform of F(" + std::to_string(spec.m) + ", 3) was asked for " + why);
+        return internalError("a transform of F({}, 3) was asked for {}", spec.m, why);
     WinogradTransform transform;
     TW_ASSIGN(transform.code_, jit::emit(isa, [&](VectorCode& c) { emitTransform(c, spec); }));
     return transform;

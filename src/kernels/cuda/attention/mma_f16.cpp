@@ -15,9 +15,9 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "attention_f16_d" + std::to_string(headDim) + (valueDim != headDim ? "_v" + std::to_string(valueDim) : "") +
-           (unit < 8 ? "_u" + std::to_string(unit) : "") + "_" + std::to_string(warps * 16) + "x" +
-           std::to_string(keys) + masks.name() + (integers ? "_y8" : "") + "_sm80";
+    return fmt::format(
+        "attention_f16_d{}{}{}_{}x{}{}{}_sm80", headDim, valueDim != headDim ? fmt::format("_v{}", valueDim) : "",
+        unit < 8 ? fmt::format("_u{}", unit) : "", warps * 16, keys, masks.name(), integers ? "_y8" : "");
 }
 
 char const* unsupported(Spec const& s)

@@ -15,11 +15,10 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return std::string("attention_") + (tf32x3 ? "f32" : "tf32") + "_d" + std::to_string(headDim) +
-           (valueDim != headDim ? "_v" + std::to_string(valueDim) : "") +
-           (unit < 4 ? "_u" + std::to_string(unit) : "") + "_" + std::to_string(rows()) + "x" + std::to_string(keys) +
-           (blocks > 1 ? "_b" + std::to_string(blocks) : "") + (parts > 1 ? "_p" + std::to_string(parts) : "") +
-           masks.name() + "_sm80";
+    return fmt::format(
+        "attention_{}_d{}{}{}_{}x{}{}{}{}_sm80", tf32x3 ? "f32" : "tf32", headDim,
+        valueDim != headDim ? fmt::format("_v{}", valueDim) : "", unit < 4 ? fmt::format("_u{}", unit) : "", rows(),
+        keys, blocks > 1 ? fmt::format("_b{}", blocks) : "", parts > 1 ? fmt::format("_p{}", parts) : "", masks.name());
 }
 
 char const* unsupported(Spec const& s)

@@ -13,9 +13,8 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(groups * 64) + "x" +
-           std::to_string(keys) + "_s" + std::to_string(stages) + masks.name() + (integers ? "_y8" : "") +
-           "_wgmma_sm90a";
+    return fmt::format("attention_f16_d{}_{}x{}_s{}{}{}_wgmma_sm90a", headDim, groups * 64, keys, stages, masks.name(),
+                       integers ? "_y8" : "");
 }
 
 char const* unsupported(Spec const& s)

@@ -16,18 +16,18 @@ struct Sums
     Sums(int n, bool integers) : count(n / 2)
     {
         for (int i = 0; i < count; ++i) {
-            registers += (i ? ", %" : "%") + std::to_string(i);
-            operands += std::string(i ? ", " : "") + (integers ? "\"+r\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+            registers += fmt::format("{}{}", i ? ", %" : "%", i);
+            operands += fmt::format("{}{}{}])", i ? ", " : "", integers ? "\"+r\"(d[" : "\"+f\"(d[", i);
         }
     }
     // The operand i behind them.
-    std::string arg(int i) const { return "%" + std::to_string(count + i); }
+    std::string arg(int i) const { return fmt::format("%{}", count + i); }
     // Parameters and the beginning of asm; `keep`: the operand that says whether d is added to.
     std::string begin(bool integers, std::string const& parameters, int keep) const
     {
-        return std::string(integers ? "(i32" : "(float") + " (&d)[" + std::to_string(count) + "], " + parameters +
-               ", int keep)\n{\n    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(keep) +
-               ", 0;\\nwgmma.mma_async.";
+        return fmt::format("{} (&d)[{}], {}, int keep)\n{{\n    asm volatile(\"{{\\n.reg .pred k;\\nsetp.ne.b32 k, {}, "
+                           "0;\\nwgmma.mma_async.",
+                           integers ? "(i32" : "(float", count, parameters, arg(keep));
     }
     std::string end(std::string const& inputs) const
     {
@@ -39,9 +39,9 @@ struct Sums
 std::string wgmmaOf(int n, char const* type, std::string const& behind, bool integers = false)
 {
     Sums const d(n, integers);
-    return "TW_INLINE void wgmma" + d.begin(integers, "u64 p, u64 q", 2) + "sync.aligned.m64n" + std::to_string(n) +
-           type + " {" + d.registers + "}, " + d.arg(0) + ", " + d.arg(1) + ", k" + behind +
-           d.end("\"l\"(p), \"l\"(q)");
+    return fmt::format("TW_INLINE void wgmma{}sync.aligned.m64n{}{} {{{}}}, {}, {}, k{}{}",
+                       d.begin(integers, "u64 p, u64 q", 2), n, type, d.registers, d.arg(0), d.arg(1), behind,
+                       d.end("\"l\"(p), \"l\"(q)"));
 }
 
 } // namespace
@@ -65,19 +65,20 @@ std::string wgmmaIntegersSource(int n)
 std::string wgmmaSparseSource(int n, bool integers)
 {
     Sums const d(n, integers);
-    return "template <int SELECTOR>\nTW_INLINE void wgmmaSparse" + d.begin(integers, "u64 p, u64 q, u32 places", 4) +
-           "sp.sync.aligned.m64n" + std::to_string(n) + (integers ? "k64.s32.s8.s8 {" : "k32.f32.f16.f16 {") +
-           d.registers + "}, " + d.arg(0) + ", " + d.arg(1) + ", " + d.arg(2) + ", " + d.arg(3) + ", k" +
-           (integers ? "" : ", 1, 1, 0, 0") + d.end("\"l\"(p), \"l\"(q), \"r\"(places), \"n\"(SELECTOR)");
+    return fmt::format(
+        "template <int SELECTOR>\nTW_INLINE void wgmmaSparse{}sp.sync.aligned.m64n{}{}{}}}, {}, {}, {}, {}, k{}{}",
+        d.begin(integers, "u64 p, u64 q, u32 places", 4), n, integers ? "k64.s32.s8.s8 {" : "k32.f32.f16.f16 {",
+        d.registers, d.arg(0), d.arg(1), d.arg(2), d.arg(3), integers ? "" : ", 1, 1, 0, 0",
+        d.end("\"l\"(p), \"l\"(q), \"r\"(places), \"n\"(SELECTOR)"));
 }
 
 std::string wgmmaRegistersSource(int n, bool transposedQ)
 {
     Sums const d(n, false);
-    return "TW_INLINE void wgmmaFrom" + d.begin(false, "u32 const (&p)[4], u64 q", 5) + "sync.aligned.m64n" +
-           std::to_string(n) + "k16.f32.f16.f16 {" + d.registers + "}, {" + d.arg(0) + ", " + d.arg(1) + ", " +
-           d.arg(2) + ", " + d.arg(3) + "}, " + d.arg(4) + ", k, 1, 1, " + (transposedQ ? "1" : "0") +
-           d.end("\"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q)");
+    return fmt::format(
+        "TW_INLINE void wgmmaFrom{}sync.aligned.m64n{}k16.f32.f16.f16 {{{}}}, {{{}, {}, {}, {}}}, {}, k, 1, 1, {}{}",
+        d.begin(false, "u32 const (&p)[4], u64 q", 5), n, d.registers, d.arg(0), d.arg(1), d.arg(2), d.arg(3), d.arg(4),
+        transposedQ ? "1" : "0", d.end("\"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q)"));
 }
 
 std::string activationSource(std::string const& expression, char const* name)

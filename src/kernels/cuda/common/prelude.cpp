@@ -57,14 +57,14 @@ std::string literal(float v)
 {
     uint32_t bits;
     std::memcpy(&bits, &v, sizeof(bits));
-    return "__uint_as_float(" + std::to_string(bits) + "u)";
+    return fmt::format("__uint_as_float({}u)", bits);
 }
 
 std::string literal(double v)
 {
     int64_t bits;
     std::memcpy(&bits, &v, sizeof(bits));
-    return "__longlong_as_double((long long)" + std::to_string(uint64_t(bits)) + "ull)";
+    return fmt::format("__longlong_as_double((long long){}ull)", uint64_t(bits));
 }
 
 std::string expand(std::string text, std::initializer_list<Substitution> list)

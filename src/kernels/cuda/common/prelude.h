@@ -36,7 +36,7 @@ std::string expand(std::string text, std::initializer_list<Substitution> list);
 template <class Params>
 std::string sizeCheck()
 {
-    return "static_assert(sizeof(Params) == " + std::to_string(sizeof(Params)) + ", \"layout of Params\");\n";
+    return fmt::format("static_assert(sizeof(Params) == {}, \"layout of Params\");\n", sizeof(Params));
 }
 
 } // namespace tw::cuda

@@ -63,12 +63,12 @@ std::string withIncludes(std::string_view source)
 
 std::string constant(char const* name, int64_t value)
 {
-    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
+    return fmt::format("constexpr int {} = {};\n", name, value);
 }
 
 std::string longConstant(char const* name, int64_t value)
 {
-    return "constexpr long long " + std::string(name) + " = " + std::to_string(value) + "ll;\n";
+    return fmt::format("constexpr long long {} = {}ll;\n", name, value);
 }
 
 std::string flag(char const* name, bool value)

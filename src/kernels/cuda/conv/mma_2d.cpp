@@ -37,13 +37,11 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return std::string("conv_") +
-           (isHalf()              ? "f16_"
-            : kind == Kind::kTf32 ? "tf32_"
-                                  : "f32_") +
-           std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kConvStepK) + "_s" +
-           std::to_string(stages) + "_v" + std::to_string(vector) + (nchw ? "_nchw" : "") + (aligned ? "" : "_tails") +
-           "_sm80";
+    return fmt::format("conv_{}{}x{}x{}_s{}_v{}{}{}_sm80",
+                       isHalf()              ? "f16_"
+                       : kind == Kind::kTf32 ? "tf32_"
+                                             : "f32_",
+                       tileM, tileN, kConvStepK, stages, vector, nchw ? "_nchw" : "", aligned ? "" : "_tails");
 }
 
 char const* unsupported(Spec const& s)

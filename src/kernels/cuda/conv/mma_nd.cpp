@@ -22,14 +22,13 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return std::string("conv_nd_") +
-           (integers ? "i8_"
-            : half   ? "f16_"
-            : tf32x3 ? "f32_"
-                     : "tf32_") +
-           std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(stepK()) + "_s" +
-           std::to_string(stages) + "_v" + std::to_string(vector) + (aligned ? "" : "_unaligned") +
-           (integers ? "_" + end.name() : "") + "_sm80";
+    return fmt::format("conv_nd_{}{}x{}x{}_s{}_v{}{}{}_sm80",
+                       integers ? "i8_"
+                       : half   ? "f16_"
+                       : tf32x3 ? "f32_"
+                                : "tf32_",
+                       tileM, tileN, stepK(), stages, vector, aligned ? "" : "_unaligned",
+                       integers ? "_" + end.name() : "");
 }
 
 char const* unsupported(Spec const& s)

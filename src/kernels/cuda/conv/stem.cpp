@@ -17,9 +17,8 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return std::string(single ? "stem_tf32_" : "stem_f16_") + std::to_string(rows) + "x" +
-           std::to_string(columns * 16) + "x" + std::to_string(tileN) + "_c" + std::to_string(channels) + "_" +
-           std::to_string(filterH) + "x" + std::to_string(filterW) + "_sm80";
+    return fmt::format("{}{}x{}x{}_c{}_{}x{}_sm80", single ? "stem_tf32_" : "stem_f16_", rows, columns * 16, tileN,
+                       channels, filterH, filterW);
 }
 
 char const* unsupported(Spec const& s)
@@ -91,9 +90,8 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "stem_i8_" + std::to_string(rows) + "x" + std::to_string(columns * 16) + "x" + std::to_string(tileN) + "_c" +
-           std::to_string(channels) + "_" + std::to_string(filterH) + "x" + std::to_string(filterW) + "_s" +
-           std::to_string(strideH) + "x" + std::to_string(strideW) + (packs ? "" : "_bytes") + "_" + end.name();
+    return fmt::format("stem_i8_{}x{}x{}_c{}_{}x{}_s{}x{}{}_{}", rows, columns * 16, tileN, channels, filterH, filterW,
+                       strideH, strideW, packs ? "" : "_bytes", end.name());
 }
 
 char const* unsupported(Spec const& s)

@@ -60,12 +60,12 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    return std::string(onCores()               ? "gemm_f32_"
+    return fmt::format("{}{}x{}x{}_{}x{}_s{}{}_{}{}",
+                       onCores()               ? "gemm_f32_"
                        : sums == Sums::kTf32x3 ? "gemm_mma_f32_"
-                                               : "gemm_mma_tf32_") +
-           std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(stepK()) + "_" +
-           std::to_string(shareM) + "x" + std::to_string(shareN) + "_s" + std::to_string(stages) +
-           (split > 1 ? "_split" + std::to_string(split) : "") + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n");
+                                               : "gemm_mma_tf32_",
+                       tileM, tileN, stepK(), shareM, shareN, stages, split > 1 ? fmt::format("_split{}", split) : "",
+                       aAlongK ? "t" : "n", bAlongK ? "t" : "n");
 }
 
 char const* unsupported(Spec const& s)

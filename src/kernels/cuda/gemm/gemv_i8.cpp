@@ -35,8 +35,7 @@ int64_t sharedBytes(int64_t m, int64_t k)
 
 std::string Spec::name() const
 {
-    return "gemv_i8_" + std::to_string(rows) + "x" + std::to_string(columns) + "_k" + std::to_string(warpsK) +
-           (packs ? "_" : "_bytes_") + end.name();
+    return fmt::format("gemv_i8_{}x{}_k{}{}{}", rows, columns, warpsK, packs ? "_" : "_bytes_", end.name());
 }
 
 char const* unsupported(Spec const& s)

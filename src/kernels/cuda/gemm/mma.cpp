@@ -63,12 +63,10 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    return std::string("gemm_mma_") + (integers ? "i8_" : "f16_") + std::to_string(tileM) + "x" +
-           std::to_string(tileN) + "x" + std::to_string(stepK()) + "_" + std::to_string(warpsM) + "x" +
-           std::to_string(warpsN) + "_s" + std::to_string(stages) +
-           (split > 1 ? (clusters ? "_split" : "_sums") + std::to_string(split) : "") + "_" + (aAlongK ? "t" : "n") +
-           (bAlongK ? "t" : "n") + "_v" + std::to_string(vectorA) + "_v" + std::to_string(vectorB) +
-           (integers ? "_" + integers->name() : "");
+    return fmt::format("gemm_mma_{}{}x{}x{}_{}x{}_s{}{}_{}{}_v{}_v{}{}", integers ? "i8_" : "f16_", tileM, tileN,
+                       stepK(), warpsM, warpsN, stages,
+                       split > 1 ? fmt::format("{}{}", clusters ? "_split" : "_sums", split) : "", aAlongK ? "t" : "n",
+                       bAlongK ? "t" : "n", vectorA, vectorB, integers ? "_" + integers->name() : "");
 }
 
 char const* unsupported(Spec const& s)

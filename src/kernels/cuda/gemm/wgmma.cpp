@@ -81,23 +81,22 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    std::string s = std::string(image ? "conv" : "gemm") +
-                    (integers ? "_i8_" + integers->name() + "_"
-                     : tf32x3 ? "_f32_"
-                     : single ? "_tf32_"
-                              : "_f16_") +
-                    std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
-                    std::to_string(stages) + "_g" + std::to_string(groups);
+    std::string s = fmt::format("{}{}{}x{}x{}_s{}_g{}", image ? "conv" : "gemm",
+                                integers ? "_i8_" + integers->name() + "_"
+                                : tf32x3 ? "_f32_"
+                                : single ? "_tf32_"
+                                         : "_f16_",
+                                tileP, tileQ, stepK(), stages, groups);
     if (pingPong)
         s += "_pingpong";
     if (split > 1)
-        s += "_split" + std::to_string(split);
+        s += fmt::format("_split{}", split);
     if (multicast > 1)
-        s += "_multicast" + std::to_string(multicast);
+        s += fmt::format("_multicast{}", multicast);
     if (gated)
         s += "_gated";
     if (norm)
-        s += "_norm" + std::to_string(norm);
+        s += fmt::format("_norm{}", norm);
     if (swap)
         s += "_swap";
     if (copies)

@@ -50,10 +50,9 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    return std::string(image ? "conv" : "gemm") + (integers ? "_i8_" + integers->name() : "_f16") + "_sparse_" +
-           std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
-           std::to_string(stages) + (multicast > 1 ? "_multicast" + std::to_string(multicast) : "") +
-           (ahead ? "_ahead" : "") + "_sm90a";
+    return fmt::format("{}{}_sparse_{}x{}x{}_s{}{}{}_sm90a", image ? "conv" : "gemm",
+                       integers ? "_i8_" + integers->name() : "_f16", tileP, tileQ, stepK(), stages,
+                       multicast > 1 ? fmt::format("_multicast{}", multicast) : "", ahead ? "_ahead" : "");
 }
 
 char const* unsupported(Spec const& s)

@@ -125,6 +125,15 @@ def table_of(lines, header):
     )
 
 
+def lines_of(rows):
+    return {tactic: line_of(group) for tactic, group in estimated(rows).items()}
+
+
+def table_from(path):
+    rows, header = rows_of(path)
+    return table_of(lines_of(rows), header)
+
+
 def recorded(rows, header):
     """Rows of a record: a line for a row, formats and tactic."""
     lines = []
@@ -148,7 +157,7 @@ def main():
     for path in options.files:
         more, header = rows_of(path)
         rows += more
-    lines = {tactic: line_of(group) for tactic, group in estimated(rows).items()}
+    lines = lines_of(rows)
     print(f"{'tactic':44} rows configs scale  spread   fitted, us           cost of trust: median, worst")
     for tactic, group in estimated(rows).items():
         print(f"{tactic:44} {of_tactic(group)}")

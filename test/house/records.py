@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Records of benchmarks (bench/results) are in the form that bench/record.py writes, one to a subject and machine, and there where a
-page names one."""
+page names one; and src/tactic/estimates.def is what bench/estimates.py writes of the record of tactics."""
 import re
 import sys
 
@@ -9,14 +9,23 @@ import house
 from readme_state import RECORD
 
 sys.path.append(str(house.ROOT / "bench"))
+import estimates  # noqa: E402
 from record import faults, text_of  # noqa: E402
 
 FOLDER = "bench/results/"
 NAMED = re.compile(r"results/([\w.-]*\d{4}-\d\d-\d\d[\w.-]*\.json)")
 
 
+def estimates_faults(root):
+    records = sorted(root.glob(FOLDER + "*-h200-tactics.json"))
+    table = root / "src/tactic/estimates.def"
+    if not records or house.text(table) == estimates.table_from(records[-1]):
+        return []
+    return [f"{table.relative_to(root)} is not what bench/estimates.py --write makes of {records[-1].name}"]
+
+
 def check(root, options):
-    found, newest = [], {}
+    found, newest = estimates_faults(root), {}
     files = house.files(root)
     for path in (path for path in files if str(path).startswith(FOLDER)):
         found += [f"{path} {fault}" for fault in faults(house.text(root / path))]
@@ -52,6 +61,9 @@ def self_test(root, options):
     house.plant(root, FOLDER + "2026-01-02-h200-broken.json", good[:-2])
     house.plant(root, FOLDER + "2026-01-02-h200-samples.json", text_of({**record, "rows": [{"times": [0.25] * 999}]}))
     house.plant(root, FOLDER + "notes.json", good)
+    of_tactics = [{"row": "r", "formats": "f", "tactic": "t", "configs": ["1"], "us": [2.0], "expected_us": [1.0]}]
+    house.plant(root, FOLDER + "2026-01-02-h200-tactics.json", text_of({**record, "rows": of_tactics}))
+    house.plant(root, "src/tactic/estimates.def", "TW_ESTIMATE(t, 0, 3)\n")
     house.expect(
         check(root, options),
         "README.md names results/2026-01-01-h200-loops.json",
@@ -63,6 +75,7 @@ def self_test(root, options):
         "h200-broken.json is no JSON",
         "h200-samples.json line 7 has",
         "notes.json: its name",
+        "estimates.def is not what",
     )
 
 

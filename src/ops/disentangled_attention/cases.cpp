@@ -36,6 +36,8 @@ void cases(CaseList& list)
         add(list, "span_1" + suffix, 2, 6, 1, type);
         add(list, "span_2" + suffix, 2, 33, 2, type);
         add(list, "span_3" + suffix, 3, 17, 3, type);
+        add(list, "span_40" + suffix, 2, 150, 40, type);
+        add(list, "few_tokens_beyond_half_a_span" + suffix, 1, 200, 300, type);
         add(list, "one_token" + suffix, 3, 1, 8, type);
     }
     add(list, "no_tokens", 2, 0, 4, DataType::kFloat);

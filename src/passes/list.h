@@ -12,10 +12,11 @@ namespace tw::passes {
 std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsIntoRegions, inlineRegions,
     hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, removeIdentities, removeDeadRows, foldPadding,
-    foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, fuseShuffleReduce, fuseReduce, fuseLogSoftmax,
-    sinkReshapes, patchesToMatmul, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, fuseActivation, fuseEpilogue,
-    multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, fuseGate, fuseMatmulNorm, fuseResultQuantization,
-    moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareConstants;
+    foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce, fuseReduce,
+    fuseLogSoftmax, sinkReshapes, patchesToMatmul, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions,
+    fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, fuseGate, fuseMatmulNorm,
+    fuseResultQuantization, moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision,
+    shareConstants;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

@@ -38,6 +38,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
+        {"batches_first", batchesFirst, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_shuffle_reduce", fuseShuffleReduce, Form::kCanonical, Form::kCanonical, 2},
         {"fuse_reduce", fuseReduce, Form::kCanonical, Form::kCanonical, 2},
         {"fuse_log_softmax", fuseLogSoftmax, Form::kCanonical, Form::kCanonical, 0},

@@ -137,6 +137,42 @@ std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir
     return groups;
 }
 
+namespace {
+
+// a / b, where it is whole for all values of symbols; -1: it is not.
+ir::Dim quotient(ir::Dim const& a, ir::Dim const& b)
+{
+    if (b.is(0) || (a.isConst() && b.isConst() && a.value() % b.value() != 0))
+        return -1;
+    ir::Dim const q = floorDiv(a, b);
+    return q * b == a ? q : ir::Dim(-1);
+}
+
+// Runs of `target` out of those of `runs` that lie inside, which go.
+std::optional<std::vector<StridedView::Run>> takeInner(std::vector<StridedView::Run>& runs, ir::Dim target)
+{
+    std::vector<StridedView::Run> taken;
+    while (!target.is(1)) {
+        if (runs.empty())
+            return std::nullopt;
+        StridedView::Run& inner = runs.back();
+        if (ir::Dim const rest = quotient(target, inner.size); !rest.is(-1)) {
+            target = rest;
+            taken.insert(taken.begin(), inner);
+            runs.pop_back();
+        } else if (ir::Dim const outer = quotient(inner.size, target); !outer.is(-1)) {
+            taken.insert(taken.begin(), {target, inner.stride});
+            inner = {outer, inner.stride * target};
+            target = 1;
+        } else {
+            return std::nullopt;
+        }
+    }
+    return taken;
+}
+
+} // namespace
+
 bool reshape(StridedView& view, ir::Shape const& target)
 {
     using Run = StridedView::Run;
@@ -162,8 +198,15 @@ bool reshape(StridedView& view, ir::Shape const& target)
             view.dimensions[to[0]] = std::move(joined);
             continue;
         }
-        if (joined.size() != 1)
-            return false;
+        if (joined.size() != 1) {
+            for (size_t k = to.size(); k-- > 0;) {
+                auto runs = takeInner(joined, target[to[k]]);
+                if (!runs)
+                    return false;
+                view.dimensions[to[k]] = std::move(*runs);
+            }
+            continue;
+        }
         ir::Dim stride = joined[0].stride;
         for (size_t k = to.size(); k-- > 0;) {
             view.dimensions[to[k]] = {{target[to[k]], stride}};

@@ -14,10 +14,14 @@ struct Domain
     double lo = -1;
     double hi = 1;
     bool integer = false;
-    bool specials = false; // sprinkle NaN, infinities, -0 (only where the op says what they give)
+    bool specials = false;  // sprinkle NaN, infinities, -0 (only where the op says what they give)
+    bool ascending = false; // each number is so much above the one before, the first one is 0
 
     // Every number of an integer type.
-    static constexpr Domain all(DataType t) { return {numberType(t).lowest, numberType(t).largest, true, false}; }
+    static constexpr Domain all(DataType t)
+    {
+        return {numberType(t).lowest, numberType(t).largest, true, false, false};
+    }
 };
 
 // |got - want| <= absolute * max|want| + relative * |want| for each element; NaN equals NaN, an infinity itself.

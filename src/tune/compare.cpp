@@ -63,7 +63,10 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
         double const u = double(random.next() >> 11) * 0x1p-53;
         double const v =
             whole ? std::floor(domain.lo + u * (domain.hi - domain.lo + 1)) : domain.lo + u * (domain.hi - domain.lo);
-        t.set(i, t.type == DataType::kBool ? double(random.next() & 1) : v);
+        if (domain.ascending)
+            t.set(i, i == 0 ? 0 : t.get(i - 1) + v);
+        else
+            t.set(i, t.type == DataType::kBool ? double(random.next() & 1) : v);
     }
     repeat();
 }

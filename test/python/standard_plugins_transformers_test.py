@@ -149,6 +149,23 @@ def test_attention_of_rows():
           lambda x, *_: [right(x[0, :, :, 0].T[..., None, None])[..., 0, 0].T[None, ..., None]], half=False, open_shapes=False)
 
 
+@pytest.mark.parametrize("begins, rows", [([0, 5, 21, 21, 90], 90), ([0, 64, 300], 300), ([10, 3, -5, 40, 40, 2**31 - 1, -(2**31)], 50), ([], 7), ([3], 7)])
+def test_attention_of_rows_with_any_begins(begins, rows):
+    """Rows lie in one sequence where no begin stands between them; a begin counts if it is larger than all in front of it."""
+    heads, size = 3, 16
+    x = data(rows, 3 * heads * size, 1, 1)
+    cuts, top = [0], 0
+    for b in begins:
+        top = max(top, min(b, rows))
+        cuts.append(top)
+    cuts.append(rows)
+    wanted = [attention(*of_heads(x[a:e, None, :, 0, 0], heads, size), True)[0].transpose(1, 0, 2).reshape(e - a, -1) for a, e in zip(cuts, cuts[1:]) if e > a]
+    flag = np.array([1], np.int32).view(np.float32)
+    plugin = make("CustomQKVToContextPluginDynamic", "2", type_id=0, hidden_size=heads * size, num_heads=heads, has_mask=1, var_seqlen=flag)
+    arrays = [x, np.zeros((4, 1), np.float32), np.array(begins, np.int32), np.zeros(6, np.int32)]
+    close(outputs_of(engine_of(plugin, arrays), arrays), [np.concatenate(wanted)[..., None, None]], 2e-5)
+
+
 def test_attention_of_images():
     def wanted(x):
         return [attention(*x.transpose(3, 0, 2, 1, 4), True).transpose(0, 2, 1, 3)]

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "api/standard_plugins/standard_plugin.h"
+#include "ops/attention/op.h"
+#include "tactic/registry.h"
 
 namespace tw::api {
 
@@ -204,12 +206,18 @@ void attentionFixed(PluginLowering& p)
     p.outputs = {p.reshape(p.transpose(y, {2, 0, 1, 3}), {0, 0, heads * size, 1, 1})};
 }
 
-// Rows of all sequences, qkv [T, 3, heads or heads, 3 ...] as `cut` [3, 1, heads, T, size].
-Value* attentionOfRows(PluginLowering& p, Value* cut, Value* rows, Value* begins)
+// qkv [1, T, 3E], rows of all sequences, each head's q, k and v side by side: [1, T, E].
+Value* attentionOfRows(PluginLowering& p, Value* x, Heads const& heads, Value* begins)
 {
-    Value* const sequence = sequenceOf(p, rows, begins);
-    Value* const same = p.binary(Binary::kEqual, p.along(sequence, 2, 4), p.along(sequence, 3, 4));
-    return attention(p, taken(p, cut, 0, 0), taken(p, cut, 0, 1), taken(p, cut, 0, 2), same); // [1, heads, T, size]
+    ops::attention::Attrs a;
+    a.heads = heads.count;
+    a.size = a.valueSize = heads.size;
+    a.scale = 1 / std::sqrt(double(heads.size));
+    a.segments = true;
+    ops::attention::Operand* const operands[] = {&a.q, &a.k, &a.v};
+    for (int i = 0; i < 3; ++i)
+        *operands[i] = {i * heads.size, 3 * heads.size};
+    return p.value(ops::attention::def(), a, {x, x, x, begins});
 }
 
 void attentionVariable(PluginLowering& p)
@@ -217,26 +225,24 @@ void attentionVariable(PluginLowering& p)
     if (!p.fields.flag("var_seqlen"))
         return attentionFixed(p);
     Value* const x = p.in(0, 4);
-    auto const [heads, size] = headsOf(p);
-    p.check(p.known(x, 1) == 3 * heads * size,
-            "its input " + str(x->shape) + " needs 3 times hidden_size in dimension 1");
-    Value* const cut = p.transpose(p.reshape(x, {1, -1, heads, 3, size}), {3, 0, 2, 1, 4});
-    Value* const rows = p.cast(taken(p, p.reshape(x, {0, 3 * heads * size}), 1, 0), DataType::kInt32);
-    Value* const y = attentionOfRows(p, cut, rows, p.in(2, 1));
-    p.outputs = {p.reshape(p.transpose(y, {0, 2, 1, 3}), {-1, heads * size, 1, 1})};
+    Heads const heads = headsOf(p);
+    int64_t const width = heads.count * heads.size;
+    p.check(p.known(x, 1) == 3 * width, "its input " + str(x->shape) + " needs 3 times hidden_size in dimension 1");
+    Value* const y = attentionOfRows(p, p.reshape(x, {1, -1, 3 * width}), heads, p.in(2, 1));
+    p.outputs = {p.reshape(y, {-1, width, 1, 1})};
 }
 
 // qkv [1, 3E, T, 1]
 void attentionInterleaved(PluginLowering& p)
 {
     Value* const x = p.in(0, 4);
-    auto const [heads, size] = headsOf(p);
-    p.check(p.known(x, 1) == 3 * heads * size && x->shape[0].is(1) && x->shape[3].is(1),
+    Heads const heads = headsOf(p);
+    int64_t const width = heads.count * heads.size;
+    p.check(p.known(x, 1) == 3 * width && x->shape[0].is(1) && x->shape[3].is(1),
             "its input " + str(x->shape) + " must be [1, 3 hidden_size, T, 1]");
-    Value* const cut = p.transpose(p.reshape(x, {1, heads, 3, size, -1}), {2, 0, 1, 4, 3});
-    Value* const rows = p.cast(taken(p, p.reshape(x, {3 * heads * size, -1}), 0, 0), DataType::kInt32);
-    Value* const y = attentionOfRows(p, cut, rows, p.in(1, 1));
-    p.outputs = {p.reshape(p.transpose(y, {0, 1, 3, 2}), {1, heads * size, -1, 1})};
+    Value* const rows = p.transpose(p.reshape(x, {1, 3 * width, -1}), {0, 2, 1});
+    Value* const y = attentionOfRows(p, rows, heads, p.in(1, 1));
+    p.outputs = {p.reshape(p.transpose(y, {0, 2, 1}), {1, width, -1, 1})};
 }
 
 // qkv [B, S, heads, 3, H]

@@ -44,14 +44,24 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     i64 const d = i64(blockIdx.x - rest * idx(p.chunks.d)) * kThreads + threadIdx.x;
     T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
     T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
+    i64 from = 0, to = p.columns; // keys that the row sees
+    if (p.begins)
+        for (i64 e = 0; e < p.beginCount; ++e) {
+            i64 const begin = p.begins[e];
+            if (begin > i) {
+                to = min(to, begin);
+                break;
+            }
+            from = max(from, begin);
+        }
     float m = lowest(), s = 0, result = 0;
     constexpr int kWalks = kWeightStep > 0 ? 2 : 1;
     for (int walk = 0; walk < kWalks; ++walk) {
         bool const isLast = walk == kWalks - 1;
-        for (i64 first = 0; first < p.columns; first += kThreads) {
+        for (i64 first = from; first < to; first += kThreads) {
             i64 const j = first + threadIdx.x;
             float t = lowest(), w = 0;
-            if (j < p.columns) {
+            if (j < to) {
                 T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
                 t = 0;
                 for (i64 e = 0; e < p.size; ++e)
@@ -72,7 +82,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             } else {
                 float const next = larger(m, blockReduce(t, lowest(), scratch, larger));
                 // Nothing but -inf so far has no weight yet; NaN stays.
-                w = j < p.columns ? (next == lowest() && t == t ? 0 : exp(t - next)) : 0;
+                w = j < to ? (next == lowest() && t == t ? 0 : exp(t - next)) : 0;
                 float const again = m == next ? 1 : exp(m - next);
                 s = s * again + blockReduce(w, 0.0f, scratch, sum);
                 result *= again;
@@ -80,14 +90,14 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             }
             weights[threadIdx.x] = w;
             __syncthreads();
-            i64 const many = min(p.columns - first, i64(kThreads));
+            i64 const many = min(to - first, i64(kThreads));
             if (isLast && d < p.valueSize)
                 for (i64 e = 0; e < many; ++e)
                     result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
         }
     }
     if (d < p.valueSize) {
-        i64 const at = ((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d;
+        i64 const at = place(p.at[5], b, h, i) + d;
         T const y = store<T>(p.columns == 0 ? 0.0f : kWalks > 1 ? result : result / s);
         if constexpr (kIntegers)
             static_cast<i8*>(p.y)[at] = store<i8>(Steps(*p.step)(load<float>(y)));

@@ -13,9 +13,11 @@ struct Params
 {
     void const *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr, *keep = nullptr;
     void* y = nullptr;
-    float const* step = nullptr; // of integers
-    OperandPlace at[5];          // q, k, v, mask, keep
-    cuda::i64 heads = 0, rows = 0, columns = 0, size = 0, valueSize = 0, headsPerKey = 1;
+    float const* step = nullptr;       // of integers
+    cuda::i32 const* begins = nullptr; // of sequences, where they lie one behind the other
+    cuda::i64 beginCount = 0;
+    OperandPlace at[6]; // q, k, v, mask, keep, y
+    cuda::i64 columns = 0, size = 0, valueSize = 0, headsPerKey = 1;
     cuda::Div chunks, rowCount, headCount; // chunks: of the value's columns
 };
 

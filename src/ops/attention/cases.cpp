@@ -39,6 +39,29 @@ auto masked(std::vector<CaseInput> masks, double fill = Attrs().fill, bool keepI
     };
 }
 
+// Rows in front of batches: bits of q, k, v and y.
+auto rowsFirst(int which)
+{
+    return [=](Attrs& t, std::vector<CaseInput>& in) {
+        Operand* const operands[] = {&t.q, &t.k, &t.v};
+        for (size_t i = 0; i < 3; ++i)
+            if (which & 1 << i) {
+                operands[i]->rowsFirst = true;
+                std::swap(in[i].dims[0], in[i].dims[1]);
+            }
+        t.rowsFirst = which & 8;
+    };
+}
+
+// Sequences one behind the other.
+auto segments(std::vector<double> begins)
+{
+    return [=](Attrs& t, std::vector<CaseInput>& in) {
+        t.segments = true;
+        in.push_back(input(DataType::kInt32, {int64_t(begins.size())}, begins));
+    };
+}
+
 // For tactics on tensor cores: whole and broken tiles, every way to lie in memory, every mask.
 template <class Tokens>
 void fused(Tokens const& tokens, DataType type)
@@ -124,6 +147,71 @@ void fused(Tokens const& tokens, DataType type)
         some[0] = some[45] = 1;
         in.push_back(constant(DataType::kBool, {1, 1, 17, 40}, some));
     });
+    for (int which : {1, 2, 4, 8, 15})
+        add("rows_first_" + std::to_string(which), 3, 70, 41, 2, 64, rowsFirst(which));
+    add("rows_first_size_40", 2, 33, 70, 3, 40, rowsFirst(15));
+    add("rows_first_one_head", 5, 33, 70, 1, 64, rowsFirst(15));
+    for (bool apart : {false, true}) // all in one tensor, parts after each other or by heads
+        add(apart ? "rows_first_packed_by_heads" : "rows_first_packed", 2, 65, 65, 3, 64,
+            [&](Attrs& t, std::vector<CaseInput>& in) {
+                t.q.headStride = t.k.headStride = t.v.headStride = apart ? 192 : 64;
+                t.k.offset = apart ? 64 : 192;
+                t.v.offset = 2 * t.k.offset;
+                in[0] = in[1] = in[2] = x({2, 65, 576});
+                rowsFirst(15)(t, in);
+            });
+    add("rows_first_mask_of_keys", 2, 70, 99, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        rowsFirst(15)(t, in);
+        in.push_back(x({2, 1, 1, 99}));
+    });
+    add("rows_first_causal", 2, 150, 150, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        rowsFirst(15)(t, in);
+        masked({lower(DataType::kBool, 150, 150)}, kLowest)(t, in);
+    });
+    struct Sequences
+    {
+        char const* name;
+        int64_t rows;
+        std::vector<double> begins;
+    };
+    for (Sequences const& q :
+         {Sequences{"of_many_lengths", 200, {0, 1, 17, 81, 81, 144, 200}}, Sequences{"of_one", 70, {0, 70}},
+          Sequences{"without_begins", 70, {}}, Sequences{"inside", 150, {20, 90}},
+          Sequences{"in_no_order", 150, {60, -7, 10, 60, 2147483647, 90, -2147483648.0}},
+          Sequences{"of_more_than_a_warp", 90, {0,  1,  2,  3,  4,  5,  7,  8,  10, 11, 12, 13, 14,
+                                                15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+                                                29, 30, 31, 32, 33, 34, 35, 36, 38, 50, 71, 80, 90}}})
+        for (int64_t size : {40, 64, 128})
+            add("segments_" + std::string(q.name) + "_size_" + std::to_string(size), 1, q.rows, q.rows, 2, size,
+                segments(q.begins));
+    add("segments_of_300", 1, 700, 700, 2, 64, segments({0, 300, 400}));
+    add("segments_of_batches", 2, 90, 90, 3, 64, segments({0, 11, 80}));
+    add("segments_packed_by_heads", 1, 165, 165, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.q.headStride = t.k.headStride = t.v.headStride = 192;
+        t.k.offset = 64;
+        t.v.offset = 128;
+        in[0] = in[1] = in[2] = x({1, 165, 576});
+        segments({0, 33, 98, 165})(t, in);
+    });
+    add("segments_that_share_keys", 1, 120, 120, 6, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.headsPerKey = 3;
+        in[1] = in[2] = x({1, 120, 2 * 64});
+        segments({0, 50})(t, in);
+    });
+    add("segments_rows_first", 2, 90, 90, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        rowsFirst(15)(t, in);
+        segments({0, 11, 80})(t, in);
+    });
+    for (int64_t size : {40, 64}) // each sequence keeps its infinite numbers for itself
+        add("segments_of_infinite_values_size_" + std::to_string(size), 1, 90, 90, 1, size,
+            [&, size](Attrs& t, std::vector<CaseInput>& in) {
+                std::vector<double> v;
+                for (int64_t i = 0; i < 90 * size; ++i)
+                    v.push_back(i / size >= 30 && i / size < 50 && i % size % 3 == 0 ? INFINITY
+                                                                                     : double(i * 7 % 11) / 8 - 0.5);
+                in[2] = input(type, {1, 90, size}, v);
+                segments({0, 30, 50})(t, in);
+            });
     add("unaligned", 1, 9, 21, 2, 16, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.q.offset = 4;
         in[0] = x({1, 9, 36});
@@ -170,6 +258,10 @@ void fused(Tokens const& tokens, DataType type)
         t.headsPerKey = 3;
         in[1] = in[2] = x({2, 40, 2 * 64});
     });
+    integers("rows_first", 3, 70, 41, 2, 64, rowsFirst(15));
+    integers("rows_first_size_40", 3, 70, 41, 2, 40, rowsFirst(15));
+    integers("segments", 1, 165, 165, 3, 64, segments({0, 33, 98}));
+    integers("segments_size_40", 1, 165, 165, 3, 40, segments({0, 33, 98}));
     integers("no_columns", 1, 3, 0, 2, 64, nothing);
 
     // Roundings: numbers are integers, so that scores lie between edges of steps by thirds.
@@ -209,6 +301,9 @@ void fused(Tokens const& tokens, DataType type)
         t.fill = kLowest; // by which nothing is left out then
         in.push_back(lower(DataType::kBool, 70, 70));
     });
+    for (bool weights : {false, true})
+        steps(weights ? "steps_of_all_segments" : "steps_of_segments", 270, 270, 64, false, weights,
+              segments({0, 200, 230}));
     steps("steps_no_columns", 3, 0, 64, true, true, nothing);
 }
 
@@ -235,6 +330,18 @@ void cases(CaseList& list)
              {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {9, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}),
               input(DataType::kBool, {1, 1, 1, 2}, {0, 1})},
              {{1, 5}});
+    Attrs rows = a; // two batches of a query and two keys, row by row
+    rows.rowsFirst = rows.q.rowsFirst = rows.k.rowsFirst = rows.v.rowsFirst = true;
+    list.add("rows_first_by_hand", rows,
+             {f32({1, 2, 2}, {2, 0, -2, 0}), f32({2, 2, 2}, {0, 5, 0, 3, ln3, 7, ln3, 1}),
+              f32({2, 2, 2}, {4, 8, 8, 0, 0, 4, 4, 4})},
+             {{1, 5, 7, 1}});
+    Attrs sequences = a; // rows 0 and 1, and row 2
+    sequences.segments = true;
+    list.add("segments_by_hand", sequences,
+             {f32({1, 3, 2}, {2, 0, -2, 0, 1, 1}), f32({1, 3, 2}, {0, 5, ln3, 7, 9, 9}),
+              f32({1, 3, 2}, {4, 8, 0, 4, 6, 7}), input(DataType::kInt32, {3}, {0, 2, 3})},
+             {{1, 5, 3, 7, 6, 7}});
     auto tokens = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads,
                       int64_t size, auto change) {
         Attrs t = attrsOf(heads, size, 1 / std::sqrt(double(size)));
@@ -306,6 +413,13 @@ void cases(CaseList& list)
     list.add("integers_beyond_the_ends", steps,
              {f32({1, 1, 2}, {2, 0}), f32({1, 1, 2}, {0, 5}), f32({1, 1, 2}, {500, -500}), f32({1}, {0.25})},
              {{127, -128}});
+    tokens("segments_with_masks", 1, 40, 40, 2, 8, [](Attrs& t, std::vector<CaseInput>& in) {
+        masked({input(DataType::kBool, {1, 1, 40, 40}), f32({1, 1, 1, 40})}, -1e4)(t, in);
+        segments({0, 9, 30})(t, in);
+    });
+    for (int64_t rows : {1, 13, 29, 64})
+        tokens("segments_of_" + std::to_string(rows), 1, rows + 15, rows + 15, 3, 20, segments({0, 15}));
+    tokens("segments_of_no_rows", 1, 0, 0, 2, 4, segments({0, 3}));
     tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
     tokens("no_batch", 0, 3, 5, 2, 4, nothing);
     tokens("no_rows", 1, 0, 5, 2, 4, nothing);

@@ -26,6 +26,12 @@ float rounded(float x, double step)
     return x != x ? 0 : float(step) * std::clamp(std::nearbyintf(x / float(step)), -128.0F, 127.0F);
 }
 
+// The keys that row i sees: [from, to).
+struct Keys
+{
+    int64_t from = 0, to = 0;
+};
+
 // `t`: one row of scores.
 template <class T>
 void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
@@ -34,45 +40,56 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     TensorRef const& mask = g.maskInput > 0 ? args.inputs[size_t(g.maskInput)] : none;
     TensorRef const& keep = g.keepInput > 0 ? args.inputs[size_t(g.keepInput)] : none;
     float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
+    auto rowOf = [&](int64_t b, int64_t h, int64_t i, Keys const& keys) {
+        T const* q = at<T>(args.inputs[0], g.q, b, h, i);
+        float highest = -std::numeric_limits<float>::infinity();
+        for (int64_t j = keys.from; j < keys.to; ++j) {
+            T const* k = at<T>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
+            float s = 0;
+            for (int64_t d = 0; d < a.size; ++d)
+                s += loadElement(q[d]) * loadElement(k[d]);
+            s = rounded(s * float(a.scale), a.scoreStep);
+            if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
+                s = float(a.fill);
+            if (mask.data)
+                s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
+            t[j] = s = rounded(s, a.sumStep);
+            highest = std::max(highest, s); // passes over NaN: the sum finds it
+        }
+        double sum = 0;
+        for (int64_t j = keys.from; j < keys.to; ++j)
+            sum += double(t[j] = std::exp(t[j] - highest));
+        if (a.weightStep > 0) {
+            for (int64_t j = keys.from; j < keys.to; ++j)
+                t[j] = rounded(float(double(t[j]) / sum), a.weightStep);
+            sum = 1;
+        }
+        int64_t const first = b * g.y.batch + i * g.y.row + h * g.y.head;
+        for (int64_t d = 0; d < a.valueSize; ++d) {
+            double s = 0;
+            for (int64_t j = keys.from; j < keys.to; ++j)
+                s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
+            T stored;
+            storeElement(stored, g.columns > 0 ? s / sum : 0);
+            if (a.integers)
+                storeElement(y.as<int8_t>()[first + d], loadElement(stored) / step);
+            else
+                y.as<T>()[first + d] = stored;
+        }
+    };
     for (int64_t b = 0; b < g.batch; ++b)
-        for (int64_t h = 0; h < a.heads; ++h)
-            for (int64_t i = 0; i < g.rows; ++i) {
-                T const* q = at<T>(args.inputs[0], g.q, b, h, i);
-                float highest = -std::numeric_limits<float>::infinity();
-                for (int64_t j = 0; j < g.columns; ++j) {
-                    T const* k = at<T>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
-                    float s = 0;
-                    for (int64_t d = 0; d < a.size; ++d)
-                        s += loadElement(q[d]) * loadElement(k[d]);
-                    s = rounded(s * float(a.scale), a.scoreStep);
-                    if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
-                        s = float(a.fill);
-                    if (mask.data)
-                        s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
-                    t[j] = s = rounded(s, a.sumStep);
-                    highest = std::max(highest, s); // passes over NaN: the sum finds it
-                }
-                double sum = 0;
-                for (int64_t j = 0; j < g.columns; ++j)
-                    sum += double(t[j] = std::exp(t[j] - highest));
-                if (a.weightStep > 0) {
-                    for (int64_t j = 0; j < g.columns; ++j)
-                        t[j] = rounded(float(double(t[j]) / sum), a.weightStep);
-                    sum = 1;
-                }
-                int64_t const first = (b * g.rows + i) * a.heads * a.valueSize + h * a.valueSize;
-                for (int64_t d = 0; d < a.valueSize; ++d) {
-                    double s = 0;
-                    for (int64_t j = 0; j < g.columns; ++j)
-                        s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
-                    T stored;
-                    storeElement(stored, g.columns > 0 ? s / sum : 0);
-                    if (a.integers)
-                        storeElement(y.as<int8_t>()[first + d], loadElement(stored) / step);
-                    else
-                        y.as<T>()[first + d] = stored;
-                }
-            }
+        for (int64_t h = 0; h < a.heads; ++h) {
+            auto rows = [&](int64_t from, int64_t to, Keys const& keys) {
+                for (int64_t i = from; i < to; ++i)
+                    rowOf(b, h, i, keys);
+            };
+            if (g.beginsInput < 0)
+                rows(0, g.rows, {0, g.columns});
+            else
+                forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows, [&](int64_t from, int64_t to) {
+                    rows(from, to, {from, to});
+                });
+        }
 }
 
 Result<void> run(ir::Node const& node, RunArgs& args)

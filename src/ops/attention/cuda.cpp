@@ -38,12 +38,14 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
                  .y = args.outputs[0].data};
         if (attrs.integers)
             p.step = args.inputs[size_t(attrs.scaleInput(args.inputs.size()))].as<float>();
-        Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
+        if (g.beginsInput >= 0) {
+            p.begins = args.inputs[size_t(g.beginsInput)].as<int32_t>();
+            p.beginCount = args.inputs[size_t(g.beginsInput)].dims[0];
+        }
+        Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};
         std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
             return OperandPlace{from.offset, from.batch, from.head, from.row};
         });
-        p.heads = attrs.heads;
-        p.rows = g.rows;
         p.columns = g.columns;
         p.size = attrs.size;
         p.valueSize = attrs.valueSize;
@@ -57,7 +59,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 3, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 4, generate};
 
 } // namespace
 

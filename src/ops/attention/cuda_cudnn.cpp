@@ -46,7 +46,7 @@ CudnnAttention attentionOf(Problem const& p)
     out.q = strides(g.q);
     out.k = strides(g.k);
     out.v = strides(g.v);
-    out.y = {g.rows * a.heads * a.size, a.size, a.heads * a.size, 1};
+    out.y = {g.y.batch, g.y.head, g.y.row, 1};
     out.causal = plan.masks.causal;
     out.mask = plan.masks.mask;
     if (out.mask) {
@@ -143,6 +143,8 @@ Support supportsProblem(Problem const& p)
     TW_SUPPORTS(supportsFused(p, DataType::kHalf));
     if (a.integers)
         return Support::no("makes no integers");
+    if (a.segments)
+        return Support::no("takes no sequences one behind the other");
     if (a.roundsScores() || a.weightStep > 0)
         return Support::no("rounds neither scores nor weights");
     constexpr int64_t kMostSize = 128, kUnit = 8;

@@ -27,7 +27,7 @@ bool isCausal(Problem const& problem, int m, bool keep)
     TensorSpec const& mask = problem.inputs[size_t(m)];
     Extents const& e = mask.dims;
     if (!mask.constant || e.rank != 4 || e[0] != 1 || e[1] != 1 || e[2] < 1 || e[2] > e[3] || a.scale > kMostScale ||
-        problem.outputs[0].maxDims[1] != e[2] || (keep && a.fill > lowest))
+        problem.outputs[0].maxDims[a.rowsAxis()] != e[2] || (keep && a.fill > lowest))
         return false;
     TensorRef const t{mask.type, e, const_cast<void*>(mask.constant->data())};
     int64_t const shift = e[3] - e[2];
@@ -58,6 +58,7 @@ MaskPlan maskPlan(Problem const& problem)
     plan.masks.scoreSteps = attrs.scoreStep > 0;
     plan.masks.sumSteps = attrs.sumStep > 0; // what is hidden by -infinity has a weight then
     plan.masks.weightSteps = attrs.weightStep > 0;
+    plan.masks.segments = attrs.segments;
     for (bool keep : {true, false}) {
         int const m = maskInput(node, keep);
         if (m < 0)
@@ -105,8 +106,11 @@ Support supportsFused(Problem const& problem, DataType type)
                            std::to_string(a.valueSize));
     if (!(float(a.scale) > 0))
         return Support::no("takes scores with a positive factor");
+    if (a.segments && a.masksEnd(problem.inputs.size()) > 3)
+        return Support::no("takes no masks beside sequences that lie one behind the other");
     Extents const &y = problem.outputs[0].maxDims, &k = problem.inputs[1].maxDims;
-    if (y[0] > kMostBlocks || a.heads > kMostBlocks || y[1] > kMostRows || k[k.rank - 2] > kMostRows)
+    if (y[a.batchAxis()] > kMostBlocks || a.heads > kMostBlocks || y[a.rowsAxis()] > kMostRows ||
+        k[a.k.rowsAxis(k.rank)] > kMostRows)
         return Support::no("takes at most 65535 batches and heads and 2^30 rows");
     return Support::yes();
 }
@@ -129,7 +133,7 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.qStride = stridesOf(g.q, a.heads);
     x.kStride = stridesOf(g.k, a.keyHeads());
     x.vStride = stridesOf(g.v, a.keyHeads());
-    x.yStride = {g.rows * a.heads * a.valueSize, a.valueSize, a.heads * a.valueSize};
+    x.yStride = {g.y.batch, g.y.head, g.y.row};
     if (plan.masks.mask) {
         x.mask = args.inputs[size_t(g.maskInput)].data;
         x.maskStride = {g.mask.batch, g.mask.head, g.mask.row};
@@ -145,13 +149,24 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.fill = float(a.fill);
     x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});
     r.shape = {g.batch, a.heads, g.rows, g.columns};
+    if (g.beginsInput >= 0) {
+        TensorRef const& begins = args.inputs[size_t(g.beginsInput)];
+        x.begins = begins.as<int32_t>();
+        x.beginCount = int32_t(begins.dims[0]);
+        r.shape.begins = begins.dims[0];
+    }
     return r;
 }
 
 FusedSizes fusedSizes(Problem const& problem)
 {
+    auto const& a = problem.node->attrsAs<Attrs>();
     Extents const& k = problem.inputs[1].dims;
-    return {problem.outputs[0].dims[1], std::max<int64_t>(k[k.rank - 2], 1)};
+    FusedSizes sizes{problem.outputs[0].dims[a.rowsAxis()], std::max<int64_t>(k[a.k.rowsAxis(k.rank)], 1)};
+    if (int const i = a.beginsInput(problem.inputs.size()); i >= 0) // of a sequence: twice the mean covers nearly all
+        sizes.rows = sizes.keys = std::clamp<int64_t>(
+            2 * sizes.keys / std::max<int64_t>(problem.inputs[size_t(i)].dims[0] - 1, 1), 1, sizes.keys);
+    return sizes;
 }
 
 } // namespace tw::ops::attention

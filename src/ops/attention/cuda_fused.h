@@ -67,7 +67,7 @@ std::unique_ptr<CudaKernels> fusedKernels(Problem const& problem, Config const& 
     return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
 }
 
-// Queries and keys at the optimum, at least one.
+// Queries and keys at the optimum, at least one; of sequences one behind the other, those that tiles are chosen for.
 struct FusedSizes
 {
     int64_t rows, keys;

@@ -211,7 +211,7 @@ std::vector<Config> configs(Problem const& problem)
     add(fitting, 1, z.keys <= 32 ? 32 : 64);
     add(fitting, 1, 32);
     // Few blocks: more warps for each head, which share the keys.
-    if (problem.outputs[0].dims[0] * problem.node->attrsAs<Attrs>().heads * ((z.rows + 63) / 64) <
+    if (problem.outputs[0].dims.volume() / std::max<int64_t>(z.rows * a.valueSize, 1) * ((z.rows + 63) / 64) <
         int64_t(problem.target.cuda->multiprocessors)) {
         add(fitting, 1, 32, 2);
         add(std::min<int64_t>(fitting, 2), 1, 32, 4);
@@ -230,11 +230,11 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 } // namespace
 
-constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 2, generateWgmma, supportsWgmma, wgmmaConfigs};
-constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 2, generateMma, supportsMma, mmaConfigs};
+constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
+constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 3, generateMma, supportsMma, mmaConfigs};
 constinit CudaTactic const kTf32Mma{
-    "attention_tf32_mma_sm80",          1, generate<false>, supports, configs<false>, nullptr, nullptr,
+    "attention_tf32_mma_sm80",          2, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};
-constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 1, generate<true>, supports, configs<true>};
+constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 2, generate<true>, supports, configs<true>};
 
 } // namespace tw::ops::attention

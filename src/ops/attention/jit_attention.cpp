@@ -49,23 +49,43 @@ struct Scratch
 // Where one row of the scores may end early: columns after it weigh nothing.
 constexpr double kNothing = -1e30;
 
+// Tiles of queries, of two heights at most, one row apart, so that none is left with a few rows: the first `tall` of them
+// have height + 1 rows.
+struct Tiles
+{
+    int64_t count = 0, height = 0, tall = 0;
+
+    Tiles() = default;
+    Tiles(int64_t rows, int64_t most)
+        : count(divideUp(rows, most)), height(count > 0 ? rows / count : 0), tall(count > 0 ? rows % count : 0)
+    {}
+    int64_t begin(int64_t t) const { return t * height + std::min(t, tall); }
+    int64_t rows(int64_t t) const { return height + (t < tall); }
+};
+
+// Queries and keys from row `first` on that look at each other.
+struct Sequence
+{
+    int64_t batch = 0, first = 0, rows = 0, columns = 0;
+};
+
 class Plan final : public Prepared
 {
 public:
     Geometry g;
-    Panels keys, values;
+    Panels values;
     Scratch scratch;
-    int64_t tiles = 0; // of queries: the first `tall` of them have height + 1 rows
-    int64_t height = 0, tall = 0;
-    int64_t chunks = 1;               // parts that share the tiles of a head
-    int64_t fetchLines = 0;           // of the next part, before each product
-    std::vector<int64_t> tileColumns; // columns that a tile looks at
-    // [taller][vectors - 1]; sums are multiplied by the reciprocals of their rows' weights.
-    GemmKernel products[2][kPanelVectors], sums[2][kPanelVectors];
-    GemmKernel masked[2]; // [taller], for the last panel of values
-
-    int64_t tileBegin(int64_t t) const { return t * height + std::min(t, tall); }
-    int64_t tileRows(int64_t t) const { return height + (t < tall); }
+    Tiles tiles;                      // but for those of segments
+    std::vector<int64_t> tileColumns; // columns that a tile looks at; empty: all
+    int64_t products = 0;             // of all tiles of a head
+    // Of tiles of so many rows.
+    struct Kernels
+    {
+        // [vectors - 1]; sums are multiplied by the reciprocals of their rows' weights.
+        GemmKernel products[kPanelVectors], sums[kPanelVectors];
+        GemmKernel masked; // for the last panel of values
+    };
+    std::vector<Kernels> kernels; // [rows]
 };
 
 // Brings rows that the next part will read into L2, some lines before each product: they were written by the step
@@ -108,7 +128,7 @@ public:
     JitKernel(Isa isa, Problem const& problem) : isa_(isa), attrs_(problem.node->attrsAs<Attrs>())
     {
         threads_ = std::max(problem.threads, 1);
-        for (size_t i = 3; i < problem.inputs.size(); ++i)
+        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
             if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing &&
                 attrs_.sumStep == 0)
                 findRowEnds(problem.inputs[i]);
@@ -122,7 +142,7 @@ public:
         spec.deferred = true;
         spec.scoreStep = float(attrs_.scoreStep);
         spec.sumStep = float(attrs_.sumStep);
-        for (size_t i = 3; i < problem.inputs.size(); ++i)
+        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
             (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
         spec.ends = endsSayAll_;
         spec.fill = spec.fill && !spec.ends;
@@ -132,7 +152,9 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
-        return threads_ * scratchOf(geometryOf(attrs_, in)).total * int64_t(sizeof(float));
+        Geometry const g = geometryOf(attrs_, in);
+        int64_t const most = g.beginsInput >= 0 ? in[size_t(g.beginsInput)].dims[0] + 1 : 0; // sequences
+        return segmentsAt(g) + most * int64_t(sizeof(Sequence));
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
@@ -142,11 +164,15 @@ public:
 private:
     void findRowEnds(TensorSpec const& keep);
     int width() const { return vectorWidth(isa_); }
+    // Bytes of workspace in front of the list of segments.
+    int64_t segmentsAt(Geometry const& g) const { return threads_ * scratchOf(g).total * int64_t(sizeof(float)); }
     Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
     Scratch scratchOf(Geometry const& g) const;
-    void packKeys(Plan const& plan, float const* k, float* to) const;
-    void packValues(Plan const& plan, float const* v, float* to) const;
-    void tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch, Fetch& fetch) const;
+    Result<void> emit(Plan& plan, int rows) const;
+    void packKeys(Plan const& plan, float const* k, int64_t columns, float* to) const;
+    void packValues(Plan const& plan, float const* v, int64_t columns, float* to) const;
+    void tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
+              float* scratch, Fetch& fetch) const;
     uint32_t const* expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n, float* scratch) const;
 
     Isa isa_;
@@ -201,7 +227,6 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
 {
     auto plan = std::make_shared<Plan>();
     Geometry const g = plan->g = geometryOf(attrs_, in);
-    plan->keys = panelsOf(g.columns);
     plan->values = panelsOf(attrs_.valueSize);
     plan->scratch = scratchOf(g);
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
@@ -209,54 +234,58 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     if (endsSayAll_ && int64_t(rowEnds_.size()) != g.rows)
         return internalError("attention: a condition of " + std::to_string(rowEnds_.size()) + " rows for " +
                              std::to_string(g.rows) + " queries");
-    // Tiles of two heights at most, one row apart, so that none is left with a few rows.
     int64_t const most = gemmMaxRows(isa_, kPanelVectors);
-    plan->tiles = divideUp(g.rows, most);
-    plan->height = g.rows / plan->tiles;
-    plan->tall = g.rows % plan->tiles;
-    // Heads alone share out evenly when there are many; packing is repeated in each chunk.
-    int64_t const heads = g.batch * attrs_.heads;
-    if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
-        plan->chunks = std::min(plan->tiles, divideUp(4 * threads_, heads));
-    plan->tileColumns.assign(size_t(plan->tiles), g.columns);
+    plan->kernels.resize(size_t(most) + 1);
+    if (g.beginsInput >= 0) { // tiles of any height
+        for (int64_t rows = 1; rows <= std::min(most, g.rows); ++rows)
+            TW_TRY(emit(*plan, int(rows)));
+        return std::shared_ptr<Prepared const>(std::move(plan));
+    }
+    Tiles const& tiles = plan->tiles = Tiles(g.rows, most);
     if (int64_t(rowEnds_.size()) == g.rows)
-        for (int64_t t = 0; t < plan->tiles; ++t) {
-            auto const first = rowEnds_.begin() + plan->tileBegin(t);
-            plan->tileColumns[size_t(t)] = std::min(*std::max_element(first, first + plan->tileRows(t)), g.columns);
+        for (int64_t t = 0; t < tiles.count; ++t) {
+            auto const first = rowEnds_.begin() + tiles.begin(t);
+            plan->tileColumns.push_back(std::min(*std::max_element(first, first + tiles.rows(t)), g.columns));
         }
-    int64_t products = plan->tiles * plan->values.count();
-    for (int64_t n : plan->tileColumns)
-        products += divideUp(n, plan->keys.width);
-    int64_t const lines = (g.columns + g.rows) * linesOf(attrs_.size) + g.columns * linesOf(attrs_.valueSize);
-    plan->fetchLines = lines * plan->chunks / products + 1;
-    for (int taller = 0; taller < (plan->tall > 0 ? 2 : 1); ++taller)
-        for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
-            GemmKernelSpec s;
-            s.rows = int(plan->height) + taller;
-            s.vectors = vectors;
-            s.body = contiguousLoop(isa_, vectors, kUnroll);
-            s.tail = contiguousLoop(isa_, vectors, 1);
-            s.prefetchC = true;
-            TW_ASSIGN(plan->products[taller][vectors - 1], GemmKernel::emit(isa_, s));
-            s.epilogue.push_back(EpilogueOp::kRowScale);
-            TW_ASSIGN(plan->sums[taller][vectors - 1], GemmKernel::emit(isa_, s));
-            if (attrs_.valueSize % width() != 0 && vectors == plan->values.vectorsOf(plan->values.count() - 1)) {
-                s.masked = true;
-                TW_ASSIGN(plan->masked[taller], GemmKernel::emit(isa_, s));
-            }
-        }
+    plan->products = tiles.count * plan->values.count();
+    for (int64_t t = 0; t < tiles.count; ++t)
+        plan->products += panelsOf(plan->tileColumns.empty() ? g.columns : plan->tileColumns[size_t(t)]).count();
+    for (int64_t rows = tiles.height; rows <= tiles.height + (tiles.tall > 0); ++rows)
+        TW_TRY(emit(*plan, int(rows)));
     return std::shared_ptr<Prepared const>(std::move(plan));
 }
 
+Result<void> JitKernel::emit(Plan& plan, int rows) const
+{
+    Plan::Kernels& kernels = plan.kernels[size_t(rows)];
+    for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
+        GemmKernelSpec s;
+        s.rows = rows;
+        s.vectors = vectors;
+        s.body = contiguousLoop(isa_, vectors, kUnroll);
+        s.tail = contiguousLoop(isa_, vectors, 1);
+        s.prefetchC = true;
+        TW_ASSIGN(kernels.products[vectors - 1], GemmKernel::emit(isa_, s));
+        s.epilogue.push_back(EpilogueOp::kRowScale);
+        TW_ASSIGN(kernels.sums[vectors - 1], GemmKernel::emit(isa_, s));
+        if (attrs_.valueSize % width() != 0 && vectors == plan.values.vectorsOf(plan.values.count() - 1)) {
+            s.masked = true;
+            TW_ASSIGN(kernels.masked, GemmKernel::emit(isa_, s));
+        }
+    }
+    return {};
+}
+
 // [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
-void JitKernel::packKeys(Plan const& plan, float const* k, float* to) const
+void JitKernel::packKeys(Plan const& plan, float const* k, int64_t columnsOfAll, float* to) const
 {
     int64_t const size = attrs_.size, w = width(), stride = plan.g.k.row;
-    for (int64_t p = 0; p < plan.keys.count(); ++p) {
-        int64_t const columns = plan.keys.columnsOf(p), padded = plan.keys.vectorsOf(p) * w;
-        float* panel = to + plan.keys.begin(p, size);
+    Panels const keys = panelsOf(columnsOfAll);
+    for (int64_t p = 0; p < keys.count(); ++p) {
+        int64_t const columns = keys.columnsOf(p), padded = keys.vectorsOf(p) * w;
+        float* panel = to + keys.begin(p, size);
         for (int64_t j0 = 0; j0 < padded; j0 += w) {
-            float const* from = k + (p * plan.keys.width + j0) * stride;
+            float const* from = k + (p * keys.width + j0) * stride;
             int64_t d = 0;
             if (j0 + w <= columns)
                 for (; d + w <= size; d += w)
@@ -269,15 +298,15 @@ void JitKernel::packKeys(Plan const& plan, float const* k, float* to) const
 }
 
 // [columns, valueSize] -> panels [columns][panel's values].
-void JitKernel::packValues(Plan const& plan, float const* v, float* to) const
+void JitKernel::packValues(Plan const& plan, float const* v, int64_t columns, float* to) const
 {
     for (int64_t p = 0; p < plan.values.count(); ++p) {
         CopyRowsArgs a;
         a.x = v + p * plan.values.width;
-        a.y = to + plan.values.begin(p, plan.g.columns);
+        a.y = to + plan.values.begin(p, columns);
         a.xStrideBytes = plan.g.v.row * 4;
         a.yStrideBytes = plan.values.vectorsOf(p) * width() * 4;
-        a.rows = plan.g.columns;
+        a.rows = columns;
         a.n = plan.values.columnsOf(p);
         copyRows_(a);
     }
@@ -296,12 +325,14 @@ uint32_t const* JitKernel::expandKeep(Plan const& plan, uint8_t const* keep, int
     return to;
 }
 
-void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch,
-                     Fetch& fetch) const
+void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
+                     float* scratch, Fetch& fetch) const
 {
     Geometry const& g = plan.g;
-    int64_t const first = plan.tileBegin(t), rows = plan.tileRows(t), n = plan.tileColumns[size_t(t)];
-    int const taller = t < plan.tall;
+    int64_t const b = of.batch, first = of.first + tiles.begin(t), rows = tiles.rows(t);
+    int64_t const n = plan.tileColumns.empty() ? of.columns : plan.tileColumns[size_t(t)];
+    Plan::Kernels const& kernels = plan.kernels[size_t(rows)];
+    Panels const keys = panelsOf(of.columns);
     int64_t const size = attrs_.size, w = width(), queryStride = roundUp(size, kCacheLine / int64_t(sizeof(float)));
     float* queries = scratch + plan.scratch.queries;
     float* scores = scratch + plan.scratch.scores;
@@ -324,11 +355,11 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     gemm.bodyCount = size / kUnroll;
     gemm.tailCount = size % kUnroll;
     gemm.ldcBytes = scoreBytes;
-    for (int64_t p = 0; p * plan.keys.width < n; ++p) {
-        gemm.b = scratch + plan.scratch.keys + plan.keys.begin(p, size);
-        gemm.c = scores + p * plan.keys.width;
+    for (int64_t p = 0; p * keys.width < n; ++p) {
+        gemm.b = scratch + plan.scratch.keys + keys.begin(p, size);
+        gemm.c = scores + p * keys.width;
         fetch.some();
-        plan.products[taller][plan.keys.vectorsOf(p) - 1](gemm);
+        kernels.products[keys.vectorsOf(p) - 1](gemm);
     }
 
     SoftmaxArgs soft;
@@ -358,17 +389,17 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     gemm.bodyCount = n / kUnroll;
     gemm.tailCount = n % kUnroll;
     gemm.rowScale = soft.reciprocals;
-    gemm.ldcBytes = attrs_.heads * attrs_.valueSize * 4;
-    float* y = args.outputs[0].as<float>() + ((b * g.rows + first) * attrs_.heads + h) * attrs_.valueSize;
+    gemm.ldcBytes = g.y.row * 4;
+    float* y = args.outputs[0].as<float>() + b * g.y.batch + first * g.y.row + h * g.y.head;
     for (int64_t p = 0; p < plan.values.count(); ++p) {
         int const vectors = plan.values.vectorsOf(p);
         int64_t const columns = plan.values.columnsOf(p);
         bool const masked = columns != vectors * w;
-        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, g.columns);
+        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, of.columns);
         gemm.c = y + p * plan.values.width;
         gemm.lastColumns = columns - (vectors - 1) * w;
         fetch.some();
-        (masked ? plan.masked[taller] : plan.sums[taller][vectors - 1])(gemm);
+        (masked ? kernels.masked : kernels.sums[vectors - 1])(gemm);
     }
 }
 
@@ -381,26 +412,54 @@ Result<void> JitKernel::run(RunArgs& args) const
         std::memset(y.data, 0, size_t(y.sizeBytes()));
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return {};
-    int64_t const parts = g.batch * attrs_.heads * plan.chunks;
-    auto rowsOf = [&](int input, Strides const& p, int64_t head) {
-        return args.inputs[size_t(input)].as<float>() + p.offset + head / attrs_.heads * p.batch +
-               head % attrs_.heads / (input == 0 ? 1 : attrs_.headsPerKey) * p.head;
+    // Batches, or segments of each of them.
+    auto* const segments = reinterpret_cast<Sequence*>(static_cast<std::byte*>(args.workspace) + segmentsAt(g));
+    int64_t segmentCount = 0;
+    if (g.beginsInput >= 0)
+        forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows, [&](int64_t from, int64_t to) {
+            segments[segmentCount++] = {0, from, to - from, to - from};
+        });
+    auto sequenceOf = [&](int64_t i) {
+        if (segmentCount == 0)
+            return Sequence{i, 0, g.rows, g.columns};
+        Sequence s = segments[i % segmentCount];
+        s.batch = i / segmentCount;
+        return s;
+    };
+    int64_t const sequences = g.batch * std::max<int64_t>(segmentCount, 1), most = gemmMaxRows(isa_, kPanelVectors);
+    // Heads alone share out evenly when there are many; packing is repeated in each chunk.
+    int64_t const heads = sequences * attrs_.heads;
+    int64_t chunks = 1; // parts that share the tiles of a head
+    if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
+        chunks = std::min(divideUp(g.rows, most), divideUp(4 * threads_, heads));
+    int64_t const parts = heads * chunks;
+    auto rowsOf = [&](int input, Strides const& p, Sequence const& s, int64_t h) {
+        return args.inputs[size_t(input)].as<float>() + p.offset + s.batch * p.batch + s.first * p.row +
+               h / (input == 0 ? 1 : attrs_.headsPerKey) * p.head;
     };
     auto body = [&](int64_t part, int worker) {
-        int64_t const head = part / plan.chunks, chunk = part % plan.chunks;
+        int64_t const head = part / chunks, chunk = part % chunks, h = head % attrs_.heads;
+        Sequence const s = sequenceOf(head / attrs_.heads);
+        Tiles const tiles = segmentCount == 0 ? plan.tiles : Tiles(s.rows, most);
+        int64_t const begin = tiles.count * chunk / chunks, end = tiles.count * (chunk + 1) / chunks;
+        if (begin == end)
+            return;
         float* scratch = static_cast<float*>(args.workspace) + worker * plan.scratch.total;
-        packKeys(plan, rowsOf(1, g.k, head), scratch + plan.scratch.keys);
-        packValues(plan, rowsOf(2, g.v, head), scratch + plan.scratch.values);
-        int64_t const begin = plan.tiles * chunk / plan.chunks, end = plan.tiles * (chunk + 1) / plan.chunks;
-        Fetch fetch(plan.fetchLines);
+        packKeys(plan, rowsOf(1, g.k, s, h), s.columns, scratch + plan.scratch.keys);
+        packValues(plan, rowsOf(2, g.v, s, h), s.columns, scratch + plan.scratch.values);
+        int64_t const products =
+            segmentCount == 0 ? plan.products : tiles.count * (plan.values.count() + panelsOf(s.columns).count());
+        int64_t const lines = (s.columns + s.rows) * linesOf(attrs_.size) + s.columns * linesOf(attrs_.valueSize);
+        Fetch fetch(lines * chunks / products + 1);
         if (part + 1 < parts) { // workers take neighbouring parts
-            int64_t const next = (part + 1) / plan.chunks;
-            fetch.add(rowsOf(1, g.k, next), g.columns, g.k.row, attrs_.size);
-            fetch.add(rowsOf(2, g.v, next), g.columns, g.v.row, attrs_.valueSize);
-            fetch.add(rowsOf(0, g.q, next), g.rows, g.q.row, attrs_.size);
+            int64_t const nextHead = (part + 1) / chunks, ofNext = nextHead % attrs_.heads;
+            Sequence const next = sequenceOf(nextHead / attrs_.heads);
+            fetch.add(rowsOf(1, g.k, next, ofNext), next.columns, g.k.row, attrs_.size);
+            fetch.add(rowsOf(2, g.v, next, ofNext), next.columns, g.v.row, attrs_.valueSize);
+            fetch.add(rowsOf(0, g.q, next, ofNext), next.rows, g.q.row, attrs_.size);
         }
         for (int64_t t = begin; t < end; ++t)
-            tile(plan, args, head / attrs_.heads, head % attrs_.heads, t, scratch, fetch);
+            tile(plan, args, s, h, tiles, t, scratch, fetch);
     };
     if (args.workers->count() > threads_) // more workers than there is scratch for
         for (int64_t p = 0; p < parts; ++p)
@@ -417,6 +476,8 @@ Support supports(CpuTactic const&, Problem const& p)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)
         return Support::no("takes no weights that are rounded");
+    if (auto const& a = p.node->attrsAs<Attrs>(); a.segments && a.masksEnd(p.inputs.size()) > 3)
+        return Support::no("takes no masks beside sequences that lie one behind the other");
     return Support::yes();
 }
 

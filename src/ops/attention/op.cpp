@@ -31,6 +31,8 @@ Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, in
         if (differ(x[1], heads) || differ(x[3], size))
             return ctx.error(ctx.describe(input) + " must have " + std::to_string(heads) + " heads of size " +
                              std::to_string(size));
+        if (o.rowsFirst)
+            return ctx.error(ctx.describe(input) + " has rank 4, where rows are never first");
         return Rows{x[0], x[2]};
     }
     if (x.size() != 3)
@@ -43,7 +45,7 @@ Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, in
     if (!x[2].isConst() || x[2].value() < end)
         return ctx.error(ctx.describe(input) + " has " + x[2].str() + " columns, its heads reach to column " +
                          std::to_string(end - 1));
-    return Rows{x[0], x[1]};
+    return Rows{x[size_t(o.batchAxis(3))], x[size_t(o.rowsAxis(3))]};
 }
 
 Result<void> checkMask(ir::InferContext& ctx, int input, ir::Shape const& scores)
@@ -90,10 +92,19 @@ Result<void> infer(ir::InferContext& ctx)
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     if (masksEnd < 3 || masksEnd > 5)
         return ctx.error(std::to_string(ctx.inputCount()) + " inputs are too " + (masksEnd < 3 ? "few" : "many") +
-                         " (q, k, v, up to two masks" + (a.integers ? ", a scale)" : ")"));
-    if (a.integers && (!ctx.has(masksEnd) || !isFullFloat(ctx.type(masksEnd)) || ctx.rank(masksEnd) > 1 ||
-                       (ctx.rank(masksEnd) == 1 && !ctx.shape(masksEnd)[0].is(1))))
-        return ctx.error("scale " + (ctx.has(masksEnd) ? ctx.describe(masksEnd) : "") + " must be one f32");
+                         " (q, k, v, up to two masks" + (a.segments ? ", begins" : "") +
+                         (a.integers ? ", a scale)" : ")"));
+    if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
+        if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
+            return ctx.error("begins " + (ctx.has(i) ? ctx.describe(i) : "") + " must be i32 of rank 1");
+        if (differ(q.rows, k.rows))
+            return ctx.error(q.rows.str() + " queries and " + k.rows.str() +
+                             " keys must be as many, as they lie in the same sequences");
+    }
+    if (int const i = a.scaleInput(size_t(ctx.inputCount()));
+        i >= 0 &&
+        (!ctx.has(i) || !isFullFloat(ctx.type(i)) || ctx.rank(i) > 1 || (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1))))
+        return ctx.error("scale " + (ctx.has(i) ? ctx.describe(i) : "") + " must be one f32");
     for (int i = 3; i < masksEnd; ++i) {
         if (!ctx.has(i))
             return ctx.error("input " + std::to_string(i) + " is not given (leave it out of the list)");
@@ -108,7 +119,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (a.heads * a.valueSize > INT32_MAX)
         return ctx.error(std::to_string(a.heads) + " heads of size " + std::to_string(a.valueSize) +
                          " are more than 2^31 - 1 columns");
-    ctx.output(0, a.integers ? DataType::kInt8 : ctx.type(0), {q.batch, q.rows, a.heads * a.valueSize});
+    ir::Shape y{q.batch, q.rows, a.heads * a.valueSize};
+    if (a.rowsFirst)
+        std::swap(y[0], y[1]);
+    ctx.output(0, a.integers ? DataType::kInt8 : ctx.type(0), y);
     return {};
 }
 
@@ -118,6 +132,17 @@ void domain(ir::Node const& node, int input, Domain& d)
 {
     if (input == node.attrsAs<Attrs>().scaleInput(node.inputs.size())) {
         d = {0.01, 0.05};
+        return;
+    }
+    if (input == node.attrsAs<Attrs>().beginsInput(node.inputs.size())) {
+        // Sequences of half to twice the mean length, where that is known.
+        Dim const &rows = node.inputs[0]->shape[size_t(node.attrsAs<Attrs>().q.rowsAxis(node.inputs[0]->rank()))],
+                  &begins = node.inputs[size_t(input)]->shape[0];
+        double const mean = rows.isConst() && begins.isConst()
+                                ? double(rows.value()) / double(std::max<int64_t>(begins.value() - 1, 1))
+                                : 72;
+        d = {std::floor(mean / 2), std::ceil(mean * 3 / 2), true};
+        d.ascending = true;
         return;
     }
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
@@ -139,7 +164,10 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 {
     Attrs const& a = node.attrsAs<Attrs>();
     Geometry const g = geometryOf(a, in);
-    return 2.0 * double(g.batch * a.heads) * double(g.rows) * double(g.columns) * double(a.size + a.valueSize);
+    double columns = double(g.columns);
+    if (g.beginsInput >= 0) // as if sequences were of one length: what they hold may not be known
+        columns /= double(std::max<int64_t>(in[size_t(g.beginsInput)].dims[0] - 1, 1));
+    return 2.0 * double(g.batch * a.heads) * double(g.rows) * columns * double(a.size + a.valueSize);
 }
 
 } // namespace
@@ -149,17 +177,21 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     auto placeOf = [&](Extents const& e, Operand const& o, int64_t heads, int64_t size) {
         if (e.rank == 4)
             return Strides{0, heads * e[2] * size, e[2] * size, size};
+        if (o.rowsFirst)
+            return Strides{o.offset, e[2], o.headStride, e[1] * e[2]};
         return Strides{o.offset, e[1] * e[2], o.headStride, e[2]};
     };
-    auto rowsOf = [](Extents const& e) { return e[e.rank - 2]; };
     Geometry g;
     Extents const &q = inputs[0].dims, &k = inputs[1].dims;
-    g.batch = q[0];
-    g.rows = rowsOf(q);
-    g.columns = rowsOf(k);
+    g.batch = q[a.q.batchAxis(q.rank)];
+    g.rows = q[a.q.rowsAxis(q.rank)];
+    g.columns = k[a.k.rowsAxis(k.rank)];
     g.q = placeOf(q, a.q, a.heads, a.size);
     g.k = placeOf(k, a.k, a.keyHeads(), a.size);
     g.v = placeOf(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
+    int64_t const width = a.heads * a.valueSize;
+    g.y = {0, a.rowsFirst ? width : g.rows * width, a.valueSize, a.rowsFirst ? g.batch * width : width};
+    g.beginsInput = a.beginsInput(inputs.size());
     for (size_t i = 3; i < size_t(a.masksEnd(inputs.size())); ++i) {
         Extents const& m = inputs[i].dims;
         auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };
@@ -173,7 +205,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 constinit ir::OpDef const kDef{
     .name = "attention",
     TW_OP_PARTS(Attrs),
-    .inputs = {3, 6},
+    .inputs = {3, 7},
     .domain = domain,
     .tolerance = tolerance,
     // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.

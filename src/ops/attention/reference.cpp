@@ -16,7 +16,8 @@ double element(TensorRef const& x, int64_t heads, Operand const& o, int64_t size
                int64_t d)
 {
     if (x.dims.rank == 3)
-        return x.get((b * x.dims[1] + row) * x.dims[2] + o.offset + h * o.headStride + d);
+        return x.get((o.rowsFirst ? row * x.dims[1] + b : b * x.dims[1] + row) * x.dims[2] + o.offset +
+                     h * o.headStride + d);
     return x.get(((b * heads + h) * x.dims[2] + row) * size + d);
 }
 
@@ -46,13 +47,24 @@ Result<void> reference(RefContext& ctx)
     Tensor floats(q.type, a.integers ? ctx.out().dims : Extents{0});
     TensorRef const y = a.integers ? floats.ref() : ctx.out();
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
-    int64_t const columns = k.dims[k.dims.rank - 2];
+    int64_t const columns = k.dims[k.dims.rank == 4 ? 2 : a.k.rowsFirst ? 0 : 1];
+    int64_t const batch = y.dims[a.rowsFirst ? 1 : 0], rows = y.dims[a.rowsFirst ? 0 : 1];
     std::vector<double> t(static_cast<size_t>(columns));
-    for (int64_t b = 0; b < y.dims[0]; ++b)
+    for (int64_t b = 0; b < batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
-            for (int64_t i = 0; i < y.dims[1]; ++i) {
+            for (int64_t i = 0; i < rows; ++i) {
                 int64_t const g = h / a.headsPerKey, keyHeads = a.keyHeads();
-                int64_t const first = (b * y.dims[1] + i) * y.dims[2] + h * a.valueSize;
+                int64_t const first = (a.rowsFirst ? i * batch + b : b * rows + i) * y.dims[2] + h * a.valueSize;
+                int64_t from = 0, to = columns;
+                if (a.segments)
+                    for (int64_t e = 0; e < ctx.in(masksEnd).count(); ++e) {
+                        int64_t const begin = ctx.in(masksEnd).getInt(e);
+                        if (begin > i) {
+                            to = std::min(to, begin);
+                            break;
+                        }
+                        from = std::max(from, begin);
+                    }
                 auto wants = [&](int64_t d) { return ctx.wants(first + d); };
                 int64_t some = 0;
                 while (some < a.valueSize && !wants(some))
@@ -60,7 +72,7 @@ Result<void> reference(RefContext& ctx)
                 if (some == a.valueSize)
                     continue;
                 double highest = -std::numeric_limits<double>::infinity(), sum = 0;
-                for (int64_t j = 0; j < columns; ++j) {
+                for (int64_t j = from; j < to; ++j) {
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
@@ -76,20 +88,21 @@ Result<void> reference(RefContext& ctx)
                     t[size_t(j)] = s = rounded(s, a.sumStep);
                     highest = s > highest || std::isnan(s) ? s : highest;
                 }
-                for (int64_t j = 0; j < columns; ++j)
+                for (int64_t j = from; j < to; ++j)
                     sum += t[size_t(j)] = std::exp(t[size_t(j)] - highest);
-                for (double& w : t)
-                    w = rounded(w / sum, a.weightStep);
+                for (int64_t j = from; j < to; ++j)
+                    t[size_t(j)] = rounded(t[size_t(j)] / sum, a.weightStep);
                 for (int64_t d = some; d < a.valueSize; ++d) {
                     if (!wants(d))
                         continue;
                     double s = 0;
-                    for (int64_t j = 0; j < columns; ++j)
+                    for (int64_t j = from; j < to; ++j)
                         s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
                     y.set(first + d, s);
                     if (!a.integers)
                         continue;
-                    float const steps = float(y.get(first + d)) / float(ctx.in(masksEnd).get(0));
+                    float const steps =
+                        float(y.get(first + d)) / float(ctx.in(a.scaleInput(size_t(ctx.inputCount()))).get(0));
                     ctx.out().set(first + d, steps == steps ? std::clamp(std::nearbyint(steps), -128.0F, 127.0F) : 0);
                 }
             }

@@ -163,17 +163,18 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
         return n->outputs[0];
     };
     bool const headsFirst = v->rank() == 4;
+    ir::Dim const batch = v->shape[size_t(a.v.batchAxis(v->rank()))];
+    ir::Shape shape{batch, 1, a.heads * a.valueSize};
+    if (a.rowsFirst)
+        std::swap(shape[0], shape[1]);
     ops::reduce::Attrs mean; // not the sum, which may be too large
     mean.kind = ops::reduce::Kind::kAvg;
-    mean.axes = headsFirst ? 4 : 2;
+    mean.axes = uint32_t(1) << a.v.rowsAxis(v->rank());
     mean.keepDims = true;
     TW_ASSIGN(ir::Value * z, add(ops::reduce::def(), mean, {v}));
     int64_t const columns = a.heads * a.valueSize;
     if (headsFirst) {
         // [B, heads, 1, size]: the heads lie side by side.
-        TW_ASSIGN(z, addReshape(g, z, {v->shape[0], 1, columns}, at++));
-        if (!z)
-            return internalError("attention '{}': no reshape gives [B, 1, columns]", attention.name);
     } else if (!v->shape[2].is(columns)) {
         Tensor places(DataType::kInt32, {columns});
         for (int64_t i = 0; i < columns; ++i)
@@ -182,6 +183,11 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
         gather.axis = 2;
         TW_ASSIGN(z, add(ops::gather::def(), gather,
                          {z, g.addConstant(attention.name + ".columns", DataType::kInt32, {columns}, places.data())}));
+    }
+    if (!(z->shape == shape)) {
+        TW_ASSIGN(z, addReshape(g, z, shape, at++));
+        if (!z)
+            return internalError("attention '", attention.name, "': no reshape gives ", str(shape));
     }
     Tensor zero(z->type, {1, 1, 1});
     zero.ref().set(0, 0);
@@ -216,6 +222,15 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
         if (o.headStride >= (oneHead ? 0 : 1) && end <= width && width <= INT32_MAX && batches &&
             total == batch * rows * ir::Dim(width))
             return ir::Shape{batch, rows, width};
+    }
+    // Rows of all batches one behind the other.
+    if (batchStride.isConst() && !batch.is(1) && (headStride.isConst() || oneHead)) {
+        int64_t const width = batchStride.value();
+        o = {view.offset, oneHead ? 0 : headStride.value(), true};
+        int64_t const end = ir::addSat(ir::addSat(o.offset, ir::mulSat(heads - 1, o.headStride)), size);
+        if (o.headStride >= (oneHead ? 0 : 1) && end <= width && width <= INT32_MAX &&
+            (rows.is(1) || rowStride == batch * ir::Dim(width)) && total == batch * rows * ir::Dim(width))
+            return ir::Shape{rows, batch, width};
     }
     bool const contiguous = view.offset == 0 && (rowStride == ir::Dim(size) || rows.is(1)) &&
                             (oneHead || headStride == rows * ir::Dim(size)) &&

@@ -22,8 +22,9 @@ struct RoundingPair
 };
 // With `n` as its dequantize; none too where refit may change the step.
 std::optional<RoundingPair> roundingPairOf(ir::Node* n, recipe::Recipes const* refit);
-// Of shuffles: [B, heads, S, size] from [B, S, heads, size], and back.
-inline std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
+// Of shuffles: [B, heads, S, size] from [B, S, heads, size], and back; [S, B, heads, size] from [B, heads, S, size], and from
+// [B * heads, S, size] when the first two are one.
+inline std::vector<int64_t> const kHeadsInside{0, 2, 1, 3}, kRowsFirst{2, 0, 1, 3}, kRowsOfAllFirst{1, 0, 2};
 // The shape of a shuffle's result before its second transpose.
 ir::Shape beforeTranspose(ir::Node const& shuffle);
 

@@ -2,10 +2,11 @@
 // Makes one attention node of what exporters write for it:
 //   s = q k' ; a factor on s, q or k; where(condition, s, number) or where(condition, number, s); s + mask
 //   a quantize and a dequantize by one step behind any of these, behind the mask and behind p: the node rounds so, too
-//   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]) and perhaps a reshape
+//   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]), or [2,0,1,3] for [S, B, columns], and perhaps
+//   a reshape
 // q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
-// reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
-// one) are read through: the node reads the rows where they lie, heads of keys and values that several of queries share
+// reshapes, transposes, slices and gathers that take them out of [B, S, columns] or [S, B, columns] (of a tensor each, or all
+// three of one) are read through: the node reads the rows where they lie, heads of keys and values that several of queries share
 // too, which exporters repeat. What others read too of those stays for them. Where y is not transposed like that, a
 // transpose after the node puts it back. Expects Form::kCanonical. Stands before sink_reshapes and the fusions of matrix
 // products. Leaves alone: scores that others read, masks that are not [B or 1,
@@ -63,10 +64,12 @@ public:
             return false;
         core_ = {softmax, product};
         core_.insert(core_.end(), weights_.between.begin(), weights_.between.end());
-        if (ir::Node* merging = mergingOf(product))
+        if (ir::Node* merging = mergingOf(product)) {
             core_.push_back(merging);
-        else
+            attrs.rowsFirst = !batch_.is(1) && hasRowsFirst(*merging);
+        } else {
             unmerged_ = product;
+        }
         ir::Node* first = scores(softmax->outputs[0], softmax->inputs[0]);
         if (!first)
             return false;
@@ -215,12 +218,25 @@ private:
                 break;
             v = n->inputs[n->op == &ops::select::def() ? (n->inputs[1]->shape == v->shape ? 1 : 2) : second];
         }
-        // One image: [heads, S, size] -> [S, heads, size].
-        if (behind && behind->attrsAs<ops::shuffle::Attrs>().firstTranspose == std::vector<int64_t>{1, 0, 2} &&
-            all_.isConst() && y[2].isConst() &&
-            behind->outputs[0]->shape.back().is(ir::mulSat(all_.value(), y[2].value())))
-            return take(1, all_);
+        // [B * heads, S, size] -> [S, B, heads * size] or [S * B, heads * size].
+        if (ir::Dim const width = behind ? behind->outputs[0]->shape.back() : ir::Dim(-1);
+            behind && behind->attrsAs<ops::shuffle::Attrs>().firstTranspose == kRowsOfAllFirst && width.isConst() &&
+            y[2].isConst() && y[2].value() > 0 && width.value() > 0 && width.value() % y[2].value() == 0) {
+            int64_t const heads = width.value() / y[2].value();
+            ir::Dim const batch = floorDiv(all_, heads);
+            if (batch * ir::Dim(heads) == all_)
+                return take(batch, heads);
+        }
         return take(all_, 1);
+    }
+
+    // Whether a shuffle after the last product makes [S, B, heads, size] of what that makes, whatever it does behind that.
+    static bool hasRowsFirst(ir::Node const& shuffle)
+    {
+        auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
+        auto const& wanted = shuffle.inputs[0]->rank() == 4 ? kRowsFirst : kRowsOfAllFirst;
+        return (a.firstTranspose == wanted && a.secondTranspose.empty()) ||
+               (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
     }
 
     ir::Node* onlyShuffle(ir::Node const* product) const
@@ -241,9 +257,7 @@ private:
                  (!a.hasReshape && a.secondTranspose == kHeadsInside && a.firstTranspose.empty());
         else if (a.hasReshape && a.firstTranspose.empty() && a.secondTranspose == kHeadsInside)
             is = beforeTranspose(*found) == four(rows_, product->outputs[0]->shape[2]);
-        else if (batch_.is(1) && attrs.heads > 1)
-            is = a.firstTranspose == std::vector<int64_t>{1, 0, 2} && a.secondTranspose.empty();
-        return is ? found : nullptr;
+        return is || hasRowsFirst(*found) ? found : nullptr;
     }
     // [B, heads, S, size] -> [B, S, heads, size] and back, after the last product; the first of them is taken in.
     Result<bool> merge()

@@ -29,7 +29,7 @@ std::string AttentionMasks::name() const
         s += std::string(keepRows ? "_keep" : "_keep_of_keys") + (inverted ? "_inverted" : "");
     s += std::string(scoreSteps ? "_score_steps" : "") + (sumSteps ? "_sum_steps" : "");
     s += weightSteps ? "_weight_steps" : "";
-    return s + ((mask || keep) && pairs ? "_pairs" : "") + (causal ? "_causal" : "");
+    return s + ((mask || keep) && pairs ? "_pairs" : "") + (causal ? "_causal" : "") + (segments ? "_segments" : "");
 }
 
 AttentionArgs forKernel(AttentionArgs args, AttentionSteps const& steps)
@@ -67,6 +67,7 @@ std::string attentionSource(AttentionMasks const& m)
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +
            flag("SCORE_STEPS", m.scoreSteps) + flag("SUM_STEPS", m.sumSteps) + flag("WEIGHT_STEPS", m.weightSteps) +
+           flag("SEGMENTS", m.segments) +
            include(m.single ? "kernels/cuda/attention/masks_f32.cuh" : "kernels/cuda/attention/masks_f16.cuh") +
            include("kernels/cuda/attention/masks.cuh");
 }

@@ -24,6 +24,7 @@ struct AttentionMasks
     // What is rounded to multiples of a step, as a quantize and a dequantize do: -128 to 127 of them, NaN gives 0.
     bool scoreSteps = false, sumSteps = false; // the latter not together with causal
     bool weightSteps = false; // of the softmax: keys are walked over twice where a step does not hold them all
+    bool segments = false;    // keys are those of the query's sequence, see spans.cuh; without mask, keep and causal
 
     bool any() const { return mask || keep || scoreSteps || sumSteps; }
     int registers(int keys) const; // that masks take for a step of so many keys

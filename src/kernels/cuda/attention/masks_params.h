@@ -19,9 +19,10 @@ struct AttentionArgsOf
     u8 const* keep = nullptr;
     Element* y = nullptr;        // or i8, in steps of *step
     float const* step = nullptr; // of integers
+    i32 const* begins = nullptr; // of sequences, see spans.cuh
     AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
-    i32 sq = 0, sk = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
-    float scale = 1;                     // of scores, positive; see forKernel()
+    i32 sq = 0, sk = 0, beginCount = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
+    float scale = 1;                                     // of scores, positive; see forKernel()
     float fill = 0;
     // Roundings to multiples of a step: what brings a number into steps, and back. Of scores (from q k to units of log2; the
     // kernel then scales by these alone), of sums with the mask, and of weights.

@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention/integers.cuh"
 #include "kernels/cuda/attention/mma_f16_sizes.cuh"
 #include "kernels/cuda/attention/rows.cuh"
+#include "kernels/cuda/attention/spans.cuh"
 #include "kernels/cuda/common/matrix.cuh"
 
 namespace tw::cuda::attention_f16 {
@@ -16,36 +17,41 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     extern __shared__ __align__(16) u8 raw[];
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
+    int const head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
     f16 const* const q = a.q + batch * a.qStride.batch + head * a.qStride.head;
     f16 const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
     f16 const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
-    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
     Masks masks;
     masks.at(a, batch, head);
-    int const shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
-    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
-    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
     releaseDependents();
     waitForPrevious();
-    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, a.sq);
-    loadTile<KEYS, HEAD, D>(sharedK, k, a.kStride.row, 0, a.sk);
+    Span const span = spanOf<ROWS>(a);
+    int const q0 = span.q0, qEnd = span.qEnd, from = span.from, end = span.end;
+    if (SEGMENTS && q0 >= qEnd)
+        return;
+    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(end, q0 + ROWS + shift), 1) : end, steps = (limit - from + KEYS - 1) / KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
+    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, qEnd);
+    loadTile<KEYS, HEAD, D>(sharedK, k, a.kStride.row, from, end);
     copyCommit();
     if (walked == 0)
-        loadTile<KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
+        loadTile<KEYS, VALUE, DV>(sharedV, v, a.vStride.row, from, end);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * 16 + lane % 16) * PITCH + lane / 16 * 16;
     u32 fragQ[KEEPS ? D / 16 : 1][4];
     float out[DV / 8][4] = {}, top[2] = {-__int_as_float(0x7f800000), -__int_as_float(0x7f800000)}, sum[2] = {};
     for (int step = 0; step < all; ++step) {
-        int const key0 = (step < walked ? step : step - walked) * KEYS, next = step + 1 == walked ? 0 : key0 + KEYS;
+        int const key0 = from + (step < walked ? step : step - walked) * KEYS,
+                  next = step + 1 == walked ? from : key0 + KEYS;
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
         if (step + 1 < all)
-            loadTile<KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, a.sk);
+            loadTile<KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, end);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -73,13 +79,13 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 for (int h = 0; h < 2; ++h)
                     masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
         }
-        if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+        if (key0 + KEYS > end || (CAUSAL && key0 + KEYS > q0 + shift)) {
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
                     int const key = key0 + n * 8 + t * 2 + e % 2;
-                    if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift))
+                    if (key >= end || (CAUSAL && key > row + e / 2 * 8 + shift))
                         s[n][e] = -__int_as_float(0x7f800000);
                 }
         }
@@ -122,7 +128,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         copyWait<1>(); // the step's values
         __syncthreads();
         if (step + 1 < all && step + 1 >= walked)
-            loadTile<KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, a.sk);
+            loadTile<KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, end);
         copyCommit();
         if (step < walked)
             continue;
@@ -160,7 +166,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll 4
     for (int i = 0; i < (16 * UNITS + 31) / 32; ++i) {
         int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, to = q0 + warp * 16 + r;
-        if (at < 16 * UNITS && to < a.sq)
+        if (at < 16 * UNITS && to < qEnd)
             *reinterpret_cast<Moved*>(y + i64(to) * a.yStride.row + u * RESULT_UNIT) =
                 *reinterpret_cast<Moved const*>(result + r * PITCH + u * RESULT_UNIT * int(sizeof(Result)));
     }

@@ -3,6 +3,7 @@
 // later (mma.sync). A block takes 16 rows of queries for each of its warps, of one head of one batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -40,18 +41,21 @@ using Args = AttentionArgs;
 struct Shape
 {
     int64_t batch = 1, heads = 1, sq = 1, sk = 1;
+    int64_t begins = -1; // of sequences one behind the other; -1: these are none
 };
 
 // Args for q, k, v that lie in one tensor [batch, s, 3, heads, headDim] and y [batch, s, heads, headDim]; without
 // addresses of y and mask.
 Args packed(Spec const& spec, Shape const& shape, void const* qkv);
 
-// A block for each spec.rows() queries of a head of a batch.
+// A block for each spec.rows() queries of a head of a batch; or of a sequence, as many as there may be of those.
 template <class Spec>
 LaunchGeometry launch(Spec const& spec, Shape const& shape)
 {
     LaunchGeometry g;
     g.grid = (shape.sq + spec.rows() - 1) / spec.rows();
+    if (shape.begins >= 0)
+        g.grid = std::min(shape.sq, shape.sq / spec.rows() + shape.begins + 1);
     g.gridY = shape.heads;
     g.gridZ = shape.batch;
     g.block = spec.threads();

@@ -23,6 +23,8 @@ std::string Spec::name() const
 
 char const* unsupported(Spec const& s)
 {
+    if (s.masks.segments && (s.masks.mask || s.masks.keep || s.masks.causal))
+        return "sequences one behind the other have no masks";
     if (s.headDim < 1 || s.headDim > 256 || s.valueDim < 1 || s.valueDim > 256)
         return "heads have 1 to 256 elements";
     if ((s.unit != 1 && s.unit != 2 && s.unit != 4) || s.headDim % s.unit || s.valueDim % s.unit)

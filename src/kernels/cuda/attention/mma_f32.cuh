@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/attention/mma_f32_sizes.cuh"
 #include "kernels/cuda/attention/rows.cuh"
+#include "kernels/cuda/attention/spans.cuh"
 #include "kernels/cuda/common/factors.cuh"
 #include "kernels/cuda/common/matrix.cuh"
 
@@ -32,24 +33,29 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
     int const part = threadIdx.x / (WARPS * 32), warp = threadIdx.x / 32 % WARPS, lane = threadIdx.x % 32, g = lane / 4,
               t = lane % 4;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
+    int const head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
     float const* const q = a.q + batch * a.qStride.batch + head * a.qStride.head;
     float const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
     float const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
-    int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
     Masks masks;
     masks.at(a, batch, head);
-    int const shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + TILE_KEYS - 1) / TILE_KEYS;
-    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
-    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
     releaseDependents();
     waitForPrevious();
-    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, a.sq);
-    loadTile<TILE_KEYS, HEAD, D>(sharedK, k, a.kStride.row, 0, a.sk);
+    Span const span = spanOf<ROWS>(a);
+    int const q0 = span.q0, qEnd = span.qEnd, from = span.from, end = span.end;
+    if (SEGMENTS && q0 >= qEnd)
+        return;
+    int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(end, q0 + ROWS + shift), 1) : end,
+              steps = (limit - from + TILE_KEYS - 1) / TILE_KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
+    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, qEnd);
+    loadTile<TILE_KEYS, HEAD, D>(sharedK, k, a.kStride.row, from, end);
     copyCommit();
     if (walked == 0)
-        loadTile<TILE_KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
+        loadTile<TILE_KEYS, VALUE, DV>(sharedV, v, a.vStride.row, from, end);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
@@ -59,14 +65,14 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     for (int r = 0; r < BLOCKS; ++r)
         top[r][0] = top[r][1] = -__int_as_float(0x7f800000);
     for (int step = 0; step < all; ++step) {
-        int const tile0 = (step < walked ? step : step - walked) * TILE_KEYS,
+        int const tile0 = from + (step < walked ? step : step - walked) * TILE_KEYS,
                   key0 = tile0 + part * KEYS; // of this part
-        int const next = step + 1 == walked ? 0 : tile0 + TILE_KEYS;
+        int const next = step + 1 == walked ? from : tile0 + TILE_KEYS;
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
         if (step + 1 < all)
-            loadTile<TILE_KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, a.sk);
+            loadTile<TILE_KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, next, end);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -108,13 +114,13 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     for (int h = 0; h < 2; ++h)
                         masks.apply(a, row + h * 8, key0, n, t, s[r][n][h * 2], s[r][n][h * 2 + 1]);
             }
-            if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+            if (key0 + KEYS > end || (CAUSAL && key0 + KEYS > q0 + shift)) {
 #pragma unroll
                 for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                     for (int e = 0; e < 4; ++e) {
                         int const key = key0 + n * 8 + t * 2 + e % 2;
-                        if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift))
+                        if (key >= end || (CAUSAL && key > row + e / 2 * 8 + shift))
                             s[r][n][e] = -__int_as_float(0x7f800000);
                     }
             }
@@ -157,7 +163,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         copyWait<1>(); // the step's values
         __syncthreads();
         if (step + 1 < all && step + 1 >= walked)
-            loadTile<TILE_KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, a.sk);
+            loadTile<TILE_KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, next, end);
         copyCommit();
         if (step < walked)
             continue;
@@ -260,7 +266,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
             for (int d = 0; d < DV / 8; ++d) {
                 int const column = d * 8 + t * 2;
-                if (to >= a.sq || column >= VALUE)
+                if (to >= qEnd || column >= VALUE)
                     continue;
                 float* const place = y + i64(to) * a.yStride.row + column;
                 float const low = out[r][d][h * 2] * scale, high = out[r][d][h * 2 + 1] * scale;

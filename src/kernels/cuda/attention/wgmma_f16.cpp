@@ -19,6 +19,8 @@ std::string Spec::name() const
 
 char const* unsupported(Spec const& s)
 {
+    if (s.masks.segments && (s.masks.mask || s.masks.keep || s.masks.causal))
+        return "sequences one behind the other have no masks";
     if (s.headDim != 64 && s.headDim != 128)
         return "a head has 64 or 128 elements";
     if (s.groups < 1 || s.groups > 3 || s.keys < 16 || s.keys > 256 || s.keys % 16 || s.stages < 1 || s.stages > 4)

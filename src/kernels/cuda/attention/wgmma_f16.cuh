@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/attention/integers.cuh"
 #include "kernels/cuda/attention/masks.cuh"
+#include "kernels/cuda/attention/spans.cuh"
 #include "kernels/cuda/common/hopper.cuh"
 
 namespace tw::cuda::attention_wgmma_f16 {
@@ -27,7 +28,7 @@ TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, int row, int head
 // shrink: what earlier sums are worth now. `counts`: they are added to the sum, else that knows
 // them. `rounds`: they become whole numbers of weights' steps.
 TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
-                       float (&shrink)[2], int row, int key0, int t, bool edge, int shift, bool counts = true,
+                       float (&shrink)[2], int row, int key0, int end, int t, bool edge, int shift, bool counts = true,
                        bool rounds = false)
 {
     if constexpr (MASKED) {
@@ -43,7 +44,7 @@ TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], 
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 int const key = key0 + n * 8 + t * 2 + e % 2;
-                if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift))
+                if (key >= end || (CAUSAL && key > row + e / 2 * 8 + shift))
                     s[n * 4 + e] = -__int_as_float(0x7f800000);
             }
     }
@@ -89,12 +90,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
     u32 const fullQ = values + STAGES * TILE_BYTES, fullK = fullQ + 8, fullV = fullK + STAGES * 8;
     u32 const emptyK = fullV + STAGES * 8, emptyV = emptyK + STAGES * 8;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z,
-              shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
-    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
-    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
-    auto rowOf = [&](int step) { return (step < walked ? step : step - walked) * KEYS; }; // of the step's keys
+    int const head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z, shift = a.sk - a.sq;
     if (threadIdx.x == 0) {
         barrierInit(fullQ, 1);
 #pragma unroll
@@ -113,6 +109,16 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
     releaseDependents();
+    if constexpr (SEGMENTS)
+        waitForPrevious(); // for the begins
+    Span const span = spanOf<ROWS>(a);
+    int const q0 = span.q0, qEnd = span.qEnd, from = span.from, end = span.end;
+    if (SEGMENTS && q0 >= qEnd)
+        return;
+    int const limit = CAUSAL ? max(min(end, q0 + ROWS + shift), 1) : end, steps = (limit - from + KEYS - 1) / KEYS;
+    // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
+    int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
+    auto rowOf = [&](int step) { return from + (step < walked ? step : step - walked) * KEYS; }; // of the step's keys
 
     if (warp >= GROUPS * 4) {
         if constexpr (!ALONE)
@@ -127,7 +133,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
                 if (of < 0)
                     continue;
                 barrierWait(emptyV + sv * 8, (of / STAGES & 1) ^ 1);
-                loadTile<KEYS>(&mapV, values + sv * TILE_BYTES, fullV + sv * 8, of * KEYS, keyHead, batch);
+                loadTile<KEYS>(&mapV, values + sv * TILE_BYTES, fullV + sv * 8, rowOf(step), keyHead, batch);
             }
         }
     } else {
@@ -146,7 +152,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         auto copyValues = [&](int step) {
             int const s = step % STAGES;
             if (step < steps)
-                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, keyHead, batch);
+                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, from + step * KEYS, keyHead, batch);
         };
         // The step's keys (values) have been used: their place is free.
         auto releaseKeys = [&](int step) {
@@ -181,7 +187,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         masks.at(a, batch, head);
         if constexpr (MASKED) {
             waitForPrevious();
-            masks.fetch(a, 0, t);
+            masks.fetch(a, from, t);
         }
         auto scores = [&](int step) {
             u32 const q = base + group * 8192, k = keys + step % STAGES * TILE_BYTES;
@@ -206,30 +212,44 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
                     p[k][e] = packHalves(s[k * 8 + e * 2], s[k * 8 + e * 2 + 1]);
         };
         auto edgeAt = [&](int step) {
-            return step * KEYS + KEYS > a.sk || (CAUSAL && step * KEYS + KEYS > row0 + shift);
+            return from + step * KEYS + KEYS > end || (CAUSAL && step * KEYS + KEYS > row0 + shift);
+        };
+        // Values behind the sequence's end weigh nothing, but may be infinite: they become zeros.
+        auto clearBehind = [&](int step) {
+            int const kept = end - from - step * KEYS;
+            if (!SEGMENTS || kept >= KEYS)
+                return;
+            u32 const v = values + step % STAGES * TILE_BYTES;
+            for (int i = kept * 8 + inGroup; i < KEYS * 8; i += 128)
+#pragma unroll
+                for (int half = 0; half < HALVES; ++half)
+                    storeShared(v + half * KEYS * 128 + i * 16, Unit{});
+            sharedFence();
+            groupSync(1 + group, 128);
         };
         barrierWait(fullQ, 0);
         for (int step = 0; step < walked; ++step) {
-            masks.fetch(a, step * KEYS, t);
+            masks.fetch(a, from + step * KEYS, t);
             barrierWait(fullK + step % STAGES * 8, step / STAGES & 1);
             wgmmaFence();
             scores(step);
             wgmmaWait<0>();
             releaseKeys(step);
-            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
+            softmax(a, masks, s, top, sum, shrink, row, from + step * KEYS, end, t, edgeAt(step), shift);
         }
         if constexpr (WEIGHT_STEPS)
-            masks.fetch(a, 0, t);
+            masks.fetch(a, from, t);
         barrierWait(fullK + walked % STAGES * 8, walked / STAGES & 1);
         wgmmaFence();
         scores(walked);
         wgmmaWait<0>();
         releaseKeys(walked);
-        softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift, !WEIGHT_STEPS || walked == 0, WEIGHT_STEPS);
+        softmax(a, masks, s, top, sum, shrink, row, from, end, t, edgeAt(0), shift, !WEIGHT_STEPS || walked == 0,
+                WEIGHT_STEPS);
         pack();
         for (int step = 1; step < steps; ++step) {
             int const count = walked + step, before = (step - 1) % STAGES;
-            masks.fetch(a, step * KEYS, t);
+            masks.fetch(a, from + step * KEYS, t);
             barrierWait(fullK + count % STAGES * 8, count / STAGES & 1);
             wgmmaFence();
             scores(count);
@@ -237,7 +257,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
             product(step - 1);
             wgmmaWait<1>();
             releaseKeys(count);
-            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift,
+            softmax(a, masks, s, top, sum, shrink, row, from + step * KEYS, end, t, edgeAt(step), shift,
                     !WEIGHT_STEPS || walked == 0, WEIGHT_STEPS);
             wgmmaWait<0>();
             releaseValues(step - 1);
@@ -247,6 +267,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
             pack();
         }
         barrierWait(fullV + (steps - 1) % STAGES * 8, (steps - 1) / STAGES & 1);
+        clearBehind(steps - 1);
         wgmmaFence();
         product(steps - 1);
         float const scale[2] = {WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[0]),
@@ -277,7 +298,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
 #pragma unroll
             for (int i = 0; i < UNITS / 2; ++i) {
                 int const at = lane + i * 32, r = at / UNITS, u = at % UNITS;
-                if (row0 + r < a.sq)
+                if (row0 + r < qEnd)
                     *reinterpret_cast<Unit*>(y + i64(row0 + r) * a.yStride.row + half * 64 + u * UNIT_COLUMNS) =
                         loadSharedUnit(unitAt(r, u));
             }

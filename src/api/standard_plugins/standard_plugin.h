@@ -49,7 +49,7 @@ public:
     {}
 
     PluginFields const& fields;
-    Values const inputs;
+    Values inputs; // floats of the types that the plugin's rule asks for
     Values outputs;
 
     [[noreturn]] void fail(std::string const& why) const { throw Failed{invalidArgument(why)}; }
@@ -126,7 +126,7 @@ private:
     Add add_;
 };
 
-// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16); A the same with
+// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16), that of the first; A the same with
 // INT32, too; f FP32; h FP16; i INT32; a dot any type. A star behind a letter: any number of such tensors; a question mark: it may be missing. "TTT?>iTTi": inputs,
 // then outputs.
 struct TypeRule

@@ -15,7 +15,7 @@ std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsI
     foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, fuseShuffleReduce, fuseReduce, fuseLogSoftmax,
     sinkReshapes, patchesToMatmul, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, fuseActivation, fuseEpilogue,
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, fuseGate, fuseMatmulNorm, fuseResultQuantization,
-    moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareConstants;
+    moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

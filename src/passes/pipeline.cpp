@@ -25,6 +25,7 @@ std::vector<Pass> const& pipeline()
         {"hoist_invariants", hoistInvariants, Form::kImported, Form::kImported, 1},
         {"count_conditions", countConditions, Form::kImported, Form::kImported, 1},
         {"iterate_gathers", iterateGathers, Form::kImported, Form::kImported, 1},
+        {"share_nodes", shareNodes, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},

@@ -44,6 +44,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_log_softmax", fuseLogSoftmax, Form::kCanonical, Form::kCanonical, 0},
         {"sink_reshapes", sinkReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"patches_to_matmul", patchesToMatmul, Form::kCanonical, Form::kCanonical, 0},
+        {"convolution_to_matmul", convolutionToMatmul, Form::kCanonical, Form::kCanonical, 0},
         {"merge_matmuls", mergeMatmuls, Form::kCanonical, Form::kCanonical, 0},
         {"merge_unrolled_products", mergeUnrolledProducts, Form::kCanonical, Form::kCanonical, 0},
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},

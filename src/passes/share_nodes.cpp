@@ -55,8 +55,8 @@ public:
 private:
     static bool mayBeShared(ir::Node const& n)
     {
-        return n.regions.empty() && !n.body && !n.outputs.empty() && !(n.op->stateful && n.op->stateful(n)) && !hasWish(n) &&
-               std::ranges::none_of(n.outputs, [](ir::Value const* v) { return isReal(v->type); });
+        return n.regions.empty() && !n.body && !n.outputs.empty() && !(n.op->stateful && n.op->stateful(n)) &&
+               !hasWish(n) && std::ranges::none_of(n.outputs, [](ir::Value const* v) { return isReal(v->type); });
     }
     bool hasOutput(ir::Node const& n) const
     {
@@ -77,7 +77,8 @@ private:
             return false;
         for (size_t i = 0; i < a.inputs.size(); ++i) {
             ir::Value const *x = a.inputs[i], *y = b.inputs[i];
-            if (x != y && (!x || !y || refitReaches(*x, ctx_.recipes) || refitReaches(*y, ctx_.recipes) || !areSame(x, y)))
+            if (x != y &&
+                (!x || !y || refitReaches(*x, ctx_.recipes) || refitReaches(*y, ctx_.recipes) || !areSame(x, y)))
                 return false;
         }
         for (size_t i = 0; i < a.outputs.size(); ++i)

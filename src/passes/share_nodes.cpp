@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes integers and booleans once that several nodes compute alike: masks, positions and sizes, which networks make anew
-// for each layer.
+// Computes integers and booleans once that several nodes compute alike: masks, positions and sizes, which networks make
+// anew for each layer.
 //   before: a = greater(m, 0.5), b = greater(m, 0.5), select(a, x, ·), select(b, y, ·)
 //   after:  a = greater(m, 0.5), select(a, x, ·), select(a, y, ·)
 // The first of them stays and has the layers of all. Nodes with floating results are left alone: the fusions know patterns

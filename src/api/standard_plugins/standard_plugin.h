@@ -139,6 +139,14 @@ struct TypeRule
     bool takes(size_t inputs) const; // whether there may be so many
 };
 
+// What programs may ask for besides linear floats: these tensors have this type and format, the others are as ever.
+struct PluginFormats
+{
+    nvinfer1::DataType type{};
+    nvinfer1::PluginFormat format{};
+    std::vector<size_t> inputs, outputs;
+};
+
 struct StandardPlugin
 {
     char const *name, *version;
@@ -150,8 +158,9 @@ struct StandardPlugin
     std::string (*check)(PluginFields const& fields) = nullptr;
     int (*outputs)(PluginFields const& fields) = nullptr;                      // null: as many as `types` has
     char (*outputLetter)(PluginFields const& fields, size_t output) = nullptr; // null: that of `types`
-    bool checksTypes = true;                                                   // of fields
-    bool isMade = true; // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
+    std::vector<PluginFormats> formats;
+    bool checksTypes = true; // of fields
+    bool isMade = true;      // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
 
     bool operator==(StandardPlugin const& o) const { return this == &o; }
     int outputCount(PluginFields const& f) const;

@@ -327,6 +327,8 @@ char embeddingType(PluginFields const& f)
 
 void registerPlugins_transformers(StandardPlugins& list)
 {
+    using enum nvinfer1::PluginFormat;
+    using nvinfer1::DataType::kINT8;
     static constexpr char kEmbed[] = "CustomEmbLayerNormPluginDynamic",
                           kAttention[] = "CustomQKVToContextPluginDynamic",
                           kSkip[] = "CustomSkipLayerNormPluginDynamic";
@@ -375,6 +377,7 @@ void registerPlugins_transformers(StandardPlugins& list)
                     .types = {"T.?i?.?>T"},
                     .lower = attentionVariable,
                     .check = checkHeads,
+                    .formats = {{kINT8, kCHW32, {0}, {0}}, {kINT8, kCHW4, {0}, {0}}},
                     .checksTypes = false});
     list.push_back({.name = kAttention,
                     .version = "3",
@@ -382,27 +385,29 @@ void registerPlugins_transformers(StandardPlugins& list)
                     .types = {"Ti.>T"},
                     .lower = attentionInterleaved,
                     .check = checkHeads,
+                    .formats = {{kINT8, kCHW32, {0}, {0}}},
                     .checksTypes = false});
 
     std::vector<FieldSpec> const norm{{"beta", kUNKNOWN, kMust}, {"gamma", kUNKNOWN, kMust}};
     std::vector<FieldSpec> skip = norm;
     skip.insert(skip.end(), {{"type_id", kINT32, kMust}, {"bias", kUNKNOWN}});
     auto const addSkip = [&](char const* version, std::vector<FieldSpec> fields, char const* types,
-                             void (*lower)(PluginLowering&)) {
+                             void (*lower)(PluginLowering&), std::vector<PluginFormats> formats = {}) {
         list.push_back({.name = kSkip,
                         .version = version,
                         .fields = std::move(fields),
                         .types = {types},
                         .lower = lower,
                         .check = checkNorm,
+                        .formats = std::move(formats),
                         .checksTypes = false});
     };
     std::vector<FieldSpec> first = skip;
     first.push_back({"ld", kINT32, kMust});
     addSkip("1", first, "TT>T", skipLayerNorm<false>);
     addSkip("2", skip, "TT>T", skipLayerNorm<false>);
-    addSkip("3", norm, "TT>T", skipLayerNorm<false>);
-    addSkip("4", norm, "TT>TT", skipLayerNorm<true>);
+    addSkip("3", norm, "TT>T", skipLayerNorm<false>, {{kINT8, kCHW32, {0, 1}, {0}}});
+    addSkip("4", norm, "TT>TT", skipLayerNorm<true>, {{kINT8, kCHW32, {0, 1}, {0, 1}}});
 
     list.push_back({.name = "CustomFCPluginDynamic",
                     .version = "1",

@@ -37,8 +37,10 @@ bool canJoin(ir::Node const& first, ir::Node const& second)
     auto agree = [](auto const& a, auto const& b) { return !a.byUser || !b.byUser || a.value == b.value; };
     if (!agree(first.precision, second.precision) || !agree(first.device, second.device))
         return false;
-    return first.outputTypes.empty() || !first.outputTypes[0].byUser ||
-           first.outputTypes[0].value == first.outputs[0]->type;
+    if (first.outputTypes.empty() || !first.outputTypes[0].byUser)
+        return true;
+    DataType const wish = first.outputTypes[0].value, type = first.outputs[0]->type;
+    return wish == type || (isNarrowFloat(wish) && isFullFloat(type));
 }
 
 bool hasWish(ir::Node const& n)

@@ -104,6 +104,15 @@ LayerState const& objectOf(nvinfer1::ILayer const& layer)
     return dynamic_cast<LayerState const&>(layer);
 }
 
+DataType TensorObject::typeOf(ir::Value const& v) const
+{
+    if (!producer || !isFloating(v.type))
+        return v.type;
+    auto const at = std::ranges::find(producer->outputs, this, [](auto const& t) { return t.get(); });
+    auto const declared = producer->declaredOutputType(int(at - producer->outputs.begin()));
+    return declared && isFloating(toCore(*declared)) ? toCore(*declared) : v.type;
+}
+
 nvinfer1::DataType LayerState::naturalOutputType(int) const
 {
     return nvinfer1::DataType::kFLOAT;
@@ -367,7 +376,7 @@ Result<void> NetworkObject::addOutput(TensorObject& t)
     if (implicitBatch && v->rank() > 0 && v->shape[0].is(1)) { // outputs have the batch like any other
         TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
     }
-    DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
+    DataType const want = t.typeIsSet ? toCore(t.type) : t.typeOf(*v);
     if (isQuantized(want) && isFloating(v->type))
         TW_SET(v, inIntegers(graph_, *v, t));
     bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);

@@ -92,6 +92,9 @@ struct TensorObject final : nvinfer1::ITensor
     nvinfer1::TensorFormats formats = (1u << nvinfer1::EnumMax<nvinfer1::TensorFormat>()) - 1;
     std::optional<float> rangeMin, rangeMax; // dynamic range
     nvinfer1::TensorLocation location = nvinfer1::TensorLocation::kDEVICE;
+
+    // That of a value which the layer has made for it.
+    DataType typeOf(ir::Value const& v) const;
 };
 
 TW_OBJECT(nvinfer1::ITensor, TensorObject)
@@ -213,6 +216,9 @@ struct LayerState
     virtual Result<void> onSetInput(int /*index*/, TensorObject& /*tensor*/) { return {}; }
     // Default of getOutputType when nothing was set.
     virtual nvinfer1::DataType naturalOutputType(int /*index*/) const;
+    // What an output is told to be, and is as an output of the network, where the graph's value may be of another width:
+    // inside the network the builder chooses it.
+    virtual std::optional<nvinfer1::DataType> declaredOutputType(int /*index*/) const { return {}; }
 
     // After every setter: the layer and what depends on it are lowered again when next asked for.
     void changed();

@@ -91,7 +91,7 @@ DataType ITensor::getType() const noexcept
         return t.type;
     return guarded<DataType>(t.network->reporter, DataType::kFLOAT, [&]() -> Result<DataType> {
         TW_ASSIGN(ir::Value const* v, t.network->lowered(t));
-        return toPublic(v->type);
+        return toPublic(t.typeOf(*v));
     });
 }
 

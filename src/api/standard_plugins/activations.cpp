@@ -34,13 +34,13 @@ void splitGelu(PluginLowering& p)
     p.outputs = {p.mul(p.part(x, last, 0, half), p.mul(p.mul(right, p.scalar(0.5, x)), phi))};
 }
 
-// x (1/2 + tanh(x (0.0356774 x x + 0.797885)) / 2) of the input and its bias.
+// x (1/2 + tanh(x (0.0356774 x x + 0.797885)) / 2) of the input and its bias: [S, B, E(, 1, 1)].
 void customGelu(PluginLowering& p)
 {
     auto* x = p.in(0);
     if (auto const bias = p.fields.weights("bias"); bias.count > 0) {
-        int64_t const e = p.known(x, 2);
-        x = p.sum(x, p.weights(bias, {1, 1, e}, x->type, ir::WeightsRole::kBias));
+        p.check(x->rank() >= 3, "its input " + str(x->shape) + " must be [S, B, E] or [S, B, E, 1, 1]");
+        x = p.sum(x, p.along(p.weights(bias, {p.known(x, 2)}, x->type, ir::WeightsRole::kBias), 2, x->rank()));
     }
     auto* const cubic = p.mul(x, p.sum(p.mul(p.mul(x, x), p.scalar(0.0356774, x)), p.scalar(0.797885, x)));
     auto* const tanh = p.activation(Function::kTanh, cubic);

@@ -206,7 +206,12 @@ void registerPlugins_layouts(StandardPlugins& list)
                                {"smTree", kINT32, kMay, FieldSpec::Count::kTree}},
                     .lower = region,
                     .check = checkRegion});
-    list.push_back({.name = "SeqLen2Spatial", .version = "1", .types = {"TTTf>T"}, .lower = sequenceToImage});
+    list.push_back({.name = "SeqLen2Spatial",
+                    .version = "1",
+                    .types = {"TTTf>T"},
+                    .lower = sequenceToImage,
+                    .formats = {{nvinfer1::DataType::kFLOAT, nvinfer1::PluginFormat::kHWC, {}, {0}},
+                                {nvinfer1::DataType::kHALF, nvinfer1::PluginFormat::kHWC8, {}, {0}}}});
 }
 
 } // namespace tw::api

@@ -350,16 +350,22 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
         std::optional<DataType> floating;
         for (size_t i = 0; i < p.inputs.size(); ++i) {
             char const letter = *types.input(i, p.inputs.size());
-            DataType const type = p.inputs[i]->type;
-            bool const fits = letter == 'i'   ? type == DataType::kInt32
-                              : letter == 'f' ? isFullFloat(type)
-                              : letter == 'h' ? isNarrowFloat(type)
+            Value*& x = p.inputs[i];
+            bool const fits = letter == 'i'   ? x->type == DataType::kInt32
+                              : letter == 'A' ? (isFloating(x->type) || x->type == DataType::kInt32) &&
+                                                    isFloating(floating.value_or(x->type)) == isFloating(x->type)
                               : letter == '.' ? true
-                                              : (isFloating(type) || (letter == 'A' && type == DataType::kInt32)) &&
-                                                    floating.value_or(type) == type;
-            p.check(fits, "input " + std::to_string(i) + " ('" + p.inputs[i]->name + "') is of " + nameOf(type));
-            if (letter == 'T' || letter == 'A')
-                floating = type;
+                                              : isFloating(x->type);
+            p.check(fits, "input " + std::to_string(i) + " ('" + x->name + "') is of " + nameOf(x->type));
+            // Floats of other widths than the plugin's are converted, as between layers.
+            if (letter == 'f' && !isFullFloat(x->type))
+                x = p.cast(x, DataType::kFloat);
+            if (letter == 'h' && !isNarrowFloat(x->type))
+                x = p.cast(x, DataType::kHalf);
+            if (letter == 'T' || letter == 'A') {
+                floating = floating.value_or(x->type);
+                x = p.cast(x, *floating);
+            }
         }
         lower(p);
     } catch (PluginLowering::Failed const& e) {

@@ -106,6 +106,8 @@ std::string checkGroups(PluginFields const& f)
 
 void registerPlugins_norms(StandardPlugins& list)
 {
+    using enum nvinfer1::PluginFormat;
+    using nvinfer1::DataType::kHALF, nvinfer1::DataType::kINT8;
     for (char const* version : {"1", "2"})
         list.push_back({.name = "InstanceNormalization_TRT",
                         .version = version,
@@ -114,7 +116,8 @@ void registerPlugins_norms(StandardPlugins& list)
                                    {"bias", kFLOAT32, kMay, kAny},
                                    {"relu", kINT32},
                                    {"alpha", kFLOAT32}},
-                        .lower = instanceNorm});
+                        .lower = instanceNorm,
+                        .formats = {{kHALF, kDHWC8, {0}, {0}}, {kINT8, kCDHW32, {0}, {0}}}});
     list.push_back({.name = "GroupNormalizationPlugin",
                     .version = "1",
                     .fields = {{"eps", kFLOAT32, kMay, kOne, 1e-5}, {"num_groups", kINT32, kMay, kOne, 1}},
@@ -127,12 +130,14 @@ void registerPlugins_norms(StandardPlugins& list)
                     .fields = {{"epsilon", kFLOAT32, kMay, kOne, 1e-5}, {"bSwish", kINT32}},
                     .types = {"Tff>T"},
                     .lower = diffusionGroupNorm,
+                    .formats = {{kHALF, kHWC8, {0}, {0}}},
                     .checksTypes = false});
     list.push_back({.name = "LayerNorm",
                     .version = "1",
                     .fields = {{"epsilon", kFLOAT32, kMay, kOne, 1e-5}, {"axis", kINT32, kMay, kOne, -1}},
                     .types = {"TTT>T"},
-                    .lower = layerNorm});
+                    .lower = layerNorm,
+                    .formats = {{kINT8, kCHW4, {0}, {0}}, {kINT8, kCHW32, {0}, {0}}}});
     list.push_back({.name = "Normalize_TRT",
                     .version = "1",
                     .interface = Interface::kExt,

@@ -80,25 +80,47 @@ public:
 protected:
     StandardPlugin const& plugin() const { return *instance_->plugin; }
     std::string bytes() const { return headOf(plugin()) + instance_->fields.serialize(); }
-    // Tensors in front of `position` have the types that `typeOf` tells.
+    // Tensors in front of `position` have been asked about before.
     bool takes(size_t position, size_t inputs, PluginTensorDesc const* tensors) const
     {
-        PluginTensorDesc const& t = tensors[position];
+        return isTaken(position, inputs, tensors, {}) ||
+               std::ranges::any_of(plugin().formats, [&](PluginFormats const& f) {
+                   return hasRank(tensors[position], f) && isTaken(position, inputs, tensors, f);
+               });
+    }
+    // With the format of some tensors, all in front of `position` included.
+    bool isTaken(size_t position, size_t inputs, PluginTensorDesc const* tensors, PluginFormats const& f) const
+    {
         auto const letterOf = [&](size_t i) {
             return i < inputs ? plugin().types.input(i, inputs) : outputLetter(i - inputs);
         };
+        auto const isVector = [&](size_t i) {
+            return i < inputs ? contains(f.inputs, i) : contains(f.outputs, i - inputs);
+        };
+        for (size_t i = 0; i <= position; ++i)
+            if (isVector(i) ? tensors[i].format != f.format || tensors[i].type != f.type
+                            : tensors[i].format != PluginFormat::kLINEAR)
+                return false;
+        PluginTensorDesc const& t = tensors[position];
         auto const letter = letterOf(position);
-        if (!letter || t.format != PluginFormat::kLINEAR)
-            return false;
+        if (!letter || isVector(position))
+            return letter.has_value();
         if (*letter == '.')
             return t.type == PublicType::kFLOAT || t.type == PublicType::kHALF || t.type == PublicType::kINT32;
         if (!isShared(*letter))
             return t.type == typeOf(*letter, t.type);
+        if (!f.outputs.empty() && f.type != PublicType::kINT8)
+            return t.type == f.type;
         for (size_t i = 0; i < position; ++i)
-            if (letterOf(i) == letter)
+            if (letterOf(i) == letter && !isVector(i))
                 return t.type == tensors[i].type;
         return t.type == PublicType::kFLOAT || t.type == PublicType::kHALF ||
                (letter == 'A' && t.type == PublicType::kINT32);
+    }
+    static bool hasRank(PluginTensorDesc const& t, PluginFormats const& f)
+    {
+        bool const isDeep = f.format == PluginFormat::kDHWC8 || f.format == PluginFormat::kCDHW32;
+        return !isDeep || t.dims.nbDims == 5;
     }
     static PublicType typeOf(char letter, PublicType floating)
     {

@@ -134,6 +134,7 @@ void registerPlugins_points(StandardPlugins& list)
                     .types = {"Tii>T"},
                     .lower = pillarScatter,
                     .check = checkPillars,
+                    .formats = {{nvinfer1::DataType::kHALF, nvinfer1::PluginFormat::kHWC8, {}, {0}}},
                     .checksTypes = false});
     list.push_back({.name = "DecodeBbox3DPlugin",
                     .version = "1",

@@ -49,7 +49,7 @@ public:
     {}
 
     PluginFields const& fields;
-    Values const inputs;
+    Values inputs; // floats of the types that the plugin's rule asks for
     Values outputs;
 
     [[noreturn]] void fail(std::string const& why) const { throw Failed{invalidArgument(why)}; }
@@ -126,7 +126,7 @@ private:
     Add add_;
 };
 
-// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16); A the same with
+// Types of a plugin's tensors, a letter each: T floating, one type for all of these (FP32, FP16), that of the first; A the same with
 // INT32, too; f FP32; h FP16; i INT32; a dot any type. A star behind a letter: any number of such tensors; a question mark: it may be missing. "TTT?>iTTi": inputs,
 // then outputs.
 struct TypeRule
@@ -137,6 +137,14 @@ struct TypeRule
     std::optional<char> output(size_t i) const;
     size_t leastInputs() const;
     bool takes(size_t inputs) const; // whether there may be so many
+};
+
+// What programs may ask for besides linear floats: these tensors have this type and format, the others are as ever.
+struct PluginFormats
+{
+    nvinfer1::DataType type{};
+    nvinfer1::PluginFormat format{};
+    std::vector<size_t> inputs, outputs;
 };
 
 struct StandardPlugin
@@ -150,8 +158,9 @@ struct StandardPlugin
     std::string (*check)(PluginFields const& fields) = nullptr;
     int (*outputs)(PluginFields const& fields) = nullptr;                      // null: as many as `types` has
     char (*outputLetter)(PluginFields const& fields, size_t output) = nullptr; // null: that of `types`
-    bool checksTypes = true;                                                   // of fields
-    bool isMade = true; // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
+    std::vector<PluginFormats> formats;
+    bool checksTypes = true; // of fields
+    bool isMade = true;      // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
 
     bool operator==(StandardPlugin const& o) const { return this == &o; }
     int outputCount(PluginFields const& f) const;

@@ -5,6 +5,7 @@
 
 #include "api/standard_plugins/standard_plugin.h"
 #include "ops/attention/op.h"
+#include "ops/slice/op.h"
 #include "tactic/registry.h"
 
 namespace tw::api {
@@ -66,50 +67,62 @@ void fullyConnected(PluginLowering& p)
     p.outputs = {p.reshape(p.matmul(p.reshape(x, {0, 0, k}), w), {0, 0, n, 1, 1})};
 }
 
+// The first S rows of a table [P, E], as [S, 1, E].
+Value* rowsFromTheFirst(PluginLowering& p, Value* table, Value* ids)
+{
+    int64_t const e = p.known(table, 1), rows = p.known(table, 0);
+    if (ids->shape[0].isConst()) {
+        p.check(p.known(ids, 0) <= rows, "sequences of " + std::to_string(p.known(ids, 0)) + " tokens; there are " +
+                                             std::to_string(rows) + " positions");
+        return p.reshape(p.part(table, 0, 0, p.known(ids, 0)), {0, 1, e});
+    }
+    ops::slice::Attrs a;
+    a.start = {0, 0};
+    a.stride = {1, 1};
+    Value* const size = p.concat({p.shapeOf(ids, 0, 1), p.constant({double(e)}, {1}, DataType::kInt32)}, 0);
+    return p.reshape(p.value(ops::slice::def(), std::move(a), {table, nullptr, size}), {-1, 1, e});
+}
+
 struct Embeddings
 {
     Value* sum = nullptr;    // of word, type and position, ids' dimensions and E
     Value* output = nullptr; // normalized
 };
-Embeddings embeddings(PluginLowering& p, Value* ids, Value* types, Value* positions)
+// `places`: of the table of positions and of ids the rows that belong to them.
+Embeddings embeddings(PluginLowering& p, Value* ids, Value* types, Value* (*places)(PluginLowering&, Value*, Value*))
 {
-    // FP32 inside; the type of the output is that of what is given on.
+    // What output_fp16 says is what the outputs are told to be; the builder chooses types inside a network.
     int64_t const e = p.fields.weights("bert_embeddings_layernorm_beta").count;
     p.check(e > 0, "bert_embeddings_layernorm_beta is empty");
     int const rank = ids->rank();
-    Value* isKnown = nullptr;
-    auto const table = [&](char const* field, Value* at, bool decides) {
+    auto const table = [&](char const* field) {
         nvinfer1::Weights const w = p.fields.weights(field);
-        p.check(w.count % e == 0, std::string(field) + " has " + std::to_string(w.count) +
-                                      " elements, which are no rows of " + std::to_string(e));
-        int64_t const rows = w.count / e;
-        Value* const data = p.weights(w, {rows, e}, DataType::kFloat, ir::WeightsRole::kConstant);
-        if (decides) {
-            Value* const fits = p.binary(Binary::kAnd, p.binary(Binary::kGreater, at, p.scalar(-1, at)),
-                                         p.binary(Binary::kLess, at, p.scalar(double(rows), at)));
-            isKnown = isKnown ? p.binary(Binary::kAnd, isKnown, fits) : fits;
-        }
-        return p.gather(data, at, 0);
+        return p.weights(w, {w.count / e, e}, DataType::kFloat, ir::WeightsRole::kConstant);
     };
-    Value* const words = table("bert_embeddings_word_embeddings", ids, true);
-    Value* const segments = table("bert_embeddings_token_type_embeddings", types, true);
-    Value* const places = table("bert_embeddings_position_embeddings", positions, false);
-    Embeddings result;
-    result.sum = p.sum(p.sum(words, segments), places);
+    Value* const words = table("bert_embeddings_word_embeddings");
+    Value* const kinds = table("bert_embeddings_token_type_embeddings");
+    // Whether 0 <= at < rows: then rounded down, at / rows is 0.
+    auto const isRowOf = [&](Value* rows, Value* at) {
+        Value* const n = p.scalar(double(p.known(rows, 0)), at);
+        return p.binary(Binary::kEqual, p.binary(Binary::kFloorDiv, at, n), p.scalar(0, at));
+    };
+    Value* const isKnown = p.binary(Binary::kAnd, isRowOf(words, ids), isRowOf(kinds, types));
     std::vector<int64_t> column(size_t(rank), 0);
     column.push_back(1);
-    result.sum = p.select(p.reshape(isKnown, column), result.sum, p.scalar(0, result.sum));
+    Embeddings result;
+    result.sum = p.sum(p.sum(p.gather(words, ids, 0), p.gather(kinds, types, 0)),
+                       places(p, table("bert_embeddings_position_embeddings"), ids));
+    result.sum = p.mul(result.sum, p.reshape(p.cast(isKnown, DataType::kFloat), column));
     auto const numbers = [&](char const* field) {
         return p.along(p.weights(p.fields.weights(field), {e}, DataType::kFloat, ir::WeightsRole::kConstant), rank,
                        rank + 1);
     };
     result.output = p.sum(p.mul(p.normalized(result.sum, {rank}, kEpsilon), numbers("bert_embeddings_layernorm_gamma")),
                           numbers("bert_embeddings_layernorm_beta"));
-    DataType const type = p.fields.flag("output_fp16") ? DataType::kHalf : DataType::kFloat;
     std::vector<int64_t> dims(size_t(rank), 0);
     dims.insert(dims.end(), {e, 1, 1});
-    result.output = p.reshape(p.cast(result.output, type), dims);
-    result.sum = p.reshape(p.cast(result.sum, type), dims);
+    result.output = p.reshape(result.output, dims);
+    result.sum = p.reshape(result.sum, dims);
     return result;
 }
 
@@ -117,17 +130,13 @@ Embeddings embeddings(PluginLowering& p, Value* ids, Value* types, Value* positi
 // attention in FP32 (mha_type_id 0) those in front of the first 0 count.
 void embedFixed(PluginLowering& p)
 {
-    Value *const ids = p.in(0, 2), *mask = p.in(2, 2);
-    p.outputs = {embeddings(p, ids, p.in(1, 2), p.positions(ids, 0)).output};
-    Value* const zero = p.scalar(0, mask);
-    if (p.fields.integer("mha_type_id") == 0) {
-        Value* const isZero = p.cast(p.binary(Binary::kEqual, mask, zero), DataType::kInt32);
-        mask = p.runningSum(isZero, 0);
-        mask = p.binary(Binary::kEqual, mask, zero);
-    } else {
-        mask = p.unary(Unary::kNot, p.binary(Binary::kEqual, mask, zero));
-    }
-    p.outputs.push_back(p.cast(p.transpose(mask, {1, 0}), DataType::kFloat));
+    Value *const ids = p.in(0, 2), *mask = p.transpose(p.in(2, 2), {1, 0});
+    p.outputs = {embeddings(p, ids, p.in(1, 2), rowsFromTheFirst).output};
+    mask = p.binary(Binary::kEqual, mask, p.scalar(0, mask));
+    if (p.fields.integer("mha_type_id") == 0)
+        mask = p.binary(Binary::kGreater, p.runningSum(p.cast(mask, DataType::kInt32), 1),
+                        p.constant({0}, {1, 1}, DataType::kInt32));
+    p.outputs.push_back(p.cast(p.unary(Unary::kNot, mask), DataType::kFloat));
 }
 
 // For each of T rows the sequence that it belongs to, i32 [T]: how many end in front of it. `rows`: i32 [T].
@@ -144,9 +153,10 @@ template <bool givesSum>
 void embedRows(PluginLowering& p)
 {
     Value *const ids = p.in(0, 1), *const begins = p.in(2, 1);
-    Value* const sequence = sequenceOf(p, ids, begins);
-    Value* const at = p.sub(p.positions(ids, 0), p.gather(begins, sequence, 0));
-    Embeddings const e = embeddings(p, ids, p.in(1, 1), at);
+    Embeddings const e = embeddings(p, ids, p.in(1, 1), [](PluginLowering& p, Value* table, Value* ids) {
+        Value* const first = p.gather(p.in(2), sequenceOf(p, ids, p.in(2)), 0);
+        return p.gather(table, p.sub(p.positions(ids, 0), first), 0);
+    });
     p.outputs = {e.output};
     p.outputs.push_back(givesSum ? e.sum : p.cast(p.reshape(begins, {-1, 1}), DataType::kHalf));
 }
@@ -322,6 +332,8 @@ char embeddingType(PluginFields const& f)
 
 void registerPlugins_transformers(StandardPlugins& list)
 {
+    using enum nvinfer1::PluginFormat;
+    using nvinfer1::DataType::kINT8;
     static constexpr char kEmbed[] = "CustomEmbLayerNormPluginDynamic",
                           kAttention[] = "CustomQKVToContextPluginDynamic",
                           kSkip[] = "CustomSkipLayerNormPluginDynamic";
@@ -370,6 +382,7 @@ void registerPlugins_transformers(StandardPlugins& list)
                     .types = {"T.?i?.?>T"},
                     .lower = attentionVariable,
                     .check = checkHeads,
+                    .formats = {{kINT8, kCHW32, {0}, {0}}, {kINT8, kCHW4, {0}, {0}}},
                     .checksTypes = false});
     list.push_back({.name = kAttention,
                     .version = "3",
@@ -377,27 +390,29 @@ void registerPlugins_transformers(StandardPlugins& list)
                     .types = {"Ti.>T"},
                     .lower = attentionInterleaved,
                     .check = checkHeads,
+                    .formats = {{kINT8, kCHW32, {0}, {0}}},
                     .checksTypes = false});
 
     std::vector<FieldSpec> const norm{{"beta", kUNKNOWN, kMust}, {"gamma", kUNKNOWN, kMust}};
     std::vector<FieldSpec> skip = norm;
     skip.insert(skip.end(), {{"type_id", kINT32, kMust}, {"bias", kUNKNOWN}});
     auto const addSkip = [&](char const* version, std::vector<FieldSpec> fields, char const* types,
-                             void (*lower)(PluginLowering&)) {
+                             void (*lower)(PluginLowering&), std::vector<PluginFormats> formats = {}) {
         list.push_back({.name = kSkip,
                         .version = version,
                         .fields = std::move(fields),
                         .types = {types},
                         .lower = lower,
                         .check = checkNorm,
+                        .formats = std::move(formats),
                         .checksTypes = false});
     };
     std::vector<FieldSpec> first = skip;
     first.push_back({"ld", kINT32, kMust});
     addSkip("1", first, "TT>T", skipLayerNorm<false>);
     addSkip("2", skip, "TT>T", skipLayerNorm<false>);
-    addSkip("3", norm, "TT>T", skipLayerNorm<false>);
-    addSkip("4", norm, "TT>TT", skipLayerNorm<true>);
+    addSkip("3", norm, "TT>T", skipLayerNorm<false>, {{kINT8, kCHW32, {0, 1}, {0}}});
+    addSkip("4", norm, "TT>TT", skipLayerNorm<true>, {{kINT8, kCHW32, {0, 1}, {0, 1}}});
 
     list.push_back({.name = "CustomFCPluginDynamic",
                     .version = "1",

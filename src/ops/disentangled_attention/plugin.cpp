@@ -26,6 +26,7 @@ void registerPlugins_disentangled_attention(StandardPlugins& list)
                  return span > 0 && span <= op::kMostSpan ? std::string()
                                                           : "span is " + std::to_string(span) + "; it must be above 0";
              },
+         .formats = {{nvinfer1::DataType::kINT8, nvinfer1::PluginFormat::kLINEAR, {0, 1, 2}, {0}}},
          .checksTypes = false});
 }
 

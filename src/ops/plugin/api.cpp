@@ -41,10 +41,15 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
             auto const v = network->lowered(*t);
             if (!v.ok())
                 return nvinfer1::DataType::kFLOAT;
-            types.push_back((*v)->type);
+            types.push_back(t->typeOf(**v));
         }
         auto const out = plugin->outputTypes(types);
         return out.ok() && index < int(out->size()) ? toPublic((*out)[size_t(index)]) : nvinfer1::DataType::kFLOAT;
+    }
+
+    std::optional<nvinfer1::DataType> declaredOutputType(int index) const override
+    {
+        return standard ? std::optional(naturalOutputType(index)) : std::nullopt;
     }
 
     Result<void> take(nvinfer1::IPluginV2& given, int32_t nbInputs)

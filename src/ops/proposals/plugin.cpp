@@ -438,7 +438,10 @@ void registerPlugins_proposals(StandardPlugins& list)
                                {"anchorsScales", kFLOAT32, kMay, kAny}},
                     .types = {"TTTT>TT"},
                     .lower = own::regionsOfInterest,
-                    .check = own::checkRegions});
+                    .check = own::checkRegions,
+                    .formats = {{nvinfer1::DataType::kINT8, nvinfer1::PluginFormat::kLINEAR, {2}, {1}},
+                                {nvinfer1::DataType::kINT8, nvinfer1::PluginFormat::kCHW4, {2}, {1}},
+                                {nvinfer1::DataType::kINT8, nvinfer1::PluginFormat::kCHW32, {2}, {1}}}});
 }
 
 } // namespace tw::api

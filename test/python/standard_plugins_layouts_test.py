@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorrt as trt
 
-from standard_plugins import check, creator, make, refusal
+from standard_plugins import check, close, creator, engine_of, make, outputs_of, refusal
 
 random = np.random.default_rng(8)
 
@@ -52,6 +52,8 @@ def test_resize_nearest(scale):
 def test_batch_tile():
     a, b = data(3, 2), data(1, 2, 3, 4)
     check(make("BatchTilePlugin_TRT"), [a, b], lambda a, b: [np.repeat(b, 3, 0)], open_shapes=False)
+    arrays = [a, np.repeat(b[None], 3, 0)]  # with an implicit batch the 1 stands behind it
+    close(outputs_of(engine_of(make("BatchTilePlugin_TRT"), arrays, explicit=False), arrays), [np.repeat(b, 3, 0)], 0)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 6), (1, 1, 1, 5), (3, 2, 2, 2)])

@@ -79,9 +79,13 @@ std::string checkScale(PluginFields const& f)
 
 void batchTile(PluginLowering& p)
 {
-    Value* const x = p.in(1);
-    p.check(x->rank() > 0 && x->shape[0].is(1), "its second input " + str(x->shape) + " must have one image");
-    p.outputs = {p.repeated(x, p.in(0))};
+    Value* x = p.in(1);
+    if (x->rank() == 5 && x->shape[1].is(1)) // the interface of 8.5 has the 1 behind the batch
+        x = p.reshape(x, {0, p.known(x, 2), p.known(x, 3), p.known(x, 4)});
+    bool const isThere = x->rank() == 4 && x->shape[0] == p.in(0)->shape[0];
+    p.check(isThere || (x->rank() > 0 && x->shape[0].is(1)),
+            "its second input " + str(x->shape) + " must have one image");
+    p.outputs = {isThere ? x : p.repeated(x, p.in(0))};
 }
 
 // Two more channels: rows and columns, from -1 to 1.
@@ -187,7 +191,8 @@ void registerPlugins_layouts(StandardPlugins& list)
                     .version = "1",
                     .interface = Interface::kExt,
                     .types = {"TT>T"},
-                    .lower = batchTile});
+                    .lower = batchTile,
+                    .shared = 2});
     list.push_back({.name = "CoordConvAC", .version = "1", .interface = Interface::kExt, .lower = coordConv});
     list.push_back({.name = "ScatterND", .version = "1", .types = {"AiA>A"}, .lower = scatterNd});
     list.push_back({.name = "Split",

@@ -151,7 +151,8 @@ struct StandardPlugin
     int (*outputs)(PluginFields const& fields) = nullptr;                      // null: as many as `types` has
     char (*outputLetter)(PluginFields const& fields, size_t output) = nullptr; // null: that of `types`
     bool checksTypes = true;                                                   // of fields
-    bool isMade = true; // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
+    bool isMade = true;  // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
+    uint32_t shared = 0; // inputs, a bit each, of which enqueue() gets one image whatever the batch is
 
     bool operator==(StandardPlugin const& o) const { return this == &o; }
     int outputCount(PluginFields const& f) const;

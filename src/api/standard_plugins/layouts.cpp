@@ -63,6 +63,7 @@ void resizeNearest(PluginLowering& p)
     }
     Value* y = x;
     for (int d : {2, 3}) {
+        p.checkNumbers({sizeOf(d)});
         std::vector<double> from(size_t(sizeOf(d)));
         for (size_t o = 0; o < from.size(); ++o)
             from[o] = std::min(std::floor(float(o) / float(scale)), float(p.known(x, d) - 1));
@@ -93,6 +94,7 @@ void coordConv(PluginLowering& p)
 {
     Value* const x = p.in(0, 4);
     int64_t const h = p.known(x, 2), w = p.known(x, 3);
+    p.checkNumbers({2, h, w});
     std::vector<double> numbers;
     for (bool isRow : {true, false})
         for (int64_t i = 0; i < h * w; ++i) {

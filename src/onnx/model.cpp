@@ -143,7 +143,7 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
     ctx.fail(phrase("no importer for operator '", ctx.opType(), "'",
                     isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'",
                     " in opset ", opset_, "; getPluginCreator() could not find Plugin ", ctx.opType(), " version ",
-                    version));
+                    version, foreignPluginHint(ctx.opType(), ctx.node().domain())));
 }
 
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)

@@ -11,7 +11,8 @@ import tensorrt as trt
 from small import QUIET
 from standard_plugins import close
 from standard_plugins_detection_test import batched_all, efficient_all, ssd
-from standard_plugins_models import Model, conv, outputs, parsed, sigmoid, softmax
+from standard_plugins_elsewhere import elsewhere
+from standard_plugins_models import Model, conv, outputs, parsed, plan_of, sigmoid, softmax
 from standard_plugins_proposals_test import best, cell_boxes, moved, rows
 from standard_plugins_regions_test import crop, pyramid
 
@@ -280,7 +281,7 @@ def test_efficient_det():
         return np.concatenate(flat, 1)
 
     wanted = efficient_all(40, least=0.6, overlap=0.5, sigmoid=1, coding=1)(numbers(box_w, 4), numbers(class_w, classes), anchors.astype(float))
-    check_found(outputs(model, arrays, (1, 2, 4)), wanted, names)
+    check_found(elsewhere(plan_of(model, (1, 2, 4)), arrays), wanted, names)
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -322,7 +323,7 @@ def test_detectron2(n):
     )
     model.output(*FOUND, masks, kinds=KINDS + "f")
     arrays = {f"p{i}": random.standard_normal((n, channels, *s)).astype(f) for i, s in enumerate(sizes)}
-    y = outputs(model, arrays)
+    y = elsewhere(plan_of(model), arrays)
     v = [arrays[f"p{i}"].astype(float) for i in range(4)]
     of_cells = lambda w: conv(v[3], w, zeros(len(w))).transpose(0, 2, 3, 1)
     proposed = efficient_all(keep, least=0.01, overlap=0.7, sigmoid=1, coding=1)(

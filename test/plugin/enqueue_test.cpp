@@ -2,8 +2,12 @@
 // All standard plugins as a program uses them without a network: it asks for sizes and types, configures, and calls
 // enqueue(). The same comes out as in a network, and nothing is written beside it.
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
@@ -313,6 +317,28 @@ INSTANTIATE_TEST_SUITE_P(StandardPlugins, EnqueueOfAll, testing::Range<size_t>(0
                              PluginSample const& s = pluginSamples()[info.param];
                              return std::string(s.name) + "_" + s.version;
                          });
+
+// Rows of docs/plugins.md: plugin, versions, interface.
+TEST(StandardPluginSamples, HaveTheInterfacesThatTheirTableSays)
+{
+    constexpr char const* kInterfaces[] = {"V2", "Ext", "IOExt", "DynamicExt"};
+    EXPECT_TRUE(initLibNvInferPlugins(nullptr, ""));
+    std::ifstream page(std::getenv("TW_PLUGIN_TABLE"));
+    std::map<std::string, std::string> rows;
+    for (std::string line; std::getline(page, line);) {
+        std::istringstream in(line);
+        std::string bar, name, cell, interface;
+        in >> bar >> name >> bar;
+        std::getline(in, cell, '|');
+        if (in >> interface)
+            rows[name] = interface;
+    }
+    for (PluginSample const& s : pluginSamples()) {
+        IPluginCreator* const creator = getPluginRegistry()->getPluginCreator(s.name, s.version, "");
+        PluginPtr const plugin(makePlugin(*creator, fieldsOf(s)));
+        EXPECT_EQ(rows[s.name], kInterfaces[std::min(plugin->getTensorRTVersion() >> 24, 3)]) << s.name;
+    }
+}
 
 TEST(StandardPluginSamples, AreAllOfThem)
 {

@@ -82,6 +82,17 @@ def test_scatter_nd(integers):
     check(make("ScatterND"), [x, indices, updates], wanted, half=False, open_shapes=False)
 
 
+@pytest.mark.parametrize("axis, lengths", [(1, [2, 3, 1]), (0, [4]), (2, [1, 2])])
+def test_split(axis, lengths):
+    """Made of bytes alone, which are ours."""
+    number = lambda v: int(v).to_bytes(8, "little")
+    field = lambda name, values: number(len(name)) + name.encode() + number(int(trt.PluginFieldType.INT32)) + number(4 * len(values)) + np.array(values, np.int32).tobytes()
+    plugin = creator("Split").deserialize_plugin("Split", b"tensorwright Split 1\n" + number(2) + field("axis", [axis]) + field("lengths", lengths))
+    ends = np.cumsum(lengths)
+    check(plugin, [data(4, 6, 3)], lambda x: np.split(x, ends, axis)[: len(lengths)], open_shapes=axis > 0)
+    assert creator("Split").deserialize_plugin("Split", b"tensorwright Split 1\n") is None
+
+
 @pytest.mark.parametrize("coords", [4, 3])
 def test_region(coords):
     def sigmoid(v):

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <NvInfer.h>
+#include <NvInferPlugin.h>
 #include <NvOnnxParser.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
@@ -143,6 +144,7 @@ int build(std::string const& model, std::string const& plan, std::string const& 
     Stopwatch const total;
     std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
     require(builder != nullptr, "createInferBuilder failed");
+    require(initLibNvInferPlugins(&logger, ""), "initLibNvInferPlugins failed");
     auto const flags = 1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
     std::unique_ptr<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(flags));
     std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));

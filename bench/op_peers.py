@@ -151,9 +151,9 @@ def compare(name, threads, options, folder):
     files = {n: os.path.join(folder, n + ".raw") for n in graph.inputs}
     for n, path in files.items():
         graph.inputs[n].tofile(path)
-    plan, _ = engines.build_ours(options.bin_dir, model, threads, folder, options.timeout, True)
+    plan, _ = engines.build_ours(options.bin_dir, model, {}, threads, folder, options.timeout, True)
     both = [engines.start_ours(options.bin_dir, plan, threads, files, options.timeout),
-            engines.start_peer("onnxruntime", model, threads, files, options.timeout)]
+            engines.start_peer("onnxruntime", model, threads, files, {}, options.timeout)]
     try:
         for worker in both:
             worker.ready()

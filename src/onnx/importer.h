@@ -39,6 +39,8 @@ struct DestroyPlugin
 using PluginPtr = std::unique_ptr<nvinfer1::IPluginV2, DestroyPlugin>;
 
 nvinfer1::IPluginCreator* findPlugin(tw_onnx::NodeProto const& node);
+// Of plugins that exporters write for another library than TensorRT's: what to do; else nothing.
+std::string foreignPluginHint(std::string const& opType, std::string const& domain);
 void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::IPluginCreator& creator);
 
 // Output 0 of a ScatterElements (along its axis) or ScatterND node whose updates are added to, multiplied with, or

@@ -142,9 +142,9 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
         return importPlugin(ctx, ctx.node(), *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
     ctx.fail(fmt::format(
-        "no importer for operator '{}'{} in opset {}; getPluginCreator() could not find Plugin {} version {}",
+        "no importer for operator '{}'{} in opset {}; getPluginCreator() could not find Plugin {} version {}{}",
         ctx.opType(), isDefaultDomain(ctx.node().domain()) ? "" : " of domain '" + ctx.node().domain() + "'", opset_,
-        ctx.opType(), version));
+        ctx.opType(), version, foreignPluginHint(ctx.opType(), ctx.node().domain())));
 }
 
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)

@@ -90,6 +90,14 @@ bool isField(nvinfer1::PluginFieldCollection const* asked, std::string const& na
 
 } // namespace
 
+std::string foreignPluginHint(std::string const& opType, std::string const& domain)
+{
+    if (domain != "mmdeploy" && opType != "TRTBatchedNMS" && opType != "TRTBatchedRotatedNMS")
+        return "";
+    return "; it is a plugin of mmdeploy's own library, not of TensorRT: load that library, or export with plugins of "
+           "TensorRT (BatchedNMSDynamic_TRT or EfficientNMS_TRT for NMS, ROIAlign_TRT for regions)";
+}
+
 nvinfer1::IPluginCreator* findPlugin(tw_onnx::NodeProto const& node)
 {
     return getPluginRegistry()->getPluginCreator(node.op_type().c_str(),

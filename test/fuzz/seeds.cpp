@@ -172,6 +172,18 @@ void writeCalibrationCaches()
     }
 }
 
+// A standard plugin of each kind, `each` times; the first byte is its place in the list of samples.
+void writePlugins(int each)
+{
+    for (int i = 0; i < 61 * each; ++i) {
+        std::mt19937 random{unsigned(i)};
+        std::string bytes(1, static_cast<char>(i % 61));
+        for (unsigned k = 0; k < 48; ++k)
+            bytes += static_cast<char>(random() & 0xff);
+        save("fuzz_plugins", "sample_" + std::to_string(i), bytes);
+    }
+}
+
 // Networks that random numbers decide, of several lengths.
 void writeDecisions()
 {
@@ -225,5 +237,6 @@ int main(int argc, char** argv)
     writeModels();
     if (every < kCorpus)
         writeDecisions();
+    writePlugins(every > 1 ? 6 : 40);
     return 0;
 }

@@ -11,17 +11,12 @@
 
 #include "NvInferPlugin.h"
 #include "api/client.h"
+#include "plugin/plugin_ptr.h"
 
 using namespace nvinfer1;
 using namespace tw::test;
 
 namespace {
-
-struct Destroy
-{
-    void operator()(IPluginV2* p) const { p->destroy(); }
-};
-using PluginPtr = std::unique_ptr<IPluginV2, Destroy>;
 
 IPluginCreator* creatorOf(char const* name, char const* version = "1", char const* space = "")
 {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorrt as trt
 
-from standard_plugins import check, creator, make, refusal
+from standard_plugins import check, close, creator, engine_of, make, outputs_of, refusal
 
 random = np.random.default_rng(8)
 
@@ -52,6 +52,8 @@ def test_resize_nearest(scale):
 def test_batch_tile():
     a, b = data(3, 2), data(1, 2, 3, 4)
     check(make("BatchTilePlugin_TRT"), [a, b], lambda a, b: [np.repeat(b, 3, 0)], open_shapes=False)
+    arrays = [a, np.repeat(b[None], 3, 0)]  # with an implicit batch the 1 stands behind it
+    close(outputs_of(engine_of(make("BatchTilePlugin_TRT"), arrays, explicit=False), arrays), [np.repeat(b, 3, 0)], 0)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 6), (1, 1, 1, 5), (3, 2, 2, 2)])
@@ -78,6 +80,17 @@ def test_scatter_nd(integers):
         return [y]
 
     check(make("ScatterND"), [x, indices, updates], wanted, half=False, open_shapes=False)
+
+
+@pytest.mark.parametrize("axis, lengths", [(1, [2, 3, 1]), (0, [4]), (2, [1, 2])])
+def test_split(axis, lengths):
+    """Made of bytes alone, which are ours."""
+    number = lambda v: int(v).to_bytes(8, "little")
+    field = lambda name, values: number(len(name)) + name.encode() + number(int(trt.PluginFieldType.INT32)) + number(4 * len(values)) + np.array(values, np.int32).tobytes()
+    plugin = creator("Split").deserialize_plugin("Split", b"tensorwright Split 1\n" + number(2) + field("axis", [axis]) + field("lengths", lengths))
+    ends = np.cumsum(lengths)
+    check(plugin, [data(4, 6, 3)], lambda x: np.split(x, ends, axis)[: len(lengths)], open_shapes=axis > 0)
+    assert creator("Split").deserialize_plugin("Split", b"tensorwright Split 1\n") is None
 
 
 @pytest.mark.parametrize("coords", [4, 3])

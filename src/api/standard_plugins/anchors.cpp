@@ -13,7 +13,7 @@ using Value = ir::Value;
 
 namespace {
 
-constexpr int64_t kMostNumbers = int64_t(1) << 28; // of one tensor
+constexpr int64_t kMostNumbers = PluginLowering::kMostNumbers;
 
 // Boxes and behind them the variances of each: [1, 2, 4 boxes, 1].
 class Priors
@@ -112,11 +112,13 @@ std::string checkGrid(PluginFields const& f)
     if (std::any_of(ratios.begin(), ratios.end(), [](double r) { return !(r > 0); }))
         return "each of aspectRatios must be above 0";
     auto const sizes = mapSizes(f, kIsRect);
-    for (size_t i = 0; i < sizes.size(); i += 2)
-        if (sizes[i] < 1 || sizes[i + 1] < 1 || sizes[i + 1] > kMostNumbers || ratios.size() > 1000 ||
-            sizes[i] > kMostNumbers / (8 * sizes[i + 1] * int64_t(ratios.size() + 1)))
+    int64_t left = kMostNumbers / (8 * int64_t(ratios.size() + 1)); // cells of all maps
+    for (size_t i = 0; i < sizes.size(); i += 2) {
+        if (sizes[i] < 1 || sizes[i + 1] < 1 || sizes[i] > left / sizes[i + 1])
             return "a feature map of " + std::to_string(sizes[i]) + " by " + std::to_string(sizes[i + 1]) +
                    " is not possible";
+        left -= sizes[i] * sizes[i + 1];
+    }
     return notFour(f);
 }
 

@@ -63,6 +63,7 @@ void resizeNearest(PluginLowering& p)
     }
     Value* y = x;
     for (int d : {2, 3}) {
+        p.checkNumbers({sizeOf(d)});
         std::vector<double> from(size_t(sizeOf(d)));
         for (size_t o = 0; o < from.size(); ++o)
             from[o] = std::min(std::floor(float(o) / float(scale)), float(p.known(x, d) - 1));
@@ -79,9 +80,13 @@ std::string checkScale(PluginFields const& f)
 
 void batchTile(PluginLowering& p)
 {
-    Value* const x = p.in(1);
-    p.check(x->rank() > 0 && x->shape[0].is(1), "its second input " + str(x->shape) + " must have one image");
-    p.outputs = {p.repeated(x, p.in(0))};
+    Value* x = p.in(1);
+    if (x->rank() == 5 && x->shape[1].is(1)) // the interface of 8.5 has the 1 behind the batch
+        x = p.reshape(x, {0, p.known(x, 2), p.known(x, 3), p.known(x, 4)});
+    bool const isThere = x->rank() == 4 && x->shape[0] == p.in(0)->shape[0];
+    p.check(isThere || (x->rank() > 0 && x->shape[0].is(1)),
+            "its second input " + str(x->shape) + " must have one image");
+    p.outputs = {isThere ? x : p.repeated(x, p.in(0))};
 }
 
 // Two more channels: rows and columns, from -1 to 1.
@@ -89,6 +94,7 @@ void coordConv(PluginLowering& p)
 {
     Value* const x = p.in(0, 4);
     int64_t const h = p.known(x, 2), w = p.known(x, 3);
+    p.checkNumbers({2, h, w});
     std::vector<double> numbers;
     for (bool isRow : {true, false})
         for (int64_t i = 0; i < h * w; ++i) {
@@ -187,7 +193,8 @@ void registerPlugins_layouts(StandardPlugins& list)
                     .version = "1",
                     .interface = Interface::kExt,
                     .types = {"TT>T"},
-                    .lower = batchTile});
+                    .lower = batchTile,
+                    .shared = 2});
     list.push_back({.name = "CoordConvAC", .version = "1", .interface = Interface::kExt, .lower = coordConv});
     list.push_back({.name = "ScatterND", .version = "1", .types = {"AiA>A"}, .lower = scatterNd});
     list.push_back({.name = "Split",

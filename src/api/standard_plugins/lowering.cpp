@@ -55,6 +55,16 @@ int64_t PluginLowering::known(Value const* v, int dimension) const
     return d.value();
 }
 
+void PluginLowering::checkNumbers(std::initializer_list<int64_t> sizes) const
+{
+    int64_t count = 1;
+    for (int64_t size : sizes) {
+        check(size <= 0 || count <= kMostNumbers / size,
+              "fields and sizes ask for more than " + std::to_string(kMostNumbers) + " numbers that it brings along");
+        count *= std::max<int64_t>(size, 1);
+    }
+}
+
 Value* PluginLowering::constant(std::vector<double> const& values, Extents const& dims, DataType type)
 {
     Tensor t(type, dims);
@@ -182,6 +192,7 @@ Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
         a.size[size_t(axis)] = end - begin;
         return value(ops::slice::def(), std::move(a), {x});
     }
+    checkNumbers({end - begin});
     std::vector<double> rows(size_t(end - begin));
     std::iota(rows.begin(), rows.end(), double(begin));
     return gather(x, constant(rows, {end - begin}, DataType::kInt32), axis);

@@ -202,7 +202,7 @@ public:
         for (size_t i = 0; i < configured_.size(); ++i) {
             bool const isInput = int32_t(i) < inputs_;
             PluginTensorDesc d = configured_[i];
-            d.dims = withBatch(d.dims, batch);
+            d.dims = withBatch(d.dims, isInput && (this->plugin().shared >> i & 1) != 0 ? 1 : batch);
             (isInput ? in : out).push_back({d, isInput ? inputs[i] : outputs[i - size_t(inputs_)]});
         }
         return this->run(in, out, stream);

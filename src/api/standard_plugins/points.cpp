@@ -72,7 +72,9 @@ void decodeBoxes(PluginLowering& p)
     std::vector<double> const range = p.fields.numbers("point_cloud_range"), anchors = p.fields.numbers("anchors"),
                               bottoms = p.fields.numbers("anchor_bottom_height");
     auto const count = int64_t(anchors.size() / 4), bins = p.fields.integer("num_dir_bins");
-    int64_t const h = p.known(boxes, 1), w = p.known(boxes, 2), all = h * w * count;
+    int64_t const h = p.known(boxes, 1), w = p.known(boxes, 2);
+    p.checkNumbers({h, w, count, 9});
+    int64_t const all = h * w * count;
     p.check(p.known(boxes, 3) == 7 * count && p.known(scores, 3) % count == 0 && p.known(directions, 3) == count * bins,
             "its inputs " + str(scores->shape) + ", " + str(boxes->shape) + " and " + str(directions->shape) +
                 " do not fit " + std::to_string(count) + " anchors in " + std::to_string(bins) + " directions");

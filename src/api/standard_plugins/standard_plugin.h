@@ -62,6 +62,9 @@ public:
     Value* in(size_t i, int rank = -1) const;
     // A dimension that must be known.
     int64_t known(Value const* v, int dimension) const;
+    // Numbers that a plugin brings along, and of what sizes there are so many: more of them are refused.
+    static constexpr int64_t kMostNumbers = int64_t(1) << 26;
+    void checkNumbers(std::initializer_list<int64_t> sizes) const;
 
     // Nodes. `part` tells those of one layer apart in logs; names need not differ.
     template <class A>
@@ -161,6 +164,7 @@ struct StandardPlugin
     std::vector<PluginFormats> formats;
     bool checksTypes = true; // of fields
     bool isMade = true;      // by createPlugin(); else by deserializePlugin() alone, and it lists no fields
+    uint32_t shared = 0;     // inputs, a bit each, of which enqueue() gets one image whatever the batch is
 
     bool operator==(StandardPlugin const& o) const { return this == &o; }
     int outputCount(PluginFields const& f) const;

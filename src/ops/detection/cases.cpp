@@ -88,7 +88,8 @@ void pixelsByHand(CaseList& list)
     for (auto [pixels, overlap, name] :
          {std::tuple{Pixels::kAreas, 12. / 38, "areas"}, {Pixels::kAll, 20. / 30, "all"}})
         for (bool more : {false, true})
-            list.add(std::string("pixels_") + name + (more ? "_more_by_hand" : "_less_by_hand"), attrs([&](Attrs& a) {
+            list.add(std::string("pixels_") + name + (more ? "_more_by_hand" : "_less_by_hand"),
+                     attrs([&, pixels = pixels, overlap = overlap](Attrs& a) {
                          a.pixels = pixels;
                          a.overlap = overlap + (more ? 0.01 : -0.01);
                          a.most = 2;

@@ -136,7 +136,7 @@ Value* unhidden(PluginLowering& p, Value* scores, double least)
 {
     if (least >= 0)
         return scores;
-    using enum PluginLowering::Binary;
+    using enum ops::elementwise::Operation;
     int64_t const boxes = p.known(scores, 1);
     std::vector<double> places(static_cast<size_t>(boxes));
     std::iota(places.begin(), places.end(), 0.);

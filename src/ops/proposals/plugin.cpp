@@ -71,6 +71,7 @@ void checkCount(PluginLowering& p, Value const* x, std::vector<double> const& bo
 void proposalLayer(PluginLowering& p)
 {
     auto const [h, w] = imageSize(p.fields, {1024, 1024});
+    p.checkNumbers({int64_t(h / 4) + 1, int64_t(w / 4) + 1, 4 * 2 * 3});
     std::vector<double> boxes;
     for (int level = 0; level < 5; ++level) {
         double const stride = 4 << level, side = 32 << level;
@@ -115,6 +116,7 @@ void multilevelPropose(PluginLowering& p)
 {
     constexpr Size kShapes[] = {{1, 1}, {0.7, 1.4}, {1.4, 0.7}};
     auto const image = imageSize(p.fields, {832, 1344});
+    p.checkNumbers({int64_t(image.h / 4) + 1, int64_t(image.w / 4) + 1, 4 * 2 * 3});
     PluginLowering::Values allBoxes, allScores;
     for (int level = 0; level < 5; ++level) {
         double const stride = 4 << level, side = 8 * stride;
@@ -211,6 +213,7 @@ Value* movesOfCells(PluginLowering& p, Value* x, int64_t anchors)
 std::vector<double> boxesOfCells(PluginLowering& p, Value const* map, std::vector<Size> const& shapes, double stride,
                                  double first)
 {
+    p.checkNumbers({int64_t(shapes.size()), p.known(map, 2), p.known(map, 3), 4});
     std::vector<double> boxes;
     for (Size const& s : shapes)
         for (int64_t i = 0; i < p.known(map, 2); ++i)

@@ -64,7 +64,7 @@ public:
         for (int64_t i = 0; i < length; ++i)
             step(s_.isReverse(a_, d_) ? length - 1 - i : i);
         for (int64_t t = length; t < s_.steps; ++t)
-            std::fill_n(yAt(t), s_.hidden, T(0));
+            std::fill_n(yAt(t), s_.hidden, T{});
         storeState(1, row(kRowH));
         if (a_.cell == Cell::kLstm)
             storeState(2, row(kRowC));

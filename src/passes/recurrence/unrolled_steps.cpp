@@ -92,7 +92,8 @@ void UnrolledGraph::findChains()
             continue;
         std::vector<ir::Value*> states;
         addOperands(data, states);
-        auto const same = std::ranges::find_if(known, [&](auto const* w) { return areSame(w, weights); });
+        auto const same =
+            std::ranges::find_if(known, [&, &weights = weights](auto const* w) { return areSame(w, weights); });
         int const number = int(same - known.begin());
         if (same == known.end())
             known.push_back(weights);

@@ -50,7 +50,7 @@ void customGelu(PluginLowering& p)
 std::string checkType(PluginFields const& f)
 {
     int64_t const type = f.integer("type_id");
-    return type == 0 || type == 1 ? "" : "type_id is " + std::to_string(type) + "; it must be 0 (kFLOAT) or 1 (kHALF)";
+    return type == 0 || type == 1 ? "" : fmt::format("type_id is {}; it must be 0 (kFLOAT) or 1 (kHALF)", type);
 }
 
 } // namespace

@@ -41,7 +41,7 @@ private:
 std::string notFour(PluginFields const& f)
 {
     size_t const count = f.numbers("variance").size();
-    return count == 4 ? "" : "variance has " + std::to_string(count) + " numbers; it must have 4";
+    return count == 4 ? "" : fmt::format("variance has {} numbers; it must have 4", count);
 }
 
 // Sizes of the feature maps, height and width in turn.
@@ -101,22 +101,19 @@ std::string checkGrid(PluginFields const& f)
     int64_t const layers = f.integer("numLayers");
     size_t const each = kIsRect ? 2 : 1, given = f.numbers("featureMapShapes").size();
     if (layers < 1 || layers > ops::plugin::kMaxTensors)
-        return "numLayers is " + std::to_string(layers) + "; it must be 1 to " +
-               std::to_string(ops::plugin::kMaxTensors);
+        return fmt::format("numLayers is {}; it must be 1 to {}", layers, ops::plugin::kMaxTensors);
     if (given != each * size_t(layers))
-        return "featureMapShapes has " + std::to_string(given) + " numbers; " + std::to_string(layers) +
-               " layers need " + std::to_string(each * size_t(layers));
+        return fmt::format("featureMapShapes has {} numbers; {} layers need {}", given, layers, each * size_t(layers));
     auto const ratios = f.numbers("aspectRatios");
     if (ratios.size() < 3)
-        return "aspectRatios has " + std::to_string(ratios.size()) + " numbers; layer 0 needs 3";
+        return fmt::format("aspectRatios has {} numbers; layer 0 needs 3", ratios.size());
     if (std::any_of(ratios.begin(), ratios.end(), [](double r) { return !(r > 0); }))
         return "each of aspectRatios must be above 0";
     auto const sizes = mapSizes(f, kIsRect);
     int64_t left = kMostNumbers / (8 * int64_t(ratios.size() + 1)); // cells of all maps
     for (size_t i = 0; i < sizes.size(); i += 2) {
         if (sizes[i] < 1 || sizes[i + 1] < 1 || sizes[i] > left / sizes[i + 1])
-            return "a feature map of " + std::to_string(sizes[i]) + " by " + std::to_string(sizes[i + 1]) +
-                   " is not possible";
+            return fmt::format("a feature map of {} by {} is not possible", sizes[i], sizes[i + 1]);
         left -= sizes[i] * sizes[i + 1];
     }
     return notFour(f);
@@ -191,7 +188,7 @@ std::string checkPriorBox(PluginFields const& f)
     if (least.empty() || std::any_of(least.begin(), least.end(), [](double v) { return !(v > 0); }))
         return "minSize must have a number, each above 0";
     if (!most.empty() && most.size() != least.size())
-        return "maxSize has " + std::to_string(most.size()) + " numbers and minSize " + std::to_string(least.size());
+        return fmt::format("maxSize has {} numbers and minSize {}", most.size(), least.size());
     for (size_t i = 0; i < most.size(); ++i)
         if (!(most[i] > least[i]))
             return "each of maxSize must be above its minSize";
@@ -200,7 +197,7 @@ std::string checkPriorBox(PluginFields const& f)
         return "each of aspectRatios must be above 0";
     for (char const* name : {"imgH", "imgW", "stepH", "stepW"})
         if (!(f.number(name) >= 0))
-            return std::string(name) + " is " + std::to_string(f.number(name)) + "; it must be 0 or above";
+            return fmt::format("{} is {}; it must be 0 or above", name, f.number(name));
     return notFour(f);
 }
 

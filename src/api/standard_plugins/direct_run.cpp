@@ -10,15 +10,14 @@ namespace {
 
 std::string nameOf(size_t i, bool isInput)
 {
-    return (isInput ? "x" : "y") + std::to_string(i);
+    return fmt::format("{}{}", isInput ? "x" : "y", i);
 }
 
 std::string keyOf(std::vector<DirectTensor> const& tensors)
 {
     std::string key;
     for (DirectTensor const& t : tensors)
-        key += std::to_string(int(t.desc.type)) + ',' + std::to_string(int(t.desc.format)) + ',' + str(t.desc.dims) +
-               ',' + std::to_string(t.desc.scale) + ';';
+        key += fmt::format("{},{},{},{};", int(t.desc.type), int(t.desc.format), str(t.desc.dims), t.desc.scale);
     return key;
 }
 

@@ -39,7 +39,7 @@ FieldType const* typeOf(PluginFieldType t)
 std::string nameOf(PluginFieldType t)
 {
     FieldType const* const known = typeOf(t);
-    return known ? known->name : "type " + std::to_string(int(t));
+    return known ? known->name : fmt::format("type {}", int(t));
 }
 
 FieldSpec const* specOf(PluginFields::Specs specs, std::string_view name)
@@ -133,7 +133,7 @@ Result<PluginFields> PluginFields::read(Specs specs, nvinfer1::PluginFieldCollec
     std::span<PluginField const> list;
     if (given && given->nbFields > 0) {
         if (!given->fields)
-            return invalidArgument(std::to_string(given->nbFields) + " fields at a null pointer");
+            return invalidArgument("{} fields at a null pointer", given->nbFields);
         list = {given->fields, size_t(given->nbFields)};
     }
     for (PluginField const& f : list) {
@@ -150,7 +150,7 @@ Result<PluginFields> PluginFields::read(Specs specs, nvinfer1::PluginFieldCollec
         if (spec->count == FieldSpec::Count::kTree) {
             if (auto const* const tree = static_cast<nvinfer1::plugin::softmaxTree const*>(f.data)) {
                 if (tree->groups < 1 || tree->groups > (1 << 20) || !tree->groupSize)
-                    return invalidArgument(what + " has a tree of " + std::to_string(tree->groups) + " groups");
+                    return invalidArgument("{} has a tree of {} groups", what, tree->groups);
                 auto const* const sizes = reinterpret_cast<std::byte const*>(tree->groupSize);
                 fields.fields_.push_back({f.name, spec->type, {sizes, sizes + size_t(tree->groups) * sizeof(int32_t)}});
             }
@@ -159,9 +159,9 @@ Result<PluginFields> PluginFields::read(Specs specs, nvinfer1::PluginFieldCollec
         // Of one number clients often leave the length at 0, and nothing but the first element is read.
         int64_t const count = spec->count == kOne && !isWeights ? 1 : f.length;
         if (count < 0 || count > (int64_t(1) << 31))
-            return invalidArgument(what + " has the length " + std::to_string(f.length));
+            return invalidArgument("{} has the length {}", what, f.length);
         if (count > 0 && !f.data)
-            return invalidArgument(what + " has " + std::to_string(count) + " elements at a null pointer");
+            return invalidArgument("{} has {} elements at a null pointer", what, count);
         Field field{f.name, isWeights ? f.type : spec->type, {}};
         size_t const bytes = size_t(count) * type->bytes;
         auto const* const from = static_cast<std::byte const*>(f.data);

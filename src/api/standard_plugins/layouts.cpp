@@ -27,7 +27,7 @@ void flattenConcat(PluginLowering& p)
 std::string checkFlattenConcat(PluginFields const& f)
 {
     if (f.integer("axis") != 1)
-        return "axis is " + std::to_string(f.integer("axis")) + "; it must be 1";
+        return fmt::format("axis is {}; it must be 1", f.integer("axis"));
     return f.flag("ignoreBatch") ? "ignoreBatch must be 0" : "";
 }
 
@@ -37,7 +37,7 @@ void reorg(PluginLowering& p)
     Value* const x = p.in(0, 4);
     int64_t const s = p.fields.integer("stride"), c = p.known(x, 1), h = p.known(x, 2), w = p.known(x, 3);
     p.check(c % (s * s) == 0 && h % s == 0 && w % s == 0,
-            "its input " + str(x->shape) + " does not fit the stride " + std::to_string(s));
+            fmt::format("its input {} does not fit the stride {}", str(x->shape), s));
     Value* const cut = p.reshape(x, {0, c / s / s, h, s, w, s});
     p.outputs = {p.reshape(p.transpose(cut, {0, 3, 5, 1, 2, 4}), {0, c * s * s, h / s, w / s})};
 }
@@ -45,7 +45,7 @@ void reorg(PluginLowering& p)
 std::string checkReorg(PluginFields const& f)
 {
     int64_t const s = f.integer("stride");
-    return s > 0 && s < 1 << 15 ? "" : "stride is " + std::to_string(s) + "; it must be above 0";
+    return s > 0 && s < 1 << 15 ? "" : fmt::format("stride is {}; it must be above 0", s);
 }
 
 void resizeNearest(PluginLowering& p)
@@ -53,8 +53,7 @@ void resizeNearest(PluginLowering& p)
     Value* const x = p.in(0, 4);
     double const scale = p.fields.number("scale");
     auto const sizeOf = [&](int d) { return int64_t(float(p.known(x, d)) * float(scale)); };
-    p.check(sizeOf(2) > 0 && sizeOf(3) > 0,
-            "the scale " + std::to_string(scale) + " leaves nothing of " + str(x->shape));
+    p.check(sizeOf(2) > 0 && sizeOf(3) > 0, fmt::format("the scale {} leaves nothing of {}", scale, str(x->shape)));
     if (scale == std::floor(scale)) {
         ops::resize::Attrs a;
         a.scales = {1, 1, scale, scale};
@@ -75,7 +74,7 @@ void resizeNearest(PluginLowering& p)
 std::string checkScale(PluginFields const& f)
 {
     double const scale = f.number("scale");
-    return scale > 0 && scale < 65536 ? "" : "scale is " + std::to_string(scale) + "; it must be above 0";
+    return scale > 0 && scale < 65536 ? "" : fmt::format("scale is {}; it must be above 0", scale);
 }
 
 void batchTile(PluginLowering& p)
@@ -115,11 +114,11 @@ void split(PluginLowering& p)
 {
     Value* const x = p.in(0);
     int64_t const axis = p.fields.integer("axis");
-    p.check(axis >= 0 && axis < x->rank(), "axis " + std::to_string(axis) + " of " + str(x->shape));
+    p.check(axis >= 0 && axis < x->rank(), fmt::format("axis {} of {}", axis, str(x->shape)));
     int64_t begin = 0;
     for (double length : p.fields.numbers("lengths")) {
         p.check(length >= 0 && begin + int64_t(length) <= p.known(x, int(axis)),
-                "the lengths are more than dimension " + std::to_string(axis) + " of " + str(x->shape));
+                fmt::format("the lengths are more than dimension {} of {}", axis, str(x->shape)));
         p.outputs.push_back(p.part(x, int(axis), begin, begin + int64_t(length)));
         begin += int64_t(length);
     }
@@ -132,7 +131,7 @@ void region(PluginLowering& p)
     int64_t const anchors = p.fields.integer("num"), coords = p.fields.integer("coords"),
                   classes = p.fields.integer("classes"), each = coords + 1 + classes;
     p.check(p.known(x, 1) == anchors * each,
-            "its input " + str(x->shape) + " has no " + std::to_string(anchors * each) + " channels");
+            fmt::format("its input {} has no {} channels", str(x->shape), anchors * each));
     Value* const cut = p.reshape(x, {0, anchors, each, -1});
     auto const part = [&](int64_t begin, int64_t end) { return p.part(cut, 2, begin, end); };
     PluginLowering::Values parts{p.activation(Function::kSigmoid, part(0, 2)), part(2, coords),
@@ -143,11 +142,11 @@ void region(PluginLowering& p)
     int64_t begin = coords + 1;
     for (double size : groups) {
         p.check(size > 0 && begin + int64_t(size) <= each,
-                "the groups of smTree have more than " + std::to_string(classes) + " classes");
+                fmt::format("the groups of smTree have more than {} classes", classes));
         parts.push_back(p.softmax(part(begin, begin + int64_t(size)), 2));
         begin += int64_t(size);
     }
-    p.check(begin == each, "the groups of smTree have less than " + std::to_string(classes) + " classes");
+    p.check(begin == each, fmt::format("the groups of smTree have less than {} classes", classes));
     p.outputs = {p.reshapeLike(p.concat(parts, 2), x)};
 }
 

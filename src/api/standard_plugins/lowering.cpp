@@ -39,19 +39,18 @@ ir::Node* PluginLowering::added(ir::OpDef const& op, std::unique_ptr<ir::AttrsBa
 
 Value* PluginLowering::in(size_t i, int rank) const
 {
-    check(i < inputs.size(),
-          "there are " + std::to_string(inputs.size()) + " inputs; input " + std::to_string(i) + " is missing");
-    check(rank < 0 || inputs[i]->rank() == rank, "input " + std::to_string(i) + " ('" + inputs[i]->name +
-                                                     "') has the shape " + str(inputs[i]->shape) + "; it needs " +
-                                                     std::to_string(rank) + " dimensions with the batch");
+    check(i < inputs.size(), fmt::format("there are {} inputs; input {} is missing", inputs.size(), i));
+    check(rank < 0 || inputs[i]->rank() == rank,
+          fmt::format("input {} ('{}') has the shape {}; it needs {} dimensions with the batch", i, inputs[i]->name,
+                      str(inputs[i]->shape), rank));
     return inputs[i];
 }
 
 int64_t PluginLowering::known(Value const* v, int dimension) const
 {
     ir::Dim const& d = v->shape[size_t(dimension)];
-    check(d.isConst(), "dimension " + std::to_string(dimension) + " of '" + v->name + "' " + str(v->shape) +
-                           " must be known when the engine is built");
+    check(d.isConst(), fmt::format("dimension {} of '{}' {} must be known when the engine is built", dimension, v->name,
+                                   str(v->shape)));
     return d.value();
 }
 
@@ -60,7 +59,7 @@ void PluginLowering::checkNumbers(std::initializer_list<int64_t> sizes) const
     int64_t count = 1;
     for (int64_t size : sizes) {
         check(size <= 0 || count <= kMostNumbers / size,
-              "fields and sizes ask for more than " + std::to_string(kMostNumbers) + " numbers that it brings along");
+              fmt::format("fields and sizes ask for more than {} numbers that it brings along", kMostNumbers));
         count *= std::max<int64_t>(size, 1);
     }
 }
@@ -84,8 +83,8 @@ Value* PluginLowering::scalar(double value, Value const* like)
 Value* PluginLowering::weights(nvinfer1::Weights const& w, Extents const& dims, DataType type, ir::WeightsRole role)
 {
     int64_t const count = std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
-    check(w.count == count, "weights have " + std::to_string(w.count) + " elements; " + std::to_string(count) +
-                                " are needed (shape " + dims.str() + ")");
+    check(w.count == count,
+          fmt::format("weights have {} elements; {} are needed (shape {})", w.count, count, dims.str()));
     auto c = std::make_shared<ir::Constant>();
     Tensor t(type, dims);
     copyElements(TensorRef{toCore(w.type), dims, const_cast<void*>(w.values)}, t.ref());
@@ -357,7 +356,7 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
 {
     PluginLowering p(graph, fields, std::move(inputs), layer, add);
     try {
-        p.check(types.takes(p.inputs.size()), std::to_string(p.inputs.size()) + " inputs are not possible");
+        p.check(types.takes(p.inputs.size()), fmt::format("{} inputs are not possible", p.inputs.size()));
         std::optional<DataType> floating;
         for (size_t i = 0; i < p.inputs.size(); ++i) {
             char const letter = *types.input(i, p.inputs.size());
@@ -367,7 +366,7 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
                                                     isFloating(floating.value_or(x->type)) == isFloating(x->type)
                               : letter == '.' ? true
                                               : isFloating(x->type);
-            p.check(fits, "input " + std::to_string(i) + " ('" + x->name + "') is of " + nameOf(x->type));
+            p.check(fits, fmt::format("input {} ('{}') is of {}", i, x->name, nameOf(x->type)));
             // Floats of other widths than the plugin's are converted, as between layers.
             if (letter == 'f' && !isFullFloat(x->type))
                 x = p.cast(x, DataType::kFloat);
@@ -383,7 +382,7 @@ Result<std::vector<Value*>> StandardPlugin::lowered(ir::Graph& graph, PluginFiel
         return e.error;
     }
     if (int(p.outputs.size()) != outputCount(fields))
-        return internalError(describe() + " made " + std::to_string(p.outputs.size()) + " outputs");
+        return internalError("{} made {} outputs", describe(), p.outputs.size());
     return p.outputs;
 }
 
@@ -393,7 +392,7 @@ Result<std::vector<ir::Shape>> StandardPlugin::shapes(PluginFields const& fields
     ir::Graph graph;
     std::vector<Value*> values;
     for (size_t i = 0; i < inputs.size(); ++i)
-        values.push_back(graph.addInput("input " + std::to_string(i), types[i], inputs[i]));
+        values.push_back(graph.addInput(fmt::format("input {}", i), types[i], inputs[i]));
     TW_ASSIGN(auto const outputs,
               lowered(graph, fields, values, name,
                       [&](ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<Value*> in,

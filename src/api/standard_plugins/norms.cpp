@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations. They are written as the nodes that passes know as layer norms (passes/fuse_layer_norm.h).
+// Normalizations. They are written as the nodes that passes know as layer norms (passes/fusion/fuse_layer_norm.cpp).
 #include <numeric>
 
 #include "api/standard_plugins/standard_plugin.h"
@@ -24,13 +24,12 @@ std::vector<int> axesFrom(int first, int rank)
 void instanceNorm(PluginLowering& p)
 {
     Value* const x = p.in(0);
-    p.check(x->rank() >= 3, "its input has " + std::to_string(x->rank()) + " dimensions; it needs 3 to 5");
+    p.check(x->rank() >= 3, fmt::format("its input has {} dimensions; it needs 3 to 5", x->rank()));
     int64_t const channels = p.known(x, 1);
     auto const numbers = [&](char const* field) {
         std::vector<double> const values = p.fields.numbers(field);
-        p.check(int64_t(values.size()) == channels, "field '" + std::string(field) + "' has " +
-                                                        std::to_string(values.size()) + " numbers for " +
-                                                        std::to_string(channels) + " channels");
+        p.check(int64_t(values.size()) == channels,
+                fmt::format("field '{}' has {} numbers for {} channels", field, values.size(), channels));
         return p.along(p.constant(values, {channels}, x->type), 1, x->rank());
     };
     Value* y = p.normalized(x, axesFrom(2, x->rank()), p.fields.number("epsilon"));
@@ -45,10 +44,9 @@ void instanceNorm(PluginLowering& p)
 Value* groupNorm(PluginLowering& p, int64_t groups, double epsilon)
 {
     Value* const x = p.in(0);
-    p.check(x->rank() >= 3, "its input has " + std::to_string(x->rank()) + " dimensions; it needs 3 or more");
+    p.check(x->rank() >= 3, fmt::format("its input has {} dimensions; it needs 3 or more", x->rank()));
     int64_t const channels = p.known(x, 1);
-    p.check(groups > 0 && channels % groups == 0,
-            std::to_string(channels) + " channels in " + std::to_string(groups) + " groups");
+    p.check(groups > 0 && channels % groups == 0, fmt::format("{} channels in {} groups", channels, groups));
     std::vector<int64_t> back{0};
     for (ir::Dim const& d : std::span(x->shape).subspan(1))
         back.push_back(d.isConst() ? d.value() : -1);
@@ -73,8 +71,7 @@ void layerNorm(PluginLowering& p)
 {
     Value* const x = p.in(0);
     int64_t const given = p.fields.integer("axis"), axis = given < 0 ? given + x->rank() : given;
-    p.check(axis >= 0 && axis < x->rank(),
-            "axis " + std::to_string(given) + " of " + std::to_string(x->rank()) + " dimensions");
+    p.check(axis >= 0 && axis < x->rank(), fmt::format("axis {} of {} dimensions", given, x->rank()));
     Value* const y = p.normalized(x, axesFrom(int(axis), x->rank()), p.fields.number("epsilon"));
     p.outputs = {p.sum(p.mul(y, p.cast(p.in(1), x->type)), p.cast(p.in(2), x->type))};
 }
@@ -86,8 +83,7 @@ void normalize(PluginLowering& p)
     bool const isShared = p.fields.flag("channelShared");
     std::vector<double> const weights = p.fields.numbers("weights");
     int64_t const channels = p.known(x, 1), wanted = isShared ? 1 : channels;
-    p.check(int64_t(weights.size()) == wanted,
-            std::to_string(weights.size()) + " weights; " + std::to_string(wanted) + " are needed");
+    p.check(int64_t(weights.size()) == wanted, fmt::format("{} weights; {} are needed", weights.size(), wanted));
     std::vector<int> axes{1};
     if (p.fields.flag("acrossSpatial"))
         axes = {1, 2, 3};
@@ -99,7 +95,7 @@ void normalize(PluginLowering& p)
 std::string checkGroups(PluginFields const& f)
 {
     int64_t const groups = f.integer("num_groups");
-    return groups > 0 ? "" : "num_groups is " + std::to_string(groups) + "; it must be above 0";
+    return groups > 0 ? "" : fmt::format("num_groups is {}; it must be above 0", groups);
 }
 
 } // namespace

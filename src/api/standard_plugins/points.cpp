@@ -76,8 +76,8 @@ void decodeBoxes(PluginLowering& p)
     p.checkNumbers({h, w, count, 9});
     int64_t const all = h * w * count;
     p.check(p.known(boxes, 3) == 7 * count && p.known(scores, 3) % count == 0 && p.known(directions, 3) == count * bins,
-            "its inputs " + str(scores->shape) + ", " + str(boxes->shape) + " and " + str(directions->shape) +
-                " do not fit " + std::to_string(count) + " anchors in " + std::to_string(bins) + " directions");
+            fmt::format("its inputs {}, {} and {} do not fit {} anchors in {} directions", str(scores->shape),
+                        str(boxes->shape), str(directions->shape), count, bins));
     // What anchors say: x, y, z; diagonal, diagonal, height; sizes; yaw.
     std::vector<double> places, scales, sizes, yaws;
     auto const step = [&](size_t axis, int64_t i, int64_t n) {
@@ -119,8 +119,9 @@ std::string checkDecoding(PluginFields const& f)
 {
     size_t const anchors = f.numbers("anchors").size(), bottoms = f.numbers("anchor_bottom_height").size();
     if (anchors == 0 || anchors % 4 != 0 || bottoms == 0 || anchors / 4 % bottoms != 0)
-        return "anchors have " + std::to_string(anchors) + " numbers, anchor_bottom_height " + std::to_string(bottoms) +
-               "; an anchor has four, and each height as many anchors as the others";
+        return fmt::format("anchors have {} numbers, anchor_bottom_height {}; an anchor has four, and each height as "
+                           "many anchors as the others",
+                           anchors, bottoms);
     if (f.numbers("point_cloud_range").size() != 6)
         return "point_cloud_range needs six numbers";
     return f.integer("num_dir_bins") > 0 && f.integer("num_dir_bins") < 1024 ? "" : "num_dir_bins must be above 0";

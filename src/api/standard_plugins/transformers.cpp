@@ -28,9 +28,8 @@ Value* layerNorm(PluginLowering& p, Value* x, int axis)
         return p.along(p.weights(w, {w.count}, x->type, ir::WeightsRole::kConstant), axis, x->rank());
     };
     p.check(p.fields.weights("gamma").count == p.known(x, axis) && p.fields.weights("beta").count == p.known(x, axis),
-            "beta and gamma have " + std::to_string(p.fields.weights("beta").count) + " and " +
-                std::to_string(p.fields.weights("gamma").count) + " elements; dimension " + std::to_string(axis) +
-                " of " + str(x->shape) + " has another size");
+            fmt::format("beta and gamma have {} and {} elements; dimension {} of {} has another size",
+                        p.fields.weights("beta").count, p.fields.weights("gamma").count, axis, str(x->shape)));
     return p.sum(p.mul(p.normalized(x, {axis}, kEpsilon), numbers("gamma")), numbers("beta"));
 }
 
@@ -49,8 +48,7 @@ void skipLayerNorm(PluginLowering& p)
     Value* const sum = x = p.sum(x, p.in(1));
     if (p.fields.has("bias") && p.fields.weights("bias").count > 0) {
         nvinfer1::Weights const bias = p.fields.weights("bias");
-        p.check(bias.count == p.known(x, axis),
-                "bias has " + std::to_string(bias.count) + " elements for " + str(x->shape));
+        p.check(bias.count == p.known(x, axis), fmt::format("bias has {} elements for {}", bias.count, str(x->shape)));
         x = p.sum(x, p.along(p.weights(bias, {bias.count}, x->type, ir::WeightsRole::kBias), axis, x->rank()));
     }
     p.outputs = {layerNorm(p, x, axis)};
@@ -72,8 +70,8 @@ Value* rowsFromTheFirst(PluginLowering& p, Value* table, Value* ids)
 {
     int64_t const e = p.known(table, 1), rows = p.known(table, 0);
     if (ids->shape[0].isConst()) {
-        p.check(p.known(ids, 0) <= rows, "sequences of " + std::to_string(p.known(ids, 0)) + " tokens; there are " +
-                                             std::to_string(rows) + " positions");
+        p.check(p.known(ids, 0) <= rows,
+                fmt::format("sequences of {} tokens; there are {} positions", p.known(ids, 0), rows));
         return p.reshape(p.part(table, 0, 0, p.known(ids, 0)), {0, 1, e});
     }
     ops::slice::Attrs a;
@@ -278,24 +276,21 @@ std::string checkHeads(PluginFields const& f)
     int64_t const hidden = f.integer("hidden_size"), heads = f.integer("num_heads");
     if (hidden > 0 && heads > 0 && hidden % heads == 0)
         return "";
-    return "hidden_size is " + std::to_string(hidden) + ", num_heads is " + std::to_string(heads) +
-           "; both must be above 0, and the first a multiple of the second";
+    return fmt::format(
+        "hidden_size is {}, num_heads is {}; both must be above 0, and the first a multiple of the second", hidden,
+        heads);
 }
 
 std::string checkConnected(PluginFields const& f)
 {
     int64_t const n = f.integer("out_dims"), count = f.weights("W").count;
-    return n > 0 && count > 0 && count % n == 0
-               ? ""
-               : "out_dims is " + std::to_string(n) + ", W has " + std::to_string(count) + " elements";
+    return n > 0 && count > 0 && count % n == 0 ? "" : fmt::format("out_dims is {}, W has {} elements", n, count);
 }
 
 std::string checkNorm(PluginFields const& f)
 {
     int64_t const gamma = f.weights("gamma").count, beta = f.weights("beta").count;
-    return gamma > 0 && gamma == beta
-               ? ""
-               : "beta has " + std::to_string(beta) + " elements, gamma " + std::to_string(gamma);
+    return gamma > 0 && gamma == beta ? "" : fmt::format("beta has {} elements, gamma {}", beta, gamma);
 }
 
 std::string checkEmbeddings(PluginFields const& f)
@@ -306,8 +301,7 @@ std::string checkEmbeddings(PluginFields const& f)
     for (char const* table : {"bert_embeddings_word_embeddings", "bert_embeddings_token_type_embeddings",
                               "bert_embeddings_position_embeddings"})
         if (f.weights(table).count <= 0 || f.weights(table).count % beta != 0)
-            return std::string(table) + " has " + std::to_string(f.weights(table).count) + " elements; rows have " +
-                   std::to_string(beta);
+            return fmt::format("{} has {} elements; rows have {}", table, f.weights(table).count, beta);
     return "";
 }
 

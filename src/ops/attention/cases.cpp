@@ -78,9 +78,9 @@ void fused(Tokens const& tokens, DataType type)
     auto x = [&](Extents const& e) { return input(type, e); };
     auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
     for (int64_t size : {1, 5, 8, 16, 18, 20, 36, 40, 64, 80, 96, 127, 128, 130, 160, 200, 256})
-        add("size_" + std::to_string(size), 2, 21, 35, 3, size, nothing);
+        add(fmt::format("size_{}", size), 2, 21, 35, 3, size, nothing);
     for (auto const& [size, values] : {std::pair<int64_t, int64_t>{64, 40}, {20, 33}, {32, 256}, {256, 48}}) {
-        std::string const name = "size_" + std::to_string(size) + "_values_" + std::to_string(values);
+        std::string const name = fmt::format("size_{}_values_{}", size, values);
         add(name, 2, 70, 35, 3, size, [&, values = values](Attrs& t, std::vector<CaseInput>& in) {
             t.valueSize = t.v.headStride = values;
             in[2] = x({2, 35, 3 * values});
@@ -88,9 +88,9 @@ void fused(Tokens const& tokens, DataType type)
     }
     add("large_masked", 2, 70, 99, 2, 160, masked({x({1, 2, 70, 99})}));
     for (int64_t rows : {1, 16, 17, 64, 65, 150})
-        add("rows_" + std::to_string(rows), 1, rows, 70, 2, 64, nothing);
+        add(fmt::format("rows_{}", rows), 1, rows, 70, 2, 64, nothing);
     for (int64_t columns : {1, 15, 16, 63, 128, 129, 197, 450})
-        add("columns_" + std::to_string(columns), 1, 70, columns, 2, 64, nothing);
+        add(fmt::format("columns_{}", columns), 1, 70, columns, 2, 64, nothing);
     add("one_head", 2, 33, 33, 1, 64, nothing);
     add("many_heads", 9, 70, 50, 15, 64, nothing); // more blocks than a GPU has multiprocessors
     add("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
@@ -103,8 +103,8 @@ void fused(Tokens const& tokens, DataType type)
                 in[1] = in[2] = apart ? x({2, keys, 40, 64}) : x({2, 40, keys * 64});
             };
         };
-        add("keys_of_" + std::to_string(keys), 2, 33, 40, 6, 64, shared(false));
-        add("keys_first_of_" + std::to_string(keys), 2, 70, 40, 6, 64, shared(true));
+        add(fmt::format("keys_of_{}", keys), 2, 33, 40, 6, 64, shared(false));
+        add(fmt::format("keys_first_of_{}", keys), 2, 70, 40, 6, 64, shared(true));
     }
     add("keys_of_2_size_40", 2, 33, 70, 6, 40, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.headsPerKey = 3;
@@ -148,7 +148,7 @@ void fused(Tokens const& tokens, DataType type)
         in.push_back(constant(DataType::kBool, {1, 1, 17, 40}, some));
     });
     for (int which : {1, 2, 4, 8, 15})
-        add("rows_first_" + std::to_string(which), 3, 70, 41, 2, 64, rowsFirst(which));
+        add(fmt::format("rows_first_{}", which), 3, 70, 41, 2, 64, rowsFirst(which));
     add("rows_first_size_40", 2, 33, 70, 3, 40, rowsFirst(15));
     add("rows_first_one_head", 5, 33, 70, 1, 64, rowsFirst(15));
     for (bool apart : {false, true}) // all in one tensor, parts after each other or by heads
@@ -182,8 +182,7 @@ void fused(Tokens const& tokens, DataType type)
                                                 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28,
                                                 29, 30, 31, 32, 33, 34, 35, 36, 38, 50, 71, 80, 90}}})
         for (int64_t size : {40, 64, 128})
-            add("segments_" + std::string(q.name) + "_size_" + std::to_string(size), 1, q.rows, q.rows, 2, size,
-                segments(q.begins));
+            add(fmt::format("segments_{}_size_{}", q.name, size), 1, q.rows, q.rows, 2, size, segments(q.begins));
     add("segments_of_300", 1, 700, 700, 2, 64, segments({0, 300, 400}));
     add("segments_of_batches", 2, 90, 90, 3, 64, segments({0, 11, 80}));
     add("segments_packed_by_heads", 1, 165, 165, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
@@ -203,7 +202,7 @@ void fused(Tokens const& tokens, DataType type)
         segments({0, 11, 80})(t, in);
     });
     for (int64_t size : {40, 64}) // each sequence keeps its infinite numbers for itself
-        add("segments_of_infinite_values_size_" + std::to_string(size), 1, 90, 90, 1, size,
+        add(fmt::format("segments_of_infinite_values_size_{}", size), 1, 90, 90, 1, size,
             [&, size](Attrs& t, std::vector<CaseInput>& in) {
                 std::vector<double> v;
                 for (int64_t i = 0; i < 90 * size; ++i)
@@ -233,16 +232,16 @@ void fused(Tokens const& tokens, DataType type)
         });
     };
     for (int64_t size : {1, 5, 16, 20, 32, 40, 64, 80, 96, 127, 128, 130, 160, 256})
-        integers("size_" + std::to_string(size), 2, 21, 35, 3, size, nothing);
+        integers(fmt::format("size_{}", size), 2, 21, 35, 3, size, nothing);
     for (int64_t rows : {1, 17, 64, 150})
-        integers("rows_" + std::to_string(rows), 3, rows, 197, 2, 64, nothing);
+        integers(fmt::format("rows_{}", rows), 3, rows, 197, 2, 64, nothing);
     integers("values_33", 2, 70, 35, 3, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.valueSize = t.v.headStride = 33;
         in[2] = x({2, 35, 3 * 33});
     });
     for (int64_t size : {32, 64, 128, 256}) {
-        integers("mask_of_keys_size_" + std::to_string(size), 2, 70, 128, 2, size, masked({x({2, 1, 1, 128})}));
-        integers("keep_and_mask_size_" + std::to_string(size), 2, 33, 99, 2, size,
+        integers(fmt::format("mask_of_keys_size_{}", size), 2, 70, 128, 2, size, masked({x({2, 1, 1, 128})}));
+        integers(fmt::format("keep_and_mask_size_{}", size), 2, 33, 99, 2, size,
                  masked({input(DataType::kBool, {1, 1, 33, 99}), x({2, 1, 1, 99})}, -1e4));
     }
     integers("causal", 2, 150, 150, 2, 64, masked({lower(DataType::kBool, 150, 150)}, kLowest));
@@ -277,14 +276,14 @@ void fused(Tokens const& tokens, DataType type)
     };
     for (int64_t columns : {1, 35, 64, 128, 300})
         for (bool weights : {false, true})
-            steps((weights ? "steps_of_all_" : "steps_of_scores_") + std::to_string(columns), 70, columns, 64, false,
+            steps(fmt::format("{}{}", weights ? "steps_of_all_" : "steps_of_scores_", columns), 70, columns, 64, false,
                   weights, nothing);
     for (int64_t size : {40, 128, 160})
-        steps("steps_size_" + std::to_string(size), 21, 75, size, true, true, nothing);
+        steps(fmt::format("steps_size_{}", size), 21, 75, size, true, true, nothing);
     for (bool weights : {false, true})
         for (int64_t columns : {99, 200})
-            steps(std::string(weights ? "all_" : "") + "steps_of_sums_" + std::to_string(columns), 70, columns, 64,
-                  true, weights, masked({x({2, 1, 1, columns})}));
+            steps(fmt::format("{}steps_of_sums_{}", weights ? "all_" : "", columns), 70, columns, 64, true, weights,
+                  masked({x({2, 1, 1, columns})}));
     steps("steps_keep_and_mask", 70, 99, 64, true, true, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = kLowest; // hidden keys keep the weight of the lowest step
         in.push_back(input(DataType::kBool, {2, 1, 70, 99}));
@@ -352,11 +351,11 @@ void cases(CaseList& list)
     };
     auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
     for (int64_t rows : {1, 2, 13, 14, 15, 29, 64})
-        tokens("rows_" + std::to_string(rows), 1, rows, 33, 2, 16, nothing);
+        tokens(fmt::format("rows_{}", rows), 1, rows, 33, 2, 16, nothing);
     for (int64_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 197, 700})
-        tokens("columns_" + std::to_string(columns), 1, 5, columns, 2, 16, nothing);
+        tokens(fmt::format("columns_{}", columns), 1, 5, columns, 2, 16, nothing);
     for (int64_t size : {1, 3, 8, 20, 32, 40, 64, 65})
-        tokens("size_" + std::to_string(size), 2, 9, 21, 3, size, nothing);
+        tokens(fmt::format("size_{}", size), 2, 9, 21, 3, size, nothing);
     tokens("mask_of_keys", 2, 9, 40, 2, 8, masked({f32({2, 1, 1, 40})}));
     tokens("mask_of_all", 2, 9, 40, 2, 8, masked({f32({2, 2, 9, 40})}));
     tokens("mask_of_heads", 2, 9, 40, 2, 8, masked({f32({1, 2, 9, 40})}));
@@ -366,7 +365,7 @@ void cases(CaseList& list)
     tokens("mask_of_many_keys", 2, 31, 331, 3, 24, masked({f32({2, 1, 1, 331})}));
     tokens("keep_and_mask", 1, 9, 19, 2, 8, masked({input(DataType::kBool, {1, 1, 9, 19}), f32({1, 1, 1, 19})}, -1e4));
     for (int64_t rows : {17, 40}) // each token sees itself and those before it
-        tokens("causal_" + std::to_string(rows), 2, rows, rows, 2, 8,
+        tokens(fmt::format("causal_{}", rows), 2, rows, rows, 2, 8,
                masked({lower(DataType::kBool, rows, rows)}, kLowest));
     tokens("row_ends_and_mask", 2, 33, 77, 2, 12, [&](Attrs& t, std::vector<CaseInput>& in) { // in no order
         t.fill = kLowest;
@@ -389,7 +388,7 @@ void cases(CaseList& list)
         in[2] = f32({2, 21, 3 * 34});
     });
     for (int i = 0; i < 3; ++i) // parts of one row of 3 * 3 * 20 columns, two ways
-        tokens("merged_" + std::to_string(i), 2, 9, 9, 3, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
+        tokens(fmt::format("merged_{}", i), 2, 9, 9, 3, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
             int64_t const step = i == 0 ? 60 : 20;
             t.q.headStride = t.k.headStride = t.v.headStride = i == 0 ? 20 : 60;
             t.q.offset = 0;
@@ -418,7 +417,7 @@ void cases(CaseList& list)
         segments({0, 9, 30})(t, in);
     });
     for (int64_t rows : {1, 13, 29, 64})
-        tokens("segments_of_" + std::to_string(rows), 1, rows + 15, rows + 15, 3, 20, segments({0, 15}));
+        tokens(fmt::format("segments_of_{}", rows), 1, rows + 15, rows + 15, 3, 20, segments({0, 15}));
     tokens("segments_of_no_rows", 1, 0, 0, 2, 4, segments({0, 3}));
     tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
     tokens("no_batch", 0, 3, 5, 2, 4, nothing);

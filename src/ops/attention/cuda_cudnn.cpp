@@ -149,9 +149,9 @@ Support supportsProblem(Problem const& p)
         return Support::no("rounds neither scores nor weights");
     constexpr int64_t kMostSize = 128, kUnit = 8;
     if (a.size != a.valueSize || a.size % kUnit != 0 || a.size > kMostSize)
-        return Support::no(
-            "takes heads of up to 128 elements in steps of 8, the same for keys and values, these have " +
-            std::to_string(a.size) + " and " + std::to_string(a.valueSize));
+        return Support::no(fmt::format(
+            "takes heads of up to 128 elements in steps of 8, the same for keys and values, these have {} and {}",
+            a.size, a.valueSize));
     if (a.headsPerKey != 1)
         return Support::no("takes as many heads of keys as of queries");
     if (copyUnit(p) != kUnit)
@@ -187,7 +187,7 @@ Support CudnnTactic::supports(Problem const& p) const
         return Support::no("needs compute capability 9.0, where it was checked");
     int const version = (*p.target.cuda->libraries->cudnn())->version();
     return version >= kLeastVersion ? Support::yes()
-                                    : Support::no("needs cuDNN 9.19, this is " + std::to_string(version));
+                                    : Support::no(fmt::format("needs cuDNN 9.19, this is {}", version));
 }
 
 std::vector<Config> CudnnTactic::configs(Problem const& p) const

@@ -102,8 +102,7 @@ Support supportsFused(Problem const& problem, DataType type)
         if (problem.inputs[size_t(i)].type != type)
             return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (a.size > kMostSize || a.valueSize > kMostSize)
-        return Support::no("takes heads of up to 256 elements, these have " + std::to_string(a.size) + " and " +
-                           std::to_string(a.valueSize));
+        return Support::no(fmt::format("takes heads of up to 256 elements, these have {} and {}", a.size, a.valueSize));
     if (!(float(a.scale) > 0))
         return Support::no("takes scores with a positive factor");
     if (a.segments && a.masksEnd(problem.inputs.size()) > 3)

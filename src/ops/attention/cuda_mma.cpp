@@ -28,9 +28,9 @@ Support supportsWgmma(Problem const& problem)
     if (!problem.target.cuda || problem.target.cuda->capability != 90)
         return Support::no("needs compute capability 9.0");
     if (int64_t const size = problem.node->attrsAs<Attrs>().size; size != 64 && size != 128)
-        return Support::no("takes heads of 64 or 128 elements, these have " + std::to_string(size));
+        return Support::no(fmt::format("takes heads of 64 or 128 elements, these have {}", size));
     if (auto const& a = problem.node->attrsAs<Attrs>(); a.valueSize != a.size)
-        return Support::no("takes values of the size of keys, these have " + std::to_string(a.valueSize));
+        return Support::no(fmt::format("takes values of the size of keys, these have {}", a.valueSize));
     TW_SUPPORTS(supportsFused(problem, DataType::kHalf));
     return copyUnit(problem) == 8 ? Support::yes() : Support::no("takes heads that begin at multiples of 8 elements");
 }

@@ -232,8 +232,7 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return std::shared_ptr<Prepared const>(std::move(plan));
     if (endsSayAll_ && int64_t(rowEnds_.size()) != g.rows)
-        return internalError("attention: a condition of " + std::to_string(rowEnds_.size()) + " rows for " +
-                             std::to_string(g.rows) + " queries");
+        return internalError("attention: a condition of {} rows for {} queries", rowEnds_.size(), g.rows);
     int64_t const most = gemmMaxRows(isa_, kPanelVectors);
     plan->kernels.resize(size_t(most) + 1);
     if (g.beginsInput >= 0) { // tiles of any height

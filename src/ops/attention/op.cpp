@@ -29,8 +29,7 @@ Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, in
     ir::Shape const& x = ctx.shape(input);
     if (x.size() == 4) {
         if (differ(x[1], heads) || differ(x[3], size))
-            return ctx.error(ctx.describe(input) + " must have " + std::to_string(heads) + " heads of size " +
-                             std::to_string(size));
+            return ctx.error("{} must have {} heads of size {}", ctx.describe(input), heads, size);
         if (o.rowsFirst)
             return ctx.error(ctx.describe(input) + " has rank 4, where rows are never first");
         return Rows{x[0], x[2]};
@@ -39,12 +38,11 @@ Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, in
         return ctx.error(ctx.describe(input) + " must have rank 3 or 4");
     // All below 2^31: sums and products of two cannot overflow.
     if (o.offset < 0 || o.offset > INT32_MAX || o.headStride < 0 || o.headStride > INT32_MAX)
-        return ctx.error("offset " + std::to_string(o.offset) + " and head stride " + std::to_string(o.headStride) +
-                         " of " + ctx.describe(input) + " are out of range (allowed: 0..2^31 - 1)");
+        return ctx.error("offset {} and head stride {} of {} are out of range (allowed: 0..2^31 - 1)", o.offset,
+                         o.headStride, ctx.describe(input));
     int64_t const end = o.offset + (heads - 1) * o.headStride + size;
     if (!x[2].isConst() || x[2].value() < end)
-        return ctx.error(ctx.describe(input) + " has " + x[2].str() + " columns, its heads reach to column " +
-                         std::to_string(end - 1));
+        return ctx.error("{} has {} columns, its heads reach to column {}", ctx.describe(input), x[2].str(), end - 1);
     return Rows{x[size_t(o.batchAxis(3))], x[size_t(o.rowsAxis(3))]};
 }
 
@@ -65,18 +63,16 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     for (int64_t n : {a.heads, a.size, a.valueSize})
         if (n < 1 || n > INT32_MAX)
-            return ctx.error("heads " + std::to_string(a.heads) + " of size " + std::to_string(a.size) + " and " +
-                             std::to_string(a.valueSize) + " are out of range (allowed: 1..2^31 - 1)");
+            return ctx.error("heads {} of size {} and {} are out of range (allowed: 1..2^31 - 1)", a.heads, a.size,
+                             a.valueSize);
     if (a.headsPerKey < 1 || a.heads % a.headsPerKey != 0)
-        return ctx.error(std::to_string(a.heads) + " heads cannot share those of keys and values by " +
-                         std::to_string(a.headsPerKey));
+        return ctx.error("{} heads cannot share those of keys and values by {}", a.heads, a.headsPerKey);
     if (!std::isfinite(a.scale) || std::isnan(a.fill))
-        return ctx.error("scale " + std::to_string(a.scale) + " must be finite, fill " + std::to_string(a.fill) +
-                         " a number");
+        return ctx.error("scale {} must be finite, fill {} a number", a.scale, a.fill);
     for (double step : {a.scoreStep, a.sumStep, a.weightStep})
         if (step != 0 && !isStep(step))
-            return ctx.error("a step of " + std::to_string(step) + " is out of range (allowed: 0, none, and " +
-                             std::to_string(kLeastStep) + ".." + std::to_string(kMostStep) + ")");
+            return ctx.error("a step of {} is out of range (allowed: 0, none, and {}..{})", step, kLeastStep,
+                             kMostStep);
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
@@ -91,9 +87,8 @@ Result<void> infer(ir::InferContext& ctx)
     bool seen[2] = {};
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     if (masksEnd < 3 || masksEnd > 5)
-        return ctx.error(std::to_string(ctx.inputCount()) + " inputs are too " + (masksEnd < 3 ? "few" : "many") +
-                         " (q, k, v, up to two masks" + (a.segments ? ", begins" : "") +
-                         (a.integers ? ", a scale)" : ")"));
+        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}", ctx.inputCount(),
+                         masksEnd < 3 ? "few" : "many", a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
     if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
         if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
             return ctx.error("begins " + (ctx.has(i) ? ctx.describe(i) : "") + " must be i32 of rank 1");
@@ -107,7 +102,7 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("scale " + (ctx.has(i) ? ctx.describe(i) : "") + " must be one f32");
     for (int i = 3; i < masksEnd; ++i) {
         if (!ctx.has(i))
-            return ctx.error("input " + std::to_string(i) + " is not given (leave it out of the list)");
+            return ctx.error("input {} is not given (leave it out of the list)", i);
         bool const keep = ctx.type(i) == DataType::kBool;
         if (!keep && ctx.type(i) != ctx.type(0))
             return ctx.error(ctx.describe(i) + " must be b or of the type of " + ctx.describe(0));
@@ -117,8 +112,7 @@ Result<void> infer(ir::InferContext& ctx)
         TW_TRY(checkMask(ctx, i, {q.batch, a.heads, q.rows, k.rows}));
     }
     if (a.heads * a.valueSize > INT32_MAX)
-        return ctx.error(std::to_string(a.heads) + " heads of size " + std::to_string(a.valueSize) +
-                         " are more than 2^31 - 1 columns");
+        return ctx.error("{} heads of size {} are more than 2^31 - 1 columns", a.heads, a.valueSize);
     ir::Shape y{q.batch, q.rows, a.heads * a.valueSize};
     if (a.rowsFirst)
         std::swap(y[0], y[1]);

@@ -26,7 +26,7 @@ constexpr int64_t kMostOfImage = 5000; // of an image, of the EfficientNMS famil
 template <class T>
 std::string beyond(char const* name, T value, bool isRight, char const* bounds)
 {
-    return isRight ? "" : std::string(name) + " is " + std::to_string(value) + "; it must be " + bounds;
+    return isRight ? "" : fmt::format("{} is {}; it must be {}", name, value, bounds);
 }
 std::string firstOf(std::initializer_list<std::string> all)
 {
@@ -172,11 +172,11 @@ void batchedNms(PluginLowering& p)
         a.pixels = p.fields.flag("caffeSemantics") ? Pixels::kAll : Pixels::kAreas;
     Value *const boxes = p.in(0, 4), *const scores = p.in(1, 3);
     int64_t const classes = p.fields.integer("numClasses"), own = p.fields.flag("shareLocation") ? 1 : classes;
-    p.check(p.known(scores, 2) == classes, "scores '" + scores->name + "' have the shape " + str(scores->shape) +
-                                               "; numClasses is " + std::to_string(classes));
-    p.check(p.known(boxes, 2) == own, "boxes '" + boxes->name + "' have the shape " + str(boxes->shape) +
-                                          "; shareLocation and numClasses need " + std::to_string(own) +
-                                          " in dimension 2");
+    p.check(p.known(scores, 2) == classes,
+            fmt::format("scores '{}' have the shape {}; numClasses is {}", scores->name, str(scores->shape), classes));
+    p.check(p.known(boxes, 2) == own,
+            fmt::format("boxes '{}' have the shape {}; shareLocation and numClasses need {} in dimension 2",
+                        boxes->name, str(boxes->shape), own));
     auto const& y = detection(p, a, {boxes, unhidden(p, scores, a.least)})->outputs;
     p.outputs = {y[0], y[1], p.cast(y[2], scores->type), p.cast(y[3], scores->type)};
 }
@@ -253,10 +253,9 @@ void detectionOutput(PluginLowering& p)
         return n;
     };
     p.check(location->rank() > 1 && elements(location) == count * own * 4,
-            "locations " + named(location) + " must have " + std::to_string(count * own * 4) + " numbers of an image");
+            fmt::format("locations {} must have {} numbers of an image", named(location), count * own * 4));
     p.check(confidence->rank() > 1 && elements(confidence) == count * classes,
-            "confidences " + named(confidence) + " must have " + std::to_string(count * classes) +
-                " numbers of an image");
+            fmt::format("confidences {} must have {} numbers of an image", named(confidence), count * classes));
     if (!kIsDynamic && !priors->shape[0].is(1) && p.fields.flag("isBatchAgnostic"))
         priors = p.part(priors, 0, 0, 1);
     auto const wide = [&](Value* v) { return p.cast(v, DataType::kFloat); };

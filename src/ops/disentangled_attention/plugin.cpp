@@ -24,7 +24,7 @@ void registerPlugins_disentangled_attention(StandardPlugins& list)
              [](PluginFields const& f) {
                  int64_t const span = f.integer("span");
                  return span > 0 && span <= op::kMostSpan ? std::string()
-                                                          : "span is " + std::to_string(span) + "; it must be above 0";
+                                                          : fmt::format("span is {}; it must be above 0", span);
              },
          .formats = {{nvinfer1::DataType::kINT8, nvinfer1::PluginFormat::kLINEAR, {0, 1, 2}, {0}}},
          .checksTypes = false});

@@ -62,9 +62,9 @@ Value* constantBoxes(PluginLowering& p, std::vector<double> const& boxes)
 
 void checkCount(PluginLowering& p, Value const* x, std::vector<double> const& boxes)
 {
-    p.check(p.known(x, 1) == int64_t(boxes.size() / 4), "'" + x->name + "' has the shape " + str(x->shape) +
-                                                            "; images of this size have " +
-                                                            std::to_string(boxes.size() / 4) + " anchors");
+    p.check(p.known(x, 1) == int64_t(boxes.size() / 4),
+            fmt::format("'{}' has the shape {}; images of this size have {} anchors", x->name, str(x->shape),
+                        boxes.size() / 4));
 }
 
 // Five levels of strides 4 to 64 with anchors of 32 to 512 pixels.
@@ -231,8 +231,8 @@ void proposal(PluginLowering& p)
             shapes.push_back({size / ratio, size * ratio});
     int64_t const anchors = int64_t(shapes.size());
     p.check(p.known(scores, 1) == anchors && p.known(deltas, 1) == 4 * anchors,
-            "scores " + str(scores->shape) + " and deltas " + str(deltas->shape) + " are not those of " +
-                std::to_string(anchors) + " anchors");
+            fmt::format("scores {} and deltas {} are not those of {} anchors", str(scores->shape), str(deltas->shape),
+                        anchors));
     double const stride = p.fields.number("rpn_stride"), h = p.fields.number("input_height"),
                  w = p.fields.number("input_width");
     Attrs a;
@@ -263,8 +263,8 @@ void regionsOfInterest(PluginLowering& p)
         }
     int64_t const anchors = int64_t(shapes.size()), keep = p.fields.integer("nmsMaxOut");
     p.check(p.known(scores, 1) == 2 * anchors && p.known(deltas, 1) == 4 * anchors,
-            "scores " + str(scores->shape) + " and deltas " + str(deltas->shape) + " are not those of " +
-                std::to_string(anchors) + " anchors");
+            fmt::format("scores {} and deltas {} are not those of {} anchors", str(scores->shape), str(deltas->shape),
+                        anchors));
     Attrs a;
     a.limit = p.fields.integer("preNmsTop");
     a.keep = keep;
@@ -290,8 +290,7 @@ std::string outOf(PluginFields const& f, std::initializer_list<char const*> fiel
 {
     for (char const* field : fields)
         if (int64_t const v = f.integer(field); v < least || v > most)
-            return std::string(field) + " is " + std::to_string(v) + "; it must be " + std::to_string(least) + " to " +
-                   std::to_string(most);
+            return fmt::format("{} is {}; it must be {} to {}", field, v, least, most);
     return "";
 }
 
@@ -300,11 +299,11 @@ std::string listOutOf(PluginFields const& f, char const* field, int64_t count)
 {
     std::vector<double> const values = f.numbers(field);
     if (int64_t(values.size()) != count || count < 1)
-        return std::string(field) + " has " + std::to_string(values.size()) + " numbers" +
-               (count < 1 ? "; one at least is needed" : ", not " + std::to_string(count));
+        return fmt::format("{} has {} numbers{}", field, values.size(),
+                           count < 1 ? "; one at least is needed" : fmt::format(", not {}", count));
     for (double v : values)
         if (!(v > 0))
-            return std::string(field) + " has the number " + std::to_string(v) + "; all must be above 0";
+            return fmt::format("{} has the number {}; all must be above 0", field, v);
     return "";
 }
 

@@ -92,9 +92,7 @@ void multilevelCrop(PluginLowering& p)
 std::string outOf(PluginFields const& f, char const* field, int64_t least, int64_t most)
 {
     int64_t const v = f.integer(field);
-    return v >= least && v <= most ? ""
-                                   : std::string(field) + " is " + std::to_string(v) + "; it must be " +
-                                         std::to_string(least) + " to " + std::to_string(most);
+    return v >= least && v <= most ? "" : fmt::format("{} is {}; it must be {} to {}", field, v, least, most);
 }
 
 std::string outOf(PluginFields const& f, std::initializer_list<char const*> fields, int64_t least, int64_t most)
@@ -112,7 +110,7 @@ std::string checkRoiAlign(PluginFields const& f)
     if (std::string const wrong = outOf(f, "sampling_ratio", 0, kMostSamples); !wrong.empty())
         return wrong;
     if (!(f.number("spatial_scale") > 0))
-        return "spatial_scale is " + std::to_string(f.number("spatial_scale")) + "; it must be above 0";
+        return fmt::format("spatial_scale is {}; it must be above 0", f.number("spatial_scale"));
     return outOf(f, {"output_height", "output_width"}, 1, kMostBins);
 }
 
@@ -126,10 +124,10 @@ std::string checkSize(PluginFields const& f, size_t count)
 {
     std::vector<double> const size = f.numbers("image_size");
     if (!size.empty() && size.size() != count)
-        return "image_size has " + std::to_string(size.size()) + " numbers; it must have " + std::to_string(count);
+        return fmt::format("image_size has {} numbers; it must have {}", size.size(), count);
     for (double v : size)
         if (v < 1)
-            return "image_size has a side of " + std::to_string(int64_t(v)) + "; sides must be above 0";
+            return fmt::format("image_size has a side of {}; sides must be above 0", int64_t(v));
     return "";
 }
 

@@ -187,7 +187,7 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
     if (!(z->shape == shape)) {
         TW_ASSIGN(z, addReshape(g, z, shape, at++));
         if (!z)
-            return internalError("attention '", attention.name, "': no reshape gives ", str(shape));
+            return internalError("attention '{}': no reshape gives {}", attention.name, str(shape));
     }
     Tensor zero(z->type, {1, 1, 1});
     zero.ref().set(0, 0);

@@ -12,11 +12,11 @@
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
-#include "passes/attention.h"
+#include "passes/attention/attention.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
-#include "passes/quantization.h"
+#include "passes/quantization/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -127,7 +127,7 @@ private:
                 ir::Shape const& s = n->outputs[0]->shape;
                 TW_ASSIGN(y, addReshape(g_, x, s.size() == 3 ? withRowsSwapped(s) : s, at));
                 if (!y)
-                    return internalError("'", n->name, "': no reshape for batches first");
+                    return internalError("'{}': no reshape for batches first", n->name);
             } else {
                 std::vector<ir::Value*> inputs = n->inputs;
                 std::ranges::replace(inputs, old, x);
@@ -224,11 +224,11 @@ private:
         if (!(x->shape == n->outputs[0]->shape)) {
             TW_SET(x, addReshape(g_, x, n->outputs[0]->shape, g_.positionOf(n) + 1));
             if (!x)
-                return internalError("'", n->name, "': no reshape for batches first");
+                return internalError("'{}': no reshape for batches first", n->name);
             takePlaceOf(*x->producer, *n);
         }
         if (!replaceValue(g_, n->outputs[0], x))
-            return internalError("'", n->name, "' makes an output that cannot be renamed");
+            return internalError("'{}' makes an output that cannot be renamed", n->name);
         chain.push_back(n);
         erase(chain);
         return true;
@@ -255,7 +255,7 @@ private:
         if (!(y->shape == rows)) {
             TW_ASSIGN(ir::Value * same, addReshape(body, y, rows, int(body.nodes.size())));
             if (!same)
-                return internalError("attention '", attention_.name, "': no reshape of its rows");
+                return internalError("attention '{}': no reshape of its rows", attention_.name);
             y = same;
         }
         ops::shuffle::Attrs a;

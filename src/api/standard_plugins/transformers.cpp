@@ -186,6 +186,17 @@ Heads headsOf(PluginLowering& p)
     return {heads, p.fields.integer("hidden_size") / heads};
 }
 
+// 0, 1, ... S - 1 of x [S, B, ...], i32 [1, S].
+Value* positionsOf(PluginLowering& p, Value* x)
+{
+    if (!x->shape[0].isConst()) // counted along a column of x, whatever it holds
+        return p.positions(p.reshape(taken(p, taken(p, p.reshape(x, {0, 0, p.known(x, 2)}), 2, 0), 1, 0), {1, -1}), 1);
+    std::vector<double> all;
+    for (int64_t i = 0; i < x->shape[0].value(); ++i)
+        all.push_back(double(i));
+    return p.constant(all, {1, int64_t(all.size())}, DataType::kInt32);
+}
+
 // qkv [S, B, 3E, 1, 1], where each head has its q, k and v side by side; mask f32 [B, S], 1 for keys that count, or i32 [B],
 // how many count.
 void attentionFixed(PluginLowering& p)
@@ -201,8 +212,7 @@ void attentionFixed(PluginLowering& p)
         Value* const mask = p.in(1);
         if (mask->type == DataType::kInt32) {
             p.check(mask->rank() == 1, "its mask " + str(mask->shape) + " must be [B]");
-            Value* const at = p.positions(
-                p.reshape(taken(p, taken(p, p.reshape(x, {0, 0, 3 * heads * size}), 2, 0), 1, 0), {1, -1}), 1);
+            Value* const at = positionsOf(p, x);
             keep = p.binary(Binary::kLess, at, p.reshape(mask, {-1, 1})); // [B, S]
         } else {
             p.check(mask->rank() == 2, "its mask " + str(mask->shape) + " must be [B, S]");

@@ -201,12 +201,12 @@ void fused(Tokens const& tokens, DataType type)
         rowsFirst(15)(t, in);
         segments({0, 11, 80})(t, in);
     });
-    for (int64_t size : {40, 64}) // each sequence keeps its infinite numbers for itself
-        add(fmt::format("segments_of_infinite_values_size_{}", size), 1, 90, 90, 1, size,
+    for (int64_t size : {40, 64}) // each sequence keeps its NaN for itself
+        add(fmt::format("segments_of_nan_size_{}", size), 1, 90, 90, 1, size,
             [&, size](Attrs& t, std::vector<CaseInput>& in) {
                 std::vector<double> v;
                 for (int64_t i = 0; i < 90 * size; ++i)
-                    v.push_back(i / size >= 30 && i / size < 50 && i % size % 3 == 0 ? INFINITY
+                    v.push_back(i / size >= 30 && i / size < 50 && i % size % 3 == 0 ? NAN
                                                                                      : double(i * 7 % 11) / 8 - 0.5);
                 in[2] = input(type, {1, 90, size}, v);
                 segments({0, 30, 50})(t, in);

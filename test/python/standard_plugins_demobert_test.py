@@ -86,6 +86,12 @@ def test_open_batch_and_length():
         near(run(e, **given)["logits"][..., 0, 0], wanted(config, w, given), TOLERANCE["fp32"])
 
 
+def test_more_tokens_than_positions():
+    config = Config(layers=1, positions=16)
+    with pytest.raises(ValueError):  # the embeddings have no dimensions
+        engine(lambda n: demobert.fixed(n, config, demobert.weights(config), 2, 17), logger=QUIET)
+
+
 def test_layers_say_the_same():
     config = Config()
     w, given = demobert.weights(config), tokens(config, 3, 21, [21, 1, 13])

@@ -55,7 +55,7 @@ Result<bool> rewriteEach(ir::Graph& g, Wanted const& wanted, Change const& chang
 bool isLoop(ir::Node const& n);
 
 // Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
-// or the same, the type between them is as it was made.
+// or the same, the type between them is as it was made, or was to be narrower than FP32.
 bool canJoin(ir::Node const& first, ir::Node const& second);
 // Whether the user has a wish for the node.
 bool hasWish(ir::Node const& n);

@@ -336,11 +336,14 @@ def through_layers(network, config, w, batch, length, precision="fp32"):
 def settings(builder, precision):
     """The configuration that demoBERT's programs make for it."""
     config = builder.create_builder_config()
+    config.max_workspace_size = 5000 << 20
+    config.set_tactic_sources(config.get_tactic_sources() & ~(1 << int(trt.TacticSource.CUDNN)))
     if precision != "fp32":
         config.set_flag(trt.BuilderFlag.FP16)
+        config.set_flag(trt.BuilderFlag.STRICT_TYPES)
     if precision == "int8":
         config.set_flag(trt.BuilderFlag.INT8)
-        config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+        config.set_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
     return config
 
 

@@ -2,6 +2,8 @@
 """Networks as demoBERT's programs put them together (demobert.py) beside NumPy, and beside torch where it is there: fixed lengths with masks,
 rows of sequences of several lengths, INT8 with ranges, channels in front of tokens, Megatron's sums."""
 
+import json
+
 import numpy as np
 import pytest
 import tensorrt as trt
@@ -20,6 +22,7 @@ def engine(make, precision="fp32", profile=None, logger=LOUD):
     network = builder.create_network(1)
     make(network)
     config = demobert.settings(builder, precision)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     if profile:
         profile(builder, config)
     plan = builder.build_serialized_network(network, config)
@@ -83,6 +86,12 @@ def test_open_batch_and_length():
         near(run(e, **given)["logits"][..., 0, 0], wanted(config, w, given), TOLERANCE["fp32"])
 
 
+def test_more_tokens_than_positions():
+    config = Config(layers=1, positions=16)
+    with pytest.raises(ValueError):  # the embeddings have no dimensions
+        engine(lambda n: demobert.fixed(n, config, demobert.weights(config), 2, 17), logger=QUIET)
+
+
 def test_layers_say_the_same():
     config = Config()
     w, given = demobert.weights(config), tokens(config, 3, 21, [21, 1, 13])
@@ -104,6 +113,12 @@ def test_variable_lengths(precision):
         near(run(e, **given)["logits"][..., 0, 0], of_rows(config, w, given), TOLERANCE[precision])
 
 
+def integers(engine):
+    """How many layers of an engine of known shapes read INT8 and are products."""
+    text = engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+    return sum("Int8" in str(layer["Inputs"]) and layer["LayerType"].startswith("Cask") for layer in json.loads(text)["Layers"])
+
+
 def alike(got, right, least):
     """Cosine of what INT8 gives and what it should."""
     got = got.astype(np.float64)
@@ -118,6 +133,7 @@ def test_fixed_lengths_in_int8(name):
     w, given = demobert.weights(config), tokens(config, 3, 21, [21, 1, 13])
     right = wanted(config, w, given, ranges)
     e = engine(lambda n: demobert.fixed(n, config, w, 3, 21, precision="int8", ranges=ranges), "int8")
+    assert integers(e) == 4 * config.layers
     alike(run(e, **given)["logits"][..., 0, 0], right, 0.998)
 
 

@@ -5,6 +5,7 @@
 
 #include "api/standard_plugins/standard_plugin.h"
 #include "ops/attention/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/slice/op.h"
 #include "tactic/registry.h"
 
@@ -45,15 +46,16 @@ void skipLayerNorm(PluginLowering& p)
     Value* x = p.in(0);
     p.check(x->rank() >= 3 && x->rank() <= 5, "its input " + str(x->shape) + " must have 3 to 5 dimensions");
     int const axis = hiddenAxis(x);
-    Value* const sum = x = p.sum(x, p.in(1));
+    // The bias first: then it is that of the product in front, and what is skipped its residual.
     if (p.fields.has("bias") && p.fields.weights("bias").count > 0) {
         nvinfer1::Weights const bias = p.fields.weights("bias");
         p.check(bias.count == p.known(x, axis), fmt::format("bias has {} elements for {}", bias.count, str(x->shape)));
         x = p.sum(x, p.along(p.weights(bias, {bias.count}, x->type, ir::WeightsRole::kBias), axis, x->rank()));
     }
+    x = p.sum(x, p.in(1));
     p.outputs = {layerNorm(p, x, axis)};
     if (givesSum)
-        p.outputs.push_back(sum);
+        p.outputs.push_back(x);
 }
 
 // x [N, B, K, 1, 1] W
@@ -61,8 +63,8 @@ void fullyConnected(PluginLowering& p)
 {
     Value* const x = p.in(0, 5);
     int64_t const k = p.known(x, 2), n = p.fields.integer("out_dims");
-    Value* const w = p.weights(p.fields.weights("W"), {1, k, n}, x->type, ir::WeightsRole::kKernel);
-    p.outputs = {p.reshape(p.matmul(p.reshape(x, {0, 0, k}), w), {0, 0, n, 1, 1})};
+    Value* const w = p.transpose(p.weights(p.fields.weights("W"), {k, n}, x->type, ir::WeightsRole::kKernel), {1, 0});
+    p.outputs = {p.value(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(), {x, w})};
 }
 
 // The first S rows of a table [P, E], as [S, 1, E].

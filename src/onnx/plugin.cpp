@@ -44,7 +44,7 @@ public:
             return put(name, PluginFieldType::kCHAR, std::vector<char>(text->c_str(), text->c_str() + text->size() + 1),
                        1);
         if (auto const* const c = std::get_if<Constant>(&value)) {
-            fields_.emplace_back(name, c->values, typeOf(c->type), int32_t(c->count));
+            fields_.emplace_back(name, c->count > 0 ? c->values : nullptr, typeOf(c->type), int32_t(c->count));
             return;
         }
         ctx_.fail(fmt::format("attribute '{}' is of a kind that plugins have no field for", name));
@@ -56,7 +56,8 @@ private:
     void put(char const* name, PluginFieldType type, std::vector<T> values, size_t hidden = 0)
     {
         auto const kept = std::make_shared<std::vector<T>>(std::move(values));
-        fields_.emplace_back(name, kept->data(), type, int32_t(kept->size() - hidden));
+        // Of a single number plugins read the first element, whatever the length is: where there is none, there is no memory.
+        fields_.emplace_back(name, kept->empty() ? nullptr : kept->data(), type, int32_t(kept->size() - hidden));
         kept_.push_back(kept);
     }
     static std::vector<int32_t> clamped(std::vector<int64_t> const& values)
@@ -110,8 +111,11 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
     Fields fields(ctx);
     auto const* asked = creator.getFieldNames();
     for (AttributeProto const& a : node.attribute())
-        if (isField(asked, a.name()))
+        if (isField(asked, a.name())) {
+            if (ctx.opType() == "Region_TRT" && a.name() == "smTree") // a struct of a program, which a model has not
+                ctx.fail("attribute 'smTree' of plugin 'Region_TRT' is a pointer, which a model cannot hold");
             fields.add(a.name().c_str());
+        }
     auto const collection = fields.collection();
     PluginPtr const plugin(creator.createPlugin(ctx.name().c_str(), &collection));
     if (!plugin)

@@ -28,7 +28,9 @@ Result<std::unique_ptr<Kernel>> VectorTactic::load(Problem const& problem, Confi
 
 std::vector<Formats> onlyChannelsLast(Problem const& problem)
 {
-    if (problem.outputs.empty() || problem.outputs[0].dims.rank < 3)
+    // A constant is linear, and all that these kernels read first lies by pixels.
+    bool const isConstant = !problem.inputs.empty() && problem.inputs[0].constant;
+    if (problem.outputs.empty() || problem.outputs[0].dims.rank < 3 || isConstant)
         return {};
     return {channelsLastFormats(problem)};
 }

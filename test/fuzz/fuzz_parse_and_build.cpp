@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "NvInferPlugin.h"
 #include "onnx_client.h"
 
 namespace {
@@ -77,7 +78,7 @@ void addProfile(IBuilder& builder, INetworkDefinition const& network, IBuilderCo
 extern "C" int LLVMFuzzerInitialize(int*, char***)
 {
     setenv("TENSORWRIGHT_MAX_MEMORY_MB", "64", 1);
-    return 0;
+    return initLibNvInferPlugins(nullptr, "") ? 0 : 1;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)

@@ -12,6 +12,7 @@
 #include "calibrate/calibrate.h"
 #include "ir/text.h"
 #include "plan/network.h"
+#include "support/plugin_samples.h"
 #include "support/share_of_the_day.h"
 #include "tw_onnx.pb.h"
 
@@ -89,6 +90,49 @@ tw_onnx::ModelProto model(std::vector<int64_t> const& x, int opset)
     value(*m.mutable_graph()->add_input(), "x", x);
     m.mutable_graph()->add_output()->set_name("y");
     return m;
+}
+
+// A model of one node for each standard plugin.
+void writePluginModels()
+{
+    using nvinfer1::PluginFieldType;
+    for (test::PluginSample const& sample : test::pluginSamples()) {
+        tw_onnx::ModelProto m;
+        m.set_ir_version(8);
+        m.add_opset_import()->set_version(13);
+        auto& g = *m.mutable_graph();
+        g.set_name("seed");
+        std::vector<std::string> names;
+        for (test::SampleInput const& in : test::inputsOf(sample, 1)) {
+            names.push_back("x" + std::to_string(names.size()));
+            auto& v = value(*g.add_input(), names.back(), {in.shape.begin(), in.shape.end()});
+            if (in.letter == 'i')
+                v.mutable_type()->mutable_tensor_type()->set_elem_type(tw_onnx::TensorProto::INT32);
+        }
+        auto& n = node(g, sample.name, names, "y");
+        auto const attribute = [&](std::string const& name, tw_onnx::AttributeProto::AttributeType type) {
+            auto& a = *n.add_attribute();
+            a.set_name(name);
+            a.set_type(type);
+            return &a;
+        };
+        attribute("plugin_version", tw_onnx::AttributeProto::STRING)->set_s(sample.version);
+        for (test::SampleField const& f : test::fieldsOf(sample))
+            if (f.type == PluginFieldType::kINT32 && f.integers.size() == 1)
+                attribute(f.name, tw_onnx::AttributeProto::INT)->set_i(f.integers[0]);
+            else if (f.type == PluginFieldType::kINT32)
+                attribute(f.name, tw_onnx::AttributeProto::INTS)
+                    ->mutable_ints()
+                    ->Add(f.integers.begin(), f.integers.end());
+            else if (f.floats.size() == 1)
+                attribute(f.name, tw_onnx::AttributeProto::FLOAT)->set_f(f.floats[0]);
+            else
+                attribute(f.name, tw_onnx::AttributeProto::FLOATS)
+                    ->mutable_floats()
+                    ->Add(f.floats.begin(), f.floats.end());
+        g.add_output()->set_name("y");
+        saveModel(std::string("plugin_") + sample.name + '_' + sample.version, m);
+    }
 }
 
 void writeModels()
@@ -175,9 +219,10 @@ void writeCalibrationCaches()
 // A standard plugin of each kind, `each` times; the first byte is its place in the list of samples.
 void writePlugins(int each)
 {
-    for (int i = 0; i < 61 * each; ++i) {
+    int const kinds = int(test::pluginSamples().size());
+    for (int i = 0; i < kinds * each; ++i) {
         std::mt19937 random{unsigned(i)};
-        std::string bytes(1, static_cast<char>(i % 61));
+        std::string bytes(1, static_cast<char>(i % kinds));
         for (unsigned k = 0; k < 48; ++k)
             bytes += static_cast<char>(random() & 0xff);
         save("fuzz_plugins", "sample_" + std::to_string(i), bytes);
@@ -235,6 +280,7 @@ int main(int argc, char** argv)
             save("fuzz_plan", "refittable.plan", *bytes);
     writeCalibrationCaches();
     writeModels();
+    writePluginModels();
     if (every < kCorpus)
         writeDecisions();
     writePlugins(every > 1 ? 6 : 40);

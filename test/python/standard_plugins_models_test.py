@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import tensorrt as trt
+from onnx import numpy_helper
 
 from small import QUIET
 from standard_plugins import close
@@ -438,6 +439,22 @@ def test_diffusion(n, half):
     erf = np.vectorize(math.erf)
     out = (left * right * (1 + erf(right / np.sqrt(2))) / 2) @ m["out"]
     close([got], [(out + bias + y).transpose(0, 2, 1).reshape(n, c, h, w)], 4e-2 if half else 5e-5)
+
+
+@pytest.mark.parametrize("op, attributes, words", [
+    ("Region_TRT", dict(num=3, coords=4, classes=5, smTree=5), "pointer"),
+    ("LReLU_TRT", dict(negSlope=np.zeros(0, f)), "null pointer"),
+    ("Clip_TRT", dict(clipMin=1.0), "null pointer"),
+    ("Reorg_TRT", dict(stride=np.zeros(0, np.int32)), "null pointer"),
+])
+def test_attributes_that_make_no_plugin(op, attributes, words):
+    """Pointers, no elements, too few attributes: the parser says that there is no plugin."""
+    model = Model()
+    x = model.input("x", [2, 30, 4, 4])
+    attributes = {k: numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v for k, v in attributes.items()}
+    model.node(op, x, outputs=["y"], plugin_version="1", **attributes)
+    model.output("y")
+    assert words in parsed(model)
 
 
 def test_namespace():

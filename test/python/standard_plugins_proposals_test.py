@@ -101,6 +101,21 @@ def multilevel_anchors(h, w, level):
     return around(v[:, :2], v[:, 2:])
 
 
+def multilevel_proposed(arrays, anchors, h, w, limit, keep, threshold, overlap_limit):
+    y = []
+    for n in range(len(arrays[0])):
+        found, ranked = [], []
+        for level, a in enumerate(anchors):
+            d, s = arrays[2 * level][n, ..., 0], arrays[2 * level + 1][n].ravel()
+            boxes = np.clip(moved(a, d, (1, 1, 1, 1), 1, np.log(1000 / 16)), 0, np.tile([h - 1, w - 1], 2))
+            places = best(boxes, np.where(s >= f(threshold), s, -np.inf), limit, keep, overlap_limit)
+            found.append(boxes[places])
+            ranked.append(s[places])
+        found, ranked = np.concatenate(found), np.concatenate(ranked)
+        y.append(rows(found, np.argsort(-ranked, kind="stable")[:keep], keep, (0, 0, 0, 0)))
+    return np.array(y)
+
+
 @pytest.mark.parametrize("threshold, overlap_limit", [(0.0, 0.7), (0.6, 0.4)])
 def test_multilevel_propose(threshold, overlap_limit):
     random = np.random.default_rng(3)
@@ -112,18 +127,7 @@ def test_multilevel_propose(threshold, overlap_limit):
     arrays[0][0, 3, :, 0] = (0, 0, 9, 9)  # more than exp may grow
 
     def wanted(*arrays):
-        y = []
-        for n in range(2):
-            found, ranked = [], []
-            for level, a in enumerate(anchors):
-                d, s = arrays[2 * level][n, ..., 0], arrays[2 * level + 1][n].ravel()
-                boxes = np.clip(moved(a, d, (1, 1, 1, 1), 1, np.log(1000 / 16)), 0, np.tile([h - 1, w - 1], 2))
-                places = best(boxes, np.where(s >= f(threshold), s, -np.inf), limit, keep, overlap_limit)
-                found.append(boxes[places])
-                ranked.append(s[places])
-            found, ranked = np.concatenate(found), np.concatenate(ranked)
-            y.append(rows(found, np.argsort(-ranked, kind="stable")[:keep], keep, (0, 0, 0, 0)))
-        return [np.array(y)]
+        return [multilevel_proposed(arrays, anchors, h, w, limit, keep, threshold, overlap_limit)]
 
     plugin = make("MultilevelProposeROI_TRT", prenms_topk=limit, keep_topk=keep, fg_threshold=threshold, iou_threshold=overlap_limit, image_size=[3, h, w])
     check(plugin, arrays, wanted, implicit=True, half=False, tolerance=5e-5)

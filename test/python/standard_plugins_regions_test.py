@@ -183,6 +183,20 @@ def test_pyramid_roi_align_as_of_old():
           lambda rois, *maps: [pyramid(rois, maps, 5, absolute=0, swap=1, transform=-1, ratio=1, least=least)], implicit=True, half=False)
 
 
+def multilevel(rois, maps, pooled):
+    y = np.zeros((*rois.shape[:2], maps[0].shape[1], pooled, pooled))
+    for n in range(rois.shape[0]):
+        for r in range(rois.shape[1]):
+            v = rois[n, r].astype(f)
+            side = v[2:] - v[:2]
+            if (side > 0).all():
+                level = sum(side[0] * side[1] > f(224 * 224 / 4 * 4**k) for k in range(4))
+                scaled = v / f(4 << level)
+                axes = [[[scaled[d] + (scaled[2 + d] - scaled[d]) / f(pooled) * (f(i) + f(0.5))] for i in range(pooled)] for d in range(2)]
+                y[n, r] = cells(maps[level][n], *axes, lambda v, size: True)
+    return y
+
+
 def test_multilevel_crop_and_resize():
     random = np.random.default_rng(6)
     maps = feature_maps(random, 2, 4, (52, 84), (26, 42), (13, 21), (7, 11), (4, 6))
@@ -190,22 +204,8 @@ def test_multilevel_crop_and_resize():
     rois[:, 8:14, 2:] = rois[:, 8:14, :2] + random.uniform(5, 200, (2, 6, 2))
     rois[0, 0], rois[1, 0] = (5, 5, 5, 90), (9, 7, 8, 80)  # without an area
 
-    def wanted(rois, *maps):
-        y = np.zeros((2, 20, 4, 7, 7))
-        for n in range(2):
-            for r in range(20):
-                v = rois[n, r].astype(f)
-                side = v[2:] - v[:2]
-                if (side > 0).all():
-                    level = sum(side[0] * side[1] > f(224 * 224 / 4 * 4**k) for k in range(4))
-                    map = maps[level][n]
-                    scaled = v / f(4 << level)
-                    axes = [[[scaled[d] + (scaled[2 + d] - scaled[d]) / f(7) * (f(i) + f(0.5))] for i in range(7)] for d in range(2)]
-                    y[n, r] = cells(map, *axes, lambda v, size: True)
-        return [y]
-
     plugin = make("MultilevelCropAndResize_TRT", pooled_size=7, image_size=[3, 208, 336])
-    check(plugin, [rois, *maps], wanted, implicit=True, half=False, tolerance=1e-4)
+    check(plugin, [rois, *maps], lambda rois, *maps: [multilevel(rois, maps, 7)], implicit=True, half=False, tolerance=1e-4)
 
 
 def test_refusals():

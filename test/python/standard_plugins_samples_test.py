@@ -11,8 +11,8 @@ from standard_plugins import close, make
 from standard_plugins_detection_test import grid, ssd
 from standard_plugins_elsewhere import elsewhere
 from standard_plugins_models import Model, plan_of, sigmoid, softmax
-from standard_plugins_proposals_test import best, cell_boxes, half_away, moved, pooled, pyramid_anchors, rows
-from standard_plugins_regions_test import pyramid
+from standard_plugins_proposals_test import best, cell_boxes, half_away, moved, multilevel_anchors, multilevel_proposed, pooled, pyramid_anchors, rows
+from standard_plugins_regions_test import multilevel, pyramid
 
 f = np.float32
 
@@ -301,3 +301,51 @@ def test_mask_rcnn(implicit):
     assert (wanted[:, 0, 4] > 0).all()
     close([got["detections"]], [wanted], 1e-4)
     close([got["masks"]], [regions(wanted[..., :4], 4)], 1e-3)
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_mask_rcnn_of_tao(implicit):
+    """Five levels: proposals of each, regions, a head, detections in pixels, and masks of these."""
+    random = np.random.default_rng(46)
+    n, h, w, channels, classes, keep, found = 2, 64, 128, 4, 3, 14, 6
+    anchors = [multilevel_anchors(h, w, level) for level in range(5)]
+    net = Network(n if implicit else None)
+    batch = () if implicit else (n,)
+    inputs, arrays = [], {}
+    for level, a in enumerate(anchors):
+        arrays[f"moves{level}"] = random.uniform(-0.5, 0.5, (n, len(a), 4, 1)).astype(f)
+        arrays[f"scores{level}"] = random.uniform(0, 1, (n, len(a), 1, 1)).astype(f)
+        inputs += [net.input(f"moves{level}", *batch, len(a), 4, 1), net.input(f"scores{level}", *batch, len(a), 1, 1)]
+    levels = []
+    for level in range(5):
+        arrays[f"p{level}"] = random.standard_normal((n, channels, h >> 2 + level, w >> 2 + level)).astype(f)
+        levels.append(net.input(f"p{level}", *batch, *arrays[f"p{level}"].shape[1:]))
+    image = [3, h, w]
+    rois = net.plugin("MultilevelProposeROI_TRT", inputs, prenms_topk=50, keep_topk=keep, fg_threshold=0.1, iou_threshold=0.7, image_size=image)
+    regions = net.plugin("MultilevelCropAndResize_TRT", [rois, *levels], pooled_size=3, image_size=image)
+    kind_w, side_w = weights(random, classes, channels * 9), weights(random, 4 * classes, channels * 9, scale=0.1)
+    flat = net.shuffled(regions, (*batch, keep, channels * 9, 1, 1))
+    kinds = net.softmax(net.connected(flat, kind_w, np.zeros(classes, f)), len(batch) + 1)
+    sides = net.connected(flat, side_w, np.zeros(4 * classes, f))
+    detections = net.plugin("GenerateDetection_TRT", [sides, kinds, rois], num_classes=classes, keep_topk=found, score_threshold=0.2, iou_threshold=0.5, image_size=image)
+    boxes = net.plugin("SpecialSlice_TRT", [detections])
+    masks = net.plugin("ResizeNearest_TRT", [net.shuffled(net.plugin("MultilevelCropAndResize_TRT", [boxes, *levels], pooled_size=2, image_size=image),
+                                                          (*batch, found * channels, 2, 2))], scale=2.0)
+    got = elsewhere(net.plan(detections=detections, masks=masks), arrays)
+    v = [arrays[f"p{level}"].astype(float) for level in range(5)]
+    heads = [arrays[f"{kind}{level}"] for level in range(5) for kind in ("moves", "scores")]
+    proposed = multilevel_proposed(heads, anchors, h, w, 50, keep, 0.1, 0.7)
+    flat = multilevel(proposed, v, 3).reshape(n, keep, -1)
+    kinds, sides = softmax(flat @ kind_w.T), (flat @ side_w.T).reshape(n, keep, classes, 4)
+    wanted = []
+    for k, d, r in zip(kinds, sides, proposed):
+        own, score = 1 + k[:, 1:].argmax(1), k[:, 1:].max(1)
+        out = np.clip(moved(r, d[np.arange(keep), own], (0.1, 0.1, 0.2, 0.2), 1, np.log(1000 / 16)), 0, [h - 1, w - 1] * 2)
+        ranked = np.where(score >= f(0.2), score, -np.inf)
+        table = np.concatenate([out, own[:, None], score[:, None]], 1)
+        wanted.append(rows(table, best(out, ranked, 10**6, found, 0.5, classes=own), found, (0, 0, 0, 0, -1, 0)))
+    wanted = np.array(wanted)
+    assert (wanted[:, 0, 4] > 0).all()
+    close([got["detections"]], [wanted], 1e-4)
+    crops = multilevel(wanted[..., :4], v, 2).reshape(n, found * channels, 2, 2)
+    close([got["masks"]], [crops.repeat(2, 2).repeat(2, 3)], 1e-3)

@@ -80,6 +80,7 @@ std::string checkScale(PluginFields const& f)
 void batchTile(PluginLowering& p)
 {
     Value* x = p.in(1);
+    p.check(p.in(0)->rank() > 0, "its first input has no batch");
     if (x->rank() == 5 && x->shape[1].is(1)) // the interface of 8.5 has the 1 behind the batch
         x = p.reshape(x, {0, p.known(x, 2), p.known(x, 3), p.known(x, 4)});
     bool const isThere = x->rank() == 4 && x->shape[0] == p.in(0)->shape[0];

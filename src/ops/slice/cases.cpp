@@ -25,6 +25,7 @@ void cases(CaseList& list)
     slice("half_image", half, {0, 8, 1, 0}, {2, 16, 2, 3}, {1, 1, 2, 2});
     CaseInput const row = f32({4}, {10, 11, 12, 13});
     slice("by_hand", f32({2, 3}, {1, 2, 3, 4, 5, 6}), {1, 0}, {1, 2}, {1, 2}, Mode::kStrict, {{4, 6}});
+    slice("images_of_a_constant", constant(DataType::kFloat, {1, 2, 12, 1}), {0, 0, 0, 0}, {3, 2, 12, 1}, {0, 1, 1, 1});
     slice("negative_stride", row, {3}, {4}, {-1}, Mode::kStrict, {{13, 12, 11, 10}});
     slice("stride_0", row, {2}, {3}, {0}, Mode::kStrict, {{12, 12, 12}});
     slice("wrap", row, {-3}, {9}, {1}, Mode::kWrap, {{11, 12, 13, 10, 11, 12, 13, 10, 11}});

@@ -49,7 +49,7 @@ Value* PluginLowering::in(size_t i, int rank) const
 int64_t PluginLowering::known(Value const* v, int dimension) const
 {
     check(dimension >= 0 && dimension < v->rank(),
-          "'" + v->name + "' " + str(v->shape) + " has no dimension " + std::to_string(dimension));
+          fmt::format("'{}' {} has no dimension {}", v->name, str(v->shape), dimension));
     ir::Dim const& d = v->shape[size_t(dimension)];
     check(d.isConst(), fmt::format("dimension {} of '{}' {} must be known when the engine is built", dimension, v->name,
                                    str(v->shape)));
@@ -183,9 +183,8 @@ Value* PluginLowering::concat(Values const& parts, int axis)
 
 Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
 {
-    check(axis < x->rank() && begin <= end, "'" + x->name + "' " + str(x->shape) + " has no part " +
-                                                std::to_string(begin) + " to " + std::to_string(end) +
-                                                " of dimension " + std::to_string(axis));
+    check(axis < x->rank() && begin <= end,
+          fmt::format("'{}' {} has no part {} to {} of dimension {}", x->name, str(x->shape), begin, end, axis));
     if (isStatic(x->shape)) {
         ops::slice::Attrs a;
         a.start.assign(size_t(x->rank()), 0);

@@ -79,6 +79,8 @@ class Side:
         self.kept["logits"] = torch.zeros(shape, dtype=torch.float32, device="cuda") if on_gpu else np.zeros(shape, np.float32)
         for name, value in self.kept.items():
             self.context.set_tensor_address(name, value.data_ptr() if on_gpu else value.ctypes.data)
+        if on_gpu:
+            torch.cuda.synchronize()
 
     def run(self):
         """Milliseconds."""

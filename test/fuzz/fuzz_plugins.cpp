@@ -281,7 +281,7 @@ void ask(IPluginV2& plugin, api::StandardPlugin const& kind, std::vector<SampleI
         static_cast<IPluginV2Ext&>(plugin).getOutputDataType(number, types.data(), count);
 }
 
-constexpr int64_t kMostElements = 1 << 18; // of all tensors together that are run
+constexpr int64_t kMostElements = 1 << 16; // of all inputs and outputs together; what is in between may be their square
 
 // A network of the plugin, on inputs whose first dimension may be open; an engine of it is run twice.
 class Network

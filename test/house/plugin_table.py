@@ -21,16 +21,17 @@ HEAD = "| Plugin | Version | Interface | Registered | Devices | Types | Tests | 
 PUBLISHED = re.compile(r'\{"(\w+)", "(\d)"(, true)?\}')
 
 
-def parameters(function):
-    """(names, list of values) of each parametrize; where the values are not plain, as many Nones."""
+def parameters(function, constants):
+    """(names, list of values) of each parametrize; where the values are not plain, as many Nones. `constants`: of the file, by name."""
     for mark in function.decorator_list:
         if not (isinstance(mark, ast.Call) and getattr(mark.func, "attr", "") == "parametrize"):
             continue
         names, values = mark.args[:2]
+        values = constants.get(getattr(values, "id", ""), values)
         try:
             found = list(eval(compile(ast.Expression(values), "values", "eval"), {"itertools": itertools, "math": math}))
         except NameError:
-            found = [None] * len(values.elts)
+            found = [None] * len(values.keys if isinstance(values, ast.Dict) else values.elts)
         yield ast.literal_eval(names), found
 
 
@@ -47,6 +48,7 @@ def cases(source, plugins):
     """Name of a plugin -> cases of this file."""
     tree = ast.parse(source)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    constants = {n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
 
     def made(name, seen):
         if name in seen or name not in functions:
@@ -58,7 +60,7 @@ def cases(source, plugins):
     for name, function in functions.items():
         if not name.startswith("test_") or name == "test_refusals":
             continue
-        sets = list(parameters(function))
+        sets = list(parameters(function, constants))
         total = math.prod(len(values) for _, values in sets)
         own = {plugin: total for plugin in made(name, frozenset())}
         for _, values in sets:

@@ -61,7 +61,7 @@ inline Error unsupported(std::string text)
 template <class... Args>
 Error unsupported(fmt::format_string<Args...> text, Args&&... args)
 {
-    return unsupported(text, std::forward<Args>(args)...);
+    return unsupported(fmt::format(text, std::forward<Args>(args)...));
 }
 
 template <class T>

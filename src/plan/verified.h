@@ -19,7 +19,7 @@ inline Error bad(std::string const& text)
 template <class... Args>
 Error bad(fmt::format_string<Args...> text, Args&&... args)
 {
-    return bad(text, std::forward<Args>(args)...);
+    return bad(fmt::format(text, std::forward<Args>(args)...));
 }
 
 template <class V>

@@ -159,7 +159,7 @@ public:
     template <class... Args>
     Error error(fmt::format_string<Args...> what, Args&&... args) const
     {
-        return error(what, std::forward<Args>(args)...);
+        return error(fmt::format(what, std::forward<Args>(args)...));
     }
     std::vector<ir::Value*> const& outputs() const { return outputs_; }
 
@@ -226,7 +226,7 @@ struct LayerState
     template <class... Args>
     Error error(fmt::format_string<Args...> text, Args&&... args) const
     {
-        return error(text, std::forward<Args>(args)...);
+        return error(fmt::format(text, std::forward<Args>(args)...));
     }
     std::string where(char const* what) const { return "layer '" + name + "': " + what; }
     bool hasInput(size_t i) const { return i < inputs.size() && inputs[i]; }

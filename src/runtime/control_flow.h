@@ -26,11 +26,6 @@
 
 namespace tw::runtime {
 
-inline Error failedExecution(std::string what)
-{
-    return failedExecution(std::move(what));
-}
-
 template <class Machine>
 Result<void> runBranch(Machine& m)
 {

@@ -88,7 +88,7 @@ Result<void> ContextObject::needProfile() const
         if (v->host || !ir::isStatic(v->shape))
             inputs += (inputs.empty() ? "'" : ", '") + v->name + "'";
     return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first, for inputs "
-                        "{{{{{{{{}}}}}}}} (the engine has profiles 0..{{{{{{{{}}}}}}}}){{{{}}}}{{{{}}}}{{}}{{}}{}{}",
+                        "{} (the engine has profiles 0..{})",
                         inputs, state->ranges.size() - 1);
 }
 

@@ -102,7 +102,7 @@ std::string checkGroups(PluginFields const& f)
 
 void registerPlugins_norms(StandardPlugins& list)
 {
-    using enum nvinfer1::PluginFormat;
+    using enum nvinfer1::TensorFormat;
     using nvinfer1::DataType::kHALF, nvinfer1::DataType::kINT8;
     for (char const* version : {"1", "2"})
         list.push_back({.name = "InstanceNormalization_TRT",

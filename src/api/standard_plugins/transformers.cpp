@@ -338,7 +338,7 @@ char embeddingType(PluginFields const& f)
 
 void registerPlugins_transformers(StandardPlugins& list)
 {
-    using enum nvinfer1::PluginFormat;
+    using enum nvinfer1::TensorFormat;
     using nvinfer1::DataType::kINT8;
     static constexpr char kEmbed[] = "CustomEmbLayerNormPluginDynamic",
                           kAttention[] = "CustomQKVToContextPluginDynamic",

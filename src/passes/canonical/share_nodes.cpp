@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/hash.h"
 #include "ir/op_def.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"

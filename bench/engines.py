@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import statistics
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -67,3 +68,16 @@ def build_ours(binaries, model, shapes, threads, folder, timeout, again):
     with open(facts, "w", encoding="utf-8") as file:
         json.dump(result, file)
     return plan, result
+
+
+def times_in_turns(workers, seconds, rounds, first, repeats):
+    """Seconds of a run, a median for each turn: [worker][round]. Turns last about `seconds`, and the order changes with each
+    round; `first` is what turn() takes for the runs that say how many fit, `repeats` its first argument later."""
+    for worker in workers:
+        worker.pause()
+    counts = [max(3, int(seconds / max(statistics.median(w.turn(*first)), 1e-6))) for w in workers]
+    times = [[] for _ in workers]
+    for r in range(rounds):
+        for i in range(len(workers)) if r % 2 else reversed(range(len(workers))):
+            times[i].append(statistics.median(workers[i].turn(repeats, counts[i])))
+    return times

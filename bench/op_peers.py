@@ -160,13 +160,7 @@ def compare(name, threads, options, folder):
         error = largest_error(folder, *both)
         if error > LARGEST_ERROR:
             raise engines.EngineError(f"outputs differ by {error:.1e} (allowed: {LARGEST_ERROR:.0e})")
-        for worker in both:
-            worker.pause()
-        counts = [max(3, int(options.turn / max(statistics.median(w.turn(3, 10)), 1e-6))) for w in both]
-        times = [[], []]
-        for r in range(options.rounds):
-            for i in (0, 1) if r % 2 else (1, 0):
-                times[i].append(statistics.median(both[i].turn(2, counts[i])))
+        times = engines.times_in_turns(both, options.turn, options.rounds, first=(3, 10), repeats=2)
         ratio = statistics.median(peer / ours for ours, peer in zip(*times))
         return "{:10.1f} us {:10.1f} us {:7.2f}".format(*(1e6 * statistics.median(t) for t in times), ratio)
     finally:

@@ -109,13 +109,7 @@ def compare(options, threshold, threads, folder):
         for name in ("best", "found"):
             if not np.allclose(got[name], wanted[name], rtol=1e-5, atol=1e-4):
                 raise engines.EngineError(f"'{name}' differs by {np.abs(got[name] - wanted[name]).max():.3g}")
-        for worker in both:
-            worker.pause()
-        counts = [max(3, int(options.turn / max(statistics.median(w.turn(2, 5)), 1e-6))) for w in both]
-        times = [[], []]
-        for r in range(options.rounds):
-            for i in (0, 1) if r % 2 else (1, 0):
-                times[i].append(statistics.median(both[i].turn(1, counts[i])))
+        times = engines.times_in_turns(both, options.turn, options.rounds, first=(2, 5), repeats=1)
         ratios = sorted(b / a for a, b in zip(*times))
         row = {"score_threshold": threshold, "threads": threads, "boxes": options.boxes, "classes": options.classes,
                "found": int((wanted["best"] > 0).sum()), "ours_ms": 1e3 * statistics.median(times[0]), "onnxruntime_ms": 1e3 * statistics.median(times[1]),

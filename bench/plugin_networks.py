@@ -36,7 +36,7 @@ def arguments():
 
 
 args = arguments()
-os.environ["TENSORWRIGHT_DEVICE"] = args.device
+os.environ["TENSORWRIGHT_DEVICE"] = "cuda" if args.device == "gpu" else "cpu"
 os.environ["TENSORWRIGHT_NUM_THREADS"] = str(args.threads)
 
 import numpy as np  # noqa: E402

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: scripts/gpu/python.sh stage [FOLDER]     (build/gpu-python when not given; ignored by git)
 #        FOLDER/python.sh run [PYTEST OPTIONS]
+#        FOLDER/python.sh tests FILE... [PYTEST OPTIONS]
 #        FOLDER/python.sh refit [SECONDS [SEED]]  on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
 # stage puts the built libraries and the sources of the Python module into one folder; run builds the module alone there, for the
 # Python at hand, against the carried libraries, and runs gpu_test.py: all calls on the GPU beside the CPU's numbers, by whatever there is of
-# torch, CuPy and cuda-bindings. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
+# torch, CuPy and cuda-bindings. tests runs files of test/python with their engines on the GPU. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -27,7 +28,8 @@ stage() {
     cp -r python include cmake "$folder/"
     cp -r src/hostcuda/include "$folder/include/hostcuda"
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
-    cp test/python/{gpu_test,refit_random_test,models,small,serving}.py "$folder/test/"
+    cp test/python/*.py "$folder/test/"
+    cp bench/{plugin_networks,record}.py "$folder/"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"
     find "$folder" -name __pycache__ -exec rm -rf {} +
@@ -51,9 +53,13 @@ run() {
     [ -e "$build/python/tensorwright/serve/kserve.desc" ] ||
         cp "$here/python/tensorwright/serve/kserve.desc" "$build/python/tensorwright/serve/"
     export PYTHONPATH=$build/python:$here/test PYTHONDONTWRITEBYTECODE=1
-    [ "${1:-}" != refit ] || { refit "${@:2}"; return; }
+    case ${1:-} in
+    refit) refit "${@:2}"; return ;;
+    tests) export TENSORWRIGHT_DEVICE=cuda; shift; cd "$here/test" ;;
+    *) set -- "$here/test/gpu_test.py" "$@" ;;
+    esac
     timeout --kill-after=10 "${LIMIT:-480}" \
-        python3 -m pytest -p no:cacheprovider -rs --durations=8 -W ignore::DeprecationWarning "$here/test/gpu_test.py" "$@" 2>&1 |
+        python3 -m pytest -p no:cacheprovider -rs --durations=8 -W ignore::DeprecationWarning "$@" 2>&1 |
         tee "$out/pytest.log"
 }
 
@@ -72,7 +78,7 @@ refit() {
 
 case ${1:-} in
 stage | run) "$@" ;;
-refit) run "$@" ;;
+refit | tests) run "$@" ;;
 *)
     sed -n 's/^# usage: /usage: /p; s/^#        /       /p' "$0" >&2
     exit 2

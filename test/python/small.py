@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small networks and what the tests do with them."""
 
+import os
+
 import numpy as np
 import tensorrt as trt
+from tensorwright import _memory
 
 QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
 LOUD = trt.Logger(trt.Logger.WARNING)
@@ -38,21 +41,67 @@ def engine_of(builder, network, config, logger=LOUD):
     return engine
 
 
+def device_memory():
+    """Of the device that TENSORWRIGHT_DEVICE names; the CPU's when it names none."""
+    return _memory.memory_of(_memory.resolve(os.environ.get("TENSORWRIGHT_DEVICE") or "cpu"))
+
+
+class Tensors:
+    """Arrays and where they lie for a run."""
+
+    def __init__(self):
+        self.memory, self.host, self.held = device_memory(), _memory.Host(), {}
+
+    def given(self, name, array, on_host=False):
+        """The address of an input."""
+        place = self.host if on_host else self.memory
+        address, kept = place.take(np.ascontiguousarray(array))
+        self.held[name] = (place, kept, None, None)
+        return address
+
+    def room(self, name, shape, dtype, on_host=False):
+        """The address of an output."""
+        place, size = self.host if on_host else self.memory, int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        address, kept = place.make(size)
+        self.held[name] = (place, kept, tuple(shape), np.dtype(dtype))
+        return address
+
+    def results(self, stream=0):
+        """Outputs by name, when the run on the stream has ended."""
+        self.memory.wait(stream)
+        return {name: place.read(kept, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize).view(dtype).reshape(shape)
+                for name, (place, kept, shape, dtype) in self.held.items() if dtype}
+
+
 def run(engine, context=None, stream=0, **inputs):
     """Outputs by name, as NumPy arrays, of inputs by name."""
     context = context or engine.create_execution_context()
-    arrays = {}
+    tensors = Tensors()
+    lies_on_host = {name: engine.get_tensor_location(name) == trt.TensorLocation.HOST for name in map(engine.get_tensor_name, range(engine.num_io_tensors))}
     for name, value in inputs.items():
-        arrays[name] = np.ascontiguousarray(value)
+        value = np.asarray(value)
         if -1 in tuple(engine.get_tensor_shape(name)):
             assert context.set_input_shape(name, value.shape)
-    for i in range(engine.num_io_tensors):
-        name = engine.get_tensor_name(i)
-        if name not in arrays:
-            arrays[name] = np.zeros(tuple(context.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name)))
-        assert context.set_tensor_address(name, arrays[name].ctypes.data)
+        assert context.set_tensor_address(name, tensors.given(name, value, lies_on_host[name]))
+    for name, on_host in lies_on_host.items():
+        if name not in inputs:
+            dtype = trt.nptype(engine.get_tensor_dtype(name))
+            assert context.set_tensor_address(name, tensors.room(name, context.get_tensor_shape(name), dtype, on_host))
     assert context.execute_async_v3(stream)
-    return {name: array for name, array in arrays.items() if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT}
+    return tensors.results(stream)
+
+
+def run_batch(engine, arrays):
+    """The same of a network with an implicit batch: that of the inputs, which stands in front of outputs too."""
+    batch, bindings, tensors = len(next(iter(arrays.values()))), [], Tensors()
+    for i in range(engine.num_bindings):
+        name = engine.get_binding_name(i)
+        if engine.binding_is_input(i):
+            bindings.append(tensors.given(name, arrays[name]))
+        else:
+            bindings.append(tensors.room(name, (batch, *engine.get_binding_shape(i)), trt.nptype(engine.get_binding_dtype(i))))
+    assert engine.create_execution_context().execute(batch, bindings)
+    return tensors.results()
 
 
 def one_layer(add, *shapes, dtype=trt.float32, outputs=1):

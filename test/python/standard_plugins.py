@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import tensorrt as trt
 
-from small import QUIET, run
+from small import QUIET, run, run_batch
 
 assert trt.init_libnvinfer_plugins(QUIET, "")
 
@@ -62,20 +62,9 @@ def engine_of(plugin, arrays, explicit=True, open_shapes=False, logger=QUIET, fl
 
 
 def outputs_of(engine, arrays):
-    if not engine.has_implicit_batch_dimension:
-        y = run(engine, **{f"x{i}": a for i, a in enumerate(arrays)})
-        return [y[f"y{i}"] for i in range(len(y))]
-    context = engine.create_execution_context()
-    batch = arrays[0].shape[0]
-    bindings, results = [], []
-    for i in range(engine.num_bindings):
-        if engine.binding_is_input(i):
-            bindings.append(np.ascontiguousarray(arrays[int(engine.get_binding_name(i)[1:])]))
-        else:
-            bindings.append(np.zeros((batch, *engine.get_binding_shape(i)), trt.nptype(engine.get_binding_dtype(i))))
-            results.append((engine.get_binding_name(i), bindings[-1]))
-    assert context.execute(batch, [b.ctypes.data for b in bindings])
-    return [r for _, r in sorted(results, key=lambda r: int(r[0][1:]))]
+    named = {f"x{i}": a for i, a in enumerate(arrays)}
+    y = run_batch(engine, named) if engine.has_implicit_batch_dimension else run(engine, **named)
+    return [y[f"y{i}"] for i in range(len(y))]
 
 
 def close(got, wanted, tolerance):

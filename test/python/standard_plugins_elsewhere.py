@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 import tensorrt as trt
 
-from small import QUIET, run
+from small import QUIET, run, run_batch
 
 
 def elsewhere(plan, arrays):
@@ -25,19 +25,6 @@ def elsewhere(plan, arrays):
             return dict(results)
 
 
-def batch_of(engine, arrays):
-    batch, bindings, results = len(next(iter(arrays.values()))), [], {}
-    for i in range(engine.num_bindings):
-        name = engine.get_binding_name(i)
-        if engine.binding_is_input(i):
-            bindings.append(np.ascontiguousarray(arrays[name]))
-        else:
-            bindings.append(np.zeros((batch, *engine.get_binding_shape(i)), trt.nptype(engine.get_binding_dtype(i))))
-            results[name] = bindings[-1]
-    assert engine.create_execution_context().execute(batch, [b.ctypes.data for b in bindings])
-    return results
-
-
 def main():
     plan, inputs, outputs = sys.argv[1:]
     assert trt.init_libnvinfer_plugins(QUIET, "")
@@ -45,7 +32,7 @@ def main():
         engine = trt.Runtime(QUIET).deserialize_cuda_engine(file.read())
     with np.load(inputs) as arrays:
         arrays = dict(arrays)
-    np.savez(outputs, **(batch_of(engine, arrays) if engine.has_implicit_batch_dimension else run(engine, **arrays)))
+    np.savez(outputs, **(run_batch(engine, arrays) if engine.has_implicit_batch_dimension else run(engine, **arrays)))
 
 
 if __name__ == "__main__":

@@ -52,19 +52,19 @@ class Model:
         return model.SerializeToString()
 
 
-def parsed(model):
+def parsed(model, opset=13):
     """(builder, network) of it, or the parser's error."""
     builder = trt.Builder(QUIET)
     network = builder.create_network(1)
     parser = trt.OnnxParser(network, QUIET)
-    if parser.parse(model.bytes()):
+    if parser.parse(model.bytes(opset)):
         return builder, network, parser
     return parser.get_error(0).desc()
 
 
-def plan_of(model, sizes=None, flags=()):
+def plan_of(model, sizes=None, flags=(), opset=13):
     """`sizes`: least, best and largest first dimension of open inputs."""
-    made = parsed(model)
+    made = parsed(model, opset)
     assert not isinstance(made, str), made
     builder, network, parser = made
     config = builder.create_builder_config()
@@ -82,9 +82,9 @@ def plan_of(model, sizes=None, flags=()):
     return plan
 
 
-def outputs(model, arrays, sizes=None, flags=()):
+def outputs(model, arrays, sizes=None, flags=(), opset=13):
     """Outputs by name, of inputs by name."""
-    engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan_of(model, sizes, flags))
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan_of(model, sizes, flags, opset))
     return run(engine, **arrays)
 
 

@@ -15,7 +15,7 @@ from standard_plugins_detection_test import batched_all, efficient_all, ssd
 from standard_plugins_elsewhere import elsewhere
 from standard_plugins_models import Model, conv, outputs, parsed, plan_of, sigmoid, softmax
 from standard_plugins_proposals_test import best, cell_boxes, moved, rows
-from standard_plugins_regions_test import crop, pyramid
+from standard_plugins_regions_test import align, crop, pyramid
 
 f = np.float32
 FOUND = ["num_dets", "det_boxes", "det_scores", "det_classes"]
@@ -334,6 +334,74 @@ def test_detectron2(n):
     wanted = efficient_all(8, least=0.25, overlap=0.5, coding=1)(flat @ sides_w, softmax(flat @ kinds_w)[..., :classes], own)
     check_found(y, wanted, tolerance=2e-4)
     close([y["masks"]], [pyramid(wanted[1], v, 4, (side, side), 60, absolute=0, swap=1, ratio=2)], 2e-3)
+
+
+@pytest.mark.parametrize("retina", [False, True])
+def test_tao_ssd_and_retinanet(retina):
+    """Heads of three levels, flattened and joined; priors with their variances are a constant. RetinaNet's scores are sigmoids without a
+    background, SSD's are a softmax over classes whose first is the background."""
+    random = np.random.default_rng(30 + retina)
+    classes, per_cell, keep, n = 4, 3, 12, 2
+    model = Model()
+    x = [model.input(f"p{i}", ["batch", 8, 8 >> i, 8 >> i]) for i in range(3)]
+    class_w, box_w, zeros = weights(random, per_cell * classes, 8, scale=0.5), weights(random, per_cell * 4, 8), lambda w: np.zeros(len(w), f)
+
+    def of_levels(w, columns):
+        flat = [model.reshape(model.node("Transpose", model.conv(t, w, zeros(w)), perm=[0, 2, 3, 1]), -1, per_cell * (8 >> i) ** 2, columns) for i, t in enumerate(x)]
+        return model.node("Concat", *flat, axis=1)
+
+    boxes = []
+    for size in (8, 4, 2):
+        for r in range(size):
+            for c in range(size):
+                boxes += [((c + 0.5 - a) / size, (r + 0.5 - b) / size, (c + 0.5 + a) / size, (r + 0.5 + b) / size) for a, b in ((1, 1), (1.4, 0.7), (0.7, 1.4))]
+    priors = np.stack([np.array(boxes, f).ravel(), np.tile(np.array([0.1, 0.1, 0.2, 0.2], f), len(boxes))])[None, :, :, None]
+    kinds = of_levels(class_w, classes)
+    kinds = kinds if retina else model.node("Softmax", kinds, axis=2)
+    options = dict(share=1, encoded=0, background=-1 if retina else 0, classes=classes, top=60, keep=keep, least=0.5 if retina else 0.3, overlap=0.5, sigmoid=int(retina), normalized=True, code=1)
+    model.node(
+        "NMSDynamic_TRT", model.reshape(of_levels(box_w, 4), -1, len(boxes) * 4, 1, 1), model.reshape(kinds, -1, len(boxes) * classes, 1, 1), priors,
+        outputs=["NMS", "NMS_1"], shareLocation=1, varianceEncodedInTarget=0, backgroundLabelId=options["background"], numClasses=classes, topK=60,
+        keepTopK=keep, confidenceThreshold=options["least"], nmsThreshold=0.5, inputOrder=[0, 1, 2], confSigmoid=int(retina), isNormalized=1, codeType=1,
+        scoreBits=16, isBatchAgnostic=1, plugin_version="1",
+    )
+    model.output("NMS", "NMS_1")
+    arrays = maps(random, n)
+
+    def numbers(w, columns):
+        return np.concatenate([conv(arrays[f"p{i}"].astype(float), w, zeros(w)).transpose(0, 2, 3, 1).reshape(n, -1, columns) for i in range(3)], 1)
+
+    scores = numbers(class_w, classes)
+    rows_, counts = ssd(numbers(box_w, 4).reshape(n, -1, 1, 1), (scores if retina else softmax(scores)).reshape(n, -1, 1, 1), priors.astype(float), **options)
+    y = elsewhere(plan_of(model, (1, 2, 4)), arrays)
+    assert counts.min() > 2 and (y["NMS_1"].view(np.int32) == counts).all()
+    close([y["NMS"]], [rows_], 1e-4)
+
+
+@pytest.mark.parametrize("spelling", ["plugin", "operator"])
+def test_detectron2_rois_of_images(spelling):
+    """The form of torch's exports: regions of all images in one list with the index of each one's image, of one level, then the head. The
+    operator RoiAlign, and the plugin that 8.5's parser makes of it."""
+    random = np.random.default_rng(32)
+    n, channels, count, pooled, classes = 2, 5, 9, 4, 3
+    model = Model()
+    x, rois = model.input("x", ["batch", channels, 12, 16]), model.input("rois", ["count", 4])
+    images = model.input("images", ["count"], "i")
+    if spelling == "plugin":
+        regions = model.node("ROIAlign_TRT", x, rois, images, plugin_version="1", coordinate_transformation_mode=1, mode=1, output_height=pooled,
+                             output_width=pooled, sampling_ratio=0, spatial_scale=0.25)
+    else:
+        indices = model.node("Cast", images, to=7)
+        regions = model.node("RoiAlign", x, rois, indices, output_height=pooled, output_width=pooled, sampling_ratio=0, spatial_scale=0.25,
+                             coordinate_transformation_mode="half_pixel", mode="avg")
+    w = weights(random, channels * pooled**2, classes)
+    kinds = model.node("Softmax", model.node("MatMul", model.reshape(regions, -1, channels * pooled**2), w), axis=1, outputs=["kinds"])
+    model.output(kinds)
+    corners = np.sort(random.uniform(-4, 68, (count, 2, 2)), 1).astype(f)
+    arrays = {"x": random.standard_normal((n, channels, 12, 16)).astype(f), "rois": corners.reshape(count, 4), "images": random.integers(0, n, count).astype(np.int32)}
+    right = align(arrays["x"].astype(float), arrays["rois"], arrays["images"], pooled, pooled, 0, 0.25, 1, 1)
+    y = outputs(model, arrays, (1, 9, 20), opset=16)
+    close([y["kinds"]], [softmax(right.reshape(count, -1) @ w, 1)], 2e-5)
 
 
 def test_mmdeploy():

@@ -82,6 +82,12 @@ extern "C" nvinfer1::IPluginRegistry* getPluginRegistry() noexcept
 
 extern "C" nvinfer1::IPluginRegistry* nvinfer1::getBuilderPluginRegistry(nvinfer1::EngineCapability capability) noexcept
 {
-    // Plugins for safety and DLA engines would have registries of their own.
-    return capability == EngineCapability::kSTANDARD ? &processRegistry() : nullptr;
+    switch (capability) {
+    case EngineCapability::kSTANDARD:
+        return &processRegistry();
+    case EngineCapability::kSAFETY:
+        return &safetyRegistry();
+    default:
+        return nullptr; // a DLA runs no plugins
+    }
 }

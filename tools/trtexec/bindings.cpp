@@ -97,7 +97,7 @@ void allocate(Binding& binding)
 
 Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
                    Options const& options, std::vector<RecordedTensor> const& recorded, bool firstStream)
-    : engine_(engine), context_(context)
+    : engine_(&engine), context_(&context)
 {
     if (engine.hasImplicitBatchDimension()) {
         batch_ = std::max(options.inference.batch, 1);
@@ -110,27 +110,68 @@ Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecution
     createOutputs(log, firstStream);
 }
 
+Bindings::Bindings(Log& log, nvinfer1::safe::ICudaEngine& engine, nvinfer1::safe::IExecutionContext& context,
+                   Options const& options, std::vector<RecordedTensor> const& recorded, bool firstStream)
+    : safe_(&context)
+{
+    if (!options.inference.shapes.empty())
+        throw Failure("--shapes: the shapes of safety engines are fixed");
+    for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
+        Binding b;
+        b.name = engine.getIOTensorName(i);
+        char const* const name = b.name.c_str();
+        b.input = engine.getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
+        b.type = engine.getTensorDataType(name);
+        b.layout.dims = engine.getTensorShape(name);
+        b.layout.linear = engine.getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
+        if (!b.layout.linear) {
+            b.layout.strides = context.getTensorStrides(name);
+            b.layout.vectorDim = engine.getTensorVectorizedDim(name);
+            b.layout.components = std::max(engine.getTensorComponentsPerElement(name), 1);
+        }
+        allocate(b);
+        bindings_.push_back(std::move(b));
+    }
+    checkInputFiles(options);
+    std::vector<size_t> const match = matchInputs(options, recorded);
+    size_t input = 0;
+    for (Binding& b : bindings_) {
+        if (b.input) {
+            fill(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, firstStream);
+            ++input;
+        } else if (firstStream) {
+            log.info("Using random values for output " + b.name);
+        }
+        if (firstStream)
+            announceBinding(log, b, 0);
+        if (!(b.input ? context.setInputTensorAddress(b.name.c_str(), b.device.data())
+                      : context.setOutputTensorAddress(b.name.c_str(), b.device.data())))
+            throw LibraryFailure("setting the address of '" + b.name + "' failed");
+    }
+}
+
 void Bindings::createImplicit(Options const& options)
 {
     if (!options.inference.shapes.empty())
         throw Failure("--shapes: this engine has an implicit batch dimension; use --batch");
-    if (batch_ > engine_.getMaxBatchSize())
-        throw Failure(fmt::format("--batch={} is above the engine's maximum of {}", batch_, engine_.getMaxBatchSize()));
-    addresses_.resize(static_cast<size_t>(engine_.getNbBindings()));
-    for (int32_t i = 0; i < engine_.getNbBindings(); ++i) {
+    if (batch_ > engine_->getMaxBatchSize())
+        throw Failure(
+            fmt::format("--batch={} is above the engine's maximum of {}", batch_, engine_->getMaxBatchSize()));
+    addresses_.resize(static_cast<size_t>(engine_->getNbBindings()));
+    for (int32_t i = 0; i < engine_->getNbBindings(); ++i) {
         Binding binding;
-        binding.name = engine_.getBindingName(i);
+        binding.name = engine_->getBindingName(i);
         binding.index = i;
-        binding.input = engine_.bindingIsInput(i);
-        binding.type = engine_.getBindingDataType(i);
+        binding.input = engine_->bindingIsInput(i);
+        binding.type = engine_->getBindingDataType(i);
         Layout& layout = binding.layout;
-        layout.dims = engine_.getBindingDimensions(i);
+        layout.dims = engine_->getBindingDimensions(i);
         layout.batch = batch_;
-        layout.linear = engine_.getBindingFormat(i) == nvinfer1::TensorFormat::kLINEAR;
+        layout.linear = engine_->getBindingFormat(i) == nvinfer1::TensorFormat::kLINEAR;
         if (!layout.linear) {
-            layout.strides = context_.getStrides(i);
-            layout.vectorDim = engine_.getBindingVectorizedDim(i);
-            layout.components = std::max(engine_.getBindingComponentsPerElement(i), 1);
+            layout.strides = context_->getStrides(i);
+            layout.vectorDim = engine_->getBindingVectorizedDim(i);
+            layout.components = std::max(engine_->getBindingComponentsPerElement(i), 1);
             layout.batchStride = layout.elements() / batch_;
         }
         bindings_.push_back(std::move(binding));
@@ -139,13 +180,13 @@ void Bindings::createImplicit(Options const& options)
 
 void Bindings::createExplicit()
 {
-    for (int32_t i = 0; i < engine_.getNbIOTensors(); ++i) {
+    for (int32_t i = 0; i < engine_->getNbIOTensors(); ++i) {
         Binding binding;
-        binding.name = engine_.getIOTensorName(i);
+        binding.name = engine_->getIOTensorName(i);
         char const* name = binding.name.c_str();
-        binding.input = engine_.getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
-        binding.type = engine_.getTensorDataType(name);
-        binding.onHost = engine_.getTensorLocation(name) == nvinfer1::TensorLocation::kHOST;
+        binding.input = engine_->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
+        binding.type = engine_->getTensorDataType(name);
+        binding.onHost = engine_->getTensorLocation(name) == nvinfer1::TensorLocation::kHOST;
         bindings_.push_back(std::move(binding));
     }
 }
@@ -177,10 +218,10 @@ void Bindings::setInputShapes(Log& log, Options const& options, std::vector<Reco
             continue;
         RecordedTensor const* file = match.empty() ? nullptr : &recorded[match[input]];
         ++input;
-        Dims dims = engine_.getTensorShape(b.name.c_str());
+        Dims dims = engine_->getTensorShape(b.name.c_str());
         auto const it = given.find(b.name);
         // For a shape tensor the numbers are its values, which fillInputs() writes.
-        if (engine_.isShapeInferenceIO(b.name.c_str()) && b.onHost) {
+        if (engine_->isShapeInferenceIO(b.name.c_str()) && b.onHost) {
             b.layout.dims = dims;
             if (hasDynamicDim(dims)) // a vector of unknown length
                 b.layout.dims = dimsOf({static_cast<int32_t>(it != given.end() ? it->second.size()
@@ -202,8 +243,8 @@ void Bindings::setInputShapes(Log& log, Options const& options, std::vector<Reco
             b.layout.dims = dimsOf(shape, "input file for '" + b.name + "'");
         } else {
             // The shape that the profile was optimized for, else 1.
-            Dims const opt = engine_.getProfileShape(b.name.c_str(), context_.getOptimizationProfile(),
-                                                     nvinfer1::OptProfileSelector::kOPT);
+            Dims const opt = engine_->getProfileShape(b.name.c_str(), context_->getOptimizationProfile(),
+                                                      nvinfer1::OptProfileSelector::kOPT);
             for (int32_t i = 0; i < dims.nbDims; ++i)
                 if (dims.d[i] < 0)
                     dims.d[i] = opt.nbDims == dims.nbDims && opt.d[i] >= 0 ? opt.d[i] : 1;
@@ -211,12 +252,12 @@ void Bindings::setInputShapes(Log& log, Options const& options, std::vector<Reco
             log.warning("Input '" + b.name + "' is dynamic and no shape was given: using " + dimsText(dims) +
                         "; --shapes sets another");
         }
-        if (!context_.setInputShape(b.name.c_str(), b.layout.dims))
+        if (!context_->setInputShape(b.name.c_str(), b.layout.dims))
             throw LibraryFailure("shape " + dimsText(b.layout.dims) + " is not allowed for input '" + b.name + "'");
     }
 }
 
-void Bindings::fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce)
+void Bindings::checkInputFiles(Options const& options) const
 {
     for (auto const& [name, file] : options.inference.inputFiles) {
         auto const it = std::find_if(bindings_.begin(), bindings_.end(),
@@ -224,46 +265,56 @@ void Bindings::fillInputs(Log& log, Options const& options, std::vector<Recorded
         if (it == bindings_.end())
             throw Failure("--loadInputs: the engine has no input '" + name + "'");
     }
+}
+
+void Bindings::fill(Log& log, Binding& b, Options const& options, RecordedTensor const* tensor, size_t input,
+                    bool announce) const
+{
+    auto const file = options.inference.inputFiles.find(b.name);
+    auto const shape = options.inference.shapes.find(b.name);
+    if (file != options.inference.inputFiles.end()) {
+        fillFromFile(b, file->second);
+        if (announce)
+            log.info("Using values loaded from " + file->second + " for input " + b.name);
+    } else if (tensor) {
+        fillFromRecorded(b, *tensor);
+        if (announce)
+            log.info("Using values loaded from " + options.inference.inputFolder + " for input " + b.name);
+    } else if (b.onHost) {
+        fillShapeValues(b, shape == options.inference.shapes.end() ? nullptr : &shape->second);
+    } else {
+        fillRandom(b, static_cast<uint32_t>(input) + 1);
+        if (announce)
+            log.info("Using random values for input " + b.name);
+    }
+}
+
+void Bindings::fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce)
+{
+    checkInputFiles(options);
     std::vector<size_t> const match = matchInputs(options, recorded);
     size_t input = 0;
     for (Binding& b : bindings_) {
         if (!b.input)
             continue;
-        RecordedTensor const* tensor = match.empty() ? nullptr : &recorded[match[input]];
         if (batch_ == 0 && !b.onHost) {
             Layout& layout = b.layout;
-            layout.linear = engine_.getTensorFormat(b.name.c_str()) == nvinfer1::TensorFormat::kLINEAR;
+            layout.linear = engine_->getTensorFormat(b.name.c_str()) == nvinfer1::TensorFormat::kLINEAR;
             if (!layout.linear) {
-                layout.strides = context_.getTensorStrides(b.name.c_str());
-                layout.vectorDim = engine_.getTensorVectorizedDim(b.name.c_str());
-                layout.components = std::max(engine_.getTensorComponentsPerElement(b.name.c_str()), 1);
+                layout.strides = context_->getTensorStrides(b.name.c_str());
+                layout.vectorDim = engine_->getTensorVectorizedDim(b.name.c_str());
+                layout.components = std::max(engine_->getTensorComponentsPerElement(b.name.c_str()), 1);
             }
         }
         allocate(b);
-        auto const file = options.inference.inputFiles.find(b.name);
-        auto const shape = options.inference.shapes.find(b.name);
-        if (file != options.inference.inputFiles.end()) {
-            fillFromFile(b, file->second);
-            if (announce)
-                log.info("Using values loaded from " + file->second + " for input " + b.name);
-        } else if (tensor) {
-            fillFromRecorded(b, *tensor);
-            if (announce)
-                log.info("Using values loaded from " + options.inference.inputFolder + " for input " + b.name);
-        } else if (b.onHost) {
-            fillShapeValues(b, shape == options.inference.shapes.end() ? nullptr : &shape->second);
-        } else {
-            fillRandom(b, static_cast<uint32_t>(input) + 1);
-            if (announce)
-                log.info("Using random values for input " + b.name);
-        }
+        fill(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, announce);
         ++input;
         if (announce)
             announceBinding(log, b, batch_);
         if (batch_ > 0)
             addresses_[static_cast<size_t>(b.index)] = b.device.data();
-        else if (!context_.setInputTensorAddress(b.name.c_str(),
-                                                 b.onHost ? static_cast<void*>(b.host.data()) : b.device.data()))
+        else if (!context_->setInputTensorAddress(b.name.c_str(),
+                                                  b.onHost ? static_cast<void*>(b.host.data()) : b.device.data()))
             throw Failure("the library refuses the address of input '" + b.name + "'");
     }
 }
@@ -272,7 +323,7 @@ void Bindings::createOutputs(Log& log, bool announce)
 {
     if (batch_ == 0) {
         char const* missing = nullptr;
-        int32_t const unresolved = context_.inferShapes(1, &missing);
+        int32_t const unresolved = context_->inferShapes(1, &missing);
         if (unresolved != 0)
             throw Failure("output shapes cannot be computed" +
                           (unresolved > 0 && missing ? ": input '" + std::string(missing) + "' has no shape or value"
@@ -287,22 +338,22 @@ void Bindings::createOutputs(Log& log, bool announce)
         } else {
             char const* name = b.name.c_str();
             Layout& layout = b.layout;
-            layout.dims = context_.getTensorShape(name);
-            layout.linear = b.onHost || engine_.getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
+            layout.dims = context_->getTensorShape(name);
+            layout.linear = b.onHost || engine_->getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
             bool good = false;
             if (layout.dims.nbDims < 0 || hasDynamicDim(layout.dims)) {
                 if (!layout.linear)
                     throw Failure("output '" + b.name + "': an output of data-dependent size needs the format chw");
                 b.growing = std::make_unique<GrowingOutput>();
-                good = context_.setOutputAllocator(name, b.growing.get());
+                good = context_->setOutputAllocator(name, b.growing.get());
             } else {
                 if (!layout.linear) {
-                    layout.strides = context_.getTensorStrides(name);
-                    layout.vectorDim = engine_.getTensorVectorizedDim(name);
-                    layout.components = std::max(engine_.getTensorComponentsPerElement(name), 1);
+                    layout.strides = context_->getTensorStrides(name);
+                    layout.vectorDim = engine_->getTensorVectorizedDim(name);
+                    layout.components = std::max(engine_->getTensorComponentsPerElement(name), 1);
                 }
                 allocate(b);
-                good = context_.setTensorAddress(name, b.onHost ? static_cast<void*>(b.host.data()) : b.device.data());
+                good = context_->setTensorAddress(name, b.onHost ? static_cast<void*>(b.host.data()) : b.device.data());
             }
             if (!good)
                 throw Failure("the library refuses the memory of output '" + b.name + "'");
@@ -347,9 +398,11 @@ bool Bindings::hasGrowingOutputs() const
 
 bool Bindings::enqueue(void* stream)
 {
+    if (safe_)
+        return safe_->enqueueV3(static_cast<cudaStream_t>(stream));
     if (batch_ > 0)
-        return context_.enqueue(batch_, addresses_.data(), static_cast<cudaStream_t>(stream), nullptr);
-    return context_.enqueueV3(static_cast<cudaStream_t>(stream));
+        return context_->enqueue(batch_, addresses_.data(), static_cast<cudaStream_t>(stream), nullptr);
+    return context_->enqueueV3(static_cast<cudaStream_t>(stream));
 }
 
 } // namespace tw::trtexec

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <NvInferSafeRuntime.h>
+
 #include "device_memory.h"
 #include "library.h"
 #include "recorded.h"
@@ -69,6 +71,10 @@ public:
     Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, Options const& options,
              std::vector<RecordedTensor> const& recorded, bool firstStream);
 
+    // Of a safety engine: all shapes are fixed.
+    Bindings(Log& log, nvinfer1::safe::ICudaEngine& engine, nvinfer1::safe::IExecutionContext& context,
+             Options const& options, std::vector<RecordedTensor> const& recorded, bool firstStream);
+
     // In the order of the stream, a cudaStream_t; null: the null stream.
     void copyInputs(void* stream);
     void copyOutputs(void* stream);
@@ -85,10 +91,15 @@ private:
     void setInputShapes(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded);
     void fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce);
     void createOutputs(Log& log, bool announce);
+    // Input number `input` from its file, its recorded tensor (or null), the numbers of a shape tensor, or random ones.
+    void fill(Log& log, Binding& binding, Options const& options, RecordedTensor const* tensor, size_t input,
+              bool announce) const;
     std::vector<size_t> matchInputs(Options const& options, std::vector<RecordedTensor> const& recorded) const;
+    void checkInputFiles(Options const& options) const;
 
-    nvinfer1::ICudaEngine& engine_;
-    nvinfer1::IExecutionContext& context_;
+    nvinfer1::ICudaEngine* engine_ = nullptr; // null: a safety engine
+    nvinfer1::IExecutionContext* context_ = nullptr;
+    nvinfer1::safe::IExecutionContext* safe_ = nullptr;
     int32_t batch_ = 0; // 0: explicit batch
     std::vector<Binding> bindings_;
     std::vector<void*> addresses_; // by binding index (implicit batch)

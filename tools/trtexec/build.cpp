@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.h"
 
-#include <chrono>
-
 #include <fmt/core.h>
 
 #include "calibration.h"
@@ -10,20 +8,12 @@
 #include "output_file.h"
 #include "precision_search.h"
 #include "progress.h"
+#include "stopwatch.h"
 #include "value_syntax.h"
 
 namespace tw::trtexec {
 
 namespace {
-
-class Stopwatch
-{
-public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // The shared timing cache file: read before the build, merged with what others wrote meanwhile after it.
 class TimingCacheFile

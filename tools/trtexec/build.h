@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include <NvInferSafeRuntime.h>
+
 #include "accuracy_report.h"
 #include "files.h"
 #include "library.h"
@@ -22,6 +24,9 @@ struct Workspace
     std::unique_ptr<MappedFile> loaded;
     std::unique_ptr<nvinfer1::IRuntime> runtime;
     std::unique_ptr<nvinfer1::ICudaEngine> engine;
+    // With --safe, in place of these two.
+    std::unique_ptr<nvinfer1::safe::IRuntime> safeRuntime;
+    std::unique_ptr<nvinfer1::safe::ICudaEngine> safeEngine;
     std::vector<RecordedTensor> recordedInputs; // of --loadInputsFrom
     std::optional<PrecisionSearch> search;      // of --maxLoss
 

@@ -57,9 +57,8 @@ void ProfileSink::reportLayerTime(char const* layerName, float ms) noexcept
 
 Inference::Inference(Log& log, Workspace& work, Options const& options) : log_(log), options_(options)
 {
-    nvinfer1::ICudaEngine& engine = *work.engine;
     InferenceOptions const& inference = options.inference;
-    bool const implicit = engine.hasImplicitBatchDimension();
+    bool const implicit = work.engine && work.engine->hasImplicitBatchDimension();
     batch_ = implicit ? std::max(inference.batch, 1) : 1;
     if (!implicit && inference.batchGiven)
         log.warning("--batch has no effect: the engine was built with explicit batch; use --shapes");
@@ -83,11 +82,21 @@ void Inference::attachProfiler(ProfileSink& sink)
 }
 
 Lane::Lane(Log& log, Workspace& work, Options const& options, int32_t number)
-    : log_(log), inference_(options.inference),
-      context_(required(work.engine->createExecutionContext(), "Creating an execution context")),
-      clock_(options.inference.spinWait)
+    : log_(log), inference_(options.inference), clock_(options.inference.spinWait)
+{
+    if (!work.safeEngine) {
+        useEngine(work, options, number);
+        return;
+    }
+    safeContext_ = required(work.safeEngine->createExecutionContext(), "Creating an execution context");
+    bindings_ =
+        std::make_unique<Bindings>(log, *work.safeEngine, *safeContext_, options, work.recordedInputs, number == 0);
+}
+
+void Lane::useEngine(Workspace& work, Options const& options, int32_t number)
 {
     nvinfer1::ICudaEngine& engine = *work.engine;
+    context_ = required(engine.createExecutionContext(), "Creating an execution context");
     setNvtxDetail(engine, *context_, options.build.profiling);
     if (!engine.hasImplicitBatchDimension())
         selectProfile(engine, *context_, number);
@@ -96,10 +105,10 @@ Lane::Lane(Log& log, Workspace& work, Options const& options, int32_t number)
         double const most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
         auto const limit = static_cast<size_t>(most * inference_.persistentCacheRatio);
         if (number == 0)
-            log.info(fmt::format("Setting persistentCacheLimit to {} bytes.", limit));
+            log_.info(fmt::format("Setting persistentCacheLimit to {} bytes.", limit));
         context_->setPersistentCacheLimit(limit);
     }
-    bindings_ = std::make_unique<Bindings>(log, engine, *context_, options, work.recordedInputs, number == 0);
+    bindings_ = std::make_unique<Bindings>(log_, engine, *context_, options, work.recordedInputs, number == 0);
 }
 
 double Lane::now() const

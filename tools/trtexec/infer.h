@@ -41,7 +41,7 @@ public:
     QueryTimes finish(); // waits for the oldest query; not when empty
     void end();          // after the last query: outputs are on the host
 
-    nvinfer1::IExecutionContext& context() { return *context_; }
+    nvinfer1::IExecutionContext& context() { return *context_; } // not of a safety engine
     Bindings const& bindings() const { return *bindings_; }
 
 private:
@@ -62,7 +62,9 @@ private:
 
     Log& log_;
     InferenceOptions const& inference_;
+    void useEngine(Workspace& work, Options const& options, int32_t number);
     std::unique_ptr<nvinfer1::IExecutionContext> context_;
+    std::unique_ptr<nvinfer1::safe::IExecutionContext> safeContext_; // of a safety engine, in its place
     DeviceStream inputs_, compute_, outputs_;
     DeviceEvent clock_;                  // that of the GPU began when the host's showed clockMs_
     std::unique_ptr<Bindings> bindings_; // before the context's end, because it holds its addresses
@@ -82,6 +84,7 @@ public:
     // From the next run on, layer times go to the sink.
     void attachProfiler(ProfileSink& sink);
 
+    // Not of a safety engine.
     nvinfer1::IExecutionContext& firstContext() { return lanes_.front()->context(); }
     Bindings const& outputs() const { return lanes_.front()->bindings(); } // valid after run()
 

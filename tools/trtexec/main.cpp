@@ -15,6 +15,7 @@
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
+#include "safe.h"
 #ifdef TW_TRTEXEC_HAS_PLUGINS
 #include <NvInferPlugin.h>
 #endif
@@ -53,24 +54,6 @@ void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, SystemO
     }
 }
 
-// The safe runtime and the consistency checker are libraries of their own, opened by name.
-void checkSafety(Log& log, Options const& options)
-{
-    BuildOptions const& build = options.build;
-    if (build.consistency && !build.safe)
-        log.warning("--consistency is ignored without --safe");
-    if (!build.safe)
-        return;
-    if (options.system.dlaCore < 0)
-        openLibrary("libnvinfer_safe.so.8", "--safe");
-    if (build.consistency)
-        openLibrary("libnvinfer_checker.so.8", "--consistency");
-    if (!build.buildOnly)
-        throw Failure("--safe: running safe engines and DLA loadables is not possible yet; add --buildOnly");
-    if (build.consistency)
-        throw Failure("--consistency: the consistency check of safe engines is not possible yet");
-}
-
 // The engine's layers beside the model in FP32.
 void reportAccuracy(Log& log, LibraryLogger& logger, Workspace const& work, Inference const& inference,
                     Options const& options)
@@ -88,7 +71,9 @@ void reportAccuracy(Log& log, LibraryLogger& logger, Workspace const& work, Infe
 bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, ProfileSink& sink,
                Options const& options)
 {
-    nvinfer1::ICudaEngine& engine = *work.engine;
+    auto const layers = [&] {
+        return work.engine ? layerJson(*work.engine) : "{}";
+    }; // a safety engine tells nothing of them
     ReportingOptions const& reporting = options.reporting;
     bool const separate = options.inference.separateProfileRun && reporting.profiles();
     if (reporting.profiles() && !separate)
@@ -99,7 +84,7 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         log.info("--separateProfileRun measures both, one after the other.");
     } else {
         reportPerformance(log, trace, reporting);
-        std::vector<std::string> slow = slowLayerLines(layerJson(engine));
+        std::vector<std::string> slow = slowLayerLines(layers());
         if (std::string const busy = busyLine(); !slow.empty() && !busy.empty())
             slow.insert(slow.begin() + 1, busy);
         for (std::string const& line : slow)
@@ -128,14 +113,14 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         reportAccuracy(log, logger, work, inference, options);
     if (passed)
         return true;
-    if (reporting.accuracyReport.empty() && options.model.format != ModelFormat::kAny) {
+    if (work.engine && reporting.accuracyReport.empty() && options.model.format != ModelFormat::kAny) {
         try {
             reportAccuracy(log, logger, work, inference, options);
         } catch (Failure const& why) { // what was asked for is the comparison of outputs
             log.warning("The layers cannot be compared with FP32: " + std::string(why.what()));
         }
     }
-    if (std::string const types = layerTypesLine(layerJson(engine)); !types.empty())
+    if (std::string const types = layerTypesLine(layers()); !types.empty())
         log.info(types);
     return false;
 }
@@ -153,7 +138,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
                                     &reporting.exportProfile, &reporting.exportLayerInfo, &reporting.accuracyReport})
         if (!path->empty())
             checkWritable(*path);
-    checkSafety(log, options);
+    checkSafeOptions(log, options);
     loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
@@ -166,12 +151,18 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     }
     if (options.inference.timeDeserialize)
         return timeDeserialization(log, logger, work);
+    bool const isSafe = options.build.safe && options.system.dlaCore < 0;
+    if (isSafe && options.build.consistency && !isConsistent(log, logger, work))
+        return false;
     bool const inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
     }
-    deserialize(log, logger, options, work);
+    if (isSafe)
+        deserializeSafe(log, logger, work);
+    else
+        deserialize(log, logger, options, work);
     if (reporting.dumpRefit)
         dumpRefittable(log, logger, *work.engine);
     if (options.inference.timeRefit)
@@ -185,7 +176,8 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         log.warning("--compare without --loadInputs or --loadInputsFrom compares the outputs of random inputs");
     ProfileSink sink; // outlives the contexts that report to it
     Inference inference(log, work, options);
-    reportLayers(log, *work.engine, &inference.firstContext(), reporting);
+    if (!isSafe)
+        reportLayers(log, *work.engine, &inference.firstContext(), reporting);
     return reportRun(log, logger, work, inference, sink, options);
 }
 

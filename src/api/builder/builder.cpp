@@ -16,6 +16,7 @@
 #include "api/network/setter.h"
 #include "api/object_methods.h"
 #include "api/plugin/graph.h"
+#include "base/safety.h"
 #include "builder/build.h"
 #include "builder/sparse_layers.h"
 #include "builder/types.h"
@@ -65,9 +66,6 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
         return invalidState(
             "BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the configuration has {}",
             c.profiles.size());
-    if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
-        return unsupported("engine capability {}: safety and DLA standalone engines are not available yet",
-                           static_cast<int>(c.engineCapability));
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
     TW_TRY(checkPrecisions(n, c, onGpu, log));
@@ -173,6 +171,10 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     plan::Contents contents;
     TW_ASSIGN(contents.graph, graphOf(n, c));
     TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
+    TW_TRY(checkSafety(n, *contents.graph, c, b.reporter));
+    bool const isSafety = c.engineCapability == nvinfer1::EngineCapability::kSAFETY;
+    if (isSafety)
+        TW_TRY(countErrors(*contents.graph));
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
     bool const mayQuantize = c.has(BuilderFlag::kINT8) && !isExplicit(n);
     TW_TRY(settlePlugins(
@@ -208,11 +210,18 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
             needsProfile = "network input '" + t.name + "' with shape " + str(t.dims) + " is dynamic";
         contents.io.push_back(std::move(io));
     }
+    if (isSafety) {
+        plan::IoTensor io;
+        io.name = safety::kErrorsBefore;
+        io.isInput = true;
+        contents.io.push_back(std::move(io));
+    }
     for (ir::Value const* v : contents.graph->outputs) {
         plan::IoTensor io;
         io.name = v->name;
         io.isShapeTensor = v->host;
-        io.isExecution = std::ranges::any_of(n.outputs, [&](TensorObject const* t) { return t->name == v->name; });
+        io.isExecution = v->name == safety::kErrorsAfter ||
+                         std::ranges::any_of(n.outputs, [&](TensorObject const* t) { return t->name == v->name; });
         contents.io.push_back(std::move(io));
     }
     if (n.implicitBatch) {
@@ -335,6 +344,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, graphOf(n, objectOf(config)));
         TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
+        TW_TRY(checkSafety(n, *graph, objectOf(config), b.reporter));
         TW_TRY(ir::verify(*graph));
         TW_TRY(ioFormatsOf(n, *graph, false));
         return true;

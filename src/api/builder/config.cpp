@@ -97,16 +97,6 @@ bool hasBit(BuilderConfigObject const& c, uint32_t mask, Enum which, char const*
     });
 }
 
-// Takes what no engine of ours can promise out of `flags`: safety, with an error.
-BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags)
-{
-    if (flags & bit(BuilderFlag::kSAFETY_SCOPE)) {
-        reportStub(reporter, Stub::safety_IBuilderConfig_setFlag, "kSAFETY_SCOPE");
-        flags &= ~bit(BuilderFlag::kSAFETY_SCOPE);
-    }
-    return flags;
-}
-
 } // namespace
 
 TW_PROPERTY(IBuilderConfig, int32_t, setMinTimingIterations, getMinTimingIterations, minTimingIterations,
@@ -118,9 +108,7 @@ void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
 {
     guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(capability, "setEngineCapability"));
-        if (capability == EngineCapability::kSAFETY)
-            reportStub(c.reporter, Stub::safety_IBuilderConfig_setEngineCapability, "kSAFETY");
-        else if (capability == EngineCapability::kDLA_STANDALONE)
+        if (capability == EngineCapability::kDLA_STANDALONE)
             reportStub(c.reporter, Stub::dla_IBuilderConfig_setEngineCapability, "kDLA_STANDALONE");
         else
             c.engineCapability = capability;
@@ -138,12 +126,10 @@ void IBuilderConfig::setMaxWorkspaceSize(std::size_t workspaceSize) noexcept
 TW_GETTER(IBuilderConfig, std::size_t, getMaxWorkspaceSize, self.poolLimit(MemoryPoolType::kWORKSPACE))
 
 TW_SETTER(IBuilderConfig, BuilderFlags, setFlags,
-          setField(self, self.flags, value, [&] { return checkMask<BuilderFlag>(value, "setFlags"); });
-          self.flags = withoutMissing(self.reporter, self.flags))
+          setField(self, self.flags, value, [&] { return checkMask<BuilderFlag>(value, "setFlags"); }))
 TW_GETTER(IBuilderConfig, BuilderFlags, getFlags, self.flags)
 TW_SETTER(IBuilderConfig, BuilderFlag, clearFlag, setBit(self, self.flags, value, false, "clearFlag"))
-TW_SETTER(IBuilderConfig, BuilderFlag, setFlag, setBit(self, self.flags, value, true, "setFlag");
-          self.flags = withoutMissing(self.reporter, self.flags))
+TW_SETTER(IBuilderConfig, BuilderFlag, setFlag, setBit(self, self.flags, value, true, "setFlag"))
 bool IBuilderConfig::getFlag(BuilderFlag builderFlag) const noexcept
 {
     BuilderConfigObject const& c = objectOf(*this);

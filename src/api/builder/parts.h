@@ -49,6 +49,13 @@ passes::PrecisionConstraints constraintsOf(BuilderConfigObject const& c);
 // What the device has no kernels for yet. A GPU has them for FP16: the pass lower_precision answers for each layer.
 Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log);
 
+// EngineCapability::kSAFETY and BuilderFlag::kSAFETY_SCOPE. An error, after a line for each place, when the network is outside of the
+// limits that are known. `graph`: what it became.
+Result<void> checkSafety(NetworkObject& network, ir::Graph const& graph, BuilderConfigObject const& config,
+                         Reporter& log);
+// Adds the tensors of base/safety.h.
+Result<void> countErrors(ir::Graph& graph);
+
 // An optimization profile as the plan holds it.
 
 // Inputs that have values for a shape tensor in some profile.

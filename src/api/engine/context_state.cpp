@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a context keeps between runs: its optimization profile, and shapes that follow from what the client set.
 #include <algorithm>
+#include <cstring>
 
 #include "api/engine/engine.h"
 
@@ -28,6 +29,22 @@ ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, 
         context.setProfile(0);
         state->profilesInUse.insert(0);
     }
+}
+
+Result<void> ContextObject::makeErrors()
+{
+    constexpr int64_t kCountsBytes = 2 * sizeof(int32_t);
+    for (char const* tensor : {safety::kErrorsBefore, safety::kErrorsAfter}) {
+        int const at = state->core->ioIndex(tensor);
+        if (at < 0)
+            return {};
+        if (!errors.data())
+            TW_TRY(errors.allocate(kCountsBytes, state->allocator, state->core->cuda()));
+        io[size_t(at)].address = errors.data();
+    }
+    if (!state->core->cuda())
+        std::memset(errors.data(), 0, kCountsBytes);
+    return {};
 }
 
 ContextObject::~ContextObject()

@@ -209,6 +209,7 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
         MemoryChange const change(e.core().cuda());
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->context.makeStates());
+        TW_TRY(c->makeErrors());
         TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator, e.core().cuda()));
         change.finish(e.reporter, "TensorRT-managed allocation in IExecutionContext creation", e.core().cuda());
         return static_cast<IExecutionContext*>(c.release());
@@ -219,6 +220,7 @@ IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noex
     return guarded<IExecutionContext*>(objectOf(*this), nullptr, [&](EngineObject& e) -> Result<IExecutionContext*> {
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->context.makeStates());
+        TW_TRY(c->makeErrors());
         c->ownsMemory = false;
         return static_cast<IExecutionContext*>(c.release());
     });

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "api/property.h"
 #include "base/blob.h"
 #include "base/result.h"
+#include "base/safety.h"
 #include "device/nvtx.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -69,6 +71,7 @@ struct RuntimeObject final : nvinfer1::IRuntime
     nvinfer1::IGpuAllocator* allocator = nullptr;
     int32_t maxThreads = 0; // 0: not set, the whole pool
     int32_t dlaCore = -1;
+    safety::Purpose purpose = safety::Purpose::kStandard;
 };
 
 // What an engine and its contexts share: it outlives the engine object while contexts exist.
@@ -164,6 +167,7 @@ struct ContextObject final : nvinfer1::IExecutionContext
     std::string name;
     bool ownsMemory = true;
     DeviceMemory own;                    // arena
+    DeviceMemory errors;                 // of a safety engine: its counts, until the client has a place for them
     std::shared_ptr<DeviceMemory> extra; // a larger one, for shapes that need more than was planned
     void* given = nullptr;               // setDeviceMemory
     nvinfer1::IProfiler* profiler = nullptr;
@@ -201,6 +205,8 @@ struct ContextObject final : nvinfer1::IExecutionContext
     Result<int> ioOf(char const* tensor, char const* method) const { return state->ioOf(tensor, method); }
     Result<int> ioOf(int32_t binding, char const* method) const;
     Result<void> chooseProfile(int profile);
+    // Memory for the counts of a safety engine; nothing for others.
+    Result<void> makeErrors();
     // Positions among graph inputs; -1 for outputs.
     int inputPosition(int ioIndex) const;
     Result<void> needProfile() const;
@@ -240,10 +246,12 @@ T ask(Public const& of, Which which, char const* method, T none, Answer&& answer
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
 // `gpu`: where it runs; null: on the CPU. `plugins`: those of the build that has just made the plan, which need no creators.
+// `purpose`: what the runtime is for; nothing: it is the builder's, which takes any engine.
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
                                  std::shared_ptr<cuda::Target const> gpu, int maxThreads,
-                                 std::vector<std::shared_ptr<PluginObject>> const& plugins = {});
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins = {},
+                                 std::optional<safety::Purpose> purpose = {});
 
 struct InspectorObject final : nvinfer1::IEngineInspector
 {

@@ -43,10 +43,30 @@ nvinfer1::Dims EngineState::dimsOf(int io, int profile) const
     return d;
 }
 
+namespace {
+
+// A safety engine runs in libnvinfer_safe, and nothing else does.
+Result<void> checkPurpose(plan::Contents const& contents, safety::Purpose purpose)
+{
+    bool const isSafety = contents.engineCapability == int32_t(nvinfer1::EngineCapability::kSAFETY);
+    if (purpose == safety::Purpose::kStandard && isSafety)
+        return invalidState("deserializeCudaEngine: the engine was built with EngineCapability::kSAFETY; load it with "
+                            "nvinfer1::safe::createInferRuntime() of libnvinfer_safe");
+    if (purpose != safety::Purpose::kStandard && !isSafety)
+        return invalidState(
+            "deserializeCudaEngine: the engine was built with engine capability {}, and the safe runtime takes "
+            "those of EngineCapability::kSAFETY alone",
+            contents.engineCapability);
+    return {};
+}
+
+} // namespace
+
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
                                  std::shared_ptr<cuda::Target const> gpu, int maxThreads,
-                                 std::vector<std::shared_ptr<PluginObject>> const& plugins)
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins,
+                                 std::optional<safety::Purpose> purpose)
 {
     MemoryChange const change(gpu.get());
     device::SourceScope const memory(allocator && !gpu ? std::make_shared<ClientMemory>(*allocator) : nullptr);
@@ -65,7 +85,10 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     TW_ASSIGN(plan::Contents contents,
               plan::read(source->data(), sizeBytes,
                          {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
+    if (purpose)
+        TW_TRY(checkPurpose(contents, *purpose));
     auto const services = std::make_shared<PluginServices>(reporter, options.cuda, allocator, contents.tacticSources);
+    services->checksPlugins = purpose == safety::Purpose::kCheck;
     TW_TRY(revivePlugins(contents, services, plugins));
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
@@ -113,8 +136,8 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
         TW_ASSIGN(auto gpu, currentGpu(r.gpu, r.environment));
-        TW_ASSIGN(EngineObject * engine,
-                  makeEngine(r.reporter, blob, size, r.environment, r.allocator, std::move(gpu), r.maxThreads));
+        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator, std::move(gpu),
+                                                    r.maxThreads, {}, r.purpose));
         return engine;
     });
 }
@@ -141,5 +164,12 @@ TW_OBJECT_METHODS(IRuntime)
 
 extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noexcept
 {
-    return createObject<nvinfer1::IRuntime, RuntimeObject>(logger, version, "createInferRuntime");
+    using tw::safety::Purpose, tw::safety::kVersionsOfAPurpose;
+    int32_t const purpose = version / kVersionsOfAPurpose;
+    bool const isPrivate = purpose == int32_t(Purpose::kSafe) || purpose == int32_t(Purpose::kCheck);
+    auto* const runtime = static_cast<nvinfer1::IRuntime*>(createObject<nvinfer1::IRuntime, RuntimeObject>(
+        logger, isPrivate ? version % kVersionsOfAPurpose : version, "createInferRuntime"));
+    if (runtime && isPrivate)
+        objectOf(*runtime).purpose = Purpose(purpose);
+    return runtime;
 }

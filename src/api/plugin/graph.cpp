@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "NvInferConsistency.h"
 #include "api/network/network.h"
 #include "api/network/ranges.h"
+#include "api/plugin/registry.h"
 #include "ir/shape_values.h"
 #include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
@@ -277,18 +279,50 @@ Result<PluginList> finishPlugins(plan::Contents& contents, ServicesPtr const& se
 
 namespace {
 
-Result<PluginPtr> deserialize(ir::Node const& n, PluginServices const& services)
+std::string layerOf(ir::Node const& n)
+{
+    return n.layers.empty() ? n.name : n.layers[0];
+}
+
+Result<nvinfer1::IPluginCreator*> creatorOf(ir::Node const& n, bool isSafety)
 {
     auto const& s = n.attrsAs<Attrs>().state;
-    std::string const layer = n.layers.empty() ? n.name : n.layers[0];
+    auto& registry = isSafety ? safetyRegistry() : processRegistry();
     nvinfer1::IPluginCreator* const creator =
-        getPluginRegistry()->getPluginCreator(s.type.c_str(), s.version.c_str(), s.nameSpace.c_str());
-    if (!creator)
+        registry.getPluginCreator(s.type.c_str(), s.version.c_str(), s.nameSpace.c_str());
+    if (creator)
+        return creator;
+    return invalidState("getPluginCreator() could not find Plugin {} version {}{} for layer '{}' of the engine: {}",
+                        s.type, s.version, s.nameSpace.empty() ? "" : " namespace " + s.nameSpace, layerOf(n),
+                        isSafety
+                            ? "register its creator with nvinfer1::safe::getSafePluginRegistry() before the engine is "
+                              "deserialized"
+                            : "load the library that registers it (initLibNvInferPlugins, dlopen, trtexec --plugins) "
+                              "before the engine is deserialized");
+}
+
+// By the IPluginChecker under the plugin's name, as a creator.
+Result<void> askChecker(ir::Node const& n, nvinfer1::IPluginCreator& creator)
+{
+    using Checker = nvinfer1::consistency::IPluginChecker;
+    auto const* const checker = dynamic_cast<Checker const*>(&creator);
+    if (!checker)
         return invalidState(
-            "getPluginCreator() could not find Plugin " + s.type + " version " + s.version +
-            (s.nameSpace.empty() ? "" : " namespace " + s.nameSpace) + " for layer '" + layer +
-            "' of the engine: load the library that registers it (initLibNvInferPlugins, dlopen, trtexec "
-            "--plugins) before the engine is deserialized");
+            "{}: the creator in getSafePluginRegistry() is no IPluginChecker, so that nobody can check the plugin",
+            ops::plugin::describe(n));
+    auto const& a = n.attrsAs<Attrs>();
+    PluginTensors const t = tensorsOf(n);
+    std::lock_guard const lock(pluginMutex());
+    if (!checker->validate(layerOf(n).c_str(), a.state.bytes.data(), a.state.bytes.size(), t.descs.data(),
+                           size_t(t.inputs), t.descs.data() + t.inputs, size_t(t.outputs()), a.workspaceBytes))
+        return invalidState("{}: IPluginChecker::validate() says no", ops::plugin::describe(n));
+    return {};
+}
+
+Result<PluginPtr> deserialize(ir::Node const& n, PluginServices const& services, nvinfer1::IPluginCreator* creator)
+{
+    auto const& s = n.attrsAs<Attrs>().state;
+    std::string const layer = layerOf(n);
     std::lock_guard const lock(pluginMutex());
     std::optional<cuda::Current> current;
     if (services.gpu)
@@ -322,6 +356,7 @@ Result<void> revivePlugins(plan::Contents const& contents, ServicesPtr const& se
     if (!hasPlugins(*contents.graph))
         return {};
     TW_TRY(ir::verify(*contents.graph)); // before creators see any of it
+    bool const isSafety = contents.engineCapability == int32_t(nvinfer1::EngineCapability::kSAFETY);
     size_t next = 0;
     return forEach(*contents.graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
         for (size_t k = 0; k < n.inputs.size() + n.outputs.size(); ++k) {
@@ -332,7 +367,10 @@ Result<void> revivePlugins(plan::Contents const& contents, ServicesPtr const& se
         if (next < finished.size()) {
             plugin = finished[next++];
         } else {
-            TW_ASSIGN(plugin, deserialize(n, *services));
+            TW_ASSIGN(auto* const creator, creatorOf(n, isSafety));
+            if (services->checksPlugins)
+                TW_TRY(askChecker(n, *creator));
+            TW_ASSIGN(plugin, deserialize(n, *services, creator));
             TW_TRY(checkRevived(n, *plugin));
             TW_TRY(plugin->initialize());
         }

@@ -70,6 +70,7 @@ struct PluginServices
     Reporter reporter;
     std::shared_ptr<cuda::Target const> gpu; // null: the CPU
     uint32_t tacticSources;
+    bool checksPlugins = false; // what a plan says of them, by their IPluginChecker
     PluginAllocator own;
     nvinfer1::IGpuAllocator* allocator;
 

@@ -33,6 +33,12 @@ PluginRegistry& processRegistry()
     return registry;
 }
 
+PluginRegistry& safetyRegistry()
+{
+    static PluginRegistry& registry = *new PluginRegistry;
+    return registry;
+}
+
 void PluginRegistry::report(Error const& error) const noexcept
 {
     Reporter reporter(getLogger(), recorder_.recorder());

@@ -40,5 +40,7 @@ private:
 };
 
 PluginRegistry& processRegistry();
+// Of plugins in safety engines.
+PluginRegistry& safetyRegistry();
 
 } // namespace tw::api

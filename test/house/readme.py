@@ -23,7 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "/opt/tensorwright"
 PRESET_BUILD = "cmake --build --preset release"
-INSTALLED = "nvinfer nvonnxparser nvinfer_plugin nvparsers trtexec hostcuda_cudart11 hostcuda_cudart12 hostcuda_cudart13 hostcuda_cudart_static"
+INSTALLED = "nvinfer nvonnxparser nvinfer_plugin nvparsers nvinfer_safe nvinfer_checker trtexec hostcuda_cudart11 hostcuda_cudart12 hostcuda_cudart13 hostcuda_cudart_static"
 PROGRAMS = ("make", "cmake", "trtexec", "g++")
 
 

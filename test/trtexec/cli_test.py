@@ -98,9 +98,11 @@ class CommandLine(unittest.TestCase):
         if "TENSORWRIGHT_DEVICE=cuda asks for a GPU, and there is none" not in said("cuda"):
             self.assertIn("no such file.onnx", said("cuda"), "there is a GPU")
 
-    def test_what_is_not_possible_says_so(self):
-        self.assertIn("--safe", self.fails("--onnx=m.onnx", "--safe").stderr)
-        self.assertIn("--consistency", self.fails("--onnx=m.onnx", "--consistency").stderr)
+    def test_what_a_safety_engine_does_not_tell(self):
+        for flag in ("--dumpProfile", "--exportProfile=p.json", "--dumpRefit", "--timeRefit", "--dumpLayerInfo", "--exportLayerInfo=l.json"):
+            said = self.fails("--onnx=m.onnx", "--safe", "--fp16", flag).stderr
+            self.assertIn(flag.partition("=")[0], said)
+            self.assertIn("leave out --safe", said)
 
 
 if __name__ == "__main__":

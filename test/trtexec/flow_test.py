@@ -25,8 +25,8 @@ def npy(values, shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
 
 
-def non_zero_model():
-    """ONNX: y [2, n] = NonZero(x [2, 3]), whose size data decides."""
+def model_of(operator, element, *dims):
+    """ONNX: y = operator(x [2, 3]), y of these dimensions and that type."""
     def number(field, value):
         return bytes([field << 3, value])
 
@@ -38,9 +38,14 @@ def non_zero_model():
         shape = part(2, *(part(1, number(1, d) if isinstance(d, int) else part(2, d)) for d in dims))
         return part(field, part(1, name), part(2, part(1, number(1, element), shape)))
 
-    node = part(1, part(1, "x"), part(2, "y"), part(4, "NonZero"))
-    graph = part(7, node, part(2, "g"), value(11, "x", 1, 2, 3), value(12, "y", 7, 2, "n"))
+    node = part(1, part(1, "x"), part(2, "y"), part(4, operator))
+    graph = part(7, node, part(2, "g"), value(11, "x", 1, 2, 3), value(12, "y", element, *dims))
     return number(1, 8) + graph + part(8, number(2, 17))
+
+
+def non_zero_model():
+    """Data decides the size of its output."""
+    return model_of("NonZero", 7, 2, "n")
 
 
 class Flow(unittest.TestCase):
@@ -449,10 +454,33 @@ class Flow(unittest.TestCase):
         result = self.passes(*onnx, "--sparsity=enable")
         self.assertIn("sparse math is for FP16 and INT8", result.stdout + result.stderr)
 
+    def test_safe(self):
+        """A safety engine is built, checked, saved, and run by the safe runtime; --restricted keeps to the same limits."""
+        relu = self.folder / "relu.onnx"
+        relu.write_bytes(model_of("Relu", 1, 2, 3))
+        plan, outputs = self.folder / "safe.plan", self.folder / "safe.json"
+        inputs = self.folder / "relu.bin"
+        inputs.write_bytes(struct.pack("<6f", -1, 2, -3, 4, -5, 0.5))
+        built = self.passes(f"--onnx={relu}", "--fp16", "--safe", "--consistency", f"--saveEngine={plan}", f"--loadInputs=x:{inputs}",
+                            f"--exportOutput={outputs}", *QUICK).stdout
+        self.in_order(built, ["Safe mode: Enabled", "Start consistency checking.", "Consistency validation passed.", "SafeEngine deserialized in"])
+        self.assertEqual(json.loads(outputs.read_text())[0]["values"], [0, 2, 0, 4, 0, 0.5])
+        self.passes(f"--loadEngine={plan}", "--safe", "--streams=2", "--noDataTransfers", *QUICK)
+        self.assertIn("load it with nvinfer1::safe::createInferRuntime()", self.fails(f"--loadEngine={plan}", *QUICK).stderr)
+        standard = self.folder / "standard.plan"
+        self.passes(f"--onnx={relu}", "--fp16", "--restricted", f"--saveEngine={standard}", *QUICK)
+        self.passes(f"--loadEngine={standard}", *QUICK)
+        checked = self.fails(f"--loadEngine={standard}", "--safe", "--consistency", *QUICK)
+        self.assertIn("Consistency validation failed.", checked.stdout + checked.stderr)
+        for flag in ("--safe", "--restricted"):  # FP32 alone
+            self.assertIn("outside of safety restricted mode", self.fails(f"--onnx={relu}", flag, "--buildOnly").stderr)
+        ignored = self.passes(f"--loadEngine={standard}", "--consistency", *QUICK)
+        self.assertIn("--consistency is ignored without --safe", ignored.stdout + ignored.stderr)
+
     def test_features_of_later_versions_say_so(self):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
-        for arguments in ([*onnx, "--useDLACore=0"], [*onnx, "--safe"],
+        for arguments in ([*onnx, "--useDLACore=0"],
                           ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
                           ["--deploy=m.prototxt", "--output=y"]):
             self.fails(*arguments)

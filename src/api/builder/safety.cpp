@@ -25,6 +25,7 @@ using nvinfer1::LayerType;
 
 constexpr int64_t kMostBatch = 16, kMostChannels = 4096, kMostPixels = 4096;
 constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
+constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8};
 constexpr Format kFormats[] = {Format::kLinear, Format::kCHW2,  Format::kHWC8,
                                Format::kCHW4,   Format::kCHW16, Format::kCHW32};
 
@@ -95,7 +96,7 @@ private:
         ir::Value const* const v = valueOf(t);
         if (!v)
             return;
-        if (!isFullFloat(v->type) && v->type != DataType::kHalf && v->type != DataType::kInt8)
+        if (std::ranges::find(kTypes, v->type) == std::end(kTypes))
             add(fmt::format("network {} '{}' is {}: inputs and outputs in safety restricted mode are kFLOAT, kHALF or "
                             "kINT8",
                             what, t.name, nameOf(v->type)));

@@ -11,9 +11,9 @@ namespace tw::passes {
 
 std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsIntoRegions, inlineRegions,
     hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
-    fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, removeIdentities, removeDeadRows, foldPadding,
-    foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce, fuseReduce,
-    fuseLogSoftmax, sinkReshapes, patchesToMatmul, convolutionToMatmul, mergeMatmuls, mergeUnrolledProducts,
+    fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
+    foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
+    fuseReduce, fuseLogSoftmax, sinkReshapes, patchesToMatmul, convolutionToMatmul, mergeMatmuls, mergeUnrolledProducts,
     mergeConvolutions, fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise,
     fuseGate, fuseMatmulNorm, fuseResultQuantization, moveQuantization, quantizeRanges, fuseQuantization,
     fuseByteTables, lowerPrecision, shareNodes, shareConstants;

@@ -97,6 +97,14 @@ void cases(CaseList& list)
     scatter("add_empty_slices", reducing(nd, Reduction::kAdd), f32({2, 0}), at({3, 1}), f32({3, 0}), {{}});
     scatter("add_shared_lines", add, f32({70, 700}), at({290, 699}), f32({290, 699}));
     scatter("add_shared_rows", reducing(nd, Reduction::kAdd), f32({300, 768}), at({700, 1}), f32({700, 768}));
+    // Rows whose updates are found in lists; one that has all of them; slots in several slices.
+    scatter("add_listed_rows", reducing(nd, Reduction::kAdd), f32({5000, 24}), at({6000, 1}), f32({6000, 24}));
+    scatter("max_listed_rows", reducing(nd, Reduction::kMax), input(DataType::kHalf, {9001, 150}), at({2500, 1}),
+            input(DataType::kHalf, {2500, 150}));
+    scatter("add_to_one_row", reducing(nd, Reduction::kAdd), f32({6000, 16}),
+            at({5000, 1}, std::vector<double>(5000, 77)), f32({5000, 16}));
+    scatter("add_listed_tuples", reducing(nd, Reduction::kAdd), f32({70, 80, 17}), at({4000, 2}), f32({4000, 17}));
+    scatter("add_wide_rows", reducing(nd, Reduction::kAdd), f32({3, 1300}), at({50, 1}), f32({50, 1300}));
     scatter("add_rank_8", reducing(element(6), Reduction::kAdd), f32({2, 1, 2, 1, 2, 3, 2, 3}),
             at({2, 1, 2, 1, 2, 3, 2, 3}), f32({2, 1, 2, 1, 2, 3, 2, 3}));
     // Distributed among workers; slices of all the widths that are copied in ways of their own.

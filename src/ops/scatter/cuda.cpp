@@ -61,14 +61,18 @@ Params paramsOf(Attrs const& a, RunArgs const& args)
     return p;
 }
 
-CudaSource reductionSourceOf(Problem const& problem)
+std::string reductionText(Problem const& problem)
 {
     DataType const t = problem.outputs[0].type;
     bool const isInteger = t == DataType::kInt32;
-    return {.text = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isInteger ? "int" : "float") +
-                    cuda::flag("kIsInteger", isInteger) +
-                    cuda::constant("kReduction", int64_t(problem.node->attrsAs<Attrs>().reduction)) +
-                    cuda::include("ops/scatter/scatter_reduction.cuh"),
+    return cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isInteger ? "int" : "float") +
+           cuda::flag("kIsInteger", isInteger) +
+           cuda::constant("kReduction", int64_t(problem.node->attrsAs<Attrs>().reduction));
+}
+
+CudaSource reductionSourceOf(Problem const& problem)
+{
+    return {.text = reductionText(problem) + cuda::include("ops/scatter/scatter_reduction.cuh"),
             .names = {"scatter_begin", "scatter_reduce", "scatter_end"},
             .wide = isWide(problem),
             .isDependent = true};
@@ -143,8 +147,100 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 
 constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
 
+// ---- Reductions into whole rows, each by one block: see scatter_rows.cuh.
+
+constexpr int64_t kLeastColumns = 16;
+constexpr int64_t kMostScanned = 16 << 20; // indices that all rows together read, where no lists are made
+constexpr int kScanLanes = 128, kSliceLanes = 256;
+constexpr int64_t kColumnsOfAThread = 4, kSlice = 4096;
+
+Support supportsRows(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (a.mode != Mode::kNd || a.reduction == Reduction::kNone)
+        return Support::no("reduces rows");
+    if (isWide(p))
+        return Support::no("takes tensors of fewer than 2^31 elements");
+    Extents const &x = p.inputs[0].maxDims, &j = p.inputs[1].maxDims;
+    if (int64_t const columns = tuplesOf(a, x, j).block; columns < kLeastColumns)
+        return Support::no(fmt::format("takes rows of {} elements and more", kLeastColumns));
+    return Support::yes();
+}
+
+// Pieces of the workspace, in elements of 32 bits.
+struct Lists
+{
+    Lists(int64_t slots, int64_t tuples)
+        : slices((slots + kSlice - 1) / kSlice), counts(0), offsets(slots), places(2 * slots), order(places + tuples),
+          sums(order + tuples), isScanned(tuples <= kMostScanned / std::max<int64_t>(slots, 1))
+    {}
+    int64_t bytes() const { return isScanned ? 0 : (sums + slices) * int64_t(sizeof(uint32_t)); }
+    int64_t slices, counts, offsets, places, order, sums;
+    bool isScanned;
+};
+
+std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const&)
+{
+    auto const& attrs = problem.node->attrsAs<Attrs>();
+    int64_t const columns = tuplesOf(attrs, problem.inputs[0].maxDims, problem.inputs[1].maxDims).block;
+    int const listLanes = columns <= 128 ? 32 : 128;
+    enum
+    {
+        kScan,
+        kList,
+        kClear,
+        kCount,
+        kSum,
+        kOffset,
+        kPlace
+    };
+    CudaSource source{.text = reductionText(problem) + cuda::constant("kListLanes", listLanes) +
+                              cuda::include("ops/scatter/scatter_rows.cuh"),
+                      .names = {"scatter_scan_rows", "scatter_list_rows", "scatter_clear", "scatter_count",
+                                "scatter_sum", "scatter_offset", "scatter_place"},
+                      .isDependent = true};
+    return kernelsOf(
+        std::move(source),
+        [&attrs, listLanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+            TensorRef const &j = args.inputs[1], &y = args.outputs[0];
+            if (y.count() == 0)
+                return {};
+            Tuples const tuples = tuplesOf(attrs, y.dims, j.dims);
+            RowParams p{.scatter = paramsOf(attrs, args)};
+            p.scatter.tuples = uint64_t(tuples.count);
+            p.scatter.block = cuda::divBy(tuples.block);
+            auto const slots = int64_t(p.scatter.slots);
+            auto rows = [&](int kernel, int lanes) {
+                int64_t const chunk = lanes * kColumnsOfAThread;
+                return launch.grid(kernel, slots, (tuples.block + chunk - 1) / chunk, 1, lanes, p);
+            };
+            Lists const lists(slots, tuples.count);
+            if (lists.isScanned)
+                return rows(kScan, kScanLanes);
+            auto* const memory = static_cast<uint32_t*>(args.workspace);
+            p.counts = memory + lists.counts;
+            p.offsets = memory + lists.offsets;
+            p.places = memory + lists.places;
+            p.order = memory + lists.order;
+            p.sums = memory + lists.sums;
+            TW_TRY(launch.each(kClear, slots, p));
+            TW_TRY(launch.each(kCount, tuples.count, p));
+            TW_TRY(launch(kSum, lists.slices, kSliceLanes, p));
+            TW_TRY(launch(kOffset, lists.slices, kSliceLanes, p));
+            TW_TRY(launch.each(kPlace, tuples.count, p));
+            return rows(kList, listLanes);
+        },
+        [&attrs](std::span<TensorRef const> in, std::span<TensorRef const> outputs) {
+            return Lists(slotsOf(attrs, in[1].dims, outputs[0].dims),
+                         tuplesOf(attrs, outputs[0].dims, in[1].dims).count)
+                .bytes();
+        });
+}
+
+constexpr CudaTactic kRows{"scatter_any_rows_cuda", 1, generateRows, supportsRows};
+
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kRows, kPlain>;
 
 } // namespace tw::ops::scatter

@@ -19,4 +19,13 @@ struct Params
     cuda::i32 indices = 1, isElement = 0;
 };
 
+// Of kernels that reduce into whole rows; the lists of tuples lie in the workspace.
+struct RowParams
+{
+    Params scatter;
+    cuda::u32 *counts = nullptr, *offsets = nullptr; // of each slot: how many tuples name it, where its list begins
+    cuda::u32 *places = nullptr, *order = nullptr;   // of each tuple: which one of its slot it is; the lists
+    cuda::u32* sums = nullptr;                       // of slices of the counts
+};
+
 } // namespace tw::ops::scatter

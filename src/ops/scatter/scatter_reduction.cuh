@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers begin as x, every update is reduced into its own by compare and swap, and then they are stored as y. Where y
-// holds them itself (`last` is null) nothing is stored.
-//   type Element: of x, u and y; Number: float or int; int kReduction: 1 add, 2 multiply, 3 smallest, 4 largest
+// Numbers begin as x, every update is reduced into its own, by an atomic addition or by compare and swap, and then they are
+// stored as y. Where y holds them itself (`last` is null) nothing is stored.
 #pragma once
 
-#include "ops/scatter/slots.cuh"
+#include "ops/scatter/reduced.cuh"
 
 namespace tw::ops::scatter {
 
-TW_INLINE Number reduced(Number a, Number b)
-{
-    if constexpr (kReduction == 1)
-        return kIsInteger ? Number(u32(a) + u32(b)) : a + b;
-    else if constexpr (kReduction == 2)
-        return kIsInteger ? Number(u32(a) * u32(b)) : a * b;
-    else if (a != a || b != b)
-        return a + b;
-    else if constexpr (kReduction == 3)
-        return b < a ? b : a;
-    else
-        return b > a ? b : a;
-}
 TW_INLINE Number* numbersOf(Params const& p)
 {
     return static_cast<Number*>(p.last ? p.last : p.y);
@@ -46,6 +32,13 @@ TW_KERNEL __launch_bounds__(256) scatter_reduce(const __grid_constant__ Params p
         return;
     Number const update = load<Number>(static_cast<Element const*>(p.u)[i]);
     u32* const at = reinterpret_cast<u32*>(numbersOf(p)) + (idx(slot) * idx(p.block.d) + column);
+    if constexpr (kReduction == 1) {
+        if constexpr (kIsInteger)
+            atomicAdd(at, u32(update));
+        else
+            atomicAdd(reinterpret_cast<float*>(at), update);
+        return;
+    }
     u32 seen = *static_cast<u32 volatile*>(at), expected;
     do {
         expected = seen;

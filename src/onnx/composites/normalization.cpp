@@ -47,10 +47,42 @@ ITensor& perChannel(ImportContext& ctx, Value const& v, int rank, DataType type)
     return ctx.unsqueeze(t, axes);
 }
 
+// The mathematics of training (opset 14 and later): statistics are those of the data, outputs 1 and 2 the running ones after
+// this step. Exporters write weight standardization so, over a constant.
+void importBatchTraining(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    ctx.check(rank >= 2, "the input must have a channel dimension, its shape is " + describe(x.getDimensions()));
+    std::vector<int> axes = axesFrom(2, rank);
+    axes.insert(axes.begin(), 0);
+    DataType const type = x.getType();
+    ITensor& mean = ctx.reduce(x, ReduceOperation::kAVG, axes, true);
+    ITensor& centred = ctx.elementwise(x, mean, Op::kSUB);
+    ITensor& variance = ctx.reduce(ctx.elementwise(centred, centred, Op::kPROD), ReduceOperation::kAVG, axes, true);
+    ITensor& shifted = ctx.elementwise(variance, ctx.scalarLike(ctx.attrFloat("epsilon", 1e-5f), variance), Op::kSUM);
+    ITensor& normal = ctx.elementwise(centred, ctx.unary(shifted, UnaryOperation::kSQRT), Op::kDIV);
+    ITensor& scaled = ctx.elementwise(normal, perChannel(ctx, ctx.input(1), rank, type), Op::kPROD);
+    ctx.setOutput(0, ctx.elementwise(scaled, perChannel(ctx, ctx.input(2), rank, type), Op::kSUM));
+    double const momentum = ctx.attrFloat("momentum", 0.9f);
+    auto running = [&](int output, int input, ITensor& ofData) {
+        if (!ctx.wantsOutput(output))
+            return;
+        ITensor& now = ctx.cast(ctx.squeeze(ofData, axes), ctx.tensor(input).getType());
+        ITensor& before = ctx.elementwise(ctx.tensor(input), ctx.scalarLike(momentum, now), Op::kPROD);
+        ctx.setOutput(
+            output,
+            ctx.elementwise(before, ctx.elementwise(now, ctx.scalarLike(1 - momentum, now), Op::kPROD), Op::kSUM));
+    };
+    running(1, 3, mean);
+    running(2, 4, variance);
+}
+
 void importBatchNormalization(ImportContext& ctx)
 {
-    ctx.check(ctx.attrInt("training_mode", 0) == 0 && ctx.attrInt("spatial", 1) == 1,
-              "only inference with spatial statistics can be imported (training_mode 0, spatial 1)");
+    ctx.check(ctx.attrInt("spatial", 1) == 1, "only spatial statistics can be imported (spatial 1)");
+    if (ctx.opset() >= 14 && ctx.attrInt("training_mode", 0) != 0)
+        return importBatchTraining(ctx);
     for (int i = 1; i < ctx.nbOutputs(); ++i)
         ctx.check(!ctx.wantsOutput(i), fmt::format("output {} exists in training only", i));
     ITensor* x = &ctx.tensor(0);

@@ -47,6 +47,8 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
 // compared with the data and each other.
 void scatterReduced(ImportContext& ctx, nvinfer1::ScatterMode mode, std::string const& reduction);
 
+ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
+
 // What QuantizeLinear and DequantizeLinear share: scale, zero point and axis, by the rules of 8.5: scales are initializers
 // and positive, zero points are 0 and of INT8.
 

@@ -253,6 +253,13 @@ ITensor& ImportContext::activation(ITensor& x, nvinfer1::ActivationType type, fl
     return out(layer);
 }
 
+ITensor& ImportContext::gather(ITensor& x, ITensor& indices, nvinfer1::GatherMode mode, int axis)
+{
+    auto& layer = added(network().addGatherV2(x, indices, mode));
+    layer.setGatherAxis(axis);
+    return out(layer);
+}
+
 ITensor& ImportContext::select(ITensor& condition, ITensor& a, ITensor& b)
 {
     std::vector<ITensor*> t{&condition, &a, &b};

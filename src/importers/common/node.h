@@ -147,6 +147,7 @@ public:
     ITensor& elementwise(ITensor& a, ITensor& b, nvinfer1::ElementWiseOperation op); // with numpy broadcast
     ITensor& unary(ITensor& x, nvinfer1::UnaryOperation op);
     ITensor& activation(ITensor& x, nvinfer1::ActivationType type, float alpha = 0, float beta = 0);
+    ITensor& gather(ITensor& x, ITensor& indices, nvinfer1::GatherMode mode, int axis);
     ITensor& select(ITensor& condition, ITensor& a, ITensor& b); // with numpy broadcast
     ITensor& reduce(ITensor& x, nvinfer1::ReduceOperation op, std::vector<int> const& axes, bool keepDims);
     ITensor& matmul(ITensor& a, ITensor& b, bool transposeA = false, bool transposeB = false);

@@ -9,13 +9,6 @@ namespace {
 using Op = nvinfer1::ElementWiseOperation;
 using nvinfer1::GatherMode;
 
-ITensor& gathered(ImportContext& ctx, ITensor& x, ITensor& indices, GatherMode mode, int axis)
-{
-    auto& layer = ctx.added(ctx.network().addGatherV2(x, indices, mode));
-    layer.setGatherAxis(axis);
-    return ctx.out(layer);
-}
-
 // A vector along one axis of tensors of this rank.
 ITensor& alongAxis(ImportContext& ctx, ITensor& v, int axis, int rank)
 {
@@ -42,7 +35,7 @@ void importReverseSequence(ImportContext& ctx)
     ITensor& turned = ctx.elementwise(last, steps, Op::kSUB);
     ITensor& isOutside = ctx.elementwise(turned, ctx.scalarLike(0, turned), Op::kLESS);
     ITensor& from = ctx.select(isOutside, steps, turned);
-    ctx.setOutput(0, gathered(ctx, x, ctx.expand(from, sizes), GatherMode::kELEMENT, time));
+    ctx.setOutput(0, ctx.gather(x, ctx.expand(from, sizes), GatherMode::kELEMENT, time));
 }
 
 // Elements, or slices along the axis, whose condition holds; those behind its end do not.
@@ -67,7 +60,7 @@ void importCompress(ImportContext& ctx)
     } else {
         indices = &ctx.squeeze(ctx.out(ctx.added(ctx.network().addNonZero(ctx.tensor(1)))), {0});
     }
-    ctx.setOutput(0, gathered(ctx, *x, *indices, GatherMode::kDEFAULT, axis));
+    ctx.setOutput(0, ctx.gather(*x, *indices, GatherMode::kDEFAULT, axis));
 }
 
 } // namespace

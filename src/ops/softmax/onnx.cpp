@@ -4,6 +4,15 @@
 
 namespace tw::onnx {
 
+ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
+{
+    ITensor& largest = ctx.reduce(x, nvinfer1::ReduceOperation::kMAX, {axis}, true);
+    auto d = [&]() -> ITensor& { return ctx.elementwise(x, largest, nvinfer1::ElementWiseOperation::kSUB); };
+    ITensor& sum =
+        ctx.reduce(ctx.unary(d(), nvinfer1::UnaryOperation::kEXP), nvinfer1::ReduceOperation::kSUM, {axis}, true);
+    return ctx.elementwise(d(), ctx.unary(sum, nvinfer1::UnaryOperation::kLOG), nvinfer1::ElementWiseOperation::kSUB);
+}
+
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -19,14 +28,6 @@ ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
 
 // d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf. Each d is
 // made where it is read, so that neither reaches memory.
-ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
-{
-    ITensor& largest = ctx.reduce(x, ReduceOperation::kMAX, {axis}, true);
-    auto d = [&]() -> ITensor& { return ctx.elementwise(x, largest, ElementWiseOperation::kSUB); };
-    ITensor& sum = ctx.reduce(ctx.unary(d(), UnaryOperation::kEXP), ReduceOperation::kSUM, {axis}, true);
-    return ctx.elementwise(d(), ctx.unary(sum, UnaryOperation::kLOG), ElementWiseOperation::kSUB);
-}
-
 void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, int))
 {
     ITensor& x = ctx.tensor(0);

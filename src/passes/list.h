@@ -15,8 +15,8 @@ std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsI
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
     fuseReduce, fuseLogSoftmax, sinkReshapes, patchesToMatmul, convolutionToMatmul, mergeMatmuls, mergeUnrolledProducts,
     mergeConvolutions, fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise,
-    fuseGate, fuseMatmulNorm, fuseResultQuantization, moveQuantization, quantizeRanges, fuseQuantization,
-    fuseByteTables, lowerPrecision, shareNodes, shareConstants;
+    copyConstantActivations, fuseGate, fuseMatmulNorm, fuseResultQuantization, moveQuantization, quantizeRanges,
+    fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

@@ -59,6 +59,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_byte_tables", fuseByteTables, Form::kFused, Form::kFused, 0},
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"fuse_epilogue", fuseEpilogue, Form::kFused, Form::kFused, 0},
+        {"copy_constant_activations", copyConstantActivations, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
         {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "families/convolution/pack_filters_params.h"
 #include "families/elementwise/cuda_epilogue.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/convolution/op.h"
@@ -20,7 +21,7 @@ bool isPresent(Problem const& p, size_t i)
 }
 
 // But types and bias.
-Support supportsSizes(Problem const& p)
+Support supportsSizes(Problem const& p, bool computed = false)
 {
     if (!p.target.cuda)
         return Support::no("runs on GPUs only");
@@ -29,7 +30,7 @@ Support supportsSizes(Problem const& p)
     TensorSpec const& w = p.inputs[1];
     if (w.dims.rank != 4)
         return Support::no("takes 2-D windows only");
-    if (!w.constant)
+    if (!w.constant && !computed)
         return Support::no("takes constant filters only");
     if (w.dims.volume() == 0)
         return Support::no("needs channels and filters");
@@ -122,7 +123,7 @@ Support needsSm80(Problem const& p)
                : Support::no("needs a GPU of compute capability 8.0 or later");
 }
 
-Support supportsCommon(Problem const& p, DataType type)
+Support supportsCommon(Problem const& p, DataType type, bool computed)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     bool const integers = isQuantized(type); // y is what their end makes
@@ -130,7 +131,7 @@ Support supportsCommon(Problem const& p, DataType type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant)
         return Support::no("takes constant filters and biases only");
-    return supportsSizes(p);
+    return supportsSizes(p, computed);
 }
 
 Support supportsInt8(Problem const& p)
@@ -186,6 +187,29 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
     else
         fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
     return bytes;
+}
+
+CudaSource withRunPacking(CudaSource source, DataType type)
+{
+    source.text +=
+        cuda::constant("FILTER_BYTES", sizeOf(type)) + cuda::include("families/convolution/pack_filters.cuh");
+    source.names.push_back("pack_filters");
+    return source;
+}
+
+Result<void const*> packFilters(CudaLaunch const& launch, RunArgs const& args, RunPacking const& packing)
+{
+    TensorRef const& w = args.inputs[1];
+    FilterParams p{.from = w.data, .to = args.workspace};
+    p.filters = int32_t(w.dims[0]);
+    p.ofFilter = int32_t(w.dims[1]);
+    p.positions = int32_t(w.dims[2] * w.dims[3]);
+    p.each = int32_t(packing.each);
+    p.channels = int32_t(packing.channels);
+    p.count = packing.filters * packing.each;
+    p.toTf32 = packing.toTf32;
+    TW_TRY(launch.each(1, p.count, p));
+    return static_cast<void const*>(args.workspace);
 }
 
 std::string packBias(Problem const& p, int64_t count)

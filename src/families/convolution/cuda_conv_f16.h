@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, and of i8 with the end that
-// such sums have. Residual and y are in Format::kHWC8, what is i8 in kHWC16, x too where an algorithm does not say
+// Convolutions y = f(conv(x, w) + bias + residual) with constant filters (some algorithms: with computed ones, which they pack at each
+// run), in FP16 and FP32, and of i8 with the end that such sums have. Residual and y are in Format::kHWC8, what is i8 in kHWC16, x too where an algorithm does not say
 // otherwise. Channels that round y up to 8 (16) are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
@@ -135,8 +135,8 @@ std::string exactEpilogueOf(Problem const& p); // as exactEpilogue()
 cuda::IntegerEnd integerEndOf(Problem const& p);
 bool hasResidual(Problem const& problem);
 Support needsSm80(Problem const& problem);
-// Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
-Support supportsCommon(Problem const& problem, DataType type);
+// Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits. `computed`: filters may be computed.
+Support supportsCommon(Problem const& problem, DataType type, bool computed = false);
 // The same of i8 by kernels of their own, for compute capability 8.0 and later.
 Support supportsInt8(Problem const& problem);
 // Bias (zeros, where there is none), residual, activation after it.
@@ -156,6 +156,19 @@ constexpr int64_t pixelOf(DataType type, int64_t channels)
 using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t layout);
 // [filters, each] of w's type, filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
+// The same of filters that are computed, into the workspace: the second kernel of `source`.
+struct RunPacking
+{
+    int64_t filters, each, channels; // what `layout` of placeByPixels() is
+    bool toTf32 = false;             // rounded
+    int64_t bytes(DataType type) const { return filters * each * sizeOf(type); }
+};
+inline bool areComputed(Problem const& problem)
+{
+    return !problem.inputs[1].constant;
+}
+CudaSource withRunPacking(CudaSource source, DataType type);
+Result<void const*> packFilters(CudaLaunch const& launch, RunArgs const& args, RunPacking const& packing);
 // Floats, zeros after them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
 

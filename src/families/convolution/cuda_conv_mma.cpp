@@ -2,6 +2,7 @@
 // Implicit matrix products without TMA: FP16, FP32 exact or rounded to TF32. A config is {tileM, tileN, stages, vector}, of
 // FP32 with the split behind it.
 #include <algorithm>
+#include <optional>
 
 #include "families/convolution/cuda_conv_f16.h"
 #include "kernels/cuda/conv/mma_2d.h"
@@ -40,6 +41,7 @@ conv::Spec baseOf(Problem const& p, Kind kind)
     else
         s.end = exactEpilogueOf(p);
     s.kind = kind.sums();
+    s.constantFilters = !areComputed(p);
     s.nchw = kind.nchw;
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups;
     s.aligned = groups == 1 || p.inputs[1].dims[0] / groups % (kind.isHalf() ? 8 : 4) == 0;
@@ -112,7 +114,7 @@ template <bool nchw>
 Support supports(Problem const& p, Arithmetic arithmetic)
 {
     Kind const kind{arithmetic, nchw};
-    TW_SUPPORTS(supportsCommon(p, typeOf(p, arithmetic)));
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, arithmetic), !nchw));
     TW_SUPPORTS(needsSm80(p));
     Geometry const g = geometryOf(p, true);
     if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))
@@ -143,7 +145,8 @@ double estimate(Problem const& p, Config const& c, Arithmetic arithmetic)
 }
 
 template <class Args>
-Result<void> run(ir::Node const& node, conv::Spec const& spec, CudaLaunch const& launch, RunArgs& args)
+Result<void> run(ir::Node const& node, conv::Spec const& spec, std::optional<RunPacking> const& packing,
+                 CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& x = args.inputs[0];
     Geometry const g = geometryOf(node, args);
@@ -154,7 +157,10 @@ Result<void> run(ir::Node const& node, conv::Spec const& spec, CudaLaunch const&
         return unsupported("a row of x has more elements than 32 bits count");
     setOutput(l.args, args, launch.packed(0));
     l.args.x = x.data;
-    l.args.filters = launch.packed(1);
+    if (packing && !isEmpty(g))
+        TW_SET(l.args.filters, packFilters(launch, args, *packing));
+    else if (!packing)
+        l.args.filters = launch.packed(1);
     return launch.withGeometry(0, l.geometry, {&l.args});
 }
 
@@ -164,19 +170,31 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
     conv::Spec spec;
     if (char const* const why = specOf(p, {arithmetic, nchw}, config, spec))
         return noKernels(unsupported(why));
+    std::optional<RunPacking> packing;
+    TensorSpec const& w = p.inputs[1];
+    if (areComputed(p)) {
+        Geometry const g = geometryOf(p, true);
+        packing = {filtersOf(g), paddedK(shapeOf(g)), w.dims[1], spec.kind == conv::Kind::kTf32};
+    }
     auto const pack = [spec](Problem const& p) {
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);
-        std::string packed = packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec.nchw);
+        std::vector<std::string> parts{packBias(p, filters)};
+        if (areComputed(p))
+            return parts;
+        parts.push_back(packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec.nchw));
         if (spec.kind == conv::Kind::kTf32)
-            conv::roundAllToTf32(packed);
-        return std::vector<std::string>{packBias(p, filters), std::move(packed)};
+            conv::roundAllToTf32(parts.back());
+        return parts;
     };
-    auto const run = [&node = *p.node, spec](CudaLaunch const& launch, RunArgs& args) {
-        return spec.isHalf() ? conv_mma::run<conv::HalfArgs>(node, spec, launch, args)
-                             : conv_mma::run<conv::FloatArgs>(node, spec, launch, args);
+    auto const run = [&node = *p.node, spec, packing](CudaLaunch const& launch, RunArgs& args) {
+        return spec.isHalf() ? conv_mma::run<conv::HalfArgs>(node, spec, packing, launch, args)
+                             : conv_mma::run<conv::FloatArgs>(node, spec, packing, launch, args);
     };
-    return kernelsOf(wholeSource(conv::kKernel, spec), run, {}, pack, {1, 2});
+    if (!packing)
+        return kernelsOf(wholeSource(conv::kKernel, spec), run, {}, pack, {1, 2});
+    return kernelsOf(withRunPacking(wholeSource(conv::kKernel, spec), w.type), run,
+                     [bytes = packing->bytes(w.type)](auto, auto) { return bytes; }, pack, {2});
 }
 
 } // namespace

@@ -71,6 +71,7 @@ Spec baseOf(Problem const& p)
         static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     }
     if constexpr (std::is_same_v<Spec, gemm::Spec>) {
+        s.constantB = !areComputed(p);
         s.single = isFullFloat(p.inputs[0].type);
         s.copies = !s.single;
     }
@@ -200,9 +201,9 @@ Support supportsChannels(Problem const& p, int64_t least, int64_t step)
 }
 
 // One group on a GPU that has wgmma.
-Support supportsWgmma(Problem const& p, Arithmetic a)
+Support supportsWgmma(Problem const& p, Arithmetic a, bool computed = false)
 {
-    TW_SUPPORTS(supportsCommon(p, typeOf(p, a)));
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, a), computed));
     if (p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
     return p.node->attrsAs<KernelWindowAttrs>().groups == 1 ? Support::yes() : Support::no("takes one group");
@@ -210,7 +211,7 @@ Support supportsWgmma(Problem const& p, Arithmetic a)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    TW_SUPPORTS(supportsWgmma(p, a));
+    TW_SUPPORTS(supportsWgmma(p, a, a != Arithmetic::kInt8));
     TW_SUPPORTS(supportsChannels(p, kLeastChannels, baseOf<gemm::Spec>(p).stepK()));
     return configs(p, a).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
@@ -258,7 +259,7 @@ PackedParts pack(Problem const& p, gemm::Spec const& spec)
     std::vector<std::string> parts;
     if (!spec.integers)
         parts.push_back(packBias(p, roundUp8(w.dims[0])));
-    if (!areInPlace(spec, p))
+    if (!areInPlace(spec, p) && !areComputed(p))
         parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeByPixels, channels));
     return parts;
 }
@@ -290,8 +291,8 @@ void setEnd(Args& a, RunArgs const& args, Geometry const& g, bool integers, void
     }
 }
 
-Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* inPlace, CudaLaunch const& launch,
-                 RunArgs& args)
+// `given`: filters that pack() has not made; null: it has.
+Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* given, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const pixelX = x.pixelStride();
@@ -299,7 +300,7 @@ Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* inPlace,
     if (spec.image)
         readInPlace(l.p, g, pixelX, spec.operandBytes());
     (spec.swap ? l.p : l.q).dims[spec.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
-    void const* const filters = inPlace ? inPlace : launch.packed(spec.integers ? 0 : 1);
+    void const* const filters = given ? given : launch.packed(spec.integers ? 0 : 1);
     TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
     setEnd(l.args, args, g, bool(spec.integers), spec.integers ? nullptr : launch.packed(0));
@@ -338,22 +339,35 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
     if (char const* const why = specOf(p, config, spec))
         return noKernels(tw::unsupported(why));
     std::vector<size_t> replaced;
-    bool const inPlace = areInPlace(spec, p);
-    if (!inPlace)
+    TensorSpec const& w = p.inputs[1];
+    bool const inPlace = areInPlace(spec, p), isPackedAtRun = areComputed(p) && !inPlace;
+    int64_t const channels = pixelOf(w.type, w.dims[1]);
+    RunPacking const packing{w.dims[0], w.dims[2] * w.dims[3] * channels, channels};
+    if (!inPlace && !isPackedAtRun)
         replaced.push_back(1);
     if (!spec.integers)
         replaced.push_back(2);
-    auto const run = [&node = *p.node, spec, inPlace](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    auto const run = [&node = *p.node, spec, inPlace, isPackedAtRun, packing](CudaLaunch const& launch,
+                                                                              RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(node, args);
         if (isEmpty(g))
             return {};
         if (char const* const why = unsupportedGeometry(spec, g))
             return tw::unsupported(why);
-        return conv_wgmma::run(spec, g, inPlace ? args.inputs[1].data : nullptr, launch, args);
+        void const* filters = inPlace ? args.inputs[1].data : nullptr;
+        if (isPackedAtRun)
+            TW_SET(filters, packFilters(launch, args, packing));
+        return conv_wgmma::run(spec, g, filters, launch, args);
     };
     char const* const name = std::is_same_v<Spec, sparse::Spec> ? sparse::kKernel : gemm::kKernel;
+    CudaSource source = wholeSource(name, spec);
+    CudaWorkspace workspace;
+    if (isPackedAtRun) {
+        source = withRunPacking(std::move(source), w.type);
+        workspace = [bytes = packing.bytes(w.type)](auto, auto) { return bytes; };
+    }
     return kernelsOf(
-        wholeSource(name, spec), run, {}, [spec](Problem const& p) { return pack(p, spec); }, replaced);
+        std::move(source), run, std::move(workspace), [spec](Problem const& p) { return pack(p, spec); }, replaced);
 }
 
 } // namespace

@@ -126,6 +126,12 @@ void windowCases(CaseList& list)
     variable("3x3_groups", {2, 12, 5, 7}, {18, 4, 3, 3}, true, evenly(1, 1, 1, 3));
     variable("3x3_dilated", {1, 8, 9, 11}, {16, 8, 3, 3}, true, {.dilations = {2, 3}});
     variable("depthwise", {1, 10, 6, 7}, {10, 1, 3, 3}, true, evenly(1, 1, 1, 10));
+    // What kernels of products take, which pack them at each run or read them in place.
+    variable("1x1_in_place", {2, 64, 9, 11}, {136, 64, 1, 1}, false, evenly(1, 0, 1, 1));
+    variable("3x3_channels_64", {2, 64, 9, 11}, {75, 64, 3, 3}, false, evenly(1, 1, 1, 1));
+    variable("3x3_channels_20", {2, 20, 9, 12}, {40, 20, 3, 3}, false, evenly(2, 1, 1, 1));
+    variable("3x3_larger", {1, 128, 28, 27}, {128, 128, 3, 3}, false, evenly(1, 1, 1, 1));
+    variable("5x2_groups", {1, 32, 12, 9}, {64, 16, 5, 2}, false, {.pad = {2, 0}, .groups = 2});
     variable("3x3x3", {1, 6, 4, 5, 6}, {20, 6, 3, 3, 3}, true, {.pre = {1, 1, 1}});
 }
 
@@ -338,6 +344,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     });
     DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
     std::vector<CaseInput> in{input(t, x), constant(t, w)};
+    in[1].constant = isQuantized(t) || !d.chance(15);
     if (isQuantized(t)) {
         Attrs sums(a, {}, transposed);
         endIntegers(sums.epilogue, in, integerSums(d), y, y[1]);

@@ -15,6 +15,8 @@
 #include "interp/interp.h"
 #include "ir/infer.h"
 #include "ir/op_def.h"
+#include "ops/convolution/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "passes/list.h"
 #include "passes/quantization/quantization.h"
 #include "passes/rewrite.h"
@@ -26,7 +28,7 @@ namespace tw::passes {
 namespace {
 
 constexpr int64_t kGrowth = int64_t(1) << 20; // bytes
-constexpr int64_t kMaxSum = int64_t(1) << 28; // output elements x elements of the largest input, where ops sum
+constexpr int64_t kMaxSum = int64_t(1) << 28; // products, where ops sum
 
 bool isStateful(ir::Node const& n)
 {
@@ -68,24 +70,37 @@ Tensor fromContent(ir::Value const& v)
     return t;
 }
 
+// How many elements of its inputs go into one of the output, where that is many.
+int64_t termsOf(ir::Node const& n, std::vector<TensorRef> const& in)
+{
+    if (n.op == &ops::convolution::def()) {
+        auto const& a = n.attrsAs<ops::convolution::Attrs>();
+        Extents const& w = in[1].dims;
+        int64_t const of = w.volume() / std::max<int64_t>(w[a.transposed ? 1 : 0], 1);
+        return std::max<int64_t>(of, 1);
+    }
+    if (n.op == &ops::matrix_multiply::def()) {
+        Extents const& a = in[0].dims;
+        return a.rank == 0 ? 1 : std::max(a[a.rank - 1], a.rank > 1 ? a[a.rank - 2] : 1);
+    }
+    bool const hasWindow = n.op == &ops::pooling::def() || n.op == &ops::lrn::def();
+    return hasWindow ? std::max<int64_t>(in[0].count(), 1) : 1;
+}
+
 // Whether running the node now is worth it.
 bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
 {
     auto shapes = interp::inferConcrete(n, in);
     if (!shapes.ok())
         return false; // the build reports it where the shapes are resolved
-    int64_t inBytes = 0, largest = 1, outBytes = 0, outCount = 0;
-    for (TensorRef const& t : in) {
+    int64_t inBytes = 0, outBytes = 0, outCount = 0;
+    for (TensorRef const& t : in)
         inBytes += t.data ? t.sizeBytes() : 0;
-        largest = std::max(largest, t.data ? t.count() : 1);
-    }
     for (auto const& s : *shapes) {
         outBytes = ir::addSat(outBytes, ir::mulSat(s.dims.volume(), sizeOf(s.type)));
         outCount = ir::addSat(outCount, s.dims.volume());
     }
-    bool const sums = n.op == &ops::convolution::def() || n.op == &ops::matrix_multiply::def() ||
-                      n.op == &ops::pooling::def() || n.op == &ops::lrn::def();
-    return outBytes <= ir::addSat(inBytes, kGrowth) && (!sums || ir::mulSat(outCount, largest) <= kMaxSum);
+    return outBytes <= ir::addSat(inBytes, kGrowth) && ir::mulSat(outCount, termsOf(n, in)) <= kMaxSum;
 }
 
 // What an output of a node becomes.

@@ -66,7 +66,7 @@ std::string source(Spec const& s)
     int const warpN = s.tileN / (256 / s.tileM);
     return include("kernels/cuda/common/matrix.cuh") + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("SLICES", s.slices()) +
-           constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) + flag("NCHW", s.nchw) + flag("EARLY", true) +
+           constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) + flag("NCHW", s.nchw) + flag("EARLY", s.constantFilters) +
            flag("SPLITS", !isHalf) + flag("HOLDS", isHalf && s.vector == 1) + flag("IS_HALF", isHalf) +
            flag("TF32X3", false) + flag("ROUNDED", isTf32) + type("Stride", isHalf ? "i64" : "i32") +
            (isHalf ? epilogueConstants(s, chunkOf(warpN))

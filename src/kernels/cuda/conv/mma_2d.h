@@ -34,9 +34,10 @@ struct Spec : Epilogue
     Kind kind = Kind::kHalf;
     int tileM = 64, tileN = 64; // pixels: 64, 128; filters: 32, 64, 128
     int stages = 4;
-    int vector = 4;    // elements of x that one copy takes: 1, 2, 4, .. mostVector(kind)
-    bool nchw = false; // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
-    int split = 1;     // of FP32: blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
+    int vector = 4;              // elements of x that one copy takes: 1, 2, 4, .. mostVector(kind)
+    bool nchw = false;           // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
+    bool constantFilters = true; // they may be read before the previous kernel of the stream is done
+    int split = 1; // of FP32: blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
 
     bool isHalf() const { return kind == Kind::kHalf; }
     int slices() const;   // groups of warps that share each step's k

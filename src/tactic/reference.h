@@ -39,6 +39,7 @@ public:
 
     // The tuner compares large outputs at sampled points only: an expensive reference (convolution, matrix product)
     // skips elements of output 0 that nobody asked for. All others may ignore this.
+    bool wantsAll() const { return wanted_.empty(); }
     bool wants(int64_t element) const { return wanted_.empty() || wanted_[size_t(element)]; }
     // `elements`: the same as positions, in order, for references that go from one to the next; they may be unknown.
     void setWanted(std::vector<bool> wanted, std::vector<int64_t> elements = {})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -10,8 +11,45 @@ namespace tw::ops::matrix_multiply {
 
 namespace {
 
+// The same sums, row by row: factors become doubles once. Constants are folded so.
+void rowsOfSums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
+{
+    constexpr int64_t kColumns = 512; // of b that are kept as doubles
+    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB);
+    std::vector<double> matrix(size_t(g.k * std::min(g.n, kColumns))), row(size_t(g.k)),
+        sums(size_t(std::min(g.n, kColumns)));
+    Counter c(g.batch);
+    int64_t at = 0;
+    do {
+        int64_t const a0 = c.offset(g.aBatch), b0 = c.offset(g.bBatch);
+        for (int64_t first = 0; first < g.n; first += kColumns) {
+            int64_t const columns = std::min(kColumns, g.n - first);
+            for (int64_t p = 0; p < g.k; ++p)
+                for (int64_t j = 0; j < columns; ++j)
+                    matrix[size_t(p * columns + j)] = b.get(b0 + p * g.bRow + (first + j) * g.bColumn);
+            for (int64_t i = 0; i < g.m; ++i) {
+                for (int64_t p = 0; p < g.k; ++p)
+                    row[size_t(p)] = a.get(a0 + i * g.aRow + p * g.aColumn);
+                for (int64_t j = 0; j < columns; ++j)
+                    sums[size_t(j)] = end.begin(first + j);
+                for (int64_t p = 0; p < g.k; ++p) {
+                    double const factor = row[size_t(p)];
+                    double const* const of = &matrix[size_t(p * columns)];
+                    for (int64_t j = 0; j < columns; ++j)
+                        sums[size_t(j)] += factor * of[j];
+                }
+                for (int64_t j = 0; j < columns; ++j)
+                    end.put(at + i * g.n + first + j, first + j, sums[size_t(j)]);
+            }
+        }
+        at += g.m * g.n;
+    } while (c.next());
+}
+
 void sums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
 {
+    if (ctx.wantsAll() && g.m > 1)
+        return rowsOfSums(ctx, g, end);
     TensorRef const &a = ctx.in(kA), &b = ctx.in(kB);
     Counter c(g.batch);
     int64_t at = 0;

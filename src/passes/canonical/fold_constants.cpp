@@ -81,7 +81,10 @@ int64_t termsOf(ir::Node const& n, std::vector<TensorRef> const& in)
     }
     if (n.op == &ops::matrix_multiply::def()) {
         Extents const& a = in[0].dims;
-        return a.rank == 0 ? 1 : std::max(a[a.rank - 1], a.rank > 1 ? a[a.rank - 2] : 1);
+        bool const isTurned =
+            n.attrsAs<ops::matrix_multiply::Attrs>().a == ops::matrix_multiply::MatrixOperation::kTranspose;
+        int const axis = a.rank - (isTurned && a.rank > 1 ? 2 : 1);
+        return axis < 0 ? 1 : a[axis];
     }
     bool const hasWindow = n.op == &ops::pooling::def() || n.op == &ops::lrn::def();
     return hasWindow ? std::max<int64_t>(in[0].count(), 1) : 1;

@@ -53,13 +53,17 @@ public:
           input_(input), transposed_(isTransposed(node_)), bytes_(isBytes(factors)),
           l2Bytes_(problem.target.cpu->l2Bytes),
           blockBytes_(config[1] != 0 ? problem.target.cpu->l1DataBytes : l2Bytes_),
-          threads_(std::max(problem.threads, 1))
+          threads_(std::max(problem.threads, 1)), computed_(!problem.inputs[1].constant)
     {}
 
     DirectFilters filters;
 
     // Filters, and of floats the bias, are packed.
     bool readsConstant(size_t i) const override { return bytes_ ? i != 1 : i > 2; }
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
+    {
+        return computed_ ? filters.packedCount() * int64_t(sizeof(float)) : 0;
+    }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
@@ -100,7 +104,11 @@ public:
     Result<void> run(RunArgs& args) const override
     {
         auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
+        if (args.outputs[0].count() == 0)
+            return {};
         int64_t const columns = int64_t(p.columns.size()), rows = int64_t(p.rows.size());
+        if (computed_)
+            filters.packInto(static_cast<float*>(args.workspace), args.inputs[1].data, *args.workers);
         p.forEachBlock(*args.workers, filters.groups, columns * rows * int64_t(p.planes.size()), filters.blocks,
                        [&](int64_t phase, int64_t group, int64_t block, int64_t pixelBlock) {
                            runBlock(p, args, p.planes[size_t(phase / columns / rows)],
@@ -184,7 +192,8 @@ private:
         int64_t const blockLanes = filters.blocks.size(block) * filters.width,
                       taps = int64_t(columns.axis.offsets.size());
         RowTiling const& t = columns.tiling(filters.blocks.size(block));
-        float const* w = filters.data(group, block, planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass);
+        float const* w = filters.data(group, block, planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass,
+                                      computed_ ? static_cast<float const*>(args.workspace) : nullptr);
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x = reinterpret_cast<uintptr_t>(args.inputs[0].data) +
                             uintptr_t(isNchw ? 0 : group * filters.groupC * sizeOf(args.inputs[0].type));
@@ -254,11 +263,14 @@ private:
     bool transposed_, bytes_;
     int64_t l2Bytes_, blockBytes_; // of the cache; of the input that a block of the work reads
     int threads_;
+    bool computed_; // filters, by the network: packed at each run
 };
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    TW_SUPPORTS(supportsConvolution(p, 3));
+    TW_SUPPORTS(supportsConvolution(p, 3, Weights::kAny));
+    if (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
+        return Support::no("the bias is not constant");
     bool const transposed = isTransposed(*p.node), isNchw = t.variant<Input>() == Input::kNchw;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (isNchw && transposed)
@@ -280,6 +292,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 std::vector<Formats> formats(CpuTactic const& t, Problem const& p)
 {
     Formats f = channelsLastFormats(p);
+    f.inputs[1] = Format::kLinear; // filters, where they are computed
     if (t.variant<Input>() == Input::kNchw)
         f.inputs[0] = Format::kLinear;
     return {f};
@@ -328,6 +341,8 @@ CpuFunctions::Loaded make(CpuTactic const& t, Problem const& p, Config const& co
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)
         TW_TRY(kernel->filters.takePanels(panels, biases));
+    else if (!p.inputs[1].constant)
+        TW_TRY(kernel->filters.packAtRun(biases));
     else
         TW_TRY(kernel->filters.pack(p.inputs[1].dims, *p.inputs[1].constant, biases, *packed));
     return std::unique_ptr<Kernel>(std::move(kernel));

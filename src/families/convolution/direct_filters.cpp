@@ -2,6 +2,7 @@
 #include "families/convolution/direct_filters.h"
 
 #include "kernels/cpu/gemm_parts.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops {
 
@@ -48,10 +49,38 @@ Result<void> DirectFilters::pack(Extents const& dims, Blob const& w, float const
     for (auto const* list : {&a.strides, &a.dilations})
         recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
     recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
-    TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w); }));
+    auto make = [&]() -> Result<device::PackedFloats> {
+        device::PackedFloats weights(packedCount());
+        if (!weights.data())
+            return noMemory(packedCount());
+        Places const places = placesOf(dims);
+        for (int64_t i = 0; i < groups * blocks.count; ++i)
+            packBlock(places, weights.data(), w.data(), i / blocks.count, i % blocks.count);
+        return weights;
+    };
+    TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, make));
     filters_ = weights_->data();
-    if (isBytes(factors))
-        return {};
+    return isBytes(factors) ? Result<void>() : setBias(bias);
+}
+
+Result<void> DirectFilters::packAtRun(float const* bias)
+{
+    atRun_ = placesOf(ir::extentsOf(node_.inputs[1]->shape)); // the window's dimensions are known
+    return setBias(bias);
+}
+
+void DirectFilters::packInto(float* to, void const* w, Workers& workers) const
+{
+    eachInPieces(workers, groups * blocks.count, packedCount() * int64_t(sizeof(float)), [&](int64_t i) {
+        int64_t const group = i / blocks.count, block = i % blocks.count;
+        int64_t const first = group * lanes() + blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
+        std::fill_n(to + first * depth * window, blockLanes * depth * window, 0.0F);
+        packBlock(atRun_, to, w, group, block);
+    });
+}
+
+Result<void> DirectFilters::setBias(float const* bias)
+{
     bias_ = device::PackedFloats(groups * lanes());
     if (!bias_.data())
         return noMemory(groups * lanes());
@@ -60,15 +89,12 @@ Result<void> DirectFilters::pack(Extents const& dims, Blob const& w, float const
     return {};
 }
 
-Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, Blob const& w) const
+DirectFilters::Places DirectFilters::placesOf(Extents const& dims) const
 {
     bool const bytes = isBytes(factors);
-    int64_t const perK = transposed_ ? window : groupC * window, perC = transposed_ ? groupK * window : window;
-    device::PackedFloats weights(groups * lanes() * depth * window);
-    if (!weights.data())
-        return noMemory(groups * lanes() * depth * window);
-    std::vector<int64_t> from, to, channels; // numbers of a filter, rows of lanes, channels of an element
+    int64_t const perC = transposed_ ? groupK * window : window;
     int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1], each = bytes ? 4 : 1;
+    Places p;
     for (size_t pc = 0; pc < planeClasses.size(); ++pc)
         for (size_t rc = 0; rc < rowClasses.size(); ++rc)
             for (size_t cc = 0; cc < columnClasses.size(); ++cc) {
@@ -78,44 +104,49 @@ Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, B
                     for (size_t d = 0; d < planes.size(); ++d)
                         for (size_t i = 0; i < rows.size(); ++i)
                             for (size_t j = 0; j < columns.size(); ++j) {
-                                from.push_back(c * each * perC +
-                                               (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow + columns[j]);
-                                to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
-                                                           int64_t(columns.size())));
-                                channels.push_back(std::min(each, groupC - c * each));
+                                p.from.push_back(c * each * perC +
+                                                 (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow + columns[j]);
+                                p.to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
+                                                             int64_t(columns.size())));
+                                p.channels.push_back(std::min(each, groupC - c * each));
                             }
             }
-    bool const inOrder =
-        !bytes && (from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from)));
-    constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
-    for (int64_t group = 0; group < groups; ++group)
-        for (int64_t block = 0; block < blocks.count; ++block) {
-            int64_t const first = blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
-            int64_t const exist = std::min(blockLanes, groupK - first);
-            float* const packed = weights.data() + (group * lanes() + first) * depth * window;
-            int64_t const at = (transposed_ ? group * groupC * perC : group * groupK * perK) + first * perK;
-            for (size_t i = 0; bytes && i < to.size(); ++i)
-                for (int64_t u = 0; u < channels[i]; ++u) {
-                    int8_t const* const x = w.as<int8_t>() + at + from[i] + u * perC;
-                    auto* const row = reinterpret_cast<int8_t*>(packed + to[i] * blockLanes) + u;
-                    for (int64_t k = 0; k < exist; ++k)
-                        row[4 * k] = x[k * perK];
-                }
-            float const* const x = bytes ? nullptr : w.as<float>() + at;
-            if (inOrder)
-                kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
-            for (size_t m = 0; m < to.size() && !inOrder && !bytes; m += kAtOnce)
-                for (int64_t k = 0; k < exist; ++k)
-                    for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
-                        packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
-        }
-    return weights;
+    p.inOrder =
+        !bytes && (p.from.empty() || (p.from.back() == int64_t(p.from.size()) - 1 && std::ranges::is_sorted(p.from)));
+    return p;
 }
 
-float const* DirectFilters::data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns) const
+void DirectFilters::packBlock(Places const& places, float* all, void const* w, int64_t group, int64_t block) const
+{
+    auto const& [from, to, channels, inOrder] = places;
+    constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
+    bool const bytes = isBytes(factors);
+    int64_t const perK = transposed_ ? window : groupC * window, perC = transposed_ ? groupK * window : window;
+    int64_t const first = blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
+    int64_t const exist = std::min(blockLanes, groupK - first);
+    float* const packed = all + (group * lanes() + first) * depth * window;
+    int64_t const at = (transposed_ ? group * groupC * perC : group * groupK * perK) + first * perK;
+    for (size_t i = 0; bytes && i < to.size(); ++i)
+        for (int64_t u = 0; u < channels[i]; ++u) {
+            int8_t const* const x = static_cast<int8_t const*>(w) + at + from[i] + u * perC;
+            auto* const row = reinterpret_cast<int8_t*>(packed + to[i] * blockLanes) + u;
+            for (int64_t k = 0; k < exist; ++k)
+                row[4 * k] = x[k * perK];
+        }
+    float const* const x = bytes ? nullptr : static_cast<float const*>(w) + at;
+    if (inOrder)
+        kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
+    for (size_t m = 0; m < to.size() && !inOrder && !bytes; m += kAtOnce)
+        for (int64_t k = 0; k < exist; ++k)
+            for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
+                packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
+}
+
+float const* DirectFilters::data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns,
+                                 float const* packed) const
 {
     int64_t const first = group * lanes() + blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
-    return filters_ + (first * window + classBegin(planes, rows, columns) * blockLanes) * depth;
+    return (packed ? packed : filters_) + (first * window + classBegin(planes, rows, columns) * blockLanes) * depth;
 }
 
 std::vector<int32_t> DirectFilters::starts(size_t rows, size_t columns, TapRange const& range) const
@@ -162,12 +193,7 @@ Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
 {
     panels_ = panels;
     filters_ = panels->as<float>();
-    bias_ = device::PackedFloats(groupK);
-    if (!bias_.data())
-        return noMemory(groupK);
-    if (bias)
-        std::copy_n(bias, groupK, bias_.data());
-    return {};
+    return setBias(bias);
 }
 
 // Row of lanes, within its classes, of element c and tap j of filter row i with s taps.

@@ -59,9 +59,14 @@ public:
                                                 Config const& config);
     // The filters lie in that order; the bias is copied.
     Result<void> takePanels(BlobPtr const& panels, float const* bias);
+    // Of filters that the network computes: each run has them packed at `to`, packedCount() floats.
+    Result<void> packAtRun(float const* bias);
+    int64_t packedCount() const { return groups * lanes() * depth * window; }
+    void packInto(float* to, void const* w, Workers& workers) const;
 
-    // Of a block and its classes.
-    float const* data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns) const;
+    // Of a block and its classes; `packed`: of packInto(), else null.
+    float const* data(int64_t group, int64_t block, size_t planes, size_t rows, size_t columns,
+                      float const* packed = nullptr) const;
     // Of i8: where the sums over the filter rows of `range` begin, [groups][lanes of a group].
     std::vector<int32_t> starts(size_t rows, size_t columns, TapRange const& range) const;
     // Elements per run of the kernel's loop, for filter rows of so many taps.
@@ -77,7 +82,15 @@ public:
     int64_t window = 0; // elements of it
 
 private:
-    Result<device::PackedFloats> packedFilters(Extents const& dims, Blob const& w) const;
+    // Which element of a filter each row of lanes is of.
+    struct Places
+    {
+        std::vector<int64_t> from, to, channels; // numbers of a filter, rows of lanes, channels of an element
+        bool inOrder = false;
+    };
+    Places placesOf(Extents const& dims) const;
+    void packBlock(Places const& places, float* to, void const* w, int64_t group, int64_t block) const;
+    Result<void> setBias(float const* bias);
     // Elements of the window before those of these classes.
     int64_t classBegin(size_t planes, size_t rows, size_t columns) const
     {
@@ -89,6 +102,7 @@ private:
     DirectInput input_;
     bool transposed_;
     std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]
+    Places atRun_;                    // of packAtRun()
     std::shared_ptr<device::PackedFloats const> weights_;
     device::PackedFloats bias_;
     BlobPtr panels_;                 // filters that another keeps

@@ -43,6 +43,13 @@ void cases(CaseList& list)
         list.add("short_and_long_" + type, Attrs(1),
                  {input(t, {9, 3}), input(t, {9, 5}), input(t, {9, 333}), input(t, {9, 2})});
     }
+    for (size_t n : {21, 64, 65}) // encodings of positions; as many as a launch takes, and one more
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::vector<CaseInput> in(n, input(t, {201, 3}));
+            in[n / 2] = input(t, {201, 0});
+            in[n - 1] = input(t, {201, 10});
+            list.add(fmt::format("narrow_{}_{}", n, nameOf(t)), Attrs(1), std::move(in));
+        }
     DataType const b = DataType::kInt8;
     list.add("channels_i8", Attrs(1), {input(b, {2, 64, 5, 3}), input(b, {2, 128, 5, 3}), input(b, {2, 70, 5, 3})});
     list.add("channels_i8_odd", Attrs(1), {input(b, {2, 5, 3, 3}), input(b, {2, 19, 3, 3}), input(b, {2, 8, 3, 3})});

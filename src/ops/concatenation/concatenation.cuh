@@ -65,8 +65,14 @@ TW_INLINE void copyWhole(WholeParams const& p)
     off column = off(i - row * idx(p.columns.d)), end = 0;
     int k = 0;
     U const* x = nullptr;
-    auto enter = [&] { // the input that the column belongs to
-        for (k = 0; k < inputs && column >= off(p.end[k]); ++k) {
+    auto enter = [&] {     // the input that the column belongs to
+        int last = inputs; // it is one of [k, last]
+        for (k = 0; k < last;) {
+            int const middle = (k + last) / 2;
+            if (column >= off(p.end[middle]))
+                k = middle + 1;
+            else
+                last = middle;
         }
         end = k < inputs ? off(p.end[k]) : columns;
         if (k < inputs)

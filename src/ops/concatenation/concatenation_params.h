@@ -6,7 +6,8 @@
 
 namespace tw::ops::concatenation {
 
-constexpr int kMostInputs = 8;
+constexpr int kMostInputs = 64; // of one launch
+constexpr int kMostJoined = 8;  // of packs of 16 bytes
 
 // Rows of one input to rows of y; all counts in units.
 struct RowParams
@@ -34,8 +35,8 @@ struct Vec16Params
     cuda::u64 count = 0; // units of y
     cuda::Div columns, segments;
     cuda::i64 inputs = 0, each = 1;
-    cuda::i64 end[kMostInputs + 1] = {}, step[kMostInputs] = {}; // as above
-    ContiguousSpan x[kMostInputs];
+    cuda::i64 end[kMostJoined + 1] = {}, step[kMostJoined] = {}; // as above
+    ContiguousSpan x[kMostJoined];
 };
 
 } // namespace tw::ops::concatenation

@@ -207,7 +207,8 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
             int const shift = wholeShift(axis, args);
             if (shift < 0)
                 return runInputs(axis, launch, args);
-            bool const joins = 1 << shift <= kMostJoinedBytes && isLong(axis, args);
+            bool const joins =
+                1 << shift <= kMostJoinedBytes && isLong(axis, args) && args.inputs.size() <= size_t(kMostJoined);
             return joins ? runVec16(axis, shift, launch, args) : runWhole(axis, shift, launch, args);
         });
 }

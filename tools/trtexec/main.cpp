@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -15,6 +16,7 @@
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
+#include "resources.h"
 #ifdef TW_TRTEXEC_HAS_PLUGINS
 #include <NvInferPlugin.h>
 #endif
@@ -85,15 +87,22 @@ void reportAccuracy(Log& log, LibraryLogger& logger, Workspace const& work, Infe
         writeFile(options.reporting.accuracyReport, accuracyJson(report));
 }
 
-bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, ProfileSink& sink,
-               Options const& options)
+bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, RunMemory const& memory,
+               ProfileSink& sink, Options const& options)
 {
     nvinfer1::ICudaEngine& engine = *work.engine;
     ReportingOptions const& reporting = options.reporting;
     bool const separate = options.inference.separateProfileRun && reporting.profiles();
     if (reporting.profiles() && !separate)
         inference.attachProfiler(sink);
+    std::optional<PowerMeter> power;
+    if (reporting.power && (!reporting.profiles() || separate)) {
+        power.emplace(openEnergyCounter);
+        power->start();
+    }
     RunTrace const trace = inference.run();
+    if (power)
+        power->stop();
     if (reporting.profiles() && !separate) {
         log.info("The e2e network timing is not reported, because the layer profiler changes it.");
         log.info("--separateProfileRun measures both, one after the other.");
@@ -107,6 +116,9 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         if (!slow.empty())
             log.info("");
     }
+    reportMemory(log, work, &memory);
+    if (power)
+        reportPower(log, *power, trace, reporting);
     if (!reporting.exportTimes.empty())
         writeFile(reporting.exportTimes, timesJson(measuredQueries(trace)));
     if (separate) {
@@ -149,15 +161,19 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     selectDevice(options.system);
     printDevice(log);
     ReportingOptions const& reporting = options.reporting;
-    for (std::string const* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
-                                    &reporting.exportProfile, &reporting.exportLayerInfo, &reporting.accuracyReport})
+    for (std::string const* path :
+         {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput, &reporting.exportProfile,
+          &reporting.exportLayerInfo, &reporting.accuracyReport, &reporting.exportPower})
         if (!path->empty())
             checkWritable(*path);
     checkSafety(log, options);
     loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
+    HostPeak const buildPeak;
     obtainPlan(log, logger, options, work);
+    if (options.build.loadEngine.empty())
+        work.buildMemory = memoryText(buildPeak, logger.mostBytesOfBuilds());
     if (work.search) {
         for (std::string const& line : curveLines(*work.search))
             log.info(line);
@@ -168,9 +184,11 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         return timeDeserialization(log, logger, work);
     bool const inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
+        reportMemory(log, work, nullptr);
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
     }
+    RunMemory const memory;
     deserialize(log, logger, options, work);
     if (reporting.dumpRefit)
         dumpRefittable(log, logger, *work.engine);
@@ -178,6 +196,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         timeRefit(log, logger, work, options.inference.threads);
     if (options.build.buildOnly) {
         reportLayers(log, *work.engine, nullptr, reporting);
+        reportMemory(log, work, nullptr);
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
     }
@@ -186,7 +205,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     ProfileSink sink; // outlives the contexts that report to it
     Inference inference(log, work, options);
     reportLayers(log, *work.engine, &inference.firstContext(), reporting);
-    return reportRun(log, logger, work, inference, sink, options);
+    return reportRun(log, logger, work, inference, memory, sink, options);
 }
 
 } // namespace

@@ -15,8 +15,8 @@ namespace tw::trtexec {
 
 namespace {
 
-// Rarely enough to cost nothing (a reading takes microseconds), often enough for the sum of a power that changes.
-constexpr std::chrono::milliseconds kInterval{20};
+// As often as NVML's counters move on an H200, where a reading takes up to 3 ms. RAPL's run over after a minute or more.
+constexpr std::chrono::milliseconds kInterval{100};
 // Threads that still spin and clocks that still fall behind the build.
 constexpr std::chrono::milliseconds kRest{200};
 

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Energy and memory of `tensorwright bench`, beside counters that the test writes and moves."""
 
+import ast
 import contextlib
 import json
+import os
+import pathlib
 import random
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
+import tensorrt as trt
 from tensorwright import _power, _programs
 
 from models import Resnet
@@ -203,3 +209,35 @@ def test_bench(tmp_path, capfd, monkeypatch):
     assert out.count("power is not readable here: ") == len(engines) == out.count("peak memory")
     assert _programs.main([a for a in arguments if a != "--power"]) == 0
     assert "power" not in capfd.readouterr().out and "power" not in json.loads(file.read_text())["engines"]["tensorwright"]
+
+
+ON_A_GPU = """
+import time
+from tensorwright import _memory, _power
+meter = _power.Meter("cuda:0")
+_power.look_at_idle([meter])
+meter.begin()
+time.sleep(0.3)
+meter.end(3)
+memory = _memory.memory_of("cuda:0")
+before = memory.used()
+block = memory.make(5 << 20)
+print({**meter.facts(), "rise": memory.used() - before})
+"""
+
+
+def test_on_a_fake_gpu():
+    """A driver and an NVML of test/trtexec; in a process of its own, because the loader looks for them there."""
+    build = pathlib.Path(trt.tensorrt.__file__).resolve().parents[2]
+    folders = [build / "fake_nvml", build / "fake_gpu"]
+    if not (folders[0] / "libnvidia-ml.so.1").exists() or not (folders[1] / "libcuda.so.1").exists():
+        pytest.skip("the fake GPU of test/trtexec is not built")
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, folders)), "FAKE_NVML_WATTS": "200"}
+    result = subprocess.run([sys.executable, "-c", ON_A_GPU], capture_output=True, text=True, env=environment, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    facts = ast.literal_eval(result.stdout.splitlines()[-1])
+    assert facts["mean_w"] == pytest.approx(200, rel=0.1) and facts["idle_w"] == pytest.approx(200, rel=0.1)
+    assert facts["energy_per_inference_j"] == pytest.approx(200 * facts["seconds"] / 3, rel=0.1) and facts["rise"] == 5 << 20
+    environment["FAKE_NVML"] = "power"
+    result = subprocess.run([sys.executable, "-c", ON_A_GPU], capture_output=True, text=True, env=environment, timeout=100, check=False)
+    assert "NVML: nvmlDeviceGetTotalEnergyConsumption: Not Supported (3)" in result.stdout, result.stdout + result.stderr

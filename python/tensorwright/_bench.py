@@ -14,13 +14,14 @@ import tempfile
 
 import numpy as np
 
-from . import _memory, _worker
+from . import _memory, _power, _worker
 from ._model import write
 
 OURS = "tensorwright"
 TIMEOUT = 900.0  # seconds for a load or a turn
 # Relative L2 against the first peer; lower precisions are shown and not judged.
 LARGEST_ERROR = 1e-3
+TURN, TURN_WITH_POWER = 0.1, 0.5  # seconds; counters of GPUs move ten times a second
 
 
 def shapes_of(text):
@@ -77,6 +78,8 @@ def _outputs(worker, folder):
 
 def measure(options):
     """The result as a dict; what could not be measured has a `failure`."""
+    if options.turn is None:
+        options.turn = TURN_WITH_POWER if options.power else TURN
     for name, least in (("threads", 1), ("rounds", 1)):
         if getattr(options, name) < least:
             raise ValueError(f"--{name}: {getattr(options, name)} is too small (at least {least})")
@@ -156,29 +159,61 @@ def _start(workers, result, peers, model, inputs, options, onnx, folder):
 
 
 def _rounds(workers, result, options):
+    meters = {}
+    if options.power:
+        # Peers run on the CPU.
+        meters = {name: _power.Meter(result["device"] if name == OURS else "cpu") for name in workers}
+        _power.look_at_idle(meters.values())
     order, chance = list(workers), random.Random(options.seed)
-    counts, times = {}, {name: [] for name in workers}
+    counts, warm_up, times = {}, {}, {name: [] for name in workers}
     for turn in range(options.rounds + 1):
         chance.shuffle(order)
         for name in [n for n in order if n in workers]:
             try:
-                seconds = workers[name].turn(1, counts.get(name, 1))
+                if turn and options.power:
+                    seconds = workers[name].turn(warm_up[name], counts[name], meters[name])
+                else:
+                    seconds = workers[name].turn(1, counts.get(name, 1))
+                if turn == options.rounds:
+                    workers[name].resume()
+                    result["engines"][name]["peak_memory_mib"] = workers[name].memory_kib() / 1024
+                    workers[name].pause()
             except _worker.EngineError as error:
                 result["engines"][name]["failure"] = str(error)
                 workers.pop(name).close()
                 continue
             median = statistics.median(seconds)
             counts[name] = max(1, min(10000, round(options.turn / max(median, 1e-7))))
+            warm_up[name] = math.ceil(_power.LAG / max(median, 1e-7))
             if turn:  # the first finds out how many runs a turn has
                 times[name].append(median)
     for name in workers:
         median, low, high = interval(times[name])
-        result["engines"][name].update(median_s=median, interval_s=[low, high], times_s=times[name])
+        facts = result["engines"][name]
+        facts.update(median_s=median, interval_s=[low, high], times_s=times[name])
+        if name in meters:
+            facts["power"] = meters[name].facts()
     peers = [n for n in workers if n != OURS]
     if OURS in workers and peers:
         best = min(peers, key=lambda n: result["engines"][n]["median_s"])
         median, low, high = interval([theirs / ours for theirs, ours in zip(times[best], times[OURS])])
         result.update(best_peer=best, ratio=median, ratio_interval=[low, high])
+
+
+def _used(facts):
+    """What an engine took beside time, in lines."""
+    on_gpu = facts["ready"].get("device_memory_mib", 0)
+    memory = f"peak memory {facts['peak_memory_mib']:.1f} MiB" + (f", on the GPU {on_gpu:.1f} MiB" if on_gpu else "")
+    power = facts.get("power")
+    if not power:
+        return [memory]
+    if "not_readable" in power:
+        return [memory, f"power is not readable here: {power['not_readable']}"]
+    return [
+        memory,
+        f"{power['mean_w']:.4g} W (idle: {power['idle_w']:.4g} W), {power['energy_per_inference_j']:.4g} J per inference, "
+        f"{power['inferences_per_joule']:.4g} inferences per joule ({power['source']})",
+    ]
 
 
 def text(result):
@@ -191,6 +226,7 @@ def text(result):
         low, high = facts["interval_s"]
         error = f", differs by {facts['error_l2']:.1e}" if "error_l2" in facts else ""
         lines.append(f"  {name:12} {1000 * facts['median_s']:9.3f} ms  [{1000 * low:.3f}, {1000 * high:.3f}]{error}")
+        lines += [f"  {'':12} {line}" for line in _used(facts)]
     if "ratio" in result:
         low, high = result["ratio_interval"]
         lines.append(f"  {result['best_peer']} takes {result['ratio']:.2f} [{low:.2f}, {high:.2f}] times as long")

@@ -49,6 +49,10 @@ class Host:
     def wait(self, stream):
         """Runs on the CPU have ended when the call returns."""
 
+    def used(self):
+        """Bytes of the device that are in use, by whomever. Those of the host are none."""
+        return 0
+
 
 class _Block:
     """Memory of the driver, given back with the object."""
@@ -108,6 +112,11 @@ class Driver:
 
     def wait(self, stream):
         self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def used(self):
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return total.value - free.value
 
 
 def resolve(device):

@@ -142,13 +142,14 @@ class Tensorwright:
         self.memory_of = memory_of
 
     def load(self, plan, threads, files, shapes):
+        self.memory, host = self.memory_of(self.device), self.memory_of("cpu")
+        self.used_before = self.memory.used()
         self.runtime = self.api.Runtime(self.api.Logger(self.api.Logger.ERROR))
         with open(plan, "rb") as file:
             self.engine = self.runtime.deserialize_cuda_engine(file.read())
         if self.engine is None:
             sys.exit("the plan was refused")
         self.loaded = time.perf_counter()
-        self.memory, host = self.memory_of(self.device), self.memory_of("cpu")
         self.context, self.held, self.outputs = self.engine.create_execution_context(), [], []
         names = [self.engine.get_tensor_name(i) for i in range(self.engine.num_io_tensors)]
         for name in files:
@@ -178,7 +179,7 @@ class Tensorwright:
             yield name, self.memory.read(held, dtype.itemsize * int(np.prod(shape, dtype=np.int64))).view(dtype).reshape(shape)
 
     def facts(self):
-        return {"device": self.device}
+        return {"device": self.device, "device_memory_mib": max(self.memory.used() - self.used_before, 0) / 2**20}
 
 
 def read(path, dtype):

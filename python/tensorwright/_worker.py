@@ -46,16 +46,21 @@ class Worker:
     def run(self, count):
         return [float(t) for t in self.ask(f"run {count}", "times").split()]
 
-    def turn(self, warm_up, count):
-        """The times of `count` runs behind `warm_up` ones that do not count."""
+    def turn(self, warm_up, count, meter=None):
+        """The times of `count` runs behind `warm_up` ones that do not count. The meter (_power.py) takes their energy."""
         self.resume()
         if warm_up:
             self.run(warm_up)
+        if meter:
+            meter.begin()
         times = self.run(count)
+        if meter:
+            meter.end(count)
         self.pause()
         return times
 
     def memory_kib(self):
+        """The most that the process has had of the host's memory."""
         return int(self.ask("memory", "memory"))
 
     def pause(self):

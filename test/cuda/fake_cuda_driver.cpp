@@ -82,6 +82,14 @@ int fake_cuDeviceTotalMem(size_t* bytes, int)
     *bytes = kMemoryBytes;
     return kSuccess;
 }
+int fake_cuMemGetInfo(size_t* available, size_t* total)
+{
+    std::lock_guard lock(mutex);
+    *available = *total = kMemoryBytes;
+    for (auto const& [address, bytes] : allocated)
+        *available -= bytes < *available ? bytes : *available;
+    return kSuccess;
+}
 int fake_cuMemAlloc(uint64_t* address, size_t bytes)
 {
     size_t const whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;

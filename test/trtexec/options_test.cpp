@@ -118,6 +118,8 @@ Accepted const kWithOnnx[] = {
     {"--compareAtol=0.1", nullptr},
     {"--compareRtol=0", nullptr},
     {"--compareCosine=0.9", nullptr},
+    {"--power", "Power: Enabled"},
+    {"--exportPower=w.json", "Power: Enabled\nExport power to JSON file: w.json"},
     {"--device=2", "Device: 2"},
     {"--device=cpu", "Device: cpu"},
     {"--cpuThreads=3", nullptr},
@@ -350,6 +352,17 @@ TEST(Options, DeprecatedSpellingsWarn)
     EXPECT_NE(parse({"--onnx=m", "--nvtxMode=detailed"}).warnings.at(0).find("--profilingVerbosity"),
               std::string::npos);
     EXPECT_EQ(parse({"--onnx=m", "--profilingVerbosity=default"}).warnings.size(), 1u);
+}
+
+TEST(Options, PowerNeedsARun)
+{
+    EXPECT_TRUE(parse({"--onnx=m", "--power"}).warnings.empty());
+    EXPECT_TRUE(parse({"--onnx=m", "--power", "--dumpProfile", "--separateProfileRun"}).warnings.empty());
+    for (char const* flag : {"--buildOnly", "--timeDeserialize", "--dumpProfile", "--exportProfile=p"}) {
+        EXPECT_EQ(parse({"--onnx=m", "--power", flag}).warnings.size(), 1u) << flag;
+        EXPECT_EQ(parse({"--onnx=m", "--exportPower=f", flag}).warnings.size(), 1u) << flag;
+        EXPECT_TRUE(parse({"--onnx=m", flag}).warnings.empty()) << flag;
+    }
 }
 
 TEST(Options, EchoOfDefaults)

@@ -29,6 +29,7 @@ struct Workspace
     std::unique_ptr<nvinfer1::safe::ICudaEngine> safeEngine;
     std::vector<RecordedTensor> recordedInputs; // of --loadInputsFrom
     std::optional<PrecisionSearch> search;      // of --maxLoss
+    std::string buildMemory;                    // in words; empty when the engine was loaded
 
     void const* planData() const { return built ? built->data() : loaded->data(); }
     size_t planSize() const { return built ? built->size() : loaded->size(); }

@@ -57,6 +57,7 @@ Gpu openDriver()
     find(g.getName, "cuDeviceGetName");
     find(g.getAttribute, "cuDeviceGetAttribute");
     g.isComplete = complete && g.init(0) == 0;
+    find(g.getPciBusId, "cuDeviceGetPCIBusId");
     find(g.startProfiler, "cuProfilerStart");
     find(g.stopProfiler, "cuProfilerStop");
     return g;

@@ -44,6 +44,7 @@ struct Gpu
     int (*memoryInfo)(size_t*, size_t*) = nullptr;
     int (*getName)(char*, int, int) = nullptr;
     int (*getAttribute)(int*, int, int) = nullptr;
+    int (*getPciBusId)(char*, int, int) = nullptr;                 // null: this driver has none
     int (*startProfiler)() = nullptr, (*stopProfiler)() = nullptr; // null: this driver has none
     int device = 0;
     CudaContext* context = nullptr; // null: the CPU device. Every use makes it current in its own thread.

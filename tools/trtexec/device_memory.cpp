@@ -62,6 +62,13 @@ GpuFacts gpuFacts()
     return f;
 }
 
+std::string gpuPciBusId()
+{
+    char text[64] = {};
+    bool const told = gpu().getPciBusId && gpu().getPciBusId(text, sizeof(text) - 1, gpu().device) == 0;
+    return told ? text : "";
+}
+
 bool usesGpu()
 {
     return gpu().context != nullptr;

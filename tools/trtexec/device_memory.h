@@ -30,6 +30,7 @@ struct GpuFacts
     size_t persistingL2Bytes = 0; // the most that accesses can keep in the L2 cache; 0: it has no such part
 };
 GpuFacts gpuFacts();
+std::string gpuPciBusId(); // of the GPU in use; empty: the driver does not tell
 class DeviceBuffer
 {
 public:

@@ -134,6 +134,11 @@ constexpr Flag kFlags[] = {
     {kReporting, "--compareAtol", "=<A>", "allowed difference as a share of the largest |reference| (default 1e-5)"},
     {kReporting, "--compareRtol", "=<R>", "allowed difference as a share of each |reference| (default 1e-4)"},
     {kReporting, "--compareCosine", "=<C>", "smallest allowed cosine (default 0.999999)"},
+    {kReporting, "--power", "",
+     "measure energy per inference and power beside idle, by NVML on a GPU and by RAPL on a\nCPU; where the machine "
+     "hides "
+     "them, print why"},
+    {kReporting, "--exportPower", "=<file>", "the same, and write it as JSON"},
 
     {kSystem, "--device", "=<N>|cpu", "device to run on: CUDA device N (default 0), or the CPU"},
     {kSystem, "--tuningSeconds", "=<N>", "time that a build may spend on timing kernels, about (default: no limit)"},

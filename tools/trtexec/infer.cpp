@@ -276,7 +276,7 @@ RunTrace Inference::run()
     trace.warmUpMs = options_.inference.warmUpMs;
     trace.batch = batch_;
     trace.eagerDevice = !usesGpu();
-    Clock::time_point const start = Clock::now();
+    Clock::time_point const start = trace.start = Clock::now();
     // The CPU device computes in the calling thread: streams run at once only in threads of their own.
     if (!options_.inference.threads && (lanes_.size() == 1 || usesGpu())) {
         trace.queries = runLanes(lanes_, start);

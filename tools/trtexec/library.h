@@ -2,6 +2,9 @@
 // The tool's side of the library: its logger, owned objects, and steps that fail when the library reports an error.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,12 +24,26 @@ public:
     explicit LibraryLogger(Log& log, bool quiet = false) : log_(log), quiet_(quiet) {}
     void log(Severity severity, nvinfer1::AsciiChar const* msg) noexcept override
     {
+        noteMemory(msg ? msg : "");
         log_.fromLibrary(quiet_ ? Level::kVerbose : static_cast<Level>(severity), msg ? msg : "");
     }
+    // The most that a build held on the device, as the library says it.
+    uint64_t mostBytesOfBuilds() const { return uint64_t{mostMiB_.load()} << 20; }
 
 private:
+    void noteMemory(char const* message)
+    {
+        unsigned cpu = 0, device = 0;
+        if (std::sscanf(message,
+                        "[MemUsageStats] Peak memory usage of TRT CPU/GPU memory allocators: CPU %u MiB, GPU %u", &cpu,
+                        &device) == 2 &&
+            device > mostMiB_)
+            mostMiB_ = device;
+    }
+
     Log& log_;
     bool quiet_;
+    std::atomic<unsigned> mostMiB_{0};
 };
 
 // Runs `action`, then fails when the library logged an error meanwhile: many of its calls return nothing, and a flag

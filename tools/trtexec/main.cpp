@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -15,6 +16,7 @@
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
+#include "resources.h"
 #include "safe.h"
 #ifdef TW_TRTEXEC_HAS_PLUGINS
 #include <NvInferPlugin.h>
@@ -68,8 +70,8 @@ void reportAccuracy(Log& log, LibraryLogger& logger, Workspace const& work, Infe
         writeFile(options.reporting.accuracyReport, accuracyJson(report));
 }
 
-bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, ProfileSink& sink,
-               Options const& options)
+bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& inference, RunMemory const& memory,
+               ProfileSink& sink, Options const& options)
 {
     auto const layers = [&] {
         return work.engine ? layerJson(*work.engine) : "{}";
@@ -78,7 +80,14 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
     bool const separate = options.inference.separateProfileRun && reporting.profiles();
     if (reporting.profiles() && !separate)
         inference.attachProfiler(sink);
+    std::optional<PowerMeter> power;
+    if (reporting.power && (!reporting.profiles() || separate)) {
+        power.emplace(openEnergyCounter);
+        power->start();
+    }
     RunTrace const trace = inference.run();
+    if (power)
+        power->stop();
     if (reporting.profiles() && !separate) {
         log.info("The e2e network timing is not reported, because the layer profiler changes it.");
         log.info("--separateProfileRun measures both, one after the other.");
@@ -92,6 +101,9 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         if (!slow.empty())
             log.info("");
     }
+    reportMemory(log, work, &memory);
+    if (power)
+        reportPower(log, *power, trace, reporting);
     if (!reporting.exportTimes.empty())
         writeFile(reporting.exportTimes, timesJson(measuredQueries(trace)));
     if (separate) {
@@ -134,15 +146,19 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     selectDevice(options.system);
     printDevice(log);
     ReportingOptions const& reporting = options.reporting;
-    for (std::string const* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
-                                    &reporting.exportProfile, &reporting.exportLayerInfo, &reporting.accuracyReport})
+    for (std::string const* path :
+         {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput, &reporting.exportProfile,
+          &reporting.exportLayerInfo, &reporting.accuracyReport, &reporting.exportPower})
         if (!path->empty())
             checkWritable(*path);
     checkSafeOptions(log, options);
     loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
+    HostPeak const buildPeak;
     obtainPlan(log, logger, options, work);
+    if (options.build.loadEngine.empty())
+        work.buildMemory = memoryText(buildPeak, logger.mostBytesOfBuilds());
     if (work.search) {
         for (std::string const& line : curveLines(*work.search))
             log.info(line);
@@ -156,9 +172,11 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         return false;
     bool const inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
+        reportMemory(log, work, nullptr);
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
     }
+    RunMemory const memory;
     if (isSafe)
         deserializeSafe(log, logger, work);
     else
@@ -169,6 +187,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         timeRefit(log, logger, work, options.inference.threads);
     if (options.build.buildOnly) {
         reportLayers(log, *work.engine, nullptr, reporting);
+        reportMemory(log, work, nullptr);
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
     }
@@ -178,7 +197,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     Inference inference(log, work, options);
     if (!isSafe)
         reportLayers(log, *work.engine, &inference.firstContext(), reporting);
-    return reportRun(log, logger, work, inference, sink, options);
+    return reportRun(log, logger, work, inference, memory, sink, options);
 }
 
 } // namespace

@@ -199,6 +199,8 @@ struct ReportingOptions
     std::string compare; // folder of output_K.pb[.gz], or an .npz file
     Tolerance tolerance;
     std::string accuracyReport;
+    bool power = false;
+    std::string exportPower;
 
     bool profiles() const { return dumpProfile || !exportProfile.empty(); }
 };

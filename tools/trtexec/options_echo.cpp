@@ -223,6 +223,10 @@ void echoReporting(Lines& out, ReportingOptions const& reporting)
         out.add("Compare outputs with: ", reporting.compare);
     if (!reporting.accuracyReport.empty())
         out.add("Export accuracy to JSON file: ", reporting.accuracyReport);
+    if (reporting.power)
+        out.add("Power: ", enabled(true));
+    if (!reporting.exportPower.empty())
+        out.add("Export power to JSON file: ", reporting.exportPower);
 }
 
 } // namespace

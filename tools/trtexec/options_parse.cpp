@@ -358,6 +358,8 @@ void parseReporting(Arguments& args, ReportingOptions& reporting)
     assign(reporting.exportLayerInfo, args.takeText("--exportLayerInfo"));
     assign(reporting.compare, args.takeText("--compare"));
     assign(reporting.accuracyReport, args.takeText("--accuracyReport"));
+    assign(reporting.exportPower, args.takeText("--exportPower"));
+    reporting.power = args.takeFlag("--power") || !reporting.exportPower.empty();
     assign(reporting.tolerance.atol, args.takeNumber("--compareAtol", 0));
     assign(reporting.tolerance.rtol, args.takeNumber("--compareRtol", 0));
     assign(reporting.tolerance.cosine, args.takeNumber("--compareCosine", -1, 1));
@@ -425,6 +427,20 @@ void checkAccuracy(Options const& options)
         throw UsageError("--maxLoss judges engines by recorded inputs: give --loadInputs or --loadInputsFrom");
 }
 
+void checkPower(Options& options)
+{
+    ReportingOptions const& reporting = options.reporting;
+    if (!reporting.power)
+        return;
+    char const* why = options.build.buildOnly             ? "there is no run with --buildOnly"
+                      : options.inference.timeDeserialize ? "there is no run with --timeDeserialize"
+                      : reporting.profiles() && !options.inference.separateProfileRun
+                          ? "the layer profiler changes it; --separateProfileRun measures both"
+                          : nullptr;
+    if (why)
+        options.warnings.push_back(fmt::format("--power: the power of a run is not measured: {}", why));
+}
+
 } // namespace
 
 Options parseOptions(int argc, char const* const* argv)
@@ -449,6 +465,7 @@ Options parseOptions(int argc, char const* const* argv)
         throw UsageError("Model missing or format not recognized");
     settleBatchAndShapes(options);
     checkAccuracy(options);
+    checkPower(options);
     return options;
 }
 

@@ -125,17 +125,22 @@ std::vector<QueryTimes> measuredQueries(RunTrace const& trace)
     return measured;
 }
 
+MeasuredTime measuredTime(std::span<QueryTimes const> measured)
+{
+    MeasuredTime time;
+    if (measured.empty())
+        return time;
+    time.beginMs = measured.front().startH2d;
+    for (QueryTimes const& q : measured)
+        time.endMs = std::max(time.endMs, q.endD2h);
+    return time;
+}
+
 void reportPerformance(Log& log, RunTrace const& trace, ReportingOptions const& options)
 {
     std::vector<QueryTimes> const queries = measuredQueries(trace);
     double const count = static_cast<double>(queries.size());
-    double wallMs = 0;
-    if (!queries.empty()) {
-        double last = 0;
-        for (QueryTimes const& q : queries)
-            last = std::max(last, q.endD2h);
-        wallMs = last - queries.front().startH2d;
-    }
+    double const wallMs = measuredTime(queries).ms();
     log.info(
         fmt::format("Warmup completed {} queries over {}", trace.queries.size() - queries.size(), ms(trace.warmUpMs)));
     log.info(fmt::format("Timing trace has {} queries over {} s", queries.size(), numberText(wallMs / 1000)));

@@ -2,6 +2,7 @@
 // From the time stamps of the queries to the printed summary and the exported trace.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ Statistics statisticsOf(std::vector<double> values, std::span<double const> perc
 struct RunTrace
 {
     std::vector<QueryTimes> queries; // of all streams
+    std::chrono::steady_clock::time_point start;
     double warmUpMs = 0;
     int32_t batch = 1; // queries count this often
     // The device computes in the calling thread, so that enqueueing takes as long as computing:
@@ -56,6 +58,14 @@ struct RunTrace
 
 // The measured queries in the order in which they started; a query whose compute began in the warm-up time is left out.
 std::vector<QueryTimes> measuredQueries(RunTrace const& trace);
+
+// When the first measured query began and the last one ended, in milliseconds since the start.
+struct MeasuredTime
+{
+    double beginMs = 0, endMs = 0;
+    double ms() const { return endMs - beginMs; }
+};
+MeasuredTime measuredTime(std::span<QueryTimes const> measured);
 
 void reportPerformance(Log& log, RunTrace const& trace, ReportingOptions const& options);
 std::string timesJson(std::span<QueryTimes const> measured);

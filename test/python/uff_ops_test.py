@@ -457,6 +457,65 @@ def test_computed_constants():
     assert sums
 
 
+def test_biases_with_channels_first():
+    """A list with a number for each channel is a bias; beside what is no image it goes along the last dimension, as in NumPy."""
+    m = Model(last=False, seed=40)
+    x = m.input("x", (4, 3, 5))
+    bias = m.weights(4)
+    along = lambda v, b: v.value + b.value[:, None, None]
+    y = m.conv(x, m.weights(3, 3, 4, 4))
+    z = m.conv(x, m.weights(3, 3, 4, 5))
+    five = m.weights(5)
+    node = lambda a, b, value: m.node("Binary", [a, b], value, func="add")
+    outputs = [node(x, bias, along(x, bias)), node(y, bias, along(y, bias)), node(bias, y, along(y, bias)), node(m.relu(node(z, five, along(z, five))), five, None)]
+    outputs[-1].value = np.maximum(along(z, five), 0) + five.value[:, None, None]
+    rows = m.reshape(x, [-1, 5, 3, 4])
+    outputs += [m.binary("add", rows, bias), m.binary("add", m.reshape(x, [-1, 5, 2, 6]), m.weights(6)), m.binary("add", m.reshape(x, [-1, 4, 15, 1]), m.weights(1))]
+    last = m.reshape(m.concat([y, y, y], 2), [-1, 6, 5, 6])
+    outputs.append(m.binary("mul", last, m.weights(6)))
+    m.check(*outputs)
+
+
+def test_layers_of_each_region():
+    """Channels first, regions in front of the channels: how Mask R-CNN's heads stand once the Reshapes round them are taken away."""
+    m = Model(last=False, seed=38)
+    regions, c = 5, 3
+    x = m.input("x", (regions, c, 4, 4))
+    each = lambda function, v: np.stack([m.image(function, v[:, r]) for r in range(regions)], 1)
+    from uff_files import conv, conv_transpose, pool
+
+    w = m.weights(4, 4, c, 6)
+    y = m.node("Conv", [x, w], each(lambda v: conv(v, w.value, (1, 1), False), x.value), strides=[1, 1], **m.ordered("+CK"))
+    gamma, beta, mean, variance = m.weights(6), m.weights(6), m.weights(6), m.const(m.random.uniform(0.5, 2, 6))
+    of = lambda v: (v - mean.value) / np.sqrt(variance.value + 1e-3) * gamma.value + beta.value
+    y = m.node("Batchnorm", [y, gamma, beta, mean, variance], each(of, y.value), epsilon=1e-3, **m.ordered())
+    matrix, bias = m.weights(6, 4), m.weights(4)
+    z = m.node("FullyConnected", [m.relu(y), matrix], np.maximum(y.value[..., 0, 0], 0) @ matrix.value, inputs_orders=Orders(["NC", "CK"]))
+    z = m.binary("add", z, bias, name="logits")
+    outputs = [m.node("Softmax", [z], np.exp(z.value) / np.exp(z.value).sum(-1, keepdims=True), axis=0, inputs_orders=Orders(["N+C"]))]
+    outputs.append(m.node("Softmax", [z], outputs[0].value))
+    k = m.weights(2, 2, 4, c)
+    outputs.append(m.node("ConvTranspose", [x, k, m.const(np.array([8, 8], np.int32))], each(lambda v: conv_transpose(v, k.value, (2, 2), False, (8, 8)), x.value),
+                          strides=[2, 2], **m.ordered("+CK")))  # fmt: skip
+    outputs.append(m.node("Pool", [x], each(lambda v: pool(v, "max", (2, 2), (2, 2), False), x.value), func="max", kernel=[2, 2], strides=[2, 2], **m.ordered()))
+    m.check(*outputs)
+    # What a fully connected layer gives keeps its dimensions of 1 until a node asks for the graph's shape.
+    assert m.run(z)["logits"].shape == (2, regions, 4, 1, 1)
+
+
+@BOTH
+def test_fully_connected_and_what_follows(last):
+    m = Model(last=last, seed=39)
+    x = m.input("x", image_shape(last, 3, 4, 2))
+    y = m.connected(m.flatten(x), m.weights(24, 6))
+    z = m.relu(m.binary("add", y, m.weights(6)))
+    both = m.concat([z, y], 1)
+    table = m.node("ExpandDims", [z], z.value[:, None], axis=1)
+    m.check(both, m.binary("mul", y, z), m.binary("sub", m.const(np.float32(1)), z), table, m.connected(z, m.weights(6, 3)), m.transpose(table, [0, 2, 1]),
+            m.binary("add", z, m.flatten(m.reshape(z, [-1, 2, 3]))), m.node("Squeeze", [table], z.value, axes=[1]), m.batchnorm(y, *[m.weights(6) for _ in range(3)],
+            m.const(m.random.uniform(0.5, 2, 6))), m.node("Reduce", [y], y.value.max(1, keepdims=True), func="max", axes=[1]))  # fmt: skip
+
+
 def test_fields_by_other_kinds():
     """What is one number may stand as one, orders beside their nodes and by the number of dimensions."""
     m = Model(seed=33)

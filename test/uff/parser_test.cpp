@@ -238,7 +238,7 @@ Refused const kRefused[] = {
      }},
     {"a dimension of 4 cannot be taken away",
      [](UffFile& f) { UffFile::list(f.field(f.node("Squeeze", "y", {"x"}), "axes"), {1}); }},
-    {"channels and two or three spatial dimensions are needed",
+    {"channels and 2 spatial dimensions are needed",
      [](UffFile& f) {
          f.constant("c", {1, 1, 6, 6});
          f.node("Conv", "y", {"x", "c"});
@@ -375,7 +375,7 @@ TEST(UffParser, StrangeOrdersAreRefused)
 
 TEST(UffParser, LongGraphs)
 {
-    constexpr int kNodes = 200000;
+    constexpr int kNodes = 100000;
     UffFile file;
     for (int i = kNodes; i > 0; --i) // the last first, as converters write
         file.node("Identity", "n" + std::to_string(i), {"n" + std::to_string(i - 1)});

@@ -81,9 +81,11 @@ void importBinary(UffNode& n)
     if (n.allConstant())
         return n.give(Value(computedBinary(n, function)));
     Layout const layout = n.commonLayout();
-    DataType const type = (n.in(0).value.isTensor() ? n.in(0) : n.in(1)).value.type();
-    ITensor& a = n.beside(0, layout.order, type);
-    ITensor& b = n.beside(1, layout.order, type);
+    Value const tensor = (n.in(0).value.isTensor() ? n.in(0) : n.in(1)).value;
+    DataType const type = tensor.type();
+    n.alongChannels(layout, tensor.dims());
+    ITensor& a = n.beside(0, layout, type);
+    ITensor& b = n.beside(1, layout, type);
     n.give(n.elementwise(a, b, op), layout);
 }
 
@@ -92,7 +94,7 @@ void importUnary(UffNode& n)
     std::string const function = n.requireText("func");
     if (n.in(0).value.isConstant())
         return n.give(Value(computedUnary(n, function)));
-    Tensor const& x = n.tensorOf(0);
+    Tensor const& x = n.held(0);
     ITensor& t = x.value.tensor();
     if (function == "square")
         n.give(n.elementwise(t, t, ElementWiseOperation::kPROD), x.layout);
@@ -105,29 +107,31 @@ void importUnary(UffNode& n)
 void importActivation(UffNode& n)
 {
     ActivationOf const& a = byName(n, kActivations, n.requireText("func"), "activation");
-    Tensor const& x = n.tensorOf(0);
+    Tensor const& x = n.held(0);
     n.give(n.activation(x.value.tensor(), a.type, a.alpha, a.beta), x.layout);
 }
 
 void importLeakyRelu(UffNode& n)
 {
     constexpr float kOfTensorFlow = 0.2F;
-    Tensor const& x = n.tensorOf(0);
+    Tensor const& x = n.held(0);
     n.give(n.activation(x.value.tensor(), ActivationType::kLEAKY_RELU, n.attrFloat("alpha", kOfTensorFlow)), x.layout);
 }
 
-// Axis 0 or none is the channel.
+// Axis 0 or none is the channel: as the orders say, else where layers have it by themselves.
 void importSoftmax(UffNode& n)
 {
-    Tensor x = n.tensorOf(0);
+    Tensor x = n.held(0);
+    constexpr int kOfLayers = 3; // their dimensions for images
     int axis = 0;
     if (int64_t const asked = n.attrInt("axis", 0); asked != 0) {
         axis = n.heldAxis(x, asked, "axis");
     } else if (n.hasOrders()) {
-        std::vector<int> const order = inverse(n.places(0, x.value.rank() + 1));
+        std::vector<int> const order = inverse(n.places(0, int(x.layout.order.size()) + 1));
         axis = n.heldAxis(x, order.size() > 1 ? order[1] : 0, "the channel");
     } else {
         x = n.asItIs(x);
+        axis = std::max(x.value.rank() - kOfLayers, 0);
     }
     auto& layer = n.added(n.network().addSoftMax(x.value.tensor()));
     layer.setAxes(1U << axis);
@@ -140,7 +144,11 @@ void importBatchnorm(UffNode& n)
         n.invalid("field 'epsilon' is missing");
     double const epsilon = n.attrFloat("epsilon", 0);
     Image const x = n.image(0);
-    int const channels = x.tensor.getDimensions().d[0];
+    int const rank = x.tensor.getDimensions().nbDims;
+    // The operator knows images alone: dimensions in front of them were the batch's.
+    constexpr int kOfImages = 3;
+    int const axis = isInOrder(x.order()) ? std::max(rank - kOfImages, 0) : 0,
+              channels = x.tensor.getDimensions().d[axis];
     std::vector<float> statistics[4];
     static constexpr char const* kNames[] = {"gamma", "beta", "the mean", "the variance"};
     for (int i = 0; i < 4; ++i) {
@@ -156,18 +164,16 @@ void importBatchnorm(UffNode& n)
         scale.push_back(float(s));
         shift.push_back(float(double(statistics[1][c]) - double(statistics[2][c]) * s));
     }
-    constexpr int kLeastOfScale = 3;
-    int const rank = x.tensor.getDimensions().nbDims;
     Dims dims{1, {channels}};
-    if (rank >= kLeastOfScale) {
+    if (rank >= kOfImages) {
         Constant const a = n.weights(n.floatConstant(scale, dims)), b = n.weights(n.floatConstant(shift, dims));
         auto& layer = n.added(n.network().addScaleNd(x.tensor, nvinfer1::ScaleMode::kCHANNEL, b.weights(), a.weights(),
-                                                     {a.type, nullptr, 0}, 0));
-        return n.give(n.out(layer), {x.order});
+                                                     {a.type, nullptr, 0}, axis));
+        return n.give(n.out(layer), x.layout);
     }
     dims = Dims{rank, {channels, 1}};
     ITensor& y = n.elementwise(x.tensor, n.asTensor(n.floatConstant(scale, dims)), ElementWiseOperation::kPROD);
-    n.give(n.elementwise(y, n.asTensor(n.floatConstant(shift, dims)), ElementWiseOperation::kSUM), {x.order});
+    n.give(n.elementwise(y, n.asTensor(n.floatConstant(shift, dims)), ElementWiseOperation::kSUM), x.layout);
 }
 
 // The fields are those of ILRNLayer.
@@ -187,7 +193,7 @@ void importLrn(UffNode& n)
                         describe(x.tensor.getDimensions())));
     auto& layer = n.added(n.network().addLRN(x.tensor, int32_t(window), n.attrFloat("alpha", 0), n.attrFloat("beta", 0),
                                              n.attrFloat("k", 0)));
-    n.give(n.out(layer), {x.order});
+    n.give(n.out(layer), x.layout);
 }
 
 void importReduce(UffNode& n)

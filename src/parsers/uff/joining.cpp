@@ -18,12 +18,12 @@ std::vector<Constant> constantsOf(UffNode const& n)
     return parts;
 }
 
-Tensor const& firstTensor(UffNode const& n)
+Tensor const& firstTensor(UffNode& n)
 {
     int i = 0;
     while (!n.in(i).value.isTensor())
         ++i;
-    return n.in(i);
+    return n.tensorOf(i);
 }
 
 } // namespace
@@ -37,10 +37,11 @@ void importConcat(UffNode& n)
         return n.give(Value(joined(n, constantsOf(n), n.axis(asked, rank))));
     }
     Tensor const& first = firstTensor(n);
-    Layout const layout = n.commonLayout();
+    Layout layout = n.commonLayout();
+    layout.units = 0;
     std::vector<ITensor*> parts;
     for (int i = 0; i < n.count(); ++i)
-        parts.push_back(&n.beside(i, layout.order, first.value.type()));
+        parts.push_back(&n.beside(i, layout, first.value.type()));
     Tensor const shape{first.value, layout, ""};
     n.give(n.concat(parts, n.heldAxis(shape, asked, "axis")), layout);
 }
@@ -71,7 +72,7 @@ void importStack(UffNode& n)
         n.fail("axis 0 would stand before the batch");
     std::vector<ITensor*> parts;
     for (int i = 0; i < n.count(); ++i)
-        parts.push_back(&n.unsqueeze(n.beside(i, allAxes(rank), firstTensor(n).value.type()), {axis}));
+        parts.push_back(&n.unsqueeze(n.beside(i, {.order = allAxes(rank)}, firstTensor(n).value.type()), {axis}));
     n.give(n.concat(parts, axis));
 }
 
@@ -128,8 +129,8 @@ void importStridedSlice(UffNode& n)
         n.check(n.attrInt(mask, 0) == 0, fmt::format("field '{}' cannot be imported unless it is 0", mask));
     std::vector<int64_t> const lists[3] = {n.integersOf(1, "begin"), n.integersOf(2, "end"),
                                            n.integersOf(3, "the strides")};
-    Tensor const& x = n.in(0);
-    bool const isTensor = x.value.isTensor();
+    bool const isTensor = n.in(0).value.isTensor();
+    Tensor const& x = isTensor ? n.tensorOf(0) : n.in(0);
     Dims const dims = x.value.dims();
     size_t const rank = size_t(dims.nbDims) + isTensor;
     if (lists[0].size() != lists[1].size() || lists[0].size() != lists[2].size() || lists[0].size() > rank)
@@ -234,7 +235,7 @@ Constant gathered(UffNode const& n, Constant const& data, Constant const& indice
 // Indices of TensorFlow are for the whole batch where the data have one.
 void importGather(UffNode& n)
 {
-    Value const &data = n.in(0).value, &indices = n.in(1).value;
+    Value const &data = (n.in(0).value.isTensor() ? n.tensorOf(0) : n.in(0)).value, &indices = n.in(1).value;
     int64_t const asked = n.hasAttr("axis") || !n.has(2)    ? n.attrInt("axis", 0)
                           : n.integersOf(2, "axis").empty() ? 0
                                                             : n.integersOf(2, "axis")[0];

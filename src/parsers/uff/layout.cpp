@@ -10,7 +10,7 @@ namespace tw::uff {
 
 Tensor asInGraph(Value const& value)
 {
-    return {value, {allAxes(value.rank())}, ""};
+    return {value, {.order = allAxes(value.rank())}, ""};
 }
 
 bool isInOrder(std::vector<int> const& order)
@@ -34,7 +34,7 @@ std::vector<int> between(std::vector<int> const& from, std::vector<int> const& t
 
 Layout without(Layout const& layout, std::vector<int> const& axes)
 {
-    Layout left{{}, layout.isTransposed};
+    Layout left{{}, layout.isTransposed, layout.units, false};
     for (int i = 0; i < int(layout.order.size()); ++i) {
         int axis = layout.order[size_t(i)];
         for (int gone : axes)

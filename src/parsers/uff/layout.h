@@ -21,6 +21,8 @@ struct Layout
 {
     std::vector<int> order; // [i]: which of the graph's axes axis i of the network's tensor is; both without the batch
     bool isTransposed = false; // by a Transpose of the graph, behind which its order is the one that was asked for
+    int units = 0;        // dimensions of 1 behind those: a fully connected layer gives K, 1, 1, which plugins count on
+    bool isImage = false; // it comes of a node that said which axis the channels are
 };
 
 // What a node gives. Constants have no batch and stand in the graph's order.

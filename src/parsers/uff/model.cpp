@@ -79,11 +79,16 @@ void Model::indexNodes()
             fail(ErrorCode::kINVALID_GRAPH, fmt::format("two nodes have the id '{}'", shown(id)));
     }
     values_.resize(size_t(count));
-    readers_.resize(size_t(count));
+    said_.resize(size_t(count));
+    constexpr int64_t kMostTimes = 4; // that weights of the file are written down in another order or type
+    allowComputed(kMostTimes * int64_t(file_.ByteSizeLong()));
     for (auto const& [name, request] : wishes_.inputs)
-        if (!index_.contains(name))
+        if (auto const found = index_.find(name); found == index_.end() || node(found->second).operation() != "Input")
             log(nvinfer1::ILogger::Severity::kWARNING,
-                fmt::format("the graph has no node '{}', which was registered as an input", shown(name)));
+                fmt::format("the graph has no Input node '{}', which was registered as one", shown(name)));
+    if (constexpr int64_t kKnown = 1; file_.has_version() && file_.version() != kKnown)
+        log(nvinfer1::ILogger::Severity::kWARNING,
+            fmt::format("the file is of version {}; it is read as one of version {}", file_.version(), kKnown));
 }
 
 Model::Source Model::sourceOf(std::string const& name) const
@@ -190,57 +195,79 @@ void Model::validate(std::vector<int> const& order) const
                             shown(node(i).id())};
 }
 
-std::vector<int> Model::orderFromReaders(UffNode const& input, int rank) const
+tw_uff::Data const* Model::fieldOf(tw_uff::Node const& n, std::string_view name) const
 {
-    // Nodes behind which the graph's axes are in another order still, or other ones.
-    static constexpr char const* kRearranging[] = {"Reshape", "Flatten",        "Squeeze", "ExpandDims", "Stack",
-                                                   "Shape",   "FullyConnected", "ArgMax",  "ArgMin",     "GatherV2"};
-    struct Step
-    {
-        int node;
-        std::vector<int> axes; // those of its tensor -> those of the input; both with the batch
-    };
-    std::vector<Step> way{{index_.at(input.name()), allAxes(rank + 1)}};
-    std::unordered_set<int> seen;
-    for (size_t at = 0; at < way.size(); ++at) {
-        Step const step = way[at];
-        for (int const reader : readers_[size_t(step.node)]) {
-            if (!seen.insert(reader).second)
-                continue;
-            tw_uff::Node const& n = node(reader);
-            UffNode const view(const_cast<Model&>(*this), n, {});
-            int which = 0;
-            while (which < n.inputs_size() && sourceOf(n.inputs(which)).node != step.node)
-                ++which;
-            if (tw_uff::Data const* const orders = view.field("inputs_orders");
-                orders && orders->has_dim_orders_list() && which < orders->dim_orders_list().val_size()) {
-                std::vector<int> places = placesOf(orders->dim_orders_list().val(which), rank + 1);
-                if (places.empty())
-                    continue;
-                std::vector<int> order;
-                for (int const axis : inverse(places))
-                    order.push_back(step.axes[size_t(axis)] - 1);
-                if (order[0] != -1)
-                    continue;
-                order.erase(order.begin());
-                return order;
-            }
-            std::vector<int> axes = step.axes;
-            if (n.operation() == "Transpose") {
-                std::vector<int64_t> const permutation = view.attrInts("permutation");
-                std::vector<int64_t> sorted = permutation;
-                std::ranges::sort(sorted);
-                if (sorted != mapped<int64_t>(allAxes(rank + 1), [](int a) { return a; }))
-                    continue;
-                for (size_t i = 0; i < axes.size(); ++i)
-                    axes[i] = step.axes[size_t(permutation[i])];
-            } else if (contains(kRearranging, n.operation()) || view.attrInt("shrink_axis_mask", 0) != 0) {
-                continue;
-            }
-            way.push_back({reader, axes});
-        }
+    tw_uff::Data const* found = nullptr;
+    for (auto const& entry : n.fields())
+        if (entry.key() == name)
+            found = &entry.value();
+    return found ? &resolved(*found) : nullptr;
+}
+
+void Model::passedOn(Said& said, std::vector<int64_t> const& permutation)
+{
+    std::vector<int64_t> sorted = permutation;
+    std::ranges::sort(sorted);
+    for (size_t i = 0; i < sorted.size(); ++i)
+        if (sorted[i] != int64_t(i))
+            return said = {}, void();
+    if (said.axes.empty())
+        said.axes = allAxes(int(permutation.size()));
+    for (int& axis : said.axes)
+        axis = size_t(axis) < permutation.size() ? int(permutation[size_t(axis)]) : 0;
+}
+
+// Of the input with this number.
+Model::Said Model::saidBy(tw_uff::Node const& reader, int which) const
+{
+    // Nodes behind which the graph's axes are other ones.
+    static constexpr std::string_view kRearranging[] = {"Reshape", "Flatten", "Squeeze",        "ExpandDims",
+                                                        "Stack",   "Shape",   "FullyConnected", "ArgMax",
+                                                        "ArgMin",  "GatherV2"};
+    if (tw_uff::Data const* const orders = fieldOf(reader, "inputs_orders"); orders && orders->has_dim_orders_list()) {
+        auto const& list = orders->dim_orders_list().val();
+        return which < list.size() ? Said{&list[which], {}} : Said();
     }
-    return {};
+    tw_uff::Data const* const shrink = fieldOf(reader, "shrink_axis_mask");
+    if (contains(kRearranging, reader.operation()) || (shrink && shrink->i() != 0))
+        return {};
+    Said said = said_[size_t(index_.at(reader.id()))];
+    if (said.orders && reader.operation() == "Transpose") {
+        tw_uff::Data const* const p = fieldOf(reader, "permutation");
+        if (!p || p->i_list().val_size() > Dims::MAX_DIMS + 1)
+            return {};
+        passedOn(said, {p->i_list().val().begin(), p->i_list().val().end()});
+    }
+    return said;
+}
+
+// From the outputs on, so that each node is looked at once.
+void Model::findReaders(std::vector<int> const& order)
+{
+    for (auto at = order.rbegin(); at != order.rend(); ++at)
+        for (int k = 0; k < node(*at).inputs_size(); ++k) {
+            Said& said = said_[size_t(sourceOf(node(*at).inputs(k)).node)];
+            try {
+                if (!said.orders)
+                    said = saidBy(node(*at), k);
+            } catch (ImportError const&) { // a reference to nothing, which the node's own import says
+            }
+        }
+}
+
+std::vector<int> Model::orderFromReaders(std::string const& input, int rank) const
+{
+    Said const& said = said_[size_t(index_.at(input))];
+    std::vector<int> const places = said.orders ? placesOf(*said.orders, rank + 1) : std::vector<int>();
+    if (places.empty() || (!said.axes.empty() && said.axes.size() != places.size()))
+        return {};
+    std::vector<int> order = inverse(places);
+    for (int& axis : order)
+        axis = (said.axes.empty() ? axis : said.axes[size_t(axis)]) - 1;
+    if (order[0] != -1)
+        return {};
+    order.erase(order.begin());
+    return order;
 }
 
 void Model::import()
@@ -248,11 +275,7 @@ void Model::import()
     indexNodes();
     std::vector<int> const nodes = order();
     validate(nodes);
-    for (int const i : nodes)
-        for (std::string const& name : node(i).inputs())
-            if (std::vector<int>& readers = readers_[size_t(sourceOf(name).node)];
-                readers.empty() || readers.back() != i)
-                readers.push_back(i);
+    findReaders(nodes);
     for (int const i : nodes)
         importNode(i);
     markOutputs();

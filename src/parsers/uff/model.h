@@ -14,6 +14,7 @@
 
 namespace tw_uff {
 class Data;
+class DimensionOrders;
 class Graph;
 class MetaGraph;
 class Node;
@@ -61,9 +62,11 @@ public:
     std::string operationOf(std::string const& name) const; // of the node that an input names
     // What the client registered for an input; null: nothing.
     Request const* requestFor(std::string const& id) const;
-    // Order of an input's axes in the graph, by the first nodes that say so and that nothing rearranging stands before: the
-    // canonical axes one after another, without the batch. Empty: none does.
-    std::vector<int> orderFromReaders(UffNode const& input, int rank) const;
+    // A field of a node, which may stand in the referenced data. Null: there is none.
+    tw_uff::Data const* fieldOf(tw_uff::Node const& n, std::string_view name) const;
+    // Order of an input's axes in the graph, by a node that says so and that nothing rearranging stands before: the canonical
+    // axes one after another, without the batch. Empty: none does.
+    std::vector<int> orderFromReaders(std::string const& input, int rank) const;
 
 private:
     // An output of a node; ids of nodes go before `id_1`, `id_2`, which are further outputs of a plugin.
@@ -78,6 +81,7 @@ private:
     void indexNodes();
     std::vector<int> wanted() const;
     std::vector<int> order() const;
+    void findReaders(std::vector<int> const& order);
     void validate(std::vector<int> const& order) const;
     std::vector<Tensor> inputsOf(tw_uff::Node const& n) const;
     void importNode(int index);
@@ -91,7 +95,16 @@ private:
     std::unordered_map<std::string_view, tw_uff::Data const*> data_;
     std::unordered_map<std::string_view, int> index_;
     std::vector<std::vector<Tensor>> values_; // by node
-    std::vector<std::vector<int>> readers_;   // by node
+    // What readers of a node's tensor say of the order of its axes.
+    struct Said
+    {
+        tw_uff::DimensionOrders const* orders = nullptr; // null: nothing
+        std::vector<int>
+            axes; // [i]: the tensor's axis that axis i is behind Transposes, with the batch; empty: the same
+    };
+    static void passedOn(Said& said, std::vector<int64_t> const& permutation);
+    Said saidBy(tw_uff::Node const& reader, int which) const;
+    std::vector<Said> said_; // by node
     std::unordered_set<ITensor const*> named_, marked_;
 };
 

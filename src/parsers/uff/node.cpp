@@ -25,11 +25,7 @@ UffNode::UffNode(Model& model, tw_uff::Node const& node, std::vector<Tensor> inp
 
 tw_uff::Data const* UffNode::field(std::string const& name) const
 {
-    tw_uff::Data const* found = nullptr;
-    for (auto const& entry : node_.fields())
-        if (entry.key() == name)
-            found = &entry.value();
-    return found ? &model_.resolved(*found) : nullptr;
+    return model_.fieldOf(node_, name);
 }
 
 std::optional<Attribute> UffNode::attribute(char const* attr) const
@@ -132,7 +128,7 @@ std::vector<int64_t> UffNode::integersOf(int i, char const* what) const
     return c.ints();
 }
 
-Tensor const& UffNode::tensorOf(int i) const
+Tensor const& UffNode::held(int i) const
 {
     Tensor const& t = in(i);
     if (!t.value.isTensor())
@@ -141,16 +137,30 @@ Tensor const& UffNode::tensorOf(int i) const
     return t;
 }
 
-ITensor& UffNode::beside(int i, std::vector<int> const& order, DataType type)
+Tensor const& UffNode::tensorOf(int i)
 {
-    Tensor const& t = in(i);
-    int const rank = int(order.size());
-    if (t.value.isTensor()) {
-        if (t.value.rank() != rank)
-            fail(fmt::format("input {} has {} dimensions behind the batch, another one {}", i, t.value.rank(), rank));
-        return inOrder(t, order);
+    (void)held(i);
+    Tensor& t = in_[size_t(i)];
+    if (t.layout.units > 0) {
+        Dims dims = t.value.dims();
+        dims.nbDims -= t.layout.units;
+        t.value = Value(reshape(t.value.tensor(), dims));
+        t.layout.units = 0;
     }
-    Constant const& c = t.value.constant();
+    return t;
+}
+
+ITensor& UffNode::beside(int i, Layout const& layout, DataType type)
+{
+    int const rank = int(layout.order.size());
+    if (in(i).value.isTensor()) {
+        Tensor const& t = layout.units > 0 ? in(i) : tensorOf(i);
+        if (int(t.layout.order.size()) != rank)
+            fail(fmt::format("input {} has {} dimensions behind the batch, another one {}", i, t.layout.order.size(),
+                             rank));
+        return layout.units > 0 ? t.value.tensor() : inOrder(t, layout.order);
+    }
+    Constant const& c = in(i).value.constant();
     bool const hasBatch = c.dims.nbDims == rank + 1 && c.dims.d[0] == 1;
     if (c.dims.nbDims > rank && !hasBatch)
         invalid(
@@ -161,27 +171,48 @@ ITensor& UffNode::beside(int i, std::vector<int> const& order, DataType type)
     int const missing = std::max(rank - c.dims.nbDims, 0);
     std::fill_n(dims.d, missing, 1);
     std::copy(c.dims.d + (hasBatch ? 1 : 0), c.dims.d + c.dims.nbDims, dims.d + missing);
-    return asTensor(transposed(reshaped(converted(c, type), dims), order));
+    Constant y = transposed(reshaped(converted(c, type), dims), layout.order);
+    for (int k = 0; k < layout.units; ++k)
+        y.dims.d[y.dims.nbDims++] = 1;
+    return asTensor(y);
 }
 
-Layout UffNode::commonLayout() const
+Layout UffNode::commonLayout()
 {
     Layout const* first = nullptr;
-    bool isSame = true, isTransposed = false;
+    Layout common;
+    bool isSame = true, sameUnits = true;
     for (int i = 0; i < count(); ++i) {
         Tensor const& t = in(i);
         if (!t.value.isTensor())
             continue;
         first = first ? first : &t.layout;
         isSame = isSame && t.layout.order == first->order;
-        isTransposed = isTransposed || t.layout.isTransposed;
+        sameUnits = sameUnits && t.layout.units == first->units;
+        common.isTransposed = common.isTransposed || t.layout.isTransposed;
+        common.isImage = common.isImage || t.layout.isImage;
     }
+    common.order = first->order;
+    common.units = sameUnits ? first->units : 0;
     if (isSame)
-        return {first->order, isTransposed};
+        return common;
     for (Tensor const& t : in_)
         if (t.value.isTensor() && !t.layout.isTransposed && !isInOrder(t.layout.order))
-            return t.layout;
-    return {allAxes(int(first->order.size()))};
+            return {.order = t.layout.order, .isImage = t.layout.isImage};
+    return {.order = allAxes(int(first->order.size()))};
+}
+
+void UffNode::alongChannels(Layout const& layout, Dims const& image)
+{
+    constexpr int kChannel = 3; // from the end
+    if (!isInOrder(layout.order) || layout.units > 0 || image.nbDims < kChannel)
+        return;
+    int const channels = image.d[image.nbDims - kChannel];
+    bool const couldBeLast = image.d[image.nbDims - 1] == channels;
+    for (Tensor& t : in_)
+        if (t.value.isConstant() && t.value.rank() == 1 && channels > 1 && t.value.constant().count == channels &&
+            (layout.isImage || !couldBeLast))
+            t.value = Value(reshaped(t.value.constant(), Dims{kChannel, {channels, 1, 1}}));
 }
 
 int64_t UffNode::axisOf(char const* what) const
@@ -236,7 +267,7 @@ Image UffNode::image(int i)
     Tensor const& t = tensorOf(i);
     if (!hasOrders()) {
         Tensor const held = asItIs(t);
-        return {held.value.tensor(), held.layout.order};
+        return {held.value.tensor(), held.layout};
     }
     std::vector<int> order = inverse(places(i, t.value.rank() + 1));
     if (order[0] != 0)
@@ -244,7 +275,8 @@ Image UffNode::image(int i)
     order.erase(order.begin());
     for (int& axis : order)
         --axis;
-    return {inOrder(t, order), order};
+    ITensor& tensor = inOrder(t, order);
+    return {tensor, {.order = std::move(order), .isImage = true}};
 }
 
 Constant UffNode::canonical(int i, char const* what, std::vector<int> const& otherwise)
@@ -260,7 +292,7 @@ Constant UffNode::canonical(int i, char const* what, std::vector<int> const& oth
 
 int UffNode::heldAxis(Tensor const& t, int64_t graphAxis, char const* what) const
 {
-    int const a = axis(graphAxis, t.value.rank() + 1, what);
+    int const a = axis(graphAxis, int(t.layout.order.size()) + 1, what);
     if (a == 0)
         fail(fmt::format("{} {} is the batch, which a network with an implicit batch cannot change", what, graphAxis));
     return int(std::ranges::find(t.layout.order, a - 1) - t.layout.order.begin());

@@ -21,7 +21,8 @@ class Model;
 struct Image
 {
     ITensor& tensor;
-    std::vector<int> order;
+    Layout layout;
+    std::vector<int> const& order() const { return layout.order; }
 };
 
 class UffNode final : public ImportContext
@@ -51,11 +52,14 @@ public:
     int64_t axisOf(char const* what) const;
     Constant const& constantOf(int i, char const* what) const; // refuses what is no Const
     std::vector<int64_t> integersOf(int i, char const* what) const;
-    Tensor const& tensorOf(int i) const; // refuses constants
-    // Axes in that order; a constant gets 1s in front of its own, as for a broadcast, and the type.
-    ITensor& beside(int i, std::vector<int> const& order, DataType type);
+    Tensor const& held(int i) const; // refuses constants
+    Tensor const& tensorOf(int i);   // and takes dimensions of 1 away that the graph does not have
+    // In that layout; a constant gets 1s in front of its own dimensions, as for a broadcast, and the type.
+    ITensor& beside(int i, Layout const& layout, DataType type);
     // One for all of the node's tensors.
-    Layout commonLayout() const;
+    Layout commonLayout();
+    // A list of numbers beside images with channels first that has one for each channel: as C, 1, 1, which is how biases stand.
+    void alongChannels(Layout const& layout, Dims const& image);
     ITensor& inOrder(Tensor const& t, std::vector<int> const& order);
     ITensor& inGraphOrder(int i);
     // As it is, for what does not say in which order it takes it: transposed only where the graph does so.

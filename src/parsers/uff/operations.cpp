@@ -103,7 +103,7 @@ void importInput(UffNode& n)
     bool const isImage = rank >= kImage;
     bool const isLast = !asked || asked->order == nvuffparser::UffInputOrder::kNHWC; // dims are in that order
     if (isImage) {
-        order = n.model().orderFromReaders(n, rank);
+        order = n.model().orderFromReaders(n.name(), rank);
         if (order.empty()) {
             // The file's own shape tells them apart, where it is not the one that was registered.
             auto const isShape = [&](Dims const& d) {
@@ -121,7 +121,7 @@ void importInput(UffNode& n)
     ITensor* const t = n.network().addInput(n.name().c_str(), isWhole ? DataType::kINT32 : DataType::kFLOAT, dims);
     if (!t)
         n.refused(fmt::format("the network refused the input of shape {}", describe(dims)));
-    n.give(*t, {order});
+    n.give(*t, {.order = order});
 }
 
 } // namespace tw::uff

@@ -188,7 +188,7 @@ void importPlugin(UffNode& n)
         } else if (n.hasOrders()) {
             Image const x = n.image(i);
             inputs.push_back(&x.tensor);
-            held = held.order.empty() ? Layout{x.order} : held;
+            held = held.order.empty() ? x.layout : held;
         } else {
             Tensor const x = n.asItIs(t);
             inputs.push_back(&x.value.tensor());
@@ -199,7 +199,7 @@ void importPlugin(UffNode& n)
     // Images that stay images keep their order.
     for (int i = 0; i < layer.getNbOutputs(); ++i) {
         ITensor& y = n.out(layer, i);
-        if (size_t(y.getDimensions().nbDims) == held.order.size())
+        if (size_t(y.getDimensions().nbDims) == held.order.size() && held.units == 0)
             n.give(y, held);
         else
             n.give(y);

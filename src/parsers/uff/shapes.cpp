@@ -72,8 +72,8 @@ void importTranspose(UffNode& n)
 {
     std::vector<int64_t> const permutation =
         n.hasAttr("permutation") || !n.has(1) ? n.integers("permutation") : n.integersOf(1, "the permutation");
-    Tensor x = n.in(0);
-    bool const isConstant = x.value.isConstant();
+    bool const isConstant = n.in(0).value.isConstant();
+    Tensor x = isConstant ? n.in(0) : n.tensorOf(0);
     int const rank = x.value.rank() + (isConstant ? 0 : 1);
     if (int(permutation.size()) != rank)
         n.invalid(fmt::format("the permutation has {} entries; the input has {} dimensions{}", permutation.size(), rank,
@@ -93,7 +93,7 @@ void importTranspose(UffNode& n)
 void importSqueeze(UffNode& n)
 {
     std::vector<int64_t> const asked = n.hasAttr("axes") ? n.integers("axes") : std::vector<int64_t>();
-    Tensor const& x = n.in(0);
+    Tensor const& x = n.in(0).value.isConstant() ? n.in(0) : n.tensorOf(0);
     Dims const dims = x.value.dims();
     std::vector<int> axes;
     if (!asked.empty() && x.value.isConstant()) {
@@ -120,7 +120,7 @@ void importSqueeze(UffNode& n)
 
 void importExpandDims(UffNode& n)
 {
-    Tensor const& x = n.in(0);
+    Tensor const& x = n.in(0).value.isConstant() ? n.in(0) : n.tensorOf(0);
     Dims const dims = x.value.dims();
     int64_t const asked = n.axisOf("the axis");
     if (x.value.isConstant()) {
@@ -148,7 +148,7 @@ void importExpandDims(UffNode& n)
 // Known but for the batch, which stays -1: a Reshape takes it.
 void importShape(UffNode& n)
 {
-    Tensor const& x = n.in(0);
+    Tensor const& x = n.in(0).value.isConstant() ? n.in(0) : n.tensorOf(0);
     Dims const dims = x.value.dims();
     std::vector<int64_t> shape(size_t(dims.nbDims));
     for (int i = 0; i < dims.nbDims; ++i)

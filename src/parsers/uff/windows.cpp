@@ -45,17 +45,27 @@ void setWindow(UffNode const& n, Layer& layer, size_t spatial)
     layer.setPostPadding(padding);
 }
 
-// Images of two or three spatial dimensions.
-Image spatialImage(UffNode& n)
+// Images for a window of two or three dimensions. More dimensions may stand in front where the graph has channels first: they were
+// the batch's until a tool took the Reshapes away round a layer of each region or step.
+Image spatialImage(UffNode& n, size_t spatial)
 {
+    constexpr size_t kPlane = 2, kVolume = 3;
+    if (spatial != kPlane && spatial != kVolume)
+        n.fail(fmt::format("the window has {} dimensions (allowed: 2, 3)", spatial));
     Image const x = n.image(0);
-    int const rank = x.tensor.getDimensions().nbDims;
-    constexpr int kPlane = 3, kVolume = 4;
-    if (rank != kPlane && rank != kVolume)
-        n.fail(fmt::format("the input has shape {} without the batch; channels and two or three spatial dimensions are "
-                           "needed",
-                           describe(x.tensor.getDimensions())));
+    size_t const rank = x.order().size();
+    if (rank < spatial + 1 || (rank > spatial + 1 && !isInOrder(x.order())))
+        n.fail(fmt::format(
+            "Order size is not matching the number dimensions of TensorRT: the input has shape {} without the "
+            "batch; channels and {} spatial dimensions are needed",
+            describe(x.tensor.getDimensions()), spatial));
     return x;
+}
+
+int channelsOf(Image const& x, int spatial)
+{
+    Dims const d = x.tensor.getDimensions();
+    return d.d[d.nbDims - spatial - 1];
 }
 
 // Files have no one name for it: whichever integer has "group" in its name.
@@ -68,9 +78,9 @@ int64_t groupsOf(UffNode const& n)
 }
 
 // A kernel of a layer: K, C and the spatial ones.
-Constant kernelOf(UffNode& n, int spatial)
+Constant kernelOf(UffNode& n)
 {
-    return n.canonical(1, "the kernel", allAxes(spatial + 2));
+    return n.canonical(1, "the kernel", allAxes(n.constantOf(1, "the kernel").dims.nbDims));
 }
 
 Dims spatialOf(Dims const& kernel)
@@ -102,31 +112,31 @@ Constant depthwise(UffNode const& n, Constant const& kernel, int64_t channels)
 
 void importConv(UffNode& n)
 {
-    Image const x = spatialImage(n);
-    int const spatial = x.tensor.getDimensions().nbDims - 1;
-    int64_t const channels = x.tensor.getDimensions().d[0], groups = groupsOf(n);
-    Constant kernel = kernelOf(n, spatial);
+    Constant kernel = kernelOf(n);
+    int const spatial = kernel.dims.nbDims - 2;
+    Image const x = spatialImage(n, size_t(spatial));
+    int64_t const channels = channelsOf(x, spatial), groups = groupsOf(n);
     if (groups < 1 || channels % groups != 0)
         n.invalid(fmt::format("{} groups do not divide {} channels", groups, channels));
     if (groups > 1 && groups == channels && (kernel.dims.d[0] == channels || kernel.dims.d[1] == channels) &&
         kernel.dims.d[1] != 1)
         kernel = depthwise(n, kernel, channels);
-    int64_t const window = volume(spatialOf(kernel.dims));
-    int64_t const wanted = int64_t(kernel.dims.d[0]) * (channels / groups) * window;
-    if (kernel.count != wanted || window == 0)
+    int64_t const ofChannel = kernel.dims.d[1] > 0 ? kernel.count / kernel.dims.d[1] : 0;
+    int64_t const wanted = ofChannel * (channels / groups);
+    if (kernel.count != wanted || kernel.count == 0)
         n.invalid(
             fmt::format("kernel weights has count {} but {} was expected: the kernel has shape {} in the order K, C "
                         "and spatial, the input has {} channels in {} groups; is the input registered in the right "
                         "order?",
                         kernel.count, wanted, describe(kernel.dims), channels, groups));
     std::vector<int64_t> const dilation = n.window("dilation", size_t(spatial), 1, 1);
-    auto& conv =
-        n.added(n.network().addConvolutionNd(x.tensor, kernel.dims.d[0], spatialOf(kernel.dims),
-                                             n.weights(kernel).weights(), {n.weights(kernel).type, nullptr, 0}));
+    Constant const weights = n.weights(kernel);
+    auto& conv = n.added(n.network().addConvolutionNd(x.tensor, kernel.dims.d[0], spatialOf(kernel.dims),
+                                                      weights.weights(), {weights.type, nullptr, 0}));
     setWindow(n, conv, size_t(spatial));
     conv.setDilationNd(makeDims(dilation));
     conv.setNbGroups(int32_t(groups));
-    n.give(n.out(conv), {x.order});
+    n.give(n.out(conv), x.layout);
 }
 
 namespace {
@@ -137,30 +147,30 @@ struct Cut
     std::vector<int64_t> before, after, extra;
 };
 
-std::vector<int64_t> outputSizes(UffNode const& n, Image const& x)
+std::vector<int64_t> outputSizes(UffNode const& n, Image const& x, size_t spatial)
 {
     std::vector<int64_t> const shape = n.integersOf(2, "the output shape");
-    size_t const spatial = x.order.size() - 1;
+    size_t const rank = x.order().size();
     if (shape.size() == spatial)
         return shape;
-    if (shape.size() != spatial + 2)
+    if (shape.size() != rank + 1)
         n.invalid(fmt::format("the output shape has {} entries; {} (spatial) or {} (all) are needed", shape.size(),
-                              spatial, spatial + 2));
+                              spatial, rank + 1));
     std::vector<int64_t> sizes;
-    for (size_t i = 1; i < x.order.size(); ++i)
-        sizes.push_back(shape[size_t(x.order[i]) + 1]);
+    for (size_t i = rank - spatial; i < rank; ++i)
+        sizes.push_back(shape[size_t(x.order()[i]) + 1]);
     return sizes;
 }
 
 Cut cutOf(UffNode const& n, Image const& x, Dims const& kernel)
 {
     Dims const in = x.tensor.getDimensions();
-    size_t const spatial = x.order.size() - 1;
+    size_t const spatial = size_t(kernel.nbDims), first = x.order().size() - spatial;
     std::vector<int64_t> const strides = n.window("strides", spatial, 1, 1), padding = explicitPadding(n, spatial);
-    std::vector<int64_t> const wanted = n.has(2) ? outputSizes(n, x) : std::vector<int64_t>();
+    std::vector<int64_t> const wanted = n.has(2) ? outputSizes(n, x, spatial) : std::vector<int64_t>();
     Cut cut;
     for (size_t i = 0; i < spatial; ++i) {
-        int64_t const size = in.d[i + 1], stride = strides[i], k = kernel.d[i];
+        int64_t const size = in.d[i + first], stride = strides[i], k = kernel.d[i];
         int64_t const full = (size - 1) * stride + k;
         bool const same = isSame(n);
         int64_t const out = !wanted.empty() ? wanted[i]
@@ -186,10 +196,10 @@ Cut cutOf(UffNode const& n, Image const& x, Dims const& kernel)
 
 void importConvTranspose(UffNode& n)
 {
-    Image const x = spatialImage(n);
-    int const spatial = x.tensor.getDimensions().nbDims - 1;
-    Constant const kernel = kernelOf(n, spatial);
-    int64_t const channels = x.tensor.getDimensions().d[0];
+    Constant const kernel = kernelOf(n);
+    int const spatial = kernel.dims.nbDims - 2;
+    Image const x = spatialImage(n, size_t(spatial));
+    int64_t const channels = channelsOf(x, spatial);
     n.check(groupsOf(n) == 1, "groups other than 1 cannot be imported");
     for (int64_t d : n.window("dilation", size_t(spatial), 1, 1))
         n.check(d == 1, "a dilation other than 1 cannot be imported");
@@ -210,10 +220,11 @@ void importConvTranspose(UffNode& n)
     if (std::ranges::any_of(cut.extra, [](int64_t e) { return e > 0; })) {
         Sizes sizes = n.sizesOf(*y);
         for (int i = 0; i < spatial; ++i)
-            sizes[size_t(i) + 1] = n.add(sizes[size_t(i) + 1], cut.extra[size_t(i)]);
+            sizes[sizes.size() - size_t(spatial - i)] =
+                n.add(sizes[sizes.size() - size_t(spatial - i)], cut.extra[size_t(i)]);
         y = &n.slice(*y, Sizes(sizes.size(), Size(0)), sizes, Sizes(sizes.size(), Size(1)), nvinfer1::SliceMode::kFILL);
     }
-    n.give(*y, {x.order});
+    n.give(*y, x.layout);
 }
 
 void importPool(UffNode& n)
@@ -221,10 +232,8 @@ void importPool(UffNode& n)
     std::string const function = n.requireText("func");
     if (function != "max" && function != "avg")
         n.fail(fmt::format("field 'func' is '{}' (allowed: max, avg)", function));
-    Image const x = spatialImage(n);
-    size_t const spatial = size_t(x.tensor.getDimensions().nbDims - 1);
-    if (!n.hasAttr("kernel"))
-        n.invalid("field 'kernel' is missing");
+    size_t const spatial = n.integers("kernel").size();
+    Image const x = spatialImage(n, spatial);
     bool const isMax = function == "max";
     auto& pool = n.added(n.network().addPoolingNd(x.tensor,
                                                   isMax ? nvinfer1::PoolingType::kMAX : nvinfer1::PoolingType::kAVERAGE,
@@ -232,7 +241,7 @@ void importPool(UffNode& n)
     setWindow(n, pool, spatial);
     if (!isMax)
         pool.setAverageCountExcludesPadding(isSame(n)); // explicit padding was a Pad of zeros, which count
-    n.give(n.out(pool), {x.order});
+    n.give(n.out(pool), x.layout);
 }
 
 void importFullyConnected(UffNode& n)
@@ -242,17 +251,24 @@ void importFullyConnected(UffNode& n)
     Constant const matrix = n.canonical(1, "the weights", {1, 0}); // [outputs, inputs]
     ITensor* x = &n.inGraphOrder(0);
     Dims const d = x->getDimensions();
-    int64_t const inputs = volume(d);
-    if (inputs != matrix.dims.d[1] || matrix.count == 0)
+    int64_t const inputs = matrix.dims.d[1];
+    // As many of the last dimensions as have the inputs: all, as a rule.
+    int first = 0;
+    while (first < d.nbDims && volume(makeDims({d.d + first, d.d + d.nbDims})) != inputs)
+        ++first;
+    if (first == d.nbDims || matrix.count == 0)
         n.invalid(fmt::format("kernel weights has count {} but {} was expected: the weights are {} x {}, the input has "
                               "shape {}",
-                              matrix.count, matrix.dims.d[0] * inputs, matrix.dims.d[1], matrix.dims.d[0],
-                              describe(d)));
+                              matrix.count, matrix.dims.d[0] * std::min<int64_t>(volume(d), INT32_MAX), inputs,
+                              matrix.dims.d[0], describe(d)));
+    std::vector<int64_t> shape(d.d, d.d + first);
+    shape.insert(shape.end(), {inputs, 1, 1});
+    n.check(shape.size() < size_t(Dims::MAX_DIMS), "the input has too many dimensions");
     Constant const weights = n.weights(matrix);
-    x = &n.reshape(*x, Dims{3, {int32_t(inputs), 1, 1}});
+    x = &n.reshape(*x, makeDims(shape));
     ITensor& y = n.out(
         n.added(n.network().addFullyConnected(*x, matrix.dims.d[0], weights.weights(), {weights.type, nullptr, 0})));
-    n.give(n.reshape(y, Dims{1, {matrix.dims.d[0]}}));
+    n.give(y, {.order = allAxes(first + 1), .units = 2});
 }
 
 } // namespace tw::uff

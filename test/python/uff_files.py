@@ -192,7 +192,7 @@ class Model:
         x = self.random.standard_normal((self.batch, *shape)) if value is None else value
         x = x.astype(dtype)
         self.file.node("Input", name, dtype=Dtype(TYPES[x.dtype]), shape=[-1, *shape] if file_shape else [])
-        self.inputs[name] = (x, order)
+        self.inputs[name] = (x, order, self.last)
         return Value(name, x.astype(np.float64) if x.dtype == np.float32 else x)
 
     def fresh(self, operation):
@@ -283,9 +283,9 @@ class Model:
     # Through the library.
     def registered(self, name):
         """(dimensions, order, what the network takes) of an input."""
-        x, order = self.inputs[name]
+        x, order, last = self.inputs[name]
         if x.ndim == 4:
-            canonical = np.moveaxis(x, -1, 1) if self.last else x
+            canonical = np.moveaxis(x, -1, 1) if last else x
             if order == trt.UffInputOrder.NHWC:
                 return np.moveaxis(canonical, 1, -1).shape[1:], order, canonical
             return canonical.shape[1:], order or trt.UffInputOrder.NCHW, canonical

@@ -99,7 +99,7 @@ def test_ssd():
     m = Model(batch=n, seed=52)
     x = Value("Input", m.random.uniform(-1, 1, (n, 24, 24, 3)).astype(np.float32).astype(float))
     m.file.node("Input", "Input", shape=[1, 3, 24, 24])
-    m.inputs["Input"] = (x.value.astype(np.float32), None)
+    m.inputs["Input"] = (x.value.astype(np.float32), None, True)
 
     def block(x, c, k, stride):
         y = m.depthwise(x, m.weights(3, 3, c, 1), (stride, stride))

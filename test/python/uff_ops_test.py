@@ -140,11 +140,9 @@ def test_pool(last, function, same):
 @pytest.mark.parametrize("shape", [(7,), (7, 1, 1), (2, 3, 4)])
 @pytest.mark.parametrize("orders", [True, False])
 def test_fully_connected(shape, orders):
-    m = Model(seed=9, orders=orders)
+    m = Model(seed=9, last=False, orders=orders)
     x = m.input("x", shape, trt.UffInputOrder.NCHW)
     y = m.connected(x, m.weights(int(np.prod(shape)), 5))
-    if len(shape) == 3:
-        m.last = False
     m.check(m.relu(m.binary("add", y, m.weights(5))), y)
 
 

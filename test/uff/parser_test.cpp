@@ -135,6 +135,12 @@ Refused const kRefused[] = {
     {"Validator error: y: Unsupported operation _", [](UffFile& f) { f.node("_", "y", {"x"}); }},
     {"Parser error: y: input 0 is 'z', which no node", [](UffFile& f) { f.node("Identity", "y", {"z"}); }},
     {"two nodes have the id 'x'", [](UffFile& f) { f.node("Identity", "x", {"y"}); }},
+    {"node 'y' has 5000 fields (allowed: 0..4096)",
+     [](UffFile& f) {
+         tw_uff::Node& n = f.node("Identity", "y", {"x"});
+         for (int i = 0; i < 5000; ++i)
+             f.field(n, "f" + std::to_string(i)).set_i(i);
+     }},
     {"no node 'y'", [](UffFile&) {}},
     {"cycle: 'z' reads 'y' reads 'z'",
      [](UffFile& f) {

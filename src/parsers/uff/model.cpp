@@ -75,6 +75,10 @@ void Model::indexNodes()
         if (id.empty() || id.size() > 4000 || id.find('\0') != std::string::npos)
             fail(ErrorCode::kINVALID_GRAPH,
                  fmt::format("node {} has the id '{}'; ids have 1 to 4000 bytes, none of which is 0", i, shown(id)));
+        constexpr int kMostFields = 4096; // far more than any operation or plugin has
+        if (node(i).fields_size() > kMostFields)
+            fail(ErrorCode::kINVALID_GRAPH, fmt::format("node '{}' has {} fields (allowed: 0..{})", shown(id),
+                                                        node(i).fields_size(), kMostFields));
         if (!index_.emplace(id, i).second)
             fail(ErrorCode::kINVALID_GRAPH, fmt::format("two nodes have the id '{}'", shown(id)));
     }
@@ -208,32 +212,33 @@ void Model::passedOn(Said& said, std::vector<int64_t> const& permutation)
 {
     std::vector<int64_t> sorted = permutation;
     std::ranges::sort(sorted);
+    bool isPermutation = true;
     for (size_t i = 0; i < sorted.size(); ++i)
-        if (sorted[i] != int64_t(i))
-            return said = {}, void();
+        isPermutation = isPermutation && sorted[i] == int64_t(i);
+    if (!isPermutation) {
+        said = {};
+        return;
+    }
     if (said.axes.empty())
         said.axes = allAxes(int(permutation.size()));
     for (int& axis : said.axes)
         axis = size_t(axis) < permutation.size() ? int(permutation[size_t(axis)]) : 0;
 }
 
-// Of the input with this number.
-Model::Said Model::saidBy(tw_uff::Node const& reader, int which) const
+// What a node without orders passes on to its inputs.
+Model::Said Model::saidBehind(int index) const
 {
     // Nodes behind which the graph's axes are other ones.
     static constexpr std::string_view kRearranging[] = {"Reshape", "Flatten", "Squeeze",        "ExpandDims",
                                                         "Stack",   "Shape",   "FullyConnected", "ArgMax",
                                                         "ArgMin",  "GatherV2"};
-    if (tw_uff::Data const* const orders = fieldOf(reader, "inputs_orders"); orders && orders->has_dim_orders_list()) {
-        auto const& list = orders->dim_orders_list().val();
-        return which < list.size() ? Said{&list[which], {}} : Said();
-    }
-    tw_uff::Data const* const shrink = fieldOf(reader, "shrink_axis_mask");
-    if (contains(kRearranging, reader.operation()) || (shrink && shrink->i() != 0))
+    tw_uff::Node const& n = node(index);
+    tw_uff::Data const* const shrink = fieldOf(n, "shrink_axis_mask");
+    if (contains(kRearranging, n.operation()) || (shrink && shrink->i() != 0))
         return {};
-    Said said = said_[size_t(index_.at(reader.id()))];
-    if (said.orders && reader.operation() == "Transpose") {
-        tw_uff::Data const* const p = fieldOf(reader, "permutation");
+    Said said = said_[size_t(index)];
+    if (said.orders && n.operation() == "Transpose") {
+        tw_uff::Data const* const p = fieldOf(n, "permutation");
         if (!p || p->i_list().val_size() > Dims::MAX_DIMS + 1)
             return {};
         passedOn(said, {p->i_list().val().begin(), p->i_list().val().end()});
@@ -244,15 +249,24 @@ Model::Said Model::saidBy(tw_uff::Node const& reader, int which) const
 // From the outputs on, so that each node is looked at once.
 void Model::findReaders(std::vector<int> const& order)
 {
-    for (auto at = order.rbegin(); at != order.rend(); ++at)
-        for (int k = 0; k < node(*at).inputs_size(); ++k) {
-            Said& said = said_[size_t(sourceOf(node(*at).inputs(k)).node)];
-            try {
-                if (!said.orders)
-                    said = saidBy(node(*at), k);
-            } catch (ImportError const&) { // a reference to nothing, which the node's own import says
-            }
+    for (auto at = order.rbegin(); at != order.rend(); ++at) {
+        tw_uff::Node const& n = node(*at);
+        tw_uff::Data const* orders = nullptr;
+        Said behind;
+        try {
+            orders = fieldOf(n, "inputs_orders");
+            behind = orders ? Said() : saidBehind(*at);
+        } catch (ImportError const&) { // a reference to nothing, which the node's own import says
         }
+        for (int k = 0; k < n.inputs_size(); ++k) {
+            Said& said = said_[size_t(sourceOf(n.inputs(k)).node)];
+            if (said.orders)
+                continue;
+            said = behind;
+            if (orders && k < orders->dim_orders_list().val_size())
+                said.orders = &orders->dim_orders_list().val(k);
+        }
+    }
 }
 
 std::vector<int> Model::orderFromReaders(std::string const& input, int rank) const

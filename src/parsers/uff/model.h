@@ -103,7 +103,7 @@ private:
             axes; // [i]: the tensor's axis that axis i is behind Transposes, with the batch; empty: the same
     };
     static void passedOn(Said& said, std::vector<int64_t> const& permutation);
-    Said saidBy(tw_uff::Node const& reader, int which) const;
+    Said saidBehind(int index) const;
     std::vector<Said> said_; // by node
     std::unordered_set<ITensor const*> named_, marked_;
 };

@@ -2,6 +2,7 @@
 # tw_protobuf: protobuf for messages without descriptors, as a copy of the system's library whose file, soname and symbols have names of
 # their own: whichever protobuf a program or a Python package brings, and however it was opened, neither answers for the other. What
 # includes its headers is compiled with google::tw_proto for google::protobuf. A static library stays inside of ours, and needs no copy.
+include_guard(GLOBAL)
 add_library(tw_protobuf INTERFACE)
 set(TW_OWN_PROTOBUF "" CACHE INTERNAL "")
 list(GET Protobuf_LITE_LIBRARIES -1 library)

@@ -11,8 +11,8 @@ jobs=${JOBS:-$(nproc)}
 programs=(test_ir test_ops test_passes test_runtime test_calibrate test_api test_engine test_plan test_tune test_bad_input
     trtexec_test hostcuda_test onnx_parser_test onnx_backend_cases fuzz_seeds fuzz_replay_plan fuzz_replay_onnx
     fuzz_replay_parse_and_build fuzz_replay_text fuzz_replay_timing_cache fuzz_replay_calibration_cache fuzz_replay_networks
-    fuzz_replay_plugins test_plugin test_cuda_configs test_cuda_fake test_engine_fake_gpu)
-tests='^(ir|ops|passes|runtime|calibrate|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache|calibration_cache|networks|plugins)|plugin|cuda\.configs|cuda\.fake|engine\.fake_gpu)$'
+    fuzz_replay_plugins fuzz_replay_uff test_uff test_plugin test_cuda_configs test_cuda_fake test_engine_fake_gpu)
+tests='^(ir|ops|passes|runtime|calibrate|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache|calibration_cache|networks|plugins|uff)|uff|plugin|cuda\.configs|cuda\.fake|engine\.fake_gpu)$'
 
 status=0
 cmake --preset fuzz

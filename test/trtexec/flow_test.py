@@ -481,7 +481,6 @@ class Flow(unittest.TestCase):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
         for arguments in ([*onnx, "--useDLACore=0"],
-                          ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
                           ["--deploy=m.prototxt", "--output=y"]):
             self.fails(*arguments)
 

@@ -62,11 +62,9 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
     c.count = volume(dims);
     if (c.count < 0 || c.count > std::numeric_limits<int32_t>::max())
         fail("a constant of shape " + describe(dims) + " is too large for the API (2^31 - 1 elements)", where);
-    // A few bytes of an untrusted model can ask for any amount of memory.
-    constexpr int64_t kMaxComputedBytes = int64_t(1) << 30;
-    if (!to_.takeComputed(c.count * sizeOf(type), kMaxComputedBytes))
+    if (!to_.takeComputed(c.count * sizeOf(type)))
         fail(fmt::format("the constants that the importers of this model compute need more than {} MiB",
-                         kMaxComputedBytes >> 20),
+                         to_.mostComputedBytes() >> 20),
              where);
     c.values = allocate(c.count * sizeOf(type), where);
     return c;

@@ -105,14 +105,18 @@ public:
     std::string const& reason() const { return reasons_.last(); }
     void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
     std::string uniqueLayerName(std::string const& wanted);
-    // False when the computed constants of this model would need more than `limit` bytes.
-    bool takeComputed(int64_t sizeBytes, int64_t limit)
+    // A few bytes of an untrusted model can ask for any amount of memory: false when its computed constants would need more
+    // than this.
+    bool takeComputed(int64_t sizeBytes)
     {
-        if (sizeBytes > limit - computedBytes_)
+        if (sizeBytes > mostComputedBytes_ - computedBytes_)
             return false;
         computedBytes_ += sizeBytes;
         return true;
     }
+    int64_t mostComputedBytes() const { return mostComputedBytes_; }
+    // For weights that layers take in another order.
+    void allowComputed(int64_t moreBytes) { mostComputedBytes_ += moreBytes; }
     // Weights of layers that are to have an initializer's name, with `suffix`; a name stands for the first weights that have it.
     void nameWeights(nvinfer1::Weights const& weights, std::string const& name, std::string const& suffix);
     // The import stands on elements of this initializer: no weights have its name.
@@ -126,7 +130,7 @@ private:
     nvinfer1::ILogger& logger_;
     Memory& memory_;
     char const* parser_;
-    int64_t computedBytes_ = 0;
+    int64_t computedBytes_ = 0, mostComputedBytes_ = int64_t(1) << 30;
     std::unordered_set<std::string> layerNames_, decided_;
     struct NamedWeights
     {

@@ -145,6 +145,21 @@ void NetworkImporter::addPlugin(CaffeNode& node)
     }
 }
 
+// A layer that changes nothing gives a tensor of its own, but for those that are never layers.
+void NetworkImporter::addIdentities(CaffeNode& node) const
+{
+    if (node.opType() == "Dropout" || node.opType() == "Split")
+        return;
+    for (int i = 0; i < node.nbOutputs(); ++i) {
+        BlobTensor const top = node.tops()[size_t(i)];
+        for (int k = 0; k < node.nbInputs(); ++k)
+            if (top.tensor == &node.x(k)) {
+                node.setTop(i, node.identity(*top.tensor), top.rank);
+                break;
+            }
+    }
+}
+
 // The layer whose output is a top has the name that Caffe's layer has; those that help have it with a number.
 void NetworkImporter::nameLayers(LayerParameter const& layer, int first) const
 {
@@ -172,6 +187,7 @@ void NetworkImporter::addLayer(LayerParameter const& layer)
             fail(ErrorCode::kUNSUPPORTED_NODE, hintFor(layer.type()));
         int const first = to_.network().getNbLayers();
         it->second(node);
+        addIdentities(node);
         nameLayers(layer, first);
     }
     for (int i = 0; i < layer.top_size(); ++i) {

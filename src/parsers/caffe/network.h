@@ -31,6 +31,7 @@ private:
     void addInputLayer(tw_caffe::LayerParameter const& layer);
     void addLayer(tw_caffe::LayerParameter const& layer);
     void addPlugin(CaffeNode& node);
+    void addIdentities(CaffeNode& node) const;
     std::vector<BlobTensor> bottomsOf(tw_caffe::LayerParameter const& layer) const;
     void nameLayers(tw_caffe::LayerParameter const& layer, int first) const;
     void nameTensors() const;

@@ -50,10 +50,21 @@ ITensor& CaffeNode::shaped(ITensor& x, int kept, std::vector<int64_t> const& oth
     check(kept + int(others.size()) <= Dims::MAX_DIMS,
           fmt::format("a tensor of rank {} is above the highest rank of the API, 8", kept + int(others.size())));
     Dims y{kept, {}}; // 0 keeps a dimension
+    Dims const from = x.getDimensions();
+    int64_t left = 1, given = 1; // elements behind the kept dimensions
+    for (int i = kept; i < from.nbDims; ++i)
+        left *= from.d[i];
+    bool isOpen = false;
     for (int64_t d : others) {
         check(d >= -1 && d <= INT32_MAX, fmt::format("a dimension of {} is out of range", d));
         y.d[y.nbDims++] = int32_t(d);
+        isOpen = isOpen || d == -1;
+        if (d != -1 && __builtin_mul_overflow(given, d, &given))
+            given = INT64_MAX;
     }
+    if (left >= 0 && (given == 0 || (isOpen ? left % given : left - given) != 0))
+        invalid(fmt::format("the elements of shape {} do not fill [{}{}]", describe(from), kept > 0 ? "..., " : "",
+                            fmt::join(others, ", ")));
     auto& layer = added(network().addShuffle(x));
     layer.setReshapeDimensions(y);
     return out(layer);

@@ -29,6 +29,9 @@ void importPooling(CaffeNode& node)
         pad = DimsHW(number(p.has_pad_h(), p.pad_h(), p.pad(), "pad", 0),
                      number(p.has_pad_w(), p.pad_w(), p.pad(), "pad", 0));
     }
+    if (pad.h() >= kernel.h() || pad.w() >= kernel.w())
+        node.invalid(fmt::format("pad {} x {} must be smaller than the window {} x {}", pad.h(), pad.w(), kernel.h(),
+                                 kernel.w()));
     bool const isFloor = p.torch_pooling() || p.round_mode() == PoolingParameter::FLOOR || !p.ceil_mode();
     auto& pool = node.added(node.network().addPoolingNd(
         x, p.pool() == PoolingParameter::MAX ? nvinfer1::PoolingType::kMAX : nvinfer1::PoolingType::kAVERAGE, kernel));

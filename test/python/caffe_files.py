@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import tensorrt as trt
 
-from small import LOUD, QUIET
+from small import QUIET
 
 f = np.float32
 
@@ -124,37 +124,6 @@ def network_of(net, outputs, *, explicit=False, batch=1, random=False, dtype=trt
     return builder, network, parser
 
 
-def plan_of(net, outputs, flags=(), **options):
-    builder, network, _parser = network_of(net, outputs, logger=LOUD if options.get("random") else QUIET, **options)
-    assert network is not None, net.text
-    config = builder.create_builder_config()
-    for flag in flags:
-        config.set_flag(flag)
-    plan = builder.build_serialized_network(network, config)
-    assert plan is not None, net.text
-    return plan
-
-
-def run_plan(plan, arrays, explicit):
-    """Outputs by name; arrays with the batch in front."""
-    engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
-    context = engine.create_execution_context()
-    n = len(next(iter(arrays.values())))
-    kept, result = [], {}
-    for i in range(engine.num_bindings):
-        name, shape = engine.get_binding_name(i), tuple(engine.get_binding_shape(i))
-        shape = shape if explicit else (n, *shape)
-        if engine.binding_is_input(i):
-            array = np.ascontiguousarray(arrays[name], f)
-            assert array.shape == shape, f"{name}: {array.shape} for {shape}"
-        else:
-            array = result[name] = np.full(shape, np.nan, trt.nptype(engine.get_binding_dtype(i)))
-        kept.append(array)
-    addresses = [a.ctypes.data for a in kept]
-    assert context.execute_v2(addresses) if explicit else context.execute(n, addresses)
-    return result
-
-
 class Recorder(trt.IErrorRecorder):
     """Keeps the sentences."""
 
@@ -180,6 +149,39 @@ class Recorder(trt.IErrorRecorder):
 
     def clear(self):
         self.errors.clear()
+
+
+def plan_of(net, outputs, flags=(), **options):
+    recorder = Recorder()
+    builder, network, _parser = network_of(net, outputs, recorder=recorder, **options)
+    assert network is not None, recorder.errors
+    config = builder.create_builder_config()
+    for flag in flags:
+        config.set_flag(flag)
+    builder.error_recorder = recorder
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None, recorder.errors
+    return plan
+
+
+def run_plan(plan, arrays, explicit):
+    """Outputs by name; arrays with the batch in front."""
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
+    context = engine.create_execution_context()
+    n = len(next(iter(arrays.values())))
+    kept, result = [], {}
+    for i in range(engine.num_bindings):
+        name, shape = engine.get_binding_name(i), tuple(engine.get_binding_shape(i))
+        shape = shape if explicit else (n, *shape)
+        if engine.binding_is_input(i):
+            array = np.ascontiguousarray(arrays[name], f)
+            assert array.shape == shape, f"{name}: {array.shape} for {shape}"
+        else:
+            array = result[name] = np.full(shape, np.nan, trt.nptype(engine.get_binding_dtype(i)))
+        kept.append(array)
+    addresses = [a.ctypes.data for a in kept]
+    assert context.execute_v2(addresses) if explicit else context.execute(n, addresses)
+    return result
 
 
 def refusal(net, **options):

@@ -65,7 +65,7 @@ void importPReLU(CaffeNode& node)
     node.expect(1, 1);
     Dims const d = node.dims();
     node.check(node.caffeRank(0) >= 2, "its input has no channels");
-    int const axis = node.axisOf(1);
+    int const axis = node.channelAxis();
     bool const isShared = node.layer().prelu_param().channel_shared();
     Constant const slopes = node.blob(0, "slopes", Dims{1, {isShared ? 1 : d.d[axis]}}, Random::uniform(0, 1));
     node.setTop(node.out(node.added(node.network().addParametricReLU(node.x(), node.along(node.x(), axis, slopes)))));

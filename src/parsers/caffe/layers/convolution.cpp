@@ -127,8 +127,9 @@ void importInnerProduct(CaffeNode& node)
     auto const& p = node.layer().inner_product_param();
     int32_t const outputs = asInt(node, p.num_output(), "num_output", 1);
     int const rank = node.caffeRank(0);
-    // What is multiplied begins here; of five dimensions, regions of interest, the last three are, as in 8.5.
-    int const axis = !p.has_axis() && rank == 5 ? 2 : node.axis(p.axis(), rank);
+    // What is multiplied begins here; of five dimensions, regions of interest, the last three are, as in 8.5, and stay three.
+    bool const isOfRegions = !p.has_axis() && rank == 5;
+    int const axis = isOfRegions ? 2 : node.axis(p.axis(), rank);
     int const kept = axis - node.shift();
     node.check(kept >= 0, "axis 0 is the batch, which a network with an implicit batch dimension cannot multiply");
     ITensor* x = &node.x();
@@ -148,7 +149,7 @@ void importInnerProduct(CaffeNode& node)
     if (p.bias_term())
         bias = node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kBias, kBias));
     auto& product = node.added(node.network().addFullyConnected(*x, outputs, node.stored(kernel), node.stored(bias)));
-    node.setTop(0, node.out(product), axis + 1);
+    node.setTop(0, node.out(product), isOfRegions ? rank : axis + 1);
 }
 
 // Rows of a table, by numbers that come as floats.

@@ -18,7 +18,7 @@ namespace {
 void importBatchNorm(CaffeNode& node)
 {
     node.expect(1, 1);
-    int const axis = node.axisOf(1);
+    int const axis = node.channelAxis();
     Dims const channels{1, {node.dims().d[axis]}};
     constexpr int kBlobsOfNvidia = 5;
     bool const isNvidia = !node.source().isRandom() && node.nbBlobs() >= kBlobsOfNvidia;
@@ -121,6 +121,11 @@ void importScale(CaffeNode& node, bool hasScale, int wantedAxis, int nbAxes, boo
     node.setTop(*y);
 }
 
+int channelAxisOf(CaffeNode const& node)
+{
+    return node.nbInputs() > 0 ? node.channelAxis() + node.shift() : 1;
+}
+
 void importLrn(CaffeNode& node)
 {
     node.expect(1, 1);
@@ -167,11 +172,11 @@ void addNormalizations(LayerMap& map)
     map["BatchNorm"] = importBatchNorm;
     map["Scale"] = [](CaffeNode& node) {
         auto const& p = node.layer().scale_param();
-        importScale(node, true, p.axis(), p.num_axes(), p.bias_term());
+        importScale(node, true, p.has_axis() ? p.axis() : channelAxisOf(node), p.num_axes(), p.bias_term());
     };
     map["Bias"] = [](CaffeNode& node) {
         auto const& p = node.layer().bias_param();
-        importScale(node, false, p.axis(), p.num_axes(), true);
+        importScale(node, false, p.has_axis() ? p.axis() : channelAxisOf(node), p.num_axes(), true);
     };
     map["LRN"] = importLrn;
     map["MVN"] = importMvn;

@@ -7,8 +7,8 @@
 include_guard(GLOBAL)
 set(TW_OWN_PROTOBUF "" CACHE INTERNAL "") # the copies
 
-# tw_own_protobuf(TARGET LIBRARY NAMESPACE OLD_FILE NEW_FILE): names of the same length.
-function(tw_own_protobuf target library namespace old_file new_file)
+# tw_own_protobuf(TARGET LIBRARY NAMESPACE OLD=NEW...): names of the same length.
+function(tw_own_protobuf target library namespace)
     add_library(${target} INTERFACE)
     file(REAL_PATH ${library} file)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/own_library.py)
@@ -18,11 +18,11 @@ function(tw_own_protobuf target library namespace old_file new_file)
         set(why "there is no Python 3")
         if(Python3_FOUND)
             execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/own_library.py ${file} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}
-                                    google8protobuf=google8${namespace} ${old_file}=${new_file}
+                                    google8protobuf=google8${namespace} ${ARGN}
                             RESULT_VARIABLE status OUTPUT_VARIABLE name ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
         endif()
         if(NOT status EQUAL 0)
-            message(STATUS "No ${new_file} of our own, so that another protobuf in a process may answer for it: ${why}")
+            message(STATUS "No protobuf of our own for ${target}, so that another protobuf in a process may answer for it: ${why}")
         endif()
     endif()
     if(status EQUAL 0)
@@ -38,5 +38,5 @@ endfunction()
 
 list(GET Protobuf_LITE_LIBRARIES -1 lite)
 list(GET Protobuf_LIBRARIES -1 whole)
-tw_own_protobuf(tw_protobuf ${lite} tw_proto libprotobuf-lite libtw_proto-lite)
-tw_own_protobuf(tw_protobuf_texts ${whole} tw_texts libprotobuf.so libtw_texts.so)
+tw_own_protobuf(tw_protobuf ${lite} tw_proto libprotobuf-lite=libtw_proto-lite)
+tw_own_protobuf(tw_protobuf_texts ${whole} tw_texts libprotobuf.so=libtw_texts.so google_2fprotobuf_2f=google_2ftw_texts_2f)

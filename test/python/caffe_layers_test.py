@@ -162,7 +162,7 @@ def test_pooling(kind, shape, p, k, stride, pad, rounding):
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (7, 1, 1), (1, 1, 9)])
-@pytest.mark.parametrize("bias, transpose", itertools.product([True, False], repeat=2))
+@pytest.mark.parametrize("bias, transpose", list(itertools.product([True, False], repeat=2)))
 def test_inner_product(shape, bias, transpose):
     size, outputs = int(np.prod(shape)), 6
     w, b = normal(7, outputs, size), normal(8, outputs)
@@ -333,7 +333,7 @@ def test_lrn(size, alpha, beta, k, within):
     check("LRN", [(7, 10, 11)], wanted, lrn_param=params)
 
 
-@pytest.mark.parametrize("variance, across", itertools.product([True, False], repeat=2))
+@pytest.mark.parametrize("variance, across", list(itertools.product([True, False], repeat=2)))
 def test_mvn(variance, across):
     axes = (1, 2, 3) if across else (2, 3)
 
@@ -344,7 +344,7 @@ def test_mvn(variance, across):
     check("MVN", [(3, 6, 7)], wanted, mvn_param=dict(normalize_variance=variance, across_channels=across))
 
 
-@pytest.mark.parametrize("spatial, shared", itertools.product([True, False], repeat=2))
+@pytest.mark.parametrize("spatial, shared", list(itertools.product([True, False], repeat=2)))
 def test_normalize(spatial, shared):
     w = normal(30, *(() if shared else (5,))) + f(1)
 
@@ -583,7 +583,16 @@ def test_an_explicit_batch_may_become_open():
     net.layer("Reshape", "i", "r", reshape_param=dict(shape=dict(dim=[0, 3, 2])))
     net.layer("Permute", "r", "p", permute_param=dict(order=[0, 2, 1]))
     net.layer("ShuffleChannel", "c", "s", shuffle_channel_param=dict(group=2))
-    builder, network, _parser = network_of(net, ["p", "s"], explicit=True)
+    net.layer("Slice", "c", ["s1", "s2"], slice_param=dict(slice_point=1))
+    net.layer("Tile", "s2", "t", tile_param=dict(axis=2, tiles=2))
+    net.layer("Upsample", "s2", "u")
+    net.layer("Interp", "s2", "v", interp_param=dict(height=7, width=4))
+    net.layer("Crop", ["c", "s2"], "w", crop_param=dict(axis=1, offset=[1, 0, 0]))
+    net.layer("Crop", ["u", "w"], "k", crop_param=dict(offset=1))
+    net.layer("Reshape", "c", "one", reshape_param=dict(shape=dict(dim=[1, -1, 8])))
+    net.layer("ArgMax", "c", "a")
+    net.layer("Scale", ["c", "s1"], "g", scale_param=dict(axis=0))
+    builder, network, _parser = network_of(net, ["p", "s", "s1", "t", "u", "v", "w", "k", "one", "a", "g"], explicit=True)
     network.get_input(0).shape = (-1, 2, 6, 6)
     config, profile = builder.create_builder_config(), builder.create_optimization_profile()
     profile.set_shape("x", (1, 2, 6, 6), (2, 2, 6, 6), (5, 2, 6, 6))
@@ -596,6 +605,11 @@ def test_an_explicit_batch_may_become_open():
     c = conv(x, w)
     flat_close(got["p"], (c.reshape(4, -1) @ normal(44, 6, 64).T).reshape(4, 3, 2).transpose(0, 2, 1), 5e-5)
     flat_close(got["s"], c.reshape(4, 2, 2, 4, 4).transpose(0, 2, 1, 3, 4).reshape(c.shape), 5e-5)
+    u = c[:, 1:].repeat(2, 2).repeat(2, 3)
+    for name, wanted in dict(s1=c[:, :1], t=np.tile(c[:, 1:], (1, 1, 2, 1)), u=u, w=c[:, 1:], k=u[:, :, 1:5, 1:5], one=c.reshape(4, 8, 8), a=c.reshape(4, -1).argmax(1)[:, None],
+                             g=c * c[:, :1]).items():
+        flat_close(got[name], wanted, 5e-5, name)
+    flat_close(got["v"][:, :, ::2], c[:, 1:], 5e-5)  # every other row is one of the input's
 
 
 # ---- files

@@ -76,6 +76,14 @@ ITensor& CaffeNode::atLeast(ITensor& x, int n)
     return missing > 0 ? shaped(x, rank, std::vector<int64_t>(size_t(missing), 1)) : x;
 }
 
+Sizes CaffeNode::sizesWithBatch(ITensor& x)
+{
+    Sizes sizes = sizesOf(x);
+    if (!isImplicit() && !sizes.empty())
+        sizes[0] = Size(slice(out(added(network().addShape(x))), {0}, {1}, {1}));
+    return sizes;
+}
+
 void CaffeNode::expect(int bottoms, int tops) const
 {
     if (nbInputs() != bottoms)

@@ -16,6 +16,8 @@
 namespace tw::caffe {
 
 using importers::ImportedNetwork;
+using importers::Size;
+using importers::Sizes;
 using nvinfer1::Dims;
 using nvinfer1::ITensor;
 
@@ -51,6 +53,9 @@ public:
     // Keeps the first dimensions; -1 among the others is what is left.
     ITensor& shaped(ITensor& x, int kept, std::vector<int64_t> const& others);
 
+    // Sizes of x with its batch as x has it when the engine is built: an explicit batch of 1 may become another one.
+    Sizes sizesWithBatch(ITensor& x);
+
     // "<layer>: expected <n> bottom blobs, found <m>"
     void expect(int bottoms, int tops) const;
     void setTop(int i, ITensor& y, int rank);
@@ -78,8 +83,6 @@ public:
     ITensor& along(ITensor& x, int axis, Constant const& c);
 
 private:
-    Dims constantDims(ITensor& x) const;
-
     tw_caffe::LayerParameter const& layer_;
     WeightSource& weights_;
     std::vector<BlobTensor> bottoms_, tops_;

@@ -14,10 +14,17 @@ ITensor& resized(CaffeNode& node, int64_t height, int64_t width, ResizeMode mode
                fmt::format("its output would be {} x {}", height, width));
     ITensor& x = node.atLeast(node.x(), 3);
     Dims d = x.getDimensions();
+    Sizes sizes = node.sizesWithBatch(x);
     d.d[d.nbDims - 2] = int32_t(height);
     d.d[d.nbDims - 1] = int32_t(width);
+    sizes[sizes.size() - 2] = Size(height);
+    sizes[sizes.size() - 1] = Size(width);
+    ITensor* const open = node.isImplicit() ? nullptr : &node.asTensor(sizes);
     auto& layer = node.added(node.network().addResize(x));
-    layer.setOutputDimensions(d);
+    if (open)
+        layer.setInput(1, *open);
+    else
+        layer.setOutputDimensions(d);
     layer.setResizeMode(mode);
     if (mode == ResizeMode::kLINEAR)
         layer.setCoordinateTransformation(nvinfer1::ResizeCoordinateTransformation::kALIGN_CORNERS);

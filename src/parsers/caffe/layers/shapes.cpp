@@ -7,8 +7,6 @@
 namespace tw::caffe {
 
 using importers::describe;
-using importers::Size;
-using importers::Sizes;
 
 namespace {
 
@@ -62,8 +60,9 @@ void importSlice(CaffeNode& node)
     if (int32_t(at.size()) != tops + 1 || !isRising)
         node.invalid(fmt::format("slice points [{}] do not cut an extent of {} into {} tops",
                                  fmt::join(p.slice_point(), ", "), extent, tops));
+    Sizes sizes = axis == 0 ? node.sizesOf(node.x()) : node.sizesWithBatch(node.x());
     for (int32_t i = 0; i < tops; ++i) {
-        Sizes start(size_t(d.nbDims), Size(0)), sizes = node.sizesOf(node.x());
+        Sizes start(size_t(d.nbDims), Size(0));
         start[size_t(axis)] = Size(at[size_t(i)]);
         sizes[size_t(axis)] = Size(at[size_t(i) + 1] - at[size_t(i)]);
         node.setTop(i, node.slice(node.x(), start, sizes, Sizes(size_t(d.nbDims), Size(1))), node.caffeRank(0));
@@ -82,7 +81,9 @@ void importCrop(CaffeNode& node)
     Dims const d = node.dims(), reference = node.dims(1);
     if (reference.nbDims != d.nbDims)
         node.invalid(fmt::format("its bottoms have the shapes {} and {}", describe(d), describe(reference)));
-    Sizes start(size_t(d.nbDims), Size(0)), sizes = node.sizesOf(node.x());
+    int const spatial = axis - (d.nbDims - 2); // of height and width: a padding layer, as in 8.5
+    Sizes start(size_t(d.nbDims), Size(0)),
+        sizes = spatial < 0 && axis > 0 ? node.sizesWithBatch(node.x()) : node.sizesOf(node.x());
     for (int i = 0; i < cropped; ++i) {
         size_t const k = size_t(axis + i);
         int64_t const offset = p.offset_size() == 0 ? 0 : p.offset(p.offset_size() == 1 ? 0 : i);
@@ -92,7 +93,6 @@ void importCrop(CaffeNode& node)
         start[k] = Size(offset);
         sizes[k] = Size(reference.d[k]);
     }
-    int const spatial = axis - (d.nbDims - 2); // of height and width: a padding layer, as in 8.5
     if (spatial < 0)
         return node.setTop(node.slice(node.x(), start, sizes, Sizes(size_t(d.nbDims), Size(1))));
     nvinfer1::DimsHW before(0, 0), after(0, 0);
@@ -138,9 +138,8 @@ void importReshape(CaffeNode& node)
         whole.erase(whole.begin());
     }
     node.check(std::find(whole.begin(), whole.end(), 0) == whole.end(), "a dimension is 0");
-    // A batch that stays is copied, so that it may become a wildcard.
-    bool const keepsBatch =
-        shift == 0 && !whole.empty() && (first > 0 || p.shape().dim_size() == 0 || p.shape().dim(0) == 0);
+    // A batch that stays, which a file for one image may say to be 1, is copied, so that it may become another one.
+    bool const keepsBatch = shift == 0 && !whole.empty() && whole[0] == d.d[0];
     if (keepsBatch)
         whole.erase(whole.begin());
     int const kept = keepsBatch ? 1 : 0;
@@ -199,9 +198,10 @@ void importTile(CaffeNode& node)
         node.invalid(fmt::format("tiles is {}", p.tiles()));
     int const axis = node.axisOf(p.axis());
     size_t const rank = size_t(node.dims().nbDims);
-    Sizes sizes = node.sizesOf(node.x());
-    int64_t const extent = sizes[size_t(axis)].value * p.tiles();
-    node.check(extent <= INT32_MAX, fmt::format("{} tiles of {} are too many", p.tiles(), sizes[size_t(axis)].value));
+    int32_t const one = node.dims().d[axis];
+    int64_t const extent = int64_t(one) * p.tiles();
+    node.check(extent <= INT32_MAX, fmt::format("{} tiles of {} are too many", p.tiles(), one));
+    Sizes sizes = axis == 0 ? node.sizesOf(node.x()) : node.sizesWithBatch(node.x());
     sizes[size_t(axis)] = Size(extent);
     node.setTop(node.slice(node.x(), Sizes(rank, Size(0)), sizes, Sizes(rank, Size(1)), nvinfer1::SliceMode::kWRAP));
 }

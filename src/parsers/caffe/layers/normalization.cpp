@@ -97,7 +97,7 @@ void importScale(CaffeNode& node, bool hasScale, int wantedAxis, int nbAxes, boo
         return node.setTop(y);
     }
     int const axis = node.axis(wantedAxis, rank), count = nbAxes < 0 ? rank - axis : nbAxes;
-    if (axis + count > rank)
+    if (count > rank - axis)
         node.invalid(fmt::format("num_axes {} from axis {} on is too many for {} dimensions", nbAxes, axis, rank));
     int const first = count > 0 ? node.axisOf(axis) : 0;
     Dims const d = node.dims();

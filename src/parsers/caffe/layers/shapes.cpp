@@ -111,7 +111,7 @@ void importReshape(CaffeNode& node)
     int const rank = node.caffeRank(0), shift = node.shift();
     // Caffe counts the places between dimensions: -1 is behind the last.
     int const first = p.axis() < 0 ? rank + 1 + p.axis() : p.axis();
-    int const end = p.num_axes() < 0 ? rank : first + p.num_axes();
+    int64_t const end = p.num_axes() < 0 ? rank : int64_t(first) + p.num_axes();
     if (p.num_axes() < -1 || first < 0 || first > rank || end > rank)
         node.invalid(fmt::format("axis {} and num_axes {} do not fit {} dimensions", p.axis(), p.num_axes(), rank));
     Dims const d = node.dims();
@@ -127,7 +127,7 @@ void importReshape(CaffeNode& node)
         inferred += dim == -1;
         whole.push_back(dim == 0 ? extent(first + i) : dim);
     }
-    for (int i = end; i < rank; ++i)
+    for (int i = int(end); i < rank; ++i)
         whole.push_back(extent(i));
     if (inferred > 1)
         node.invalid("-1 stands twice in its shape");

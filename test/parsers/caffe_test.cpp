@@ -444,8 +444,10 @@ TEST_F(Caffe, FilesThatMeanHarm)
                 layer("r", "Reshape", "data", "t", "reshape_param { shape { dim: 0 " + repeated("dim: 1 ", 20) + "} }"),
             "rank");
     refuses(kInput + layer("r", "Reshape", "data", "t", "reshape_param { axis: 1 num_axes: 2000000000 }"), "num_axes");
-    refuses(kInput + layer("s", "Scale", "data", "t", "scale_param { axis: 2 num_axes: 2147483647 }"), "num_axes 2147483647");
-    refuses(kInput + layer("r", "Reshape", "data", "t", "reshape_param { axis: 2 num_axes: 2147483647 }"), "num_axes 2147483647");
+    refuses(kInput + layer("s", "Scale", "data", "t", "scale_param { axis: 2 num_axes: 2147483647 }"),
+            "num_axes 2147483647");
+    refuses(kInput + layer("r", "Reshape", "data", "t", "reshape_param { axis: 2 num_axes: 2147483647 }"),
+            "num_axes 2147483647");
     refuses(kInput + layer("s", "Slice", "data", "t", "slice_param { slice_point: 4000000000 }"), "slice_point");
     refuses(kInput + layer("s", "Softmax", "data", "t", "softmax_param { axis: -2147483648 }"), "axis");
     refuses(kInput + layer("p", "Permute", "data", "t", "permute_param { order: 0 order: 4000000000 }"), "order");

@@ -116,16 +116,16 @@ void WeightSource::draw(Constant& c, Random const& random)
     if (normal_.empty()) {
         std::mt19937 engine(1); // the same numbers in each parse
         std::normal_distribution<float> normal;
-        for (size_t i = 0; i < kDrawn; ++i)
+        for (size_t i = 0; i < kDrawn; ++i) {
             normal_.push_back(normal(engine));
+            uniform_.push_back(std::erf(normal_.back() / std::sqrt(2.f))); // its own function makes it uniform
+        }
     }
+    std::vector<float> const& drawn = random.isNormal ? normal_ : uniform_;
     auto* const to = static_cast<float*>(const_cast<void*>(c.values));
     for (int64_t i = 0; i < c.count; ++i) {
-        double const z = double(normal_[next_]);
-        next_ = (next_ + 1) % kDrawn;
-        // The normal distribution's own function makes it uniform.
-        double const u = random.isNormal ? z : std::erf(z / std::sqrt(2.0));
-        to[i] = float(random.centre + random.spread * u);
+        to[i] = float(random.centre + random.spread * double(drawn[next_]));
+        next_ = next_ + 1 == kDrawn ? 0 : next_ + 1;
     }
 }
 

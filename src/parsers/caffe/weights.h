@@ -55,7 +55,7 @@ private:
     bool isRandom_;
     DataType type_;
     std::unordered_map<std::string_view, std::vector<std::string_view>> layers_;
-    std::vector<float> normal_; // drawn once: numbers go round in it
+    std::vector<float> normal_, uniform_; // drawn once: numbers go round in them
     size_t next_ = 0;
 };
 

@@ -455,6 +455,13 @@ TEST_F(Caffe, FilesThatMeanHarm)
     refuses(kInput + layer("s", "Scale", "data", "s"),
             wire::bytes(100, "") + wire::varint(100 << 3 | 2) + wire::varint(uint64_t(1) << 31) + "ab",
             "are no binary Caffe model");
+    refuses(kInput + layer("s", "Scale", "data", "s"), repeated(wire::bytes(100, ""), 1'500'000),
+            "more than 1000000 layers");
+    refuses(kInput + layer("s", "Scale", "data", "s"), wire::bytes(100, repeated(wire::bytes(7, ""), 1'500'000)),
+            "more than 1000000 layers");
+    // Of many bottoms and tops each is looked at once.
+    refuses(kInput + "layer { name: 'x' type: 'ReLU' " + repeated("bottom: 'data' top: 'a' ", 1'000'000) + "}",
+            "expected 1 bottom blobs, found 1000000");
     std::string const many = wire::layer("s", std::vector<std::string>(100'000, wire::blob({2}, {1, 2})));
     refuses(kInput + layer("p", "PReLU", "data", "s") + layer("s", "Nothing", "s", "u"), many, "no arrays");
 }

@@ -2,6 +2,7 @@
 #include "parsers/caffe/network.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "parsers/caffe/upgrade.h"
 
@@ -95,6 +96,7 @@ void NetworkImporter::addInputLayer(LayerParameter const& layer)
 std::vector<BlobTensor> NetworkImporter::bottomsOf(LayerParameter const& layer) const
 {
     std::vector<BlobTensor> bottoms;
+    std::unordered_set<std::string_view> const tops(layer.top().begin(), layer.top().end());
     for (std::string const& name : layer.bottom()) {
         auto const it = blobs_.find(name);
         // Of a loss the labels may be missing: only its first bottom is used.
@@ -104,8 +106,7 @@ std::vector<BlobTensor> NetworkImporter::bottomsOf(LayerParameter const& layer) 
             fail(ErrorCode::kINVALID_GRAPH,
                  fmt::format("bottom '{}' is neither an input of the network nor a top of a layer before this one",
                              name));
-        if (it->second.tensor->isNetworkInput() &&
-            std::find(layer.top().begin(), layer.top().end(), name) != layer.top().end())
+        if (it->second.tensor->isNetworkInput() && tops.contains(name))
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
                  fmt::format(
                      "TensorRT does not support in-place operations on input tensors in a prototxt file. Give the "

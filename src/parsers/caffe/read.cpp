@@ -184,13 +184,21 @@ std::vector<ModelLayer> readModel(std::string_view bytes)
     constexpr int kV0 = 1;
     std::vector<ModelLayer> layers, old;
     bool isV0 = false;
+    constexpr int kMostParts = 1'000'000; // layers and arrays: some bytes of the file, and some more here
+    int parts = 0;
+    auto const counted = [&](std::string_view part) {
+        if (++parts > kMostParts)
+            fail(ErrorCode::kINVALID_VALUE,
+                 fmt::format("the binary model has more than {} layers and arrays", kMostParts));
+        return part;
+    };
     auto const add = [&](std::vector<ModelLayer>& to, std::string_view message, Form form) {
         ModelLayer& layer = to.emplace_back();
-        bool const ok = forEachField(message, [&](int number, std::string_view field) {
+        bool const ok = forEachField(counted(message), [&](int number, std::string_view field) {
             if (number == form.name)
                 layer.name = field;
             else if (number == form.blobs)
-                layer.blobs.push_back(field);
+                layer.blobs.push_back(counted(field));
             else if (number == kV0 && form.name == kV1.name)
                 isV0 = true;
         });

@@ -96,6 +96,8 @@ def bundle(root, libraries):
                 changes += ["--replace-needed", soname, renamed[soname]]
             if path.name in renamed.values():
                 changes += ["--set-soname", path.name, "--set-rpath", "$ORIGIN"]
+            elif changes and not said_by(PATCHELF, "--print-rpath", path).strip():
+                changes += ["--set-rpath", "$ORIGIN"]
             if changes:
                 said_by(PATCHELF, *changes, path)
                 said_by(PATCHELF, "--rename-dynamic-symbols", table.name, path)

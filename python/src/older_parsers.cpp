@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parsers of Caffe and UFF models.
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <NvCaffeParser.h>
 #include <NvUffParser.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "enums.h"
@@ -122,12 +126,14 @@ void defCaffe(nb::module_& m)
             "Namespace in which plugins are looked up. Write-only.")
         .def(
             "parse",
-            [](Caffe& self, char const* deploy, char const* model, Network network, DataType type) {
+            [](Caffe& self, char const* deploy, std::optional<std::string> const& model, Network network,
+               DataType type) {
                 self.keepWith(network.h);
-                return self->parse(deploy, model, *network.p, type);
+                return self->parse(deploy, model ? model->c_str() : nullptr, *network.p, type);
             },
-            nb::arg("deploy"), nb::arg("model"), nb::arg("network"), nb::arg("dtype"), nb::rv_policy::reference,
-            nb::keep_alive<0, 4>(), "Imports from files: deploy is the prototxt, model the weights. None on error.")
+            nb::arg("deploy"), nb::arg("model").none(), nb::arg("network"), nb::arg("dtype"), nb::rv_policy::reference,
+            nb::keep_alive<0, 4>(),
+            "Imports from files: deploy is the prototxt, model the weights, or None for random ones. None on error.")
         .def(
             "parse_buffer",
             [](Caffe& self, Buffer deploy, Buffer model, Network network, DataType type) {

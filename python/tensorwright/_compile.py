@@ -15,6 +15,7 @@ import numpy as np
 import tensorrt as trt
 
 from . import _memory
+from ._caffe import CaffeModel
 from ._model import Logger, Model, write
 
 PRECISIONS = {
@@ -38,13 +39,16 @@ def compile(
     cache=True,
     progress=None,
     algorithm=None,
+    weights=None,
+    outputs=None,
 ):
     """Builds the engine of a model and gives it as a Model, which is called with arrays.
 
     model: the name of an ONNX file, its bytes, an onnx.ModelProto, or a torch.nn.Module (then `inputs`, a tuple of example
-        tensors, goes to torch's exporter).
+        tensors, goes to torch's exporter); or the name of a Caffe network's text, *.prototxt.
+    weights: of a Caffe network, the name of its file *.caffemodel. outputs: names of blobs; None: those that no layer reads.
     shapes: of inputs that the model leaves open, by name: a shape, or (smallest, usual, largest) shapes. Of a torch module, those
-        extents become open that differ from the example's.
+        extents become open that differ from the example's; of a Caffe network, the batch.
     precision: "fp32", "fp16", "int8" or "best", which may be either; Q/DQ models want "int8".
     calibration: for INT8 without Q/DQ: batches, each an array or a dict of arrays by input; or the name of a cache file.
     algorithm: of the calibration by batches: "entropy2", which clamps a tensor where that loses least information, or "minmax",
@@ -63,7 +67,7 @@ def compile(
         raise ValueError(f"algorithm: {algorithm!r} is none (allowed: None, {', '.join(ALGORITHMS)}; with calibration=)")
     device = _memory.resolve(device)
     shapes = {name: _three(name, given) for name, given in (shapes or {}).items()}
-    source = _onnx_of(model, inputs, shapes)
+    source = CaffeModel.of(model, weights, outputs) or _onnx_of(model, inputs, shapes)
     if calibration is not None and not isinstance(calibration, (str, os.PathLike)):
         calibration = [b if isinstance(b, dict) else {None: b} for b in calibration]
         if not calibration:
@@ -216,7 +220,12 @@ def _key(source, options):
             for block in iter(lambda: file.read(1 << 22), b""):
                 total.update(block)
 
-    if isinstance(source, str):
+    if isinstance(source, CaffeModel):
+        for path in (source.path, source.weights):
+            add(os.path.getsize(path))
+            add_file(path)
+        add(source.outputs)
+    elif isinstance(source, str):
         with open(source, "rb") as file:
             data = file.read()
         add(data)
@@ -262,7 +271,7 @@ def _machine():
 def _libraries():
     """The engine's library files, as this process has them."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        return sorted({line.split(None, 5)[5].strip() for line in maps if re.search(r"/lib(nvinfer|nvonnxparser)\.so", line)})
+        return sorted({line.split(None, 5)[5].strip() for line in maps if re.search(r"/lib(nvinfer|nvonnxparser|nvparsers)\.so", line)})
 
 
 def _place(cache, key):
@@ -320,11 +329,14 @@ def _build(source, options, logger, asked=None):
     with _memory.chosen(options["device"]):
         builder = trt.Builder(logger)
         network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
-        parser = trt.OnnxParser(network, logger)
-        parsed = parser.parse_from_file(source) if isinstance(source, str) else parser.parse(source)
-        if not parsed:
-            reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
-            raise ValueError("the model cannot be imported: " + "; ".join(reasons or logger.errors[-3:]))
+        if isinstance(source, CaffeModel):
+            source.import_into(network, options["shapes"])
+        else:
+            parser = trt.OnnxParser(network, logger)
+            parsed = parser.parse_from_file(source) if isinstance(source, str) else parser.parse(source)
+            if not parsed:
+                reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
+                raise ValueError("the model cannot be imported: " + "; ".join(reasons or logger.errors[-3:]))
         config = builder.create_builder_config()
         config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
         for flag in PRECISIONS[options["precision"]]:
@@ -466,7 +478,8 @@ class _Progress:
     """One line on the terminal while a build runs: what, how long, the library's last word."""
 
     def __init__(self, source, shown):
-        self.name = os.path.basename(source) if isinstance(source, str) else "model"
+        path = source.path if isinstance(source, CaffeModel) else source
+        self.name = os.path.basename(path) if isinstance(path, str) else "model"
         self.shown = sys.stderr.isatty() if shown is None else shown
         self.logger, self.end = Logger(), threading.Event()
 

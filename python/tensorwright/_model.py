@@ -192,7 +192,11 @@ class Model:
     def _reference(self, kind):
         if self._onnx is None:
             raise ValueError("compare: this model was loaded from a plan; give reference= a function or a dict of arrays")
+        if kind is None and not isinstance(self._onnx, (str, bytes)):
+            kind = "fp32"  # a Caffe model
         if kind in (None, "onnxruntime"):
+            if not isinstance(self._onnx, (str, bytes)):
+                raise ValueError("compare: ONNX Runtime reads no Caffe model (allowed: 'fp32', a function, a dict)")
             try:
                 import onnxruntime
             except ImportError:

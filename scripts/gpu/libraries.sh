@@ -6,7 +6,7 @@
 carry_libraries() {
     ldd "$2" | awk '$3 ~ /^\// { print $3 }' | while read -r library; do
         case $(basename "$library") in
-        libnv* | libprotobuf* | libz.* | libabsl* | libtw_proto* | libtensorwright*) strip -o "$1/$(basename "$library")" "$library" ;;
+        libnv* | libprotobuf* | libz.* | libabsl* | libtw_* | libtensorwright*) strip -o "$1/$(basename "$library")" "$library" ;;
         esac
     done
 }

@@ -241,6 +241,18 @@ void writeDecisions()
     }
 }
 
+// Decisions of which fuzz_caffe makes networks.
+void writeCaffe(int count)
+{
+    std::mt19937 random(11);
+    for (int i = 0; i < count; ++i) {
+        std::string bytes(1, char(4 + random() % 4));
+        for (size_t n = 20 + random() % 300; n > 0; --n)
+            bytes += char(random());
+        save("fuzz_caffe", "network_" + std::to_string(i), bytes);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -284,5 +296,6 @@ int main(int argc, char** argv)
     if (every < kCorpus)
         writeDecisions();
     writePlugins(every > 1 ? 6 : 40);
+    writeCaffe(every > 1 ? 60 : 1000);
     return 0;
 }

@@ -68,9 +68,9 @@ def main():
         first, prefix = root / "first", root / "moved"
         run("cmake", "--install", options.build, "--prefix", first, stdout=subprocess.DEVNULL)
         first.rename(prefix)  # the package must not remember where it was installed
-        for file in ("lib/libnvonnxparser.so.8", "bin/trtexec"):
+        for file, own in (("lib/libnvonnxparser.so.8", "libtw_proto-lite"), ("lib/libnvparsers.so.8", "libtw_texts"), ("bin/trtexec", "libtw_proto-lite")):
             found = subprocess.run(["ldd", prefix / file], env=plain, check=True, capture_output=True, text=True).stdout
-            assert "libtw_proto-lite" in found and "libprotobuf" not in found and "not found" not in found, found
+            assert own in found and "libprotobuf" not in found and "not found" not in found, found
         (root / "client.cpp").write_text(CLIENT)
         (root / "CMakeLists.txt").write_text(PROJECT)
 

@@ -15,7 +15,7 @@ def check(root, options):
     findings = []
     for path in house.built(options.build, FOLDERS, findings):
         names = subprocess.run(["nm", "-D", str(path)], capture_output=True, text=True).stdout.split()
-        foreign = sorted({name for name in names if "google8protobuf" in name})
+        foreign = sorted({name for name in names if "google8protobuf" in name or "google_2fprotobuf" in name})
         if foreign:
             findings.append(f"{path.relative_to(options.build)}: {len(foreign)} names of google::protobuf, such as {foreign[0]}")
     return findings
@@ -29,13 +29,14 @@ def self_test(root, options):
         "defines": "namespace google::protobuf { int x() { return 1; } }\n",
         "unique": "namespace google::protobuf { inline int& x() { static int once; return once; } } int y() { return google::protobuf::x(); }\n",
         "asks": "namespace google::protobuf { int x(); } int y() { return google::protobuf::x(); }\n",
+        "table": "int descriptor_table_google_2fprotobuf_2fany_2eproto;\n",
         "own": "namespace google::tw_proto { int x() { return 1; } }\n",
         "hidden": "namespace google::protobuf { [[gnu::visibility(\"hidden\")]] int x() { return 1; } }\n",
     }
     for name, source in sources.items():
         house.plant(root, f"{name}.cpp", source)
         house.build_library(root / f"{name}.cpp", options.build / "lib" / f"lib{name}.so")
-    house.expect(check(root, options), "libdefines.so: 1 names", "libunique.so:", "libasks.so: 1 names")
+    house.expect(check(root, options), "libdefines.so: 1 names", "libunique.so:", "libasks.so: 1 names", "libtable.so: 1 names")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ MACHINES = {"h100": "NVIDIA H100", "h200": "NVIDIA H200", "zen3": "AMD Zen 3", "
 FEATURES = {
     "dla": "DLA",
     "safety": "safety engines",
-    "caffe": "the Caffe parser",
     "uff": "the UFF parser",
 }
 

@@ -156,10 +156,18 @@ def dynamic(args, name):
         RANGES[name][0][1], RANGES[name][0][3], len(sets), "" if status == 0 else ": FAILED\n" + text[-3000:])
 
 
-def run_model(args, name):
+def caffe_source(args, name, outputs):
+    folder = os.path.join(args.models, name)
+    return ["--deploy=" + os.path.join(folder, "deploy.prototxt"), "--model=" + os.path.join(folder, "model.caffemodel"), "--output=" + outputs]
+
+
+def run_model(args, name, what):
     model = os.path.join(args.models, name, "model.onnx")
     lines, good = [], True
-    if not args.trtexec_only:
+    source = ["--onnx=" + model]
+    if not os.path.exists(model):
+        source = caffe_source(args, name, what.split("outputs", 1)[1].strip())
+    elif not args.trtexec_only:
         status, text = run([os.path.join(args.bin, "onnx_inference"), model, os.path.join(args.models, name)])
         good = good and status == 0
         found = re.findall(r"max \|difference\| (\S+) of (\S+), cosine (\S+): (\w+)", text)
@@ -168,7 +176,7 @@ def run_model(args, name):
                      (len(found), worst, "" if status == 0 else ": FAILED\n" + text))
     with tempfile.TemporaryDirectory() as folder:
         plan = os.path.join(folder, "plan")
-        status, text = run([os.path.join(args.bin, "trtexec"), "--onnx=" + model, "--saveEngine=" + plan,
+        status, text = run([os.path.join(args.bin, "trtexec"), *source, "--saveEngine=" + plan,
                             "--buildOnly", "--noTF32"] + shape_flags(args, name))
         if status == 0:
             status, text = run([os.path.join(args.bin, "trtexec"), "--loadEngine=" + plan, "--iterations=1",
@@ -218,12 +226,7 @@ def refuse_model(args, name, what):
     """A model of a later issue must end in a clear error, not in a wrong result."""
     word = what.split("says", 1)[1].strip()
     folder = os.path.join(args.models, name)
-    if os.path.exists(os.path.join(folder, "model.onnx")):
-        command = ["--onnx=" + os.path.join(folder, "model.onnx")]
-    else:
-        command = ["--model=" + os.path.join(folder, "model.caffemodel"),
-                   "--deploy=" + os.path.join(folder, "deploy.prototxt"), "--output=prob1"]
-    status, text = run([os.path.join(args.bin, "trtexec"), "--buildOnly"] + command)
+    status, text = run([os.path.join(args.bin, "trtexec"), "--buildOnly", "--onnx=" + os.path.join(folder, "model.onnx")])
     errors = [line for line in text.splitlines() if "[E]" in line]
     good = status not in (0, 139, 134, -6, -11) and any(word.lower() in line.lower() for line in errors)
     return good, ["refused: " + what.split(";")[0] + ("" if good else ": NO CLEAR ERROR\n" + text[-2000:])]
@@ -249,7 +252,7 @@ def main():
         if not os.path.isdir(os.path.join(args.models, name)):
             good, lines = False, ["the model is missing in the folder of models"]
         elif what.startswith("run"):
-            good, lines = run_model(args, name)
+            good, lines = run_model(args, name, what)
         else:
             good, lines = refuse_model(args, name, what)
         print("%s %s" % ("ok  " if good else "FAIL", name))

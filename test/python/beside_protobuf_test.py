@@ -34,12 +34,16 @@ for turn in range(2):
     x, y = np.ones((1, 3, 16, 16), np.float32), np.empty((1, 10), np.float32)
     assert engine.create_execution_context().execute_v2([x.ctypes.data, y.ctypes.data])
     assert abs(y.sum() - 1) < 1e-5
+    caffe, network = trt.CaffeParser(), builder.create_network(0)
+    text = b"layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 2, 3, 4] } } } layer { name: 'y' type: 'TanH' bottom: 'data' top: 'y' }"
+    assert caffe.parse_buffer(text, b"", network, trt.float32).find("y").shape == (2, 3, 4)
+    assert caffe.parse_buffer(b"layer {", b"", builder.create_network(0), trt.float32) is None
 print("parsed", len(libraries))
 """
 
 
 # One whose functions end the process, alone and before the system's.
-@pytest.mark.parametrize("libraries", [[FOREIGN], [FOREIGN, "libprotobuf-lite.so.32"]])
+@pytest.mark.parametrize("libraries", [[FOREIGN], [FOREIGN, "libprotobuf-lite.so.32"], ["libprotobuf.so.32"]])
 def test_parse_and_run(libraries, tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(Resnet(size=16).model())

@@ -547,3 +547,56 @@ def test_torch_modules(compiled, net):
 def test_the_names_of_tensorrt():
     assert tensorwright.Builder is trt.Builder and tensorwright.__version__ == trt.__version__
     assert set(trt.__all__) <= set(tensorwright.__all__)
+
+
+def test_caffe(folder):
+    """A network's text and its weights; the batch as shapes= says; blobs that nobody reads, or those that are named."""
+    from caffe_files import Net, Word
+    from caffe_layers_test import conv, normal, pool, softmax
+
+    net, w, b = Net(), normal(1, 4, 3, 3, 3), normal(2, 4)
+    net.layer("Convolution", net.input("data", 3, 8, 8), "conv", [w, b], convolution_param=dict(num_output=4, kernel_size=3))
+    net.layer("ReLU", "conv", "conv")
+    net.layer("Pooling", "conv", "pool", pooling_param=dict(pool=Word("AVE"), kernel_size=2, stride=2))
+    net.layer("Softmax", "pool", "prob")
+    net.layer("Slice", "pool", ["left", "right"], slice_param=dict(slice_point=1))
+    text, weights = folder / "deploy.prototxt", folder / "net.caffemodel"
+    text.write_text(net.text)
+    weights.write_bytes(net.model)
+    x = normal(3, 5, 3, 8, 8)
+    p = pool(np.maximum(conv(x, w, b), 0), "AVE", (2, 2), (2, 2), (0, 0))
+    one = tensorwright.compile(text, weights=weights)
+    assert list(one.outputs) == ["prob", "left", "right"]
+    got = one(x[:1])
+    close(got["prob"], softmax(p, 1)[:1])
+    close(got["right"], p[:1, 1:])
+    assert len(list((folder / "plans").iterdir())) == 1
+    tensorwright.compile(str(text), weights=str(weights))
+    assert len(list((folder / "plans").iterdir())) == 1
+    some = tensorwright.compile(text, {"data": ((1, 3, 8, 8), (2, 3, 8, 8), (5, 3, 8, 8))}, weights=weights, outputs=["prob", "pool"])
+    for n in (1, 5):
+        close(some(x[:n])["prob"], softmax(p, 1)[:n])
+    three = tensorwright.compile(text, {"data": (3, 3, 8, 8)}, weights=weights, outputs="right", cache=False)
+    close(three(x[:3]), p[:3, 1:])
+    assert one.compare()["prob"]["cosine"] > 0.999  # with FP32
+    with pytest.raises(ValueError, match="ONNX Runtime reads no Caffe model"):
+        one.compare(reference="onnxruntime")
+    calibrated = tensorwright.compile(text, precision="int8", calibration=[x[i : i + 1] for i in range(5)], weights=weights, outputs="prob", cache=False)
+    assert np.abs(calibrated(x[:1]) - softmax(p, 1)[:1]).max() < 0.1
+    net.model = net.model.replace(b"conv", b"cunv")
+    weights.write_bytes(net.model)  # other content: another plan, which cannot be made
+    for arguments, error, words in [
+        (dict(weights=weights), ValueError, "the model has no arrays for it"),
+        (dict(), ValueError, "weights= must name its file"),
+        (dict(weights=folder / "none"), FileNotFoundError, "there is no model"),
+    ]:
+        with pytest.raises(error, match=words):
+            tensorwright.compile(text, **arguments)
+    net.model = net.model.replace(b"cunv", b"conv")
+    weights.write_bytes(net.model)
+    with pytest.raises(ValueError, match="no blob is called 'nothing'"):
+        tensorwright.compile(text, weights=weights, outputs=["nothing"])
+    with pytest.raises(ValueError, match="has the weights of a Caffe model"):
+        tensorwright.compile(weights)
+    with pytest.raises(ValueError, match="are for Caffe models"):
+        tensorwright.compile(b"onnx", outputs=["y"])

@@ -161,7 +161,7 @@ def main():
         assert shown == "tensorwright 8.5.3.1\n", shown
         root = site / "tensorwright"
         own = sorted(path.name.partition(".so")[0] for path in (root / "lib").glob("libt*"))
-        assert own == ["libtensorwright-z", "libtw_proto-lite"], own
+        assert own == ["libtensorwright-z", "libtw_proto-lite", "libtw_texts"], own
         assert bundle.too_new(site) == []
         for path in (path for path in site.rglob("*") if bundle.is_elf(path)):
             names = bundle.said_by("nm", "-D", path).split()

@@ -480,9 +480,44 @@ class Flow(unittest.TestCase):
     def test_features_of_later_versions_say_so(self):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
-        for arguments in ([*onnx, "--useDLACore=0"],
-                          ["--deploy=m.prototxt", "--output=y"]):
+        for arguments in ([*onnx, "--useDLACore=0"],):
             self.fails(*arguments)
+
+    def test_caffe(self):
+        """A network's text with its weights, or random ones; outputs are named; the batch is apart from the dimensions."""
+        deploy, model = self.folder / "net.prototxt", self.folder / "net.caffemodel"
+        deploy.write_text("""input: "data" input_shape { dim: 1 dim: 2 dim: 1 dim: 2 }
+layer { name: "twice" type: "Scale" bottom: "data" top: "scaled" }
+layer { name: "fc" type: "InnerProduct" bottom: "scaled" top: "fc" inner_product_param { num_output: 1 bias_term: false } }
+""")
+
+        def part(field, *parts):
+            body = b"".join(parts)
+            key = field << 3 | 2
+            return bytes([key] if key < 128 else [key & 127 | 128, key >> 7]) + bytes([len(body)]) + body
+
+        def layer(name, *values):
+            return part(100, part(1, name), part(7, part(5, struct.pack(f"<{len(values)}f", *values))))
+
+        model.write_bytes(layer(b"twice", 2, -3) + layer(b"fc", 1, 10, 100, 1000))
+        caffe = [f"--deploy={deploy}", f"--model={model}"]
+        inputs, outputs, plan = self.folder / "caffe.bin", self.folder / "caffe.json", self.folder / "caffe.plan"
+        inputs.write_bytes(struct.pack("<8f", *range(8)))
+        self.passes(*caffe, "--output=scaled,fc", "--batch=2", f"--saveEngine={plan}", "--buildOnly")
+        self.passes(f"--loadEngine={plan}", "--batch=2", f"--loadInputs=data:{inputs}", f"--exportOutput={outputs}", *QUICK)
+        rows = {row["name"]: row for row in json.loads(outputs.read_text())}
+        self.assertEqual((rows["scaled"]["dimensions"], rows["scaled"]["values"]), ("2x2x1x2", [0, 2, -6, -9, 8, 10, -18, -21]))
+        self.assertEqual((rows["fc"]["dimensions"], rows["fc"]["values"]), ("2x1x1x1", [-9580, -22692]))
+        result = self.passes(caffe[0], "--output=fc", "--batch=2", *QUICK) # on random weights
+        self.assertIn("Throughput", result.stdout)
+        for arguments, words in ((caffe, "needs --output"), ([*caffe, "--output=none"], "no tensor 'none'"),
+                                 ([f"--deploy={model}", "--output=fc"], "Could not parse deploy file"),
+                                 ([f"--deploy={deploy}", f"--model={deploy}", "--output=fc"], "are no binary Caffe model"),
+                                 ([f"--deploy={self.folder / 'none'}", "--output=fc"], "cannot be opened"),
+                                 ([f"--model={model}", "--output=fc"], "needs --deploy")):
+            result = self.tool("--buildOnly", *arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stdout + result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outputs.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include <fmt/core.h>
 
@@ -27,17 +29,21 @@ std::string dimensions(Binding const& b)
     return b.layout.batch > 1 ? fmt::format("{}x{}", b.layout.batch, dims) : dims;
 }
 
+// But for dimensions of 1: a batch that is implicit is none, and what Caffe calls [n, k] is [k, 1, 1].
 bool sameShape(Binding const& b, RecordedTensor const& reference)
 {
-    // Implicit batch keeps the batch apart from the dimensions.
     if (static_cast<int64_t>(reference.count()) != b.layout.count())
         return false;
-    if (b.layout.batch > 1 || static_cast<int32_t>(reference.dims.size()) != b.layout.dims.nbDims)
-        return b.layout.batch > 1;
-    for (int32_t i = 0; i < b.layout.dims.nbDims; ++i)
-        if (reference.dims[static_cast<size_t>(i)] != b.layout.dims.d[i])
-            return false;
-    return true;
+    if (b.layout.batch > 1) // stands apart from the dimensions
+        return true;
+    auto const extents = [](auto const* first, auto const* last) {
+        std::vector<int64_t> kept;
+        std::copy_if(first, last, std::back_inserter(kept), [](int64_t d) { return d != 1; });
+        return kept;
+    };
+    nvinfer1::Dims const& d = b.layout.dims;
+    return extents(d.d, d.d + d.nbDims) ==
+           extents(reference.dims.data(), reference.dims.data() + reference.dims.size());
 }
 
 } // namespace

@@ -96,11 +96,11 @@ TEST(PlanUntrusted, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.8 got 2.8, please rebuild");
+    expectError(b, "expecting format version 1.9 got 2.9, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.8 got 1.9, please rebuild");
+    expectError(b, "expecting format version 1.9 got 1.10, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

@@ -138,6 +138,7 @@ protected:
 bool hasWindow(nvinfer1::LayerType type);
 void checkWindow(nvinfer1::ILayer const& layer, Limits const& limits, Verdict& verdict);
 // Every other kind.
+bool hasKind(nvinfer1::LayerType type);
 void checkLayer(nvinfer1::ILayer const& layer, Limits const& limits, Verdict& verdict);
 
 } // namespace tw::dla

@@ -48,7 +48,7 @@ private:
         case LayerType::kSHUFFLE:
             return checkShuffle(static_cast<IShuffleLayer const&>(layer_));
         default:
-            unsupported(fmt::format("DLA has no layers of type {}", nameOf(layer_.getType())));
+            return; // hasKind() knows all of them
         }
     }
 
@@ -282,6 +282,15 @@ private:
 };
 
 } // namespace
+
+bool hasKind(LayerType type)
+{
+    constexpr LayerType kKinds[] = {LayerType::kACTIVATION,    LayerType::kPARAMETRIC_RELU, LayerType::kELEMENTWISE,
+                                    LayerType::kIDENTITY,      LayerType::kSCALE,           LayerType::kLRN,
+                                    LayerType::kCONCATENATION, LayerType::kRESIZE,          LayerType::kUNARY,
+                                    LayerType::kSLICE,         LayerType::kSOFTMAX,         LayerType::kSHUFFLE};
+    return hasWindow(type) || std::ranges::find(kKinds, type) != std::end(kKinds);
+}
 
 void checkLayer(ILayer const& layer, Limits const& limits, Verdict& verdict)
 {

@@ -235,6 +235,9 @@ Verdict Limits::of(ILayer const& layer) const
                                                      "dynamic ranges or a calibrator alone"});
     else if (!settings_.lack.empty())
         v.findings.push_back({Reason::kParameters, settings_.lack});
+    else if (!hasKind(layer.getType()))
+        v.findings.push_back(
+            {Reason::kNotSupported, fmt::format("DLA has no layers of type {}", nameOf(layer.getType()))});
     else
         (hasWindow(layer.getType()) ? checkWindow : checkLayer)(layer, *this, v);
     if (!v.findings.empty())

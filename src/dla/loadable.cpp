@@ -22,7 +22,7 @@ struct Header
     uint64_t planOffset, planBytes, fileBytes;
     uint64_t hash; // of all but itself
 };
-static_assert(sizeof(Header) == 56);
+static_assert(sizeof(Header) == 56 && offsetof(Header, hash) == kLoadableHashOffset);
 
 struct Record
 {
@@ -33,14 +33,6 @@ struct Record
     uint64_t strides[4];
 };
 static_assert(sizeof(Record) == 168);
-
-uint64_t hashOf(char const* file, size_t sizeBytes)
-{
-    Hasher h;
-    h.bytes(file, offsetof(Header, hash));
-    h.bytes(file + sizeof(Header), sizeBytes - sizeof(Header));
-    return h.value();
-}
 
 Error damaged(std::string const& what)
 {
@@ -84,6 +76,15 @@ bool isLoadable(void const* bytes, size_t sizeBytes)
            std::memcmp(bytes, kLoadableMagic, sizeof kLoadableMagic) == 0;
 }
 
+uint64_t loadableHash(void const* bytes, size_t sizeBytes)
+{
+    auto const* const file = static_cast<char const*>(bytes);
+    Hasher h;
+    h.bytes(file, kLoadableHashOffset);
+    h.bytes(file + sizeof(Header), sizeBytes - sizeof(Header));
+    return h.value();
+}
+
 Result<std::string> pack(Loadable const& l)
 {
     Header h{};
@@ -113,7 +114,7 @@ Result<std::string> pack(Loadable const& l)
     }
     std::memcpy(out.data() + h.planOffset, l.plan.data(), l.plan.size());
     std::memcpy(out.data(), &h, sizeof h);
-    h.hash = hashOf(out.data(), out.size());
+    h.hash = loadableHash(out.data(), out.size());
     std::memcpy(out.data(), &h, sizeof h);
     return out;
 }
@@ -138,7 +139,7 @@ Result<Loadable> unpack(void const* bytes, size_t sizeBytes)
         h.planOffset % kAlignment != 0 || h.planBytes != h.fileBytes - h.planOffset || h.reserved != 0)
         return damaged("its tables do not fit");
     auto const* const file = static_cast<char const*>(bytes);
-    if (hashOf(file, size_t(h.fileBytes)) != h.hash)
+    if (loadableHash(file, size_t(h.fileBytes)) != h.hash)
         return damaged("its contents do not match their hash");
     Loadable out;
     if (h.model > INT32_MAX || !isKnown(int32_t(h.model)) || h.model == 0)

@@ -41,6 +41,10 @@ struct Loadable
 bool isLoadable(void const* bytes, size_t sizeBytes);
 // Errors: names that are too long for cuDLA.
 Result<std::string> pack(Loadable const& loadable);
+// Of the bytes of a loadable, its header's at least, without the hash field.
+uint64_t loadableHash(void const* bytes, size_t sizeBytes);
+// Where that stands.
+inline constexpr size_t kLoadableHashOffset = 48;
 // Checks everything before it is used; the plan lies in `bytes` and is for the plan's reader to check. Alignment: that of
 // plans (256) from `bytes` on.
 Result<Loadable> unpack(void const* bytes, size_t sizeBytes);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "dla/sparsity.h"
+
 using namespace tw;
 using namespace tw::dla;
 
@@ -35,6 +37,27 @@ TEST(Layout, Strides)
     EXPECT_EQ(stridesOf(Layout::kLinear, {2, 5, 7, 32}).str(), Extents({1120, 224, 32, 1}).str());
     // Of n, c, h, w where memory is [n, h, w', c'].
     EXPECT_EQ(stridesOf(Layout::kHwc4, {2, 7, 8, 4}).str(), Extents({224, 1, 32, 4}).str());
+}
+
+TEST(Sparsity, EachCondition)
+{
+    SparseConvolution const good{true, false, 65, 64, 256 << 10};
+    EXPECT_EQ(whyDense(Model::kOrin, good), "");
+    EXPECT_NE(whyDense(Model::kXavier, good), "");
+    auto with = [&](auto change) {
+        SparseConvolution c = good;
+        change(c);
+        return whyDense(Model::kOrin, c);
+    };
+    EXPECT_NE(with([](auto& c) { c.isInt8 = false; }), "");
+    EXPECT_NE(with([](auto& c) { c.readsImage = true; }), "");
+    EXPECT_NE(with([](auto& c) { c.channels = 64; }), "");
+    EXPECT_NE(with([](auto& c) { ++c.weights; }), "");
+    for (int maps = 1; maps <= 200; ++maps) {
+        int const rest = maps % 64;
+        bool const fits = rest == 0 || (rest & (rest - 1)) == 0; // 1, 2, 4, ... 32: every power of 2 below 64
+        EXPECT_EQ(with([&](auto& c) { c.maps = maps; }).empty(), fits) << maps;
+    }
 }
 
 } // namespace

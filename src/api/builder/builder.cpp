@@ -300,6 +300,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     std::vector<std::string> sparse;
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         sparse = builder::sparseLayers(*contents.graph);
+    for (std::string const& line : sparsityLines(onDla, sparse, layouts, options.ranges, c))
+        b.reporter.info(line);
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));

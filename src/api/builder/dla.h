@@ -52,6 +52,11 @@ DlaTensors dlaTensorsOf(NetworkObject const& n, BuilderConfigObject const& c, Dl
 // What EngineCapability::kDLA_STANDALONE asks of a configuration.
 Result<void> checkStandalone(NetworkObject const& n, BuilderConfigObject const& c);
 
+// One line for each convolution on DLA among `sparse`, layers whose weights follow 2:4: whether DLA makes use of that.
+std::vector<std::string> sparsityLines(DlaPlacement const& placement, std::vector<std::string> const& sparse,
+                                       std::map<std::string, dla::Layout> const& layouts, passes::Ranges const& ranges,
+                                       BuilderConfigObject const& c);
+
 // Ranges of calibration that DLA needs equal become the largest of them.
 void unifyRanges(DlaPlacement const& placement, passes::Ranges& ranges);
 

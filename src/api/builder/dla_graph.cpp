@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/builder/dla.h"
+#include "dla/sparsity.h"
 #include "ops/padding/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
@@ -62,6 +63,33 @@ DataType precisionOf(LayerState& l, dla::Verdict const& verdict, BuilderConfigOb
 
 } // namespace
 
+std::vector<std::string> sparsityLines(DlaPlacement const& placement, std::vector<std::string> const& sparse,
+                                       std::map<std::string, dla::Layout> const& layouts, passes::Ranges const& ranges,
+                                       BuilderConfigObject const& c)
+{
+    std::vector<std::string> lines;
+    for (DlaLoadable const& loadable : placement.loadables)
+        for (LayerState const* l : loadable.layers) {
+            if (l->type != LayerType::kCONVOLUTION || !contains(sparse, l->name))
+                continue;
+            auto& layer = const_cast<LayerState&>(*l);
+            auto const& convolution = static_cast<nvinfer1::IConvolutionLayer const&>(*layer.asLayer());
+            nvinfer1::Dims const x = l->inputs[0]->getDimensions();
+            auto const layout = layouts.find(l->inputs[0]->name);
+            dla::SparseConvolution s;
+            s.isInt8 = isQuantized(precisionOf(layer, placement.verdicts.at(l), c, ranges));
+            s.readsImage = layout != layouts.end() && layout->second == dla::Layout::kHwc4;
+            s.channels = x.d[x.nbDims - 3];
+            s.maps = convolution.getNbOutputMaps();
+            s.weights = convolution.getKernelWeights().count;
+            std::string const why = dla::whyDense(placement.model, s);
+            lines.push_back(fmt::format("(Sparsity) DLA layer '{}' {} ({})", l->name,
+                                        why.empty() ? "is computed as a sparse one" : "stays dense: " + why,
+                                        kNotTheDevice));
+        }
+    return lines;
+}
+
 void unifyRanges(DlaPlacement const& placement, passes::Ranges& ranges)
 {
     std::vector<std::vector<TensorObject const*>> groups;
@@ -108,21 +136,37 @@ void markDla(ir::Graph& g, NetworkObject const& n, BuilderConfigObject const& c,
         if (isOnDla)
             node->precision = {at->second, true};
     }
+    // What INT8 layers give to others than INT8 layers of DLA is clipped and rounded as integers are.
+    auto isInt8 = [](ir::Node const& node) {
+        return node.device.value.kind == ir::DeviceKind::kDla && isQuantized(node.precision.value);
+    };
+    std::set<ir::Value const*> leaving(g.outputs.begin(), g.outputs.end());
+    for (auto const& node : g.nodes)
+        if (!isInt8(*node))
+            leaving.insert(node->inputs.begin(), node->inputs.end());
+    for (auto const& node : g.nodes) {
+        if (!isInt8(*node) || node->outputs.size() != 1 || !leaving.contains(node->outputs[0]))
+            continue;
+        node->outputTypes.resize(1);
+        if (!node->outputTypes[0].byUser)
+            node->outputTypes[0] = {DataType::kInt8, true};
+    }
 }
 
 namespace {
 
 template <class A>
 Result<ir::Value*> addOp(ir::Graph& g, ir::OpDef const& op, A attrs, ir::Value* x, std::string const& name,
-                         int position)
+                         int position, int32_t core)
 {
     TW_ASSIGN(ir::Node * node, g.addNode(op, std::make_unique<A>(std::move(attrs)), {x}, name, {}, position));
+    node->device = {{ir::DeviceKind::kDla, core}, true};
     return node->outputs[0];
 }
 
 // The tensor that lies in `memory`.
 Result<ir::Value*> takeOut(ir::Graph& g, ir::Value* memory, dla::Layout layout, Extents const& dims,
-                           std::string const& name)
+                           std::string const& name, int32_t core)
 {
     int const rank = dims.rank;
     bool const isImage = layout == dla::Layout::kHwc4;
@@ -133,14 +177,14 @@ Result<ir::Value*> takeOut(ir::Graph& g, ir::Value* memory, dla::Layout layout, 
     if (isImage)
         std::rotate(slice.size.end() - 3, slice.size.end() - 2, slice.size.end()); // h, w, c
     TW_ASSIGN(ir::Value * x,
-              addOp(g, ops::slice::def(), std::move(slice), memory, "Input " + name + " from DLA format", 0));
+              addOp(g, ops::slice::def(), std::move(slice), memory, "Input " + name + " from DLA format", 0, core));
     if (!isImage)
         return x;
     ops::shuffle::Attrs turn;
     for (int i = 0; i < rank; ++i)
         turn.firstTranspose.push_back(i);
     std::rotate(turn.firstTranspose.end() - 3, turn.firstTranspose.end() - 1, turn.firstTranspose.end()); // c, h, w
-    return addOp(g, ops::shuffle::def(), std::move(turn), x, "Input " + name + " to planes", 1);
+    return addOp(g, ops::shuffle::def(), std::move(turn), x, "Input " + name + " to planes", 1, core);
 }
 
 } // namespace
@@ -180,7 +224,7 @@ Result<void> applyLayouts(plan::Contents& contents, std::map<std::string, dla::L
         if (io.isInput) {
             ir::Value* const bytes = g.newValue(io.name, v->type, ir::shapeOf(memory));
             *place = bytes;
-            TW_ASSIGN(ir::Value * x, takeOut(g, bytes, at->second, dims, io.name));
+            TW_ASSIGN(ir::Value * x, takeOut(g, bytes, at->second, dims, io.name, contents.dlaCore));
             g.replaceAllUses(v, x);
             x->name = inner;
             for (plan::Profile& p : contents.profiles)
@@ -188,8 +232,8 @@ Result<void> applyLayouts(plan::Contents& contents, std::map<std::string, dla::L
         } else {
             ops::padding::Attrs pad;
             pad.post = {0, memory[memory.rank - 1] - dims[dims.rank - 1]};
-            TW_ASSIGN(ir::Value * y,
-                      addOp(g, ops::padding::def(), std::move(pad), v, "Output " + io.name + " to DLA format", -1));
+            TW_ASSIGN(ir::Value * y, addOp(g, ops::padding::def(), std::move(pad), v,
+                                           "Output " + io.name + " to DLA format", -1, contents.dlaCore));
             v->name = inner;
             y->name = io.name;
             *place = y;

@@ -12,6 +12,7 @@
 #include "infer.h"
 #include "layer_accuracy.h"
 #include "layer_information.h"
+#include "loadable_run.h"
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
@@ -61,12 +62,13 @@ void checkSafety(Log& log, Options const& options)
         log.warning("--consistency is ignored without --safe");
     if (!build.safe)
         return;
-    if (options.system.dlaCore < 0)
+    bool const isLoadable = options.system.dlaCore >= 0; // libcudla runs it
+    if (!isLoadable)
         openLibrary("libnvinfer_safe.so.8", "--safe");
     if (build.consistency)
         openLibrary("libnvinfer_checker.so.8", "--consistency");
-    if (!build.buildOnly)
-        throw Failure("--safe: running safe engines and DLA loadables is not possible yet; add --buildOnly");
+    if (!build.buildOnly && !isLoadable)
+        throw Failure("--safe: running safe engines is not possible yet; add --buildOnly");
     if (build.consistency)
         throw Failure("--consistency: the consistency check of safe engines is not possible yet");
 }
@@ -114,16 +116,16 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         inference.run();
     }
     if (reporting.dumpOutput)
-        dumpOutputs(log, inference.outputs());
+        dumpOutputs(log, inference.outputs().all());
     if (!reporting.exportOutput.empty())
-        writeFile(reporting.exportOutput, outputsJson(inference.outputs()));
+        writeFile(reporting.exportOutput, outputsJson(inference.outputs().all()));
     if (reporting.profiles() && sink.profile.empty())
         throw Failure("The engine reported no layer time to the profiler");
     if (reporting.dumpProfile)
         sink.profile.print(log);
     if (!reporting.exportProfile.empty())
         writeFile(reporting.exportProfile, sink.profile.json());
-    bool const passed = reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting);
+    bool const passed = reporting.compare.empty() || compareOutputs(log, inference.outputs().all(), reporting);
     if (!reporting.accuracyReport.empty())
         reportAccuracy(log, logger, work, inference, options);
     if (passed)
@@ -154,6 +156,8 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         if (!path->empty())
             checkWritable(*path);
     checkSafety(log, options);
+    if (char const* model = std::getenv("TENSORWRIGHT_DLA_MODEL"); model && *model)
+        log.info(fmt::format("DLA: {} (model, not the device)", model));
     loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
@@ -170,6 +174,11 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
+    }
+    if (options.build.safe) {
+        if (options.build.buildOnly)
+            throw Failure("A loadable tells nothing of its layers, and has no refit");
+        return runLoadable(log, options, work);
     }
     deserialize(log, logger, options, work);
     if (reporting.dumpRefit)

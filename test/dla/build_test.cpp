@@ -50,9 +50,15 @@ TEST(DlaBuild, CutInThree)
         float want = std::exp(std::exp(std::max(x[i], 0.F)));
         EXPECT_NEAR(y[i], want, 0.01F * want) << i;
     }
-    std::unique_ptr<IEngineInspector> const inspector(engine->createEngineInspector());
+    std::unique_ptr<IEngineInspector> inspector(engine->createEngineInspector());
     std::string const json = inspector->getEngineInformation(LayerInformationFormat::kJSON);
     EXPECT_TRUE(contains(json, "layer2")) << json;
+    m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);
+    auto const detailed = m.engine();
+    ASSERT_NE(detailed, nullptr);
+    inspector.reset(detailed->createEngineInspector());
+    std::string const records = inspector->getEngineInformation(LayerInformationFormat::kJSON);
+    EXPECT_TRUE(contains(records, "DLA core 0 of orin (model, not the device)")) << records;
 }
 
 TEST(DlaBuild, DevicesOfSingleLayers)
@@ -221,6 +227,33 @@ TEST(DlaBuild, WildcardsWithOneShape)
     Context const context = contextOf(*engine);
     EXPECT_FALSE(context->setInputShape("x", dims({2, 4, 6, 6})));
     EXPECT_EQ(list(context->getTensorShape("y")), (Shape{3, 4, 6, 6}));
+}
+
+TEST(DlaBuild, ImplicitBatch)
+{
+    DlaMaker m("orin", 0);
+    m.builder->setMaxBatchSize(3);
+    m.config->setFlag(BuilderFlag::kGPU_FALLBACK);
+    m.output(m.relu(m.input("x", {2, 3, 4})), "y");
+    auto const engine = m.engine();
+    ASSERT_NE(engine, nullptr) << m.errors();
+    EXPECT_TRUE(contains(m.linesWith("candidates"), "1 of 1"));
+    Context const context = contextOf(*engine);
+    std::vector<float> x = ramp(72, -36), y(72, 7);
+    void* bindings[] = {x.data(), y.data()};
+    for (int batch : {1, 2}) {
+        EXPECT_FALSE(context->execute(batch, bindings));
+        EXPECT_TRUE(m.oneError("runs the batch of the build alone, 3"));
+    }
+    ASSERT_TRUE(context->execute(3, bindings)) << m.errors();
+    for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(y[i], std::max(x[i], 0.F)) << i;
+    // The batch of the builder counts.
+    DlaMaker large("orin", 0);
+    large.builder->setMaxBatchSize(4097);
+    large.output(large.relu(large.input("x", {2, 3, 4})), "y");
+    EXPECT_FALSE(large.plan());
+    EXPECT_TRUE(contains(large.errors(), "batch 4097")) << large.errors();
 }
 
 // Layers of loops stay where they are, whatever is asked for.

@@ -212,6 +212,36 @@ TEST(DlaFormats, WhatIsNotAllowed)
     EXPECT_TRUE(gpu.oneError("no layer on a DLA is beside it"));
 }
 
+// What lies in padded rows is told in the shape that clients know.
+TEST(DlaFormats, OutputAllocators)
+{
+    DlaMaker m;
+    Net(1, 3, 2, 5, 4).add(m, TensorFormat::kDLA_HWC4, TensorFormat::kDLA_LINEAR);
+    auto const engine = m.engine();
+    ASSERT_NE(engine, nullptr) << m.errors();
+    struct Allocator final : IOutputAllocator
+    {
+        void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
+        {
+            bytes = size;
+            memory.resize(size);
+            return memory.data();
+        }
+        void notifyShape(char const*, Dims const& d) noexcept override { shape = list(d); }
+        std::vector<uint8_t> memory;
+        uint64_t bytes = 0;
+        Shape shape;
+    } output;
+    Context const context = contextOf(*engine);
+    std::vector<uint16_t> x(2 * 8 * 4);
+    context->setTensorAddress("x", x.data());
+    context->setOutputAllocator("y", &output);
+    EXPECT_EQ(context->getMaxOutputSize("y"), 4 * 2 * 64);
+    ASSERT_TRUE(context->enqueueV3(nullptr)) << m.errors();
+    EXPECT_EQ(output.bytes, 4U * 2 * 64);
+    EXPECT_EQ(output.shape, (Shape{1, 4, 2, 5}));
+}
+
 // With fallback everything may stay linear, and one of both formats may be DLA's.
 TEST(DlaFormats, WithFallback)
 {

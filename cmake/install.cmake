@@ -18,9 +18,11 @@ set(TW_PACKAGE_DIR ${TW_INSTALL_LIB}/cmake/tensorwright)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TW_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 
 set(TW_LINK_FLAGS)
-foreach(library nvinfer nvonnxparser nvinfer_plugin nvparsers)
+foreach(library nvinfer nvonnxparser nvinfer_plugin nvparsers cudla)
     if(TARGET ${library})
-        string(APPEND TW_LINK_FLAGS " -l${library}")
+        if(NOT library STREQUAL cudla) # who wants it names it
+            string(APPEND TW_LINK_FLAGS " -l${library}")
+        endif()
         # The libraries lie side by side and find each other.
         set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
         install(TARGETS ${library} LIBRARY DESTINATION ${TW_INSTALL_LIB} RUNTIME DESTINATION ${TW_INSTALL_BIN})

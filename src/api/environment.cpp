@@ -101,6 +101,10 @@ Result<Environment> readEnvironment()
                              e.tuningSeconds > kMaxTuningSeconds))
         return invalidArgument("TENSORWRIGHT_TUNING_SECONDS={} must be a number from 1 to {}", seconds,
                                kMaxTuningSeconds);
+    auto const dlaModel = dla::modelOf(variable("TENSORWRIGHT_DLA_MODEL"));
+    if (!dlaModel.ok())
+        return Error(dlaModel.error()).in("TENSORWRIGHT_DLA_MODEL");
+    e.dla = *dlaModel;
     return e;
 }
 

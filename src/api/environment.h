@@ -8,6 +8,7 @@
 #include "base/permissions.h"
 #include "base/result.h"
 #include "device/cpu.h"
+#include "dla/model.h"
 
 namespace tw::api {
 
@@ -48,6 +49,8 @@ struct Environment
     std::string recordFolder;
     // TENSORWRIGHT_TUNING_SECONDS: what a build may spend on timing candidates, about; 0: as long as it takes.
     int tuningSeconds = 0;
+    // TENSORWRIGHT_DLA_MODEL=orin|xavier: layers may be sent to a DLA that is modelled on the present device.
+    dla::Model dla = dla::Model::kNone;
 };
 
 // Every variable must have a value that it knows.

@@ -13,6 +13,7 @@
 #include "base/extents.h"
 #include "base/result.h"
 #include "base/workers.h"
+#include "dla/layout.h"
 #include "ir/graph.h"
 #include "tactic/panel_order.h"
 
@@ -96,6 +97,9 @@ struct IoTensor
     bool isExecution = true;    // its elements are data of the network too
     bool broadcastAcrossBatch = false;
     std::vector<std::string> dimensionNames; // empty strings where none was given; may be shorter than the rank
+    // In a format that only DLA has: that, and the dimensions that clients see. The graph's value is the memory of it.
+    dla::Layout dlaLayout = dla::Layout::kNone;
+    Extents dlaDims;
     bool operator==(IoTensor const&) const = default;
 };
 
@@ -112,6 +116,10 @@ struct Contents
     int32_t profilingVerbosity = 0;
     int32_t engineCapability = 0;
     uint32_t tacticSources = 0;
+    // Of an engine with layers on (the model of) a DLA.
+    dla::Model dlaModel = dla::Model::kNone;
+    int32_t dlaCore = 0;
+    int32_t dlaLoadables = 0;
     // Constants of `graph` (not of graphs within) that the file holds in panels. With `panelsKept` their data here are
     // in that order too; only what is made to run, by runtime::Engine, wants that.
     std::map<ir::Value const*, ops::PanelOrder> panels;

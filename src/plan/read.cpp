@@ -7,6 +7,7 @@
 #include <set>
 
 #include "device/large_pages.h"
+#include "dla/layout.h"
 #include "ir/op_def.h"
 #include "plan/file.h"
 #include "plan/old.h"
@@ -49,6 +50,10 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
             return bad("tensor '{}' has {} dimension names", io.name, t->dimension_names()->size());
         for (flatbuffers::uoffset_t k = 0; k < sizeOf(t->dimension_names()); ++k)
             io.dimensionNames.push_back(copy.text(t->dimension_names()->Get(k)));
+        if (!dla::isLayout(t->dla_format()))
+            return bad("tensor '{}' is in the DLA format {}, which does not exist", io.name, t->dla_format());
+        io.dlaLayout = static_cast<dla::Layout>(t->dla_format());
+        TW_ASSIGN(io.dlaDims, extents(copy.list(t->dla_dims())));
         TW_TRY(copy.status());
         c.io.push_back(std::move(io));
     }
@@ -80,6 +85,12 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
     c.profilingVerbosity = m.profiling_verbosity();
     c.engineCapability = m.engine_capability();
     c.tacticSources = m.tactic_sources();
+    if (!dla::isKnown(m.dla_model()) || m.dla_core() < 0 || m.dla_core() >= dla::kCores || m.dla_loadables() < 0 ||
+        m.dla_loadables() > dla::kMostLoadables)
+        return bad("a DLA, core or number of loadables that does not exist");
+    c.dlaModel = static_cast<dla::Model>(m.dla_model());
+    c.dlaCore = m.dla_core();
+    c.dlaLoadables = m.dla_loadables();
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(m.notes()); ++i)
         c.notes[copy.text(m.notes()->Get(i)->key())] = copy.text(m.notes()->Get(i)->value());
     // Numbers of public enumerations with three values each.
@@ -133,6 +144,22 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, i
     return out;
 }
 
+// A tensor in a format that only DLA has must be the memory of what clients are told.
+Result<void> checkLayout(IoTensor const& t, Contents const& c)
+{
+    if (t.dlaLayout == dla::Layout::kNone)
+        return t.dlaDims.rank == 0 ? Result<void>() : bad("tensor '{}' has dimensions of no DLA format", t.name);
+    auto const isIt = [&](ir::Value const* v) { return v->name == t.name; };
+    auto const& list = t.isInput ? c.graph->inputs : c.graph->outputs;
+    ir::Value const& v = **std::ranges::find_if(list, isIt);
+    if (c.dlaModel == dla::Model::kNone || v.host || v.format != Format::kLinear || !ir::isStatic(v.shape))
+        return bad("tensor '{}' is in a DLA format, and its plan or value is not", t.name);
+    Extents const memory = dla::memoryDims(t.dlaLayout, c.dlaModel, v.type, t.dlaDims);
+    if (memory.rank == 0 || memory != ir::extentsOf(v.shape))
+        return bad("tensor '{}' with DLA dimensions {} is {} in the graph", t.name, t.dlaDims.str(), str(v.shape));
+    return {};
+}
+
 // Inputs and outputs, and what profiles say about inputs, must fit the graph.
 Result<void> checkAgainstGraph(Contents const& c)
 {
@@ -152,6 +179,8 @@ Result<void> checkAgainstGraph(Contents const& c)
             return bad("tensor '" + t.name + "' is not what the graph has");
     if (listed.size() != count)
         return bad("it does not list every input and output of its graph");
+    for (IoTensor const& t : c.io)
+        TW_TRY(checkLayout(t, c));
     for (size_t p = 0; p < c.profiles.size(); ++p) {
         for (auto const& [name, r] : c.profiles[p].inputs) {
             std::string const where = fmt::format("optimization profile {}: input '{}'", p, name);

@@ -191,8 +191,9 @@ Offset<fb::Meta> meta(FlatBufferBuilder& b, Contents const& c)
     for (IoTensor const& t : c.io) {
         auto const name = b.CreateString(t.name);
         auto const names = b.CreateVectorOfStrings(t.dimensionNames);
-        io.push_back(
-            fb::CreateIoTensor(b, name, t.isInput, t.isShapeTensor, t.isExecution, t.broadcastAcrossBatch, names));
+        auto const dims = b.CreateVector(listOf(t.dlaDims));
+        io.push_back(fb::CreateIoTensor(b, name, t.isInput, t.isShapeTensor, t.isExecution, t.broadcastAcrossBatch,
+                                        names, static_cast<int32_t>(t.dlaLayout), dims));
     }
     std::vector<Offset<fb::Profile>> profiles;
     for (Profile const& p : c.profiles) {
@@ -212,7 +213,8 @@ Offset<fb::Meta> meta(FlatBufferBuilder& b, Contents const& c)
     auto const profileList = b.CreateVector(profiles);
     auto const noteList = b.CreateVector(notes);
     return fb::CreateMeta(b, name, ioList, profileList, c.implicitBatch, c.maxBatchSize, c.refittable,
-                          c.profilingVerbosity, c.engineCapability, c.tacticSources, noteList);
+                          c.profilingVerbosity, c.engineCapability, c.tacticSources, noteList,
+                          static_cast<int32_t>(c.dlaModel), c.dlaCore, c.dlaLoadables);
 }
 
 Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph const& g)

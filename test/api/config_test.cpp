@@ -97,7 +97,7 @@ TEST_F(Config, MemoryPools)
     config.setMemoryPoolLimit(MemoryPoolType::kDLA_LOCAL_DRAM, 8192);
     EXPECT_EQ(config.getMemoryPoolLimit(MemoryPoolType::kDLA_LOCAL_DRAM), 8192u);
     EXPECT_EQ(logger.errors(), 0);
-    // Only loadables of DLAs need powers of two, and there are none.
+    // Only loadables of DLAs need powers of two: the build of one says so.
     config.setMemoryPoolLimit(MemoryPoolType::kDLA_GLOBAL_DRAM, 8193);
     EXPECT_EQ(config.getMemoryPoolLimit(MemoryPoolType::kDLA_GLOBAL_DRAM), 8193u);
     EXPECT_EQ(logger.errors(), 0);
@@ -135,16 +135,24 @@ TEST_F(Config, IterationsAndEnumerators)
 
 TEST_F(Config, ThereIsNoDla)
 {
+    // What is asked for is kept: the build says that there is none.
     config.setDefaultDeviceType(DeviceType::kDLA);
-    EXPECT_EQ(config.getDefaultDeviceType(), DeviceType::kGPU);
-    config.setDLACore(0); // kept: nothing runs there
-    EXPECT_EQ(config.getDLACore(), 0);
-    config.setEngineCapability(EngineCapability::kDLA_STANDALONE);
+    EXPECT_EQ(config.getDefaultDeviceType(), DeviceType::kDLA);
+    EXPECT_EQ(config.getDeviceType(nullptr), DeviceType::kDLA);
+    config.setDefaultDeviceType(static_cast<DeviceType>(2));
+    EXPECT_EQ(logger.errors(), 1);
+    config.setDLACore(0); // does nothing, as documented
+    EXPECT_EQ(config.getDLACore(), -1);
     config.setEngineCapability(EngineCapability::kSAFETY);
     EXPECT_EQ(config.getEngineCapability(), EngineCapability::kSTANDARD);
-    EXPECT_EQ(logger.errors(), 3);
+    EXPECT_EQ(logger.errors(), 2);
+    config.setEngineCapability(EngineCapability::kDLA_STANDALONE);
+    EXPECT_EQ(config.getEngineCapability(), EngineCapability::kDLA_STANDALONE);
     config.setDeviceType(nullptr, DeviceType::kGPU);
-    EXPECT_EQ(logger.errors(), 4);
+    EXPECT_EQ(logger.errors(), 3);
+    config.reset();
+    EXPECT_EQ(config.getDefaultDeviceType(), DeviceType::kGPU);
+    EXPECT_EQ(config.getEngineCapability(), EngineCapability::kSTANDARD);
     EXPECT_FALSE(config.canRunOnDLA(nullptr));
     EXPECT_FALSE(config.isDeviceTypeSet(nullptr));
     config.resetDeviceType(nullptr);

@@ -76,7 +76,7 @@ TEST(Stubs, GiveOneErrorLineAndChangeNothing)
     CountingRecorder recorder;
     tw::api::Reporter reporter(&logger, &recorder);
     tw::api::BuilderConfigObject config(reporter);
-    config.setEngineCapability(EngineCapability::kDLA_STANDALONE);
+    config.setEngineCapability(EngineCapability::kSAFETY);
     EXPECT_EQ(config.getEngineCapability(), EngineCapability::kSTANDARD);
     EXPECT_EQ(logger.errors(), 1);
     ASSERT_EQ(recorder.getNbErrors(), 1);

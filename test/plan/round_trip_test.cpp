@@ -428,7 +428,7 @@ void expectTacticsAreThere(plan::Contents const& read)
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6", "v1_7", "v1_8"}) {
+    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6", "v1_7", "v1_8", "v1_9"}) {
         SCOPED_TRACE(version);
         std::string const bytes = savedPlan(version);
         auto read = plan::read(bytes.data(), bytes.size());

@@ -96,11 +96,11 @@ TEST(PlanUntrusted, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.8 got 2.8, please rebuild");
+    expectError(b, "expecting format version 1.9 got 2.9, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.8 got 1.9, please rebuild");
+    expectError(b, "expecting format version 1.9 got 1.10, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);
@@ -486,7 +486,8 @@ TEST(PlanUntrusted, MetaAndTargets)
         std::vector<int32_t> minValues, maxValues;
         std::string input = "x", second = "y";
         int32_t batch = 1, verbosity = 0;
-        int profiles = 1, dimensionNames = 0;
+        int profiles = 1, dimensionNames = 0, dlaFormat = 0, dlaModel = 0, dlaCore = 0, dlaLoadables = 0;
+        std::vector<int64_t> dlaDims;
     };
     auto bad = [](auto const& change, char const* part) {
         Meta m;
@@ -495,7 +496,8 @@ TEST(PlanUntrusted, MetaAndTargets)
         FlatBufferBuilder b;
         std::vector<flatbuffers::Offset<fb::IoTensor>> io;
         auto names = b.CreateVectorOfStrings(std::vector<std::string>(size_t(m.dimensionNames), "d"));
-        io.push_back(fb::CreateIoTensor(b, b.CreateString("x"), true, false, true, false, names));
+        auto dlaDims = b.CreateVector(m.dlaDims);
+        io.push_back(fb::CreateIoTensor(b, b.CreateString("x"), true, false, true, false, names, m.dlaFormat, dlaDims));
         io.push_back(fb::CreateIoTensor(b, b.CreateString(m.second)));
         std::vector<flatbuffers::Offset<fb::Profile>> profiles;
         for (int p = 0; p < m.profiles; ++p) {
@@ -507,9 +509,17 @@ TEST(PlanUntrusted, MetaAndTargets)
             profiles.push_back(fb::CreateProfile(b, b.CreateVector(inputs)));
         }
         auto profileList = b.CreateVector(profiles);
-        b.Finish(fb::CreateMeta(b, 0, b.CreateVector(io), profileList, false, m.batch, false, m.verbosity));
+        b.Finish(fb::CreateMeta(b, 0, b.CreateVector(io), profileList, false, m.batch, false, m.verbosity, 0, 0, 0,
+                                m.dlaModel, m.dlaCore, m.dlaLoadables));
         expectError(withSection(plan::SectionKind::kMeta, b), part);
     };
+    bad([](Meta& m) { m.dlaModel = 3; }, "a DLA, core or number of loadables");
+    bad([](Meta& m) { m.dlaCore = 2; }, "a DLA, core or number of loadables");
+    bad([](Meta& m) { m.dlaLoadables = 17; }, "a DLA, core or number of loadables");
+    bad([](Meta& m) { m.dlaFormat = 8; }, "in the DLA format 8, which does not exist");
+    bad([](Meta& m) { m.dlaDims = {1, 1, 8, 8}; }, "dimensions of no DLA format");
+    bad([](Meta& m) { m.dlaFormat = 9; }, "its plan or value is not");
+    bad([](Meta& m) { m.dlaModel = 2, m.dlaFormat = 9; }, "its plan or value is not"); // x is dynamic
     bad([](Meta& m) { m.batch = 0; }, "maximum batch size 0");
     bad([](Meta& m) { m.verbosity = 3; }, "verbosity");
     bad([](Meta& m) { m.profiles = 0; }, "0 optimization profiles");

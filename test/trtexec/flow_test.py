@@ -477,12 +477,6 @@ class Flow(unittest.TestCase):
         ignored = self.passes(f"--loadEngine={standard}", "--consistency", *QUICK)
         self.assertIn("--consistency is ignored without --safe", ignored.stdout + ignored.stderr)
 
-    def test_features_of_later_versions_say_so(self):
-        """Flags whose feature the library does not have yet: an error that names them, never silence."""
-        onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
-        for arguments in ([*onnx, "--useDLACore=0"],):
-            self.fails(*arguments)
-
     def test_caffe(self):
         """A network's text with its weights, or random ones; outputs are named; the batch is apart from the dimensions."""
         deploy, model = self.folder / "net.prototxt", self.folder / "net.caffemodel"

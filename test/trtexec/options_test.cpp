@@ -129,6 +129,7 @@ Accepted const kWithOnnx[] = {
     {"--tuningSeconds=3", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},
+    {"--dlaModel=orin", nullptr},
     {"--allowGPUFallback", nullptr},
     {"--plugins=p.so", "Plugins: p.so"},
 };

@@ -11,8 +11,6 @@
 
 namespace tw::trtexec {
 
-namespace {
-
 using nvinfer1::DataType;
 using nvinfer1::Dims;
 
@@ -43,6 +41,8 @@ void fillFromFile(Binding& binding, std::string const& path)
                                   binding.host.size()));
     std::copy(bytes.begin(), bytes.end(), binding.host.data());
 }
+
+namespace {
 
 void fillFromRecorded(Binding& binding, RecordedTensor const& recorded)
 {
@@ -83,6 +83,8 @@ void announceBinding(Log& log, Binding const& binding, int32_t batch)
              " with dimensions " + withBatch(binding, batch));
 }
 
+} // namespace
+
 // Padded sizes that wrap or pass the address space are caught here, before anything is allocated.
 void allocate(Binding& binding)
 {
@@ -92,8 +94,6 @@ void allocate(Binding& binding)
     binding.host = HostBuffer(binding.sizeBytes());
     binding.device = DeviceBuffer(binding.sizeBytes());
 }
-
-} // namespace
 
 Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
                    Options const& options, std::vector<RecordedTensor> const& recorded, bool firstStream)

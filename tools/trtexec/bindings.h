@@ -64,6 +64,12 @@ struct Binding
     void setValue(int64_t index, double value);
 };
 
+// Gives a binding with a layout its buffers.
+void allocate(Binding& binding);
+// Fill the host buffer of an input.
+void fillRandom(Binding& binding, uint32_t seed);
+void fillFromFile(Binding& binding, std::string const& path);
+
 class Bindings
 {
 public:

@@ -138,7 +138,10 @@ void deserialize(Log& log, LibraryLogger& logger, Options const& options, Worksp
     Stopwatch const watch;
     work.runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
     if (options.system.dlaCore >= 0)
-        libraryStep(log, "--useDLACore", [&] { work.runtime->setDLACore(options.system.dlaCore); });
+        libraryStep(log, "--useDLACore", [&] {
+            checkDlaCore(options.system, work.runtime->getNbDLACores());
+            work.runtime->setDLACore(options.system.dlaCore);
+        });
     work.engine =
         required(work.runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
     log.info("Engine deserialized in " + numberText(watch.seconds()) + " sec.");

@@ -94,10 +94,11 @@ void applyTacticSources(Log& log, IBuilderConfig& config, BuildOptions const& bu
     });
 }
 
-void applyDla(Log& log, IBuilderConfig& config, BuildOptions const& build, SystemOptions const& system)
+void applyDla(Log& log, int32_t cores, IBuilderConfig& config, BuildOptions const& build, SystemOptions const& system)
 {
     if (system.dlaCore < 0)
         return;
+    checkDlaCore(system, cores);
     libraryStep(log, "--useDLACore", [&] {
         config.setDefaultDeviceType(nvinfer1::DeviceType::kDLA);
         config.setDLACore(system.dlaCore);
@@ -213,6 +214,14 @@ void applyDummyRanges(Log& log, INetworkDefinition& network)
 
 } // namespace
 
+void checkDlaCore(SystemOptions const& system, int32_t cores)
+{
+    if (system.dlaCore >= cores)
+        throw Failure(
+            fmt::format("--useDLACore={}: there are {} DLA cores{}", system.dlaCore, cores,
+                        cores > 0 ? "" : " here; --dlaModel=orin or xavier models a DLA on the present device"));
+}
+
 void applyIoFormats(INetworkDefinition& network, BuildOptions const& build)
 {
     checkCount("--inputIOFormats", build.inputFormats.size(), network.getNbInputs());
@@ -271,7 +280,7 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
         libraryStep(log, "--preview", [&, feature = feature, on = on] {
             config.setPreviewFeature(static_cast<nvinfer1::PreviewFeature>(feature), on);
         });
-    applyDla(log, config, build, system);
+    applyDla(log, builder.getNbDLACores(), config, build, system);
     applyLayerConstraints(log, network, config, build);
     if (build.int8 && build.calibration.empty() && !hasExplicitQuantization(network))
         applyDummyRanges(log, network);

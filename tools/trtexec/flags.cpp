@@ -159,6 +159,8 @@ constexpr Flag kFlags[] = {
     {kSystem, "--strictPlan", "", "refuse a plan of another version or machine in place of re-targeting it",
      "TENSORWRIGHT_STRICT_PLAN", "1"},
     {kSystem, "--useDLACore", "=<N>", "DLA core to run on (default: none)"},
+    {kSystem, "--dlaModel", "=orin|xavier",
+     "model a DLA on the present device: its limits, its rounding, not its time"},
     {kSystem, "--allowGPUFallback", "", "layers that DLA cannot run go to the GPU"},
     {kSystem, "--plugins", "=<file>", "plugin library to load; may be repeated"},
 

@@ -13,6 +13,7 @@
 #include "infer.h"
 #include "layer_accuracy.h"
 #include "layer_information.h"
+#include "loadable_run.h"
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
@@ -111,16 +112,16 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         inference.run();
     }
     if (reporting.dumpOutput)
-        dumpOutputs(log, inference.outputs());
+        dumpOutputs(log, inference.outputs().all());
     if (!reporting.exportOutput.empty())
-        writeFile(reporting.exportOutput, outputsJson(inference.outputs()));
+        writeFile(reporting.exportOutput, outputsJson(inference.outputs().all()));
     if (reporting.profiles() && sink.profile.empty())
         throw Failure("The engine reported no layer time to the profiler");
     if (reporting.dumpProfile)
         sink.profile.print(log);
     if (!reporting.exportProfile.empty())
         writeFile(reporting.exportProfile, sink.profile.json());
-    bool const passed = reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting);
+    bool const passed = reporting.compare.empty() || compareOutputs(log, inference.outputs().all(), reporting);
     if (!reporting.accuracyReport.empty())
         reportAccuracy(log, logger, work, inference, options);
     if (passed)
@@ -152,6 +153,8 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         if (!path->empty())
             checkWritable(*path);
     checkSafeOptions(log, options);
+    if (char const* model = std::getenv("TENSORWRIGHT_DLA_MODEL"); model && *model)
+        log.info(fmt::format("DLA: {} (model, not the device)", model));
     loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
@@ -175,6 +178,11 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Optio
         reportMemory(log, work, nullptr);
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
+    }
+    if (options.build.safe && !isSafe) {
+        if (options.build.buildOnly)
+            throw Failure("A loadable tells nothing of its layers, and has no refit");
+        return runLoadable(log, options, work);
     }
     RunMemory const memory;
     if (isSafe)

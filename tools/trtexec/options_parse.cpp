@@ -378,6 +378,12 @@ void parseSystem(Arguments& args, SystemOptions& system)
     for (Flag const& f : allFlags())
         if (f.variable && args.takeFlag(f.name))
             system.variables.emplace_back(f.variable, f.value);
+    if (auto const model = args.takeText("--dlaModel")) {
+        bool const isOrin = *model == "orin";
+        if (!isOrin && *model != "xavier")
+            throw UsageError("--dlaModel: there is no model of '" + *model + "' (known: orin, xavier)");
+        system.variables.emplace_back("TENSORWRIGHT_DLA_MODEL", isOrin ? "orin" : "xavier");
+    }
     assign(system.dlaCore, args.takeInteger("--useDLACore", -1));
     system.gpuFallback = args.takeFlag("--allowGPUFallback");
     system.plugins = args.takeEach("--plugins");

@@ -48,10 +48,10 @@ bool sameShape(Binding const& b, RecordedTensor const& reference)
 
 } // namespace
 
-void dumpOutputs(Log& log, Bindings const& bindings)
+void dumpOutputs(Log& log, std::vector<Binding> const& bindings)
 {
     log.info("Output Tensors:");
-    for (Binding const& b : bindings.all()) {
+    for (Binding const& b : bindings) {
         if (b.input)
             continue;
         log.info(b.name + ": (" + dimensions(b) + ")");
@@ -62,10 +62,10 @@ void dumpOutputs(Log& log, Bindings const& bindings)
     }
 }
 
-std::string outputsJson(Bindings const& bindings)
+std::string outputsJson(std::vector<Binding> const& bindings)
 {
     std::vector<Json> rows;
-    for (Binding const& b : bindings.all()) {
+    for (Binding const& b : bindings) {
         if (b.input)
             continue;
         Json values = Json::array();
@@ -76,18 +76,18 @@ std::string outputsJson(Bindings const& bindings)
     return jsonRows(rows);
 }
 
-bool compareOutputs(Log& log, Bindings const& bindings, ReportingOptions const& reporting)
+bool compareOutputs(Log& log, std::vector<Binding> const& bindings, ReportingOptions const& reporting)
 {
     std::vector<RecordedTensor> const references = readRecorded(reporting.compare, "output");
     std::vector<std::string> names;
-    for (Binding const& b : bindings.all())
+    for (Binding const& b : bindings)
         if (!b.input)
             names.push_back(b.name);
     std::vector<size_t> const match = matchRecorded(references, names, reporting.compare);
     log.info("=== Comparison with " + reporting.compare + " ===");
     bool passed = true;
     size_t output = 0;
-    for (Binding const& b : bindings.all()) {
+    for (Binding const& b : bindings) {
         if (b.input)
             continue;
         RecordedTensor const& reference = references[match[output++]];

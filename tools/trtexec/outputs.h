@@ -6,10 +6,10 @@
 
 namespace tw::trtexec {
 
-void dumpOutputs(Log& log, Bindings const& bindings);
-std::string outputsJson(Bindings const& bindings);
+void dumpOutputs(Log& log, std::vector<Binding> const& bindings);
+std::string outputsJson(std::vector<Binding> const& bindings);
 // Prints one line for each output; false when one lies beyond the tolerance.
-bool compareOutputs(Log& log, Bindings const& bindings, ReportingOptions const& reporting);
+bool compareOutputs(Log& log, std::vector<Binding> const& bindings, ReportingOptions const& reporting);
 
 // --dumpLayerInfo and --exportLayerInfo. The context, when there is one, gives the shapes of this run.
 void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context,

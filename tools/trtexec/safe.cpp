@@ -71,6 +71,9 @@ void checkSafeOptions(Log& log, Options const& options)
         return;
     if (options.system.dlaCore < 0)
         openLibrary(kSafeLibrary, "--safe");
+    if (build.consistency && options.system.dlaCore >= 0)
+        throw Failure(
+            "--consistency: the checker is for safety engines, and --safe with --useDLACore makes a DLA loadable");
     if (build.consistency)
         openLibrary(kCheckerLibrary, "--consistency");
     if (build.buildOnly)

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "api/builder/config.h"
+#include "api/builder/dla.h"
 #include "api/builder/parts.h"
 #include "api/client_memory.h"
 #include "api/engine/engine.h"
@@ -66,8 +67,7 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
         return invalidState(
             "BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the configuration has {}",
             c.profiles.size());
-    if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
-        return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
+    TW_TRY(checkStandalone(n, c));
     TW_TRY(checkPrecisions(n, c, onGpu, log));
     if (c.algorithmSelector && c.timingCache)
         log.warning(
@@ -78,14 +78,14 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
     return {};
 }
 
-// In implicit batch mode one profile is made: batch 1 .. maximum, optimized for the maximum.
-plan::Profile batchProfile(NetworkObject const& n, int32_t maxBatch)
+// In implicit batch mode one profile is made: batch 1 .. maximum, optimized for the maximum; `isFixed`: the maximum alone.
+plan::Profile batchProfile(NetworkObject const& n, int32_t maxBatch, bool isFixed)
 {
     plan::Profile out;
     for (auto const& t : n.inputs) {
         plan::ProfileRange r;
         r.hasShape = true;
-        r.min.push(1);
+        r.min.push(isFixed && !t->broadcastAcrossBatch ? maxBatch : 1);
         r.opt.push(t->broadcastAcrossBatch ? 1 : maxBatch);
         r.max.push(t->broadcastAcrossBatch ? 1 : maxBatch);
         for (int i = 0; i < t->dims.nbDims; ++i)
@@ -189,6 +189,12 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     contents.profilingVerbosity = static_cast<int32_t>(c.profilingVerbosity);
     contents.engineCapability = static_cast<int32_t>(c.engineCapability);
     contents.tacticSources = c.tacticSources;
+    TW_ASSIGN(DlaPlacement const onDla, placeOnDla(n, c, b.maxBatchSize, b.reporter));
+    if (!onDla.isEmpty()) {
+        contents.dlaModel = onDla.model;
+        contents.dlaCore = onDla.core;
+        contents.dlaLoadables = int32_t(onDla.loadables.size());
+    }
     std::string needsProfile;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
         TensorObject const& t = *n.inputs[i];
@@ -225,7 +231,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         contents.io.push_back(std::move(io));
     }
     if (n.implicitBatch) {
-        contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
+        contents.profiles.push_back(batchProfile(n, b.maxBatchSize, !onDla.isEmpty()));
     } else if (!needsProfile.empty() && c.profiles.empty()) {
         return invalidState("{}, but no optimization profile has been defined; set its ranges in one "
                             "(IBuilder::createOptimizationProfile(), IBuilderConfig::addOptimizationProfile())",
@@ -250,7 +256,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.constraints = constraintsOf(c);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
-    TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
+    std::map<std::string, dla::Layout> layouts;
+    TW_ASSIGN(options.io,
+              ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO), dlaTensorsOf(n, c, onDla), &layouts));
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
     options.tune.minRounds = std::max(options.tune.minRounds, c.minTimingIterations);
     options.tune.leastRounds = c.minTimingIterations;
@@ -290,10 +298,20 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
                                                 .maxMemoryBytes = b.maxMemoryBytes,
                                                 .log = &b.reporter};
     TW_ASSIGN(options.ranges, rangesOf(n, c, contents, calibration, b.gpu.get(), b.reporter));
+    if (!onDla.isEmpty())
+        unifyRanges(onDla, options.ranges);
     TW_TRY(settleScales(*contents.graph, n, options.ranges));
+    if (!onDla.isEmpty()) {
+        markDla(*contents.graph, n, c, onDla, options.ranges);
+        if (options.constraints == passes::PrecisionConstraints::kIgnore)
+            options.constraints = passes::PrecisionConstraints::kPrefer;
+        TW_TRY(applyLayouts(contents, layouts, options.ranges));
+    }
     std::vector<std::string> sparse;
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         sparse = builder::sparseLayers(*contents.graph);
+    for (std::string const& line : sparsityLines(onDla, sparse, layouts, options.ranges, c))
+        b.reporter.info(line);
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
@@ -320,6 +338,8 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         TW_ASSIGN(std::string bytes, plan::write(contents));
+        if (contents.engineCapability == int32_t(EngineCapability::kDLA_STANDALONE))
+            TW_SET(bytes, toLoadable(contents, bytes));
         return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
     });
 }
@@ -327,6 +347,10 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuilderConfig& config) noexcept
 {
     return guarded<ICudaEngine*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<ICudaEngine*> {
+        if (objectOf(config).engineCapability == EngineCapability::kDLA_STANDALONE)
+            return unsupported(
+                "EngineCapability::kDLA_STANDALONE: a loadable is no engine; buildSerializedNetwork() makes "
+                "it, and cuDLA runs it");
         PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         // Through the bytes: the engine must not refer to the caller's weights.
@@ -346,7 +370,8 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
         TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
         TW_TRY(checkSafety(n, *graph, objectOf(config), b.reporter));
         TW_TRY(ir::verify(*graph));
-        TW_TRY(ioFormatsOf(n, *graph, false));
+        TW_ASSIGN(DlaPlacement const onDla, placeOnDla(n, objectOf(config), b.maxBatchSize, b.reporter));
+        TW_TRY(ioFormatsOf(n, *graph, false, dlaTensorsOf(n, objectOf(config), onDla)));
         return true;
     });
 }
@@ -369,7 +394,8 @@ INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags fla
 IBuilderConfig* IBuilder::createBuilderConfig() noexcept
 {
     return guarded<IBuilderConfig*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<IBuilderConfig*> {
-        return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0}));
+        return static_cast<IBuilderConfig*>(
+            new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0, b.environment.dla}));
     });
 }
 
@@ -391,14 +417,9 @@ bool IBuilder::platformHasFastInt8() const noexcept
     return objectOf(*this).gpu || device::probeCpu().avx2;
 }
 TW_GETTER(IBuilder, bool, platformHasTf32, self.gpu != nullptr)
-int32_t IBuilder::getMaxDLABatchSize() const noexcept
-{
-    return 0; // no DLA
-}
-int32_t IBuilder::getNbDLACores() const noexcept
-{
-    return 0;
-}
+TW_GETTER(IBuilder, int32_t, getMaxDLABatchSize,
+          self.environment.dla == dla::Model::kNone ? 0 : int32_t(dla::kMostBatch))
+TW_GETTER(IBuilder, int32_t, getNbDLACores, dla::coresOf(self.environment.dla))
 TW_SETTER(IBuilder, IGpuAllocator*, setGpuAllocator, self.allocator = value)
 void IBuilder::reset() noexcept
 {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "api/builder/dla.h"
 #include "api/network/network.h"
 #include "api/report.h"
 
@@ -36,7 +37,8 @@ BuilderConfigObject::BuilderConfigObject(Reporter const& r, ConfigDevice d)
 size_t BuilderConfigObject::poolLimit(nvinfer1::MemoryPoolType pool) const
 {
     // In the order of MemoryPoolType: workspace, DLA's managed SRAM, local DRAM and global DRAM.
-    size_t const defaults[] = {device.memoryBytes, size_t(1) << 20, size_t(1) << 30, size_t(512) << 20};
+    size_t const defaults[] = {device.memoryBytes, dla::sramBytesOf(device.dla), dla::kLocalDramBytes,
+                               dla::kGlobalDramBytes};
     size_t const i = static_cast<size_t>(pool);
     return i < poolLimits.size() ? poolLimits[i].value_or(defaults[i]) : 0;
 }
@@ -108,10 +110,7 @@ void IBuilderConfig::setEngineCapability(EngineCapability capability) noexcept
 {
     guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(capability, "setEngineCapability"));
-        if (capability == EngineCapability::kDLA_STANDALONE)
-            reportStub(c.reporter, Stub::dla_IBuilderConfig_setEngineCapability, "kDLA_STANDALONE");
-        else
-            c.engineCapability = capability;
+        c.engineCapability = capability;
         return {};
     });
 }
@@ -142,11 +141,7 @@ void IBuilderConfig::setDeviceType(ILayer const* layer, DeviceType deviceType) n
         if (!layer)
             return invalidArgument("setDeviceType: the layer is a null pointer");
         TW_TRY(checkExists(deviceType, "setDeviceType"));
-        if (deviceType == DeviceType::kDLA)
-            reportStub(c.reporter, Stub::dla_IBuilderConfig_setDeviceType,
-                       "kDLA for layer '" + objectOf(*layer).name + "'");
-        else
-            c.deviceTypes[layer] = deviceType;
+        c.deviceTypes[layer] = deviceType;
         return {};
     });
 }
@@ -163,21 +158,37 @@ void IBuilderConfig::resetDeviceType(ILayer const* layer) noexcept
 {
     objectOf(*this).deviceTypes.erase(layer);
 }
-bool IBuilderConfig::canRunOnDLA(ILayer const*) const noexcept
+bool IBuilderConfig::canRunOnDLA(ILayer const* layer) const noexcept
 {
-    return false; // there is none: IBuilder::getNbDLACores() is 0
+    return guarded<bool>(objectOf(*this), false, [&](BuilderConfigObject const& c) -> Result<bool> {
+        if (!layer || c.device.dla == dla::Model::kNone)
+            return false;
+        dla::Verdict const verdict = verdictOf(*layer, c);
+        for (dla::Finding const& f : verdict.findings)
+            c.reporter.verbose(wordsOf(*layer, f));
+        return verdict.canRun();
+    });
 }
 
-// No layer runs there: setDeviceType() and setDefaultDeviceType() say so.
-TW_PROPERTY(IBuilderConfig, int32_t, setDLACore, getDLACore, dlaCore)
+void IBuilderConfig::setDLACore(int32_t dlaCore) noexcept
+{
+    guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
+        int const cores = dla::coresOf(c.device.dla);
+        if (cores == 0)
+            return {}; // as documented
+        if (dlaCore < -1 || dlaCore >= cores)
+            return invalidArgument("setDLACore: core {} does not exist (allowed: 0..{}, or -1 for none)", dlaCore,
+                                   cores - 1);
+        c.dlaCore = dlaCore;
+        return {};
+    });
+}
+TW_GETTER(IBuilderConfig, int32_t, getDLACore, self.dlaCore)
 void IBuilderConfig::setDefaultDeviceType(DeviceType deviceType) noexcept
 {
     guardedVoid(objectOf(*this), [&](BuilderConfigObject& c) -> Result<void> {
         TW_TRY(checkExists(deviceType, "setDefaultDeviceType"));
-        if (deviceType == DeviceType::kDLA)
-            reportStub(c.reporter, Stub::dla_IBuilderConfig_setDefaultDeviceType, "kDLA");
-        else
-            c.defaultDeviceType = deviceType;
+        c.defaultDeviceType = deviceType;
         return {};
     });
 }

@@ -12,6 +12,7 @@
 #include "NvInfer.h"
 #include "api/builder/profile.h"
 #include "api/property.h"
+#include "dla/model.h"
 #include "tune/timing_cache.h"
 
 namespace tw::api {
@@ -56,6 +57,7 @@ struct ConfigDevice
 {
     std::string fingerprint; // of timing caches
     size_t memoryBytes = 0;  // 0: all memory of this machine
+    dla::Model dla = dla::Model::kNone;
 };
 
 struct BuilderConfigObject final : nvinfer1::IBuilderConfig, ConfigSettings

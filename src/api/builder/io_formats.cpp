@@ -30,6 +30,10 @@ namespace {
 
 using nvinfer1::TensorFormat;
 
+constexpr char const* kDlaFormats =
+    "inputs in kDLA_LINEAR and kDLA_HWC4 (FP16, INT8), kCHW16 (FP16) and kCHW32 (INT8), "
+    "outputs in the same but kDLA_HWC4";
+
 // Every format is allowed at first.
 bool isSet(TensorObject const& t)
 {
@@ -44,12 +48,44 @@ std::string listOf(std::vector<Format> const& list)
     return text;
 }
 
-Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, char const* what)
+// The one of the formats that only DLA has that the tensor is allowed and can be in; kNone: none.
+dla::Layout layoutOf(TensorObject const& t, ir::Value const& v, DlaTensor const& onDla, std::vector<std::string>& why)
+{
+    int const rank = v.rank();
+    bool const fits = (isLegal(Format::kCHW16, v.type) || isQuantized(v.type)) && !v.host && rank >= 3;
+    auto isAllowed = [&](dla::Layout l) { return fits && (t.formats >> int(l) & 1) != 0; };
+    if (isAllowed(dla::Layout::kLinear))
+        return dla::Layout::kLinear;
+    if (!isAllowed(dla::Layout::kHwc4))
+        return dla::Layout::kNone;
+    ir::Dim const& channels = v.shape[size_t(rank - 3)];
+    if (!onDla.whyNoImage.empty())
+        why.push_back("kDLA_HWC4: " + onDla.whyNoImage);
+    else if (!channels.isConst() || dla::channelsTogether(channels.value()) == 0)
+        why.push_back("kDLA_HWC4: it has " + channels.str() + " channels, allowed are 1, 3 and 4");
+    return why.empty() ? dla::Layout::kHwc4 : dla::Layout::kNone;
+}
+
+// Whether DLA has the format, too.
+bool isOfDla(Format f, DataType type)
+{
+    return f == Format::kCHW16 ? isLegal(f, type) : f == Format::kCHW32 && isQuantized(type);
+}
+
+// `onDla`: null: no layer on DLA is beside the tensor. `layout`: see ioFormatsOf().
+Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, char const* what, DlaTensor const* onDla,
+                                    dla::Layout& layout)
 {
     int const rank = v.rank() - (t.network->implicitBatch ? 1 : 0); // a batch is no channel
     builder::IoFormat io;
-    if (!isSet(t)) // clients expect the plain one then
+    std::string const name = std::string(what) + " '" + t.name + "'";
+    if (!isSet(t)) { // clients expect the plain one then
+        if (onDla && onDla->isStrict)
+            return unsupported("{} ({}) would be linear, and DLA takes {}; allow one (ITensor::setType(), "
+                               "setAllowedFormats()), or set BuilderFlag::kGPU_FALLBACK",
+                               name, nameOf(v.type), kDlaFormats);
         return io;
+    }
     io.allowed.clear();
     std::vector<Format> asked, legal;
     bool isForDla = false;
@@ -60,7 +96,8 @@ Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, c
             isForDla = isForDla || isAsked;
             continue;
         }
-        bool const fits = isLegal(f, v.type) && fitsRank(f, rank) && (!v.host || f == Format::kLinear);
+        bool const fits = isLegal(f, v.type) && fitsRank(f, rank) && (!v.host || f == Format::kLinear) &&
+                          (!onDla || !onDla->isStrict || isOfDla(f, v.type));
         if (isAsked)
             asked.push_back(f);
         if (fits)
@@ -70,9 +107,18 @@ Result<builder::IoFormat> formatsOf(TensorObject const& t, ir::Value const& v, c
     }
     if (!io.allowed.empty())
         return io;
-    std::string const name = std::string(what) + " '" + t.name + "'";
-    if (asked.empty() && isForDla)
-        return unsupported("{}: its allowed formats are those of DLAs, and this device has none", name);
+    std::vector<std::string> why;
+    if (onDla)
+        layout = layoutOf(t, v, *onDla, why);
+    if (layout != dla::Layout::kNone) {
+        io.allowed = {Format::kLinear};
+        return io;
+    }
+    if (asked.empty() && isForDla && !onDla)
+        return unsupported("{}: its allowed formats are those of DLAs, and no layer on a DLA is beside it", name);
+    if (onDla && (isForDla || onDla->isStrict))
+        return unsupported("{} of type {} and rank {} can be in none of its allowed formats; DLA takes {}{}", name,
+                           nameOf(v.type), rank, kDlaFormats, why.empty() ? "" : ". " + why[0]);
     return invalidArgument("{} of type {} and rank {}{} can be in none of its allowed formats ({}); it can be in {}",
                            name, nameOf(v.type), rank, v.host ? ", a shape tensor," : "", listOf(asked), listOf(legal));
 }
@@ -101,14 +147,21 @@ std::string publicNameOf(Format format)
     return "k" + name;
 }
 
-Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect)
+Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect,
+                                       DlaTensors const& onDla, std::map<std::string, dla::Layout>* layouts)
 {
     builder::IoFormats out;
     auto add = [&](TensorObject const& t, std::vector<ir::Value*> const& values, char const* what) -> Result<void> {
         for (ir::Value const* v : values)
             if (v->name == t.name) {
-                TW_ASSIGN(builder::IoFormat io, formatsOf(t, *v, what));
-                io.isDirect = isDirect && isSet(t) && !v->host;
+                auto const at = onDla.find(t.name);
+                bool const isOnDla = at != onDla.end();
+                dla::Layout layout = dla::Layout::kNone;
+                TW_ASSIGN(builder::IoFormat io, formatsOf(t, *v, what, isOnDla ? &at->second : nullptr, layout));
+                // What a DLA reads as it is, its model converts.
+                io.isDirect = isDirect && isSet(t) && !v->host && !isOnDla;
+                if (layout != dla::Layout::kNone && layouts)
+                    layouts->emplace(t.name, layout);
                 out[t.name] = std::move(io);
             }
         return {};

@@ -77,9 +77,20 @@ std::string publicNameOf(Format format);
 // DLA. Types without a column there are linear only.
 bool isLegal(Format format, DataType type);
 
+// A network input or output beside layers on DLA, which takes formats of its own.
+struct DlaTensor
+{
+    bool isStrict = false;  // it is in one of them: nothing but DLA runs, so nothing converts it
+    std::string whyNoImage; // empty: it may be in kDLA_HWC4, as far as its readers go
+};
+using DlaTensors = std::map<std::string, DlaTensor>; // by name
+
 // What the build may choose from for the network's inputs and outputs. `graph` is what the network became: it has the
-// types. An error names a tensor that can be in none of the formats that it was allowed.
-Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect);
+// types. An error names a tensor that can be in none of the formats that it was allowed. `layouts`: where those in formats
+// that only DLA has go, by name; the build takes them for linear ones.
+Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect,
+                                       DlaTensors const& onDla = {},
+                                       std::map<std::string, dla::Layout>* layouts = nullptr);
 
 // Per dimension, in vectors of the format (elements where it has none); -1 after what is not known.
 nvinfer1::Dims stridesOf(Format format, Extents const& dims);

@@ -55,6 +55,12 @@ Result<bool> setShape(ContextObject& c, int io, Dims const& dims, char const* me
                                    dims.d[i]);
         e.push(dims.d[i]);
     }
+    if (c.state->isLayout(io)) {
+        Extents const& only = c.state->core->contents().io[size_t(io)].dlaDims;
+        if (e != only)
+            return invalidArgument("{}: DLA takes the shape of the build alone, {}, not {}", what, only.str(), e.str());
+        return true;
+    }
     TW_TRY(c.context.setInputShape(in, e));
     return true;
 }
@@ -73,6 +79,8 @@ Dims currentShape(ContextObject& c, int io)
     runtime::Engine const& core = *c.state->core;
     auto toDims = [&](Extents const& e) { return toPublic(e, core.contents().implicitBatch ? 1 : 0); };
     Dims const known = c.state->dimsOf(io, c.context.profile());
+    if (c.state->isLayout(io))
+        return known;
     if (int const in = c.inputPosition(io); in >= 0)
         return c.context.hasInputShape(in) && !core.contents().implicitBatch ? toDims(c.context.inputShape(in)) : known;
     if (core.contents().implicitBatch || isStatic(core.ioValue(io).shape))
@@ -134,6 +142,12 @@ Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
     int const io = tensorName ? c.state->core->ioIndex(tensorName) : -1;
     if (io < 0 || shape.nbDims < 0)
         return shape;
+    if (c.state->isLayout(io)) {
+        runtime::Engine const& core = *c.state->core;
+        dla::Layout const layout = core.contents().io[size_t(io)].dlaLayout;
+        return toPublic(dla::stridesOf(layout, ir::extentsOf(core.ioValue(io).shape)),
+                        core.contents().implicitBatch ? 1 : 0);
+    }
     // Those of the batch, in implicit batch mode, are nobody's: the rest counts from the end.
     Extents dims;
     for (int i = 0; i < shape.nbDims; ++i)

@@ -57,16 +57,18 @@ private:
 };
 
 // Memory for an output from its allocator. The order of calls is reallocateOutput, then notifyShape.
-Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, TensorRef const& t)
+Result<void*> allocateOutput(ContextObject::Io& io, plan::IoTensor const& tensor, TensorRef const& t)
 {
     uint64_t const bytes = uint64_t(std::max<int64_t>(t.sizeBytes(), 1)); // empty tensors have an address too
     void* const current = io.allocated ? io.allocated : io.address;
+    std::string const& name = tensor.name;
     void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kDeviceAlignment);
     if (!memory)
         return failedAllocation("output '{}': its IOutputAllocator gave no memory for {} bytes (shape {})", name, bytes,
                                 t.dims.str());
     io.allocated = memory;
-    io.allocator->notifyShape(name.c_str(), toPublic(t.dims));
+    bool const isLayout = tensor.dlaLayout != dla::Layout::kNone; // t is its memory
+    io.allocator->notifyShape(name.c_str(), toPublic(isLayout ? tensor.dlaDims : t.dims));
     return memory;
 }
 
@@ -126,7 +128,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
             continue;
         if (!c.io[size_t(late)].allocator)
             return invalidState("output '{}' has lost its IOutputAllocator", core.ioValue(late).name);
-        TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.ioValue(late).name, outputs[i]));
+        TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.contents().io[size_t(late)], outputs[i]));
         TW_TRY(copyOutput(r, to, outputs[i]));
     }
     if (graphTimes) {
@@ -273,7 +275,8 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         size_t const out = size_t(std::ranges::find(g.outputs, &v) - g.outputs.begin());
         request->outputs[out].data = nullptr;
         if (stateOf(v).exact) {
-            TW_ASSIGN(request->outputs[out].data, allocateOutput(io[size_t(i)], v.name, request->outputs[out]));
+            TW_ASSIGN(request->outputs[out].data,
+                      allocateOutput(io[size_t(i)], core.contents().io[size_t(i)], request->outputs[out]));
         } else {
             request->lateOutputs[out] = i;
         }
@@ -376,6 +379,9 @@ bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaSt
         if (batchSize < 1 || batchSize > contents.maxBatchSize)
             return invalidArgument("batch size {} is outside 1..{} (IBuilder::setMaxBatchSize)", batchSize,
                                    contents.maxBatchSize);
+        if (contents.dlaModel != dla::Model::kNone && batchSize != contents.maxBatchSize)
+            return invalidArgument("batch size {}: an engine with layers on DLA runs the batch of the build alone, {}",
+                                   batchSize, contents.maxBatchSize);
         auto const& inputs = c.state->core->graph().inputs;
         for (size_t i = 0; i < inputs.size(); ++i) {
             Extents e;

@@ -183,8 +183,7 @@ TW_TENSOR_QUERY(int32_t, getTensorBytesPerComponent, getBindingBytesPerComponent
                 int32_t(sizeOf(self.core().ioValue(i).type)))
 TW_TENSOR_QUERY(int32_t, getTensorComponentsPerElement, getBindingComponentsPerElement, -1, vectorOrNone(self, i))
 TW_TENSOR_QUERY(int32_t, getTensorVectorizedDim, getBindingVectorizedDim, -1, vectorDim(self, i))
-TW_TENSOR_QUERY(TensorFormat, getTensorFormat, getBindingFormat, TensorFormat::kLINEAR,
-                static_cast<TensorFormat>(self.core().ioValue(i).format))
+TW_TENSOR_QUERY(TensorFormat, getTensorFormat, getBindingFormat, TensorFormat::kLINEAR, self.state->formatOf(i))
 TW_TENSOR_QUERY(char const*, getTensorFormatDesc, getBindingFormatDesc, "", self.state->formatTexts[size_t(i)].c_str())
 
 // ---- the engine

@@ -70,7 +70,7 @@ struct RuntimeObject final : nvinfer1::IRuntime
     std::shared_ptr<cuda::Target const> gpu; // null: the CPU
     nvinfer1::IGpuAllocator* allocator = nullptr;
     int32_t maxThreads = 0; // 0: not set, the whole pool
-    int32_t dlaCore = -1;
+    int32_t dlaCore = 0;
     safety::Purpose purpose = safety::Purpose::kStandard;
 };
 
@@ -103,6 +103,13 @@ struct EngineState
     // Positions in io of a tensor by its name, and of a binding of any profile; errors begin with `method`.
     Result<int> ioOf(char const* tensor, char const* method) const;
     Result<int> ioOf(int32_t binding, char const* method) const;
+    // In a format that only DLA has: its dimensions and format are not those of the graph's value.
+    bool isLayout(int io) const { return core->contents().io[size_t(io)].dlaLayout != dla::Layout::kNone; }
+    nvinfer1::TensorFormat formatOf(int io) const
+    {
+        return static_cast<nvinfer1::TensorFormat>(isLayout(io) ? int32_t(core->contents().io[size_t(io)].dlaLayout)
+                                                                : int32_t(core->ioValue(io).format));
+    }
 };
 
 struct EngineObject final : nvinfer1::ICudaEngine

@@ -10,6 +10,7 @@
 #include "api/object_methods.h"
 #include "api/plugin/graph.h"
 #include "device/thread_pool.h"
+#include "dla/loadable.h"
 #include "runtime/profile_shapes.h"
 
 using namespace tw;
@@ -28,6 +29,8 @@ bool EngineState::isDynamic() const
 nvinfer1::Dims EngineState::dimsOf(int io, int profile) const
 {
     ir::Value const& v = core->ioValue(io);
+    if (isLayout(io)) // one shape in all profiles
+        return toPublic(core->contents().io[size_t(io)].dlaDims, core->contents().implicitBatch ? 1 : 0);
     nvinfer1::Dims d{};
     if (profile >= 0) {
         for (size_t i = core->contents().implicitBatch ? 1 : 0; i < v.shape.size(); ++i)
@@ -60,6 +63,30 @@ Result<void> checkPurpose(plan::Contents const& contents, safety::Purpose purpos
     return {};
 }
 
+// A model of a DLA is the user's choice, here as in the build.
+Result<void> checkDla(plan::Contents const& c, dla::Model here, Log& log)
+{
+    if (c.dlaModel == dla::Model::kNone)
+        return {};
+    if (c.dlaModel != here)
+        return failedInitialization("the plan has {} loadables for the model of the DLA of {}, and {}; set "
+                                    "TENSORWRIGHT_DLA_MODEL={}",
+                                    c.dlaLoadables, dla::nameOf(c.dlaModel),
+                                    here == dla::Model::kNone ? std::string("this machine has 0 DLA cores")
+                                                              : fmt::format("the model here is {}", dla::nameOf(here)),
+                                    dla::nameOf(c.dlaModel));
+    log.info("DLA: {} loadables of the model of {} run on the present device (model, not the device)", c.dlaLoadables,
+             dla::nameOf(c.dlaModel));
+    return {};
+}
+
+std::string dlaFormatWords(dla::Layout layout, std::string const& type)
+{
+    return layout == dla::Layout::kHwc4
+               ? "DLA image " + type + " format, pixels of 1 or 4 channels, rows padded (kDLA_HWC4)"
+               : "DLA planar " + type + " format, rows padded to 64 bytes (kDLA_LINEAR)";
+}
+
 } // namespace
 
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
@@ -87,6 +114,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                          {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
     if (purpose)
         TW_TRY(checkPurpose(contents, *purpose));
+    TW_TRY(checkDla(contents, environment.dla, log));
     auto const services = std::make_shared<PluginServices>(reporter, options.cuda, allocator, contents.tacticSources);
     services->checksPlugins = purpose == safety::Purpose::kCheck;
     TW_TRY(revivePlugins(contents, services, plugins));
@@ -114,6 +142,10 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     for (int i = 0; i < state->ioCount(); ++i) {
         ir::Value const& v = core->ioValue(i);
         constexpr char const* kTypes[] = {"FP32", "FP16", "INT8", "INT32", "BOOL", "UINT8"}; // by number
+        if (state->isLayout(i)) {
+            state->formatTexts.push_back(dlaFormatWords(core->contents().io[size_t(i)].dlaLayout, kTypes[int(v.type)]));
+            continue;
+        }
         state->formatTexts.push_back(formatWords(v.format, kTypes[int(v.type)]) + " (" + publicNameOf(v.format) + ")");
     }
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
@@ -135,6 +167,10 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
     return guarded<ICudaEngine*>(objectOf(*this), nullptr, [&](RuntimeObject& r) -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
+        if (dla::isLoadable(blob, size))
+            return invalidArgument(
+                "deserializeCudaEngine: this is a DLA loadable (EngineCapability::kDLA_STANDALONE), no "
+                "engine; cuDLA (libcudla) runs it");
         TW_ASSIGN(auto gpu, currentGpu(r.gpu, r.environment));
         TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator, std::move(gpu),
                                                     r.maxThreads, {}, r.purpose));
@@ -151,12 +187,20 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size,
     return deserializeCudaEngine(blob, size);
 }
 
-// No engine of ours runs there.
-TW_PROPERTY(IRuntime, int32_t, setDLACore, getDLACore, dlaCore)
-int32_t IRuntime::getNbDLACores() const noexcept
+void IRuntime::setDLACore(int32_t dlaCore) noexcept
 {
-    return 0;
+    guardedVoid(objectOf(*this), [&](RuntimeObject& r) -> Result<void> {
+        int const cores = dla::coresOf(r.environment.dla);
+        if (cores == 0)
+            return {}; // as documented
+        if (dlaCore < 0 || dlaCore >= cores)
+            return invalidArgument("setDLACore: core {} does not exist (allowed: 0..{})", dlaCore, cores - 1);
+        r.dlaCore = dlaCore;
+        return {};
+    });
 }
+TW_GETTER(IRuntime, int32_t, getDLACore, self.dlaCore)
+TW_GETTER(IRuntime, int32_t, getNbDLACores, dla::coresOf(self.environment.dla))
 TW_SETTER(IRuntime, IGpuAllocator*, setGpuAllocator, self.allocator = value)
 TW_OBJECT_METHODS(IRuntime)
 

@@ -4,8 +4,8 @@
 //   conv(x, w)  ->  conv(dequantize(quantize(x, s)), dequantize(w', t)), with w' in i8, t for each output channel
 // Takes convolutions, transposed or not, fully connected layers and matrix products with constant weights, whose input has
 // a range. A tensor that becomes INT8 for one of them is INT8 for the others, for residuals, and for what stands between
-// two of them. Weights: t is the largest magnitude of a channel by 127; w / t is rounded, ties to +infinity, into
-// [-127, 127]. Leaves alone: layers whose precision the user set to another type; the last of these layers before a network
+// two of them. Weights: t is the largest magnitude of a channel by 127; w / t is rounded, ties to +infinity (of layers on
+// DLA: to zero), into [-127, 127]. Leaves alone: layers whose precision the user set to another type; the last of these layers before a network
 // output in floats ("smoothing", the guide's rule with its exceptions: INT8 outputs, a plugin in between); those that the
 // builder has found faster in floats (PassContext::floatLayers). The graph without it is offered, too: floats win where they
 // are faster.
@@ -57,6 +57,10 @@ bool isProductOfTwo(ir::Node const& n)
 bool asksOutput(ir::Node const& n)
 {
     return !n.outputTypes.empty() && n.outputTypes[0].byUser && isQuantized(n.outputTypes[0].value);
+}
+bool isOnDla(ir::Node const& n)
+{
+    return n.device.value.kind == ir::DeviceKind::kDla;
 }
 bool asksInt8(ir::Node const& n)
 {
@@ -156,6 +160,10 @@ private:
                 lacks = whyNoRange(*n->outputs[0]);
             if (!lacks.empty()) {
                 std::string const what = "layer '" + n->name + "' (" + n->op->name + ") asks for INT8: " + lacks;
+                if (isOnDla(*n)) { // the wish is of the model: this device computes on wider numbers
+                    ctx_.log.verbose("{}; it runs in floating point", what);
+                    continue;
+                }
                 if (ctx_.constraints == PrecisionConstraints::kObey)
                     return unsupported("{}; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32", what);
                 ctx_.log.warning("{}; it runs in floating point", what);
@@ -339,10 +347,20 @@ private:
         TW_ASSIGN(ir::Value * divisor, steps(numbers));
         TW_ASSIGN(ir::Value * q, apply(numbers, Operation::kDiv, numbers.take(w), divisor));
         auto literal = [&](double v) { return numbers.literal(DataType::kFloat, ones, v); };
-        TW_ASSIGN(q, apply(numbers, Operation::kSum, q, literal(0.5)));
-        ops::unary::Attrs floor;
-        floor.operation = ops::unary::Operation::kFloor;
-        TW_ASSIGN(q, numbers.add(ops::unary::def(), floor, {q}));
+        auto round = [&](Operation op, double shift, ops::unary::Operation to) -> Result<ir::Value*> {
+            TW_ASSIGN(ir::Value * shifted, apply(numbers, Operation::kSum, q, literal(shift)));
+            ops::unary::Attrs attrs;
+            attrs.operation = to;
+            TW_ASSIGN(ir::Value * rounded, numbers.add(ops::unary::def(), attrs, {shifted}));
+            return op == Operation::kSum ? rounded : apply(numbers, op, rounded, literal(0));
+        };
+        if (isOnDla(n)) { // ties to zero: each half from its own side
+            TW_ASSIGN(ir::Value * up, round(Operation::kMax, -0.5, ops::unary::Operation::kCeil));
+            TW_ASSIGN(ir::Value * down, round(Operation::kMin, 0.5, ops::unary::Operation::kFloor));
+            TW_SET(q, apply(numbers, Operation::kSum, up, down));
+        } else {
+            TW_SET(q, round(Operation::kSum, 0.5, ops::unary::Operation::kFloor));
+        }
         TW_ASSIGN(q, apply(numbers, Operation::kMax, q, literal(-127)));
         TW_ASSIGN(q, apply(numbers, Operation::kMin, q, literal(127)));
         TW_ASSIGN(q, numbers.add(ops::quantize::def(), ops::quantize::Attrs(),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/report.h"
 
-#include <iterator>
-
 using namespace tw;
 using namespace tw::api;
 
@@ -62,38 +60,6 @@ void Reporter::setRecorder(nvinfer1::IErrorRecorder* recorder)
         recorder->incRefCount();
     if (auto* old = recorder_.exchange(recorder))
         old->decRefCount();
-}
-
-// What the calls of stubs.def report.
-
-namespace {
-
-struct StubName
-{
-    char const* feature;
-    char const* method;
-};
-constexpr StubName kNames[] = {
-#define TW_STUB_USE(feature, cls, method) {#feature, #cls "::" #method},
-#define TW_STUB_FUNCTION(feature, function) {#feature, #function},
-#define TW_STUB_ABROAD(...)
-#include "api/stubs.def"
-#undef TW_STUB_USE
-#undef TW_STUB_FUNCTION
-#undef TW_STUB_ABROAD
-};
-
-Error missing(StubName const& stub, std::string const& detail)
-{
-    return unsupported("{}{}: the feature '{}' is not part of this version yet", stub.method,
-                       detail.empty() ? "" : " (" + detail + ")", stub.feature);
-}
-
-} // namespace
-
-void reportStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
-{
-    guardedVoid(reporter, [&]() -> Result<void> { return missing(kNames[static_cast<int>(stub)], detail); });
 }
 
 } // namespace tw::api

@@ -92,21 +92,4 @@ requires(!std::same_as<Object, Reporter>) void guardedVoid(Object& object, Body&
     guardedVoid(reporterOf(object), [&] { return body(object); });
 }
 
-// Calls whose feature comes later: the list is stubs.def, and nothing else may be reported as missing.
-
-// feature_class_method of each line of stubs.def that stands in this library.
-enum class Stub
-{
-#define TW_STUB_USE(feature, cls, method) feature##_##cls##_##method,
-#define TW_STUB_FUNCTION(feature, function) function,
-#define TW_STUB_ABROAD(...)
-#include "api/stubs.def"
-#undef TW_STUB_USE
-#undef TW_STUB_FUNCTION
-#undef TW_STUB_ABROAD
-};
-
-// One error (kUNSUPPORTED_STATE) that names the method and, in `detail`, the argument that asks for the feature.
-void reportStub(Reporter& reporter, Stub stub, std::string const& detail = "") noexcept;
-
 } // namespace tw::api

@@ -24,29 +24,13 @@ BUILD = pathlib.Path(trt.tensorrt.__file__).resolve().parents[2]
 LATER = re.compile(r"not part of (this|the present) version|not available yet|not possible yet|not (yet )?implemented|not built yet|comes? in a later version")
 
 
-def pending():
-    """Features that stubs_allowed.txt lets say so, still."""
-    path = ROOT / "test/api/stubs_allowed.txt"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {line.split()[0] for line in lines if line and not line.startswith("#")}
-
-
-PENDING = pending()
-WORDS = {"caffe": "[Cc]affe", "uff": "UFF|Uff", "dla": "DLA|'dla'", "safety": "safe|SAFETY|consistency"}
-EXCUSED = re.compile("|".join([WORDS[f] for f in PENDING] + [r"the feature '\{\}'"] * bool(PENDING)) or "(?!)")
-
-
-def says_later(text):
-    return LATER.search(text) and not EXCUSED.search(text)
-
-
 def test_no_message_says_later():
     found = []
     for folder in ("src", "tools", "python", "include"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".cpp", ".h", ".def", ".py", ".cuh"):
                 for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                    if says_later(line):
+                    if LATER.search(line):
                         found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     assert not found, "\n".join(found)
 
@@ -56,7 +40,7 @@ def test_entry_points_of_the_cpp_api():
     missing, found = [], 0
     for line in (FACTS.parent / "cpp-8.5.txt").read_text(encoding="utf-8").splitlines():
         match = re.match(r"function (\S+?)\(.*\blib=(lib\w+)", line)
-        if not match or ("safety" in PENDING and match[2] in ("libnvinfer_safe", "libnvinfer_checker")):
+        if not match:
             continue
         library = BUILD / "lib" / f"{match[2]}.so.8"
         symbols = subprocess.run(["nm", "-DC", "--defined-only", library], capture_output=True, text=True, check=False).stdout
@@ -79,8 +63,6 @@ def check_flag(name, flag, files):
     text = output
     if re.search(r"Unknown option: ", output):
         return "is unknown"
-    if flag.feature in PENDING:
-        return ""
     file, _, pattern = flag.expect.partition(": ")
     if "{%s}" % file in "".join(flag.arguments):
         path = files.path(file)
@@ -145,7 +127,7 @@ class Walk:
         except Exception as error:
             result = error
         texts = [*self.logger.lines[before:], str(result) if isinstance(result, Exception) else ""]
-        self.said += [f"{what}: {text}" for text in texts if says_later(text)]
+        self.said += [f"{what}: {text}" for text in texts if LATER.search(text)]
         return result
 
     def values(self, kind, name):
@@ -288,10 +270,9 @@ def test_every_object_of_the_module(monkeypatch, tmp_path):
     adds = {f.name.split(".")[-1] for f in FACTS_LIST if f.name.startswith("tensorrt.INetworkDefinition.add_")}
     assert adds <= walk.layers_called, sorted(adds - walk.layers_called)
     members = {f.name.removeprefix("tensorrt.") for f in FACTS_LIST if f.kind in ("property", "method") and f.name.count(".") == 2}
-    excused = {"IBlobNameToTensor.find"} if "caffe" in PENDING else set()
-    skipped = {m for m in members - walk.used - excused if m.split(".")[0] not in CLIENTS | NEVER and not m.endswith((".__init__", ".__del__"))}
+    skipped = {m for m in members - walk.used if m.split(".")[0] not in CLIENTS | NEVER and not m.endswith((".__init__", ".__del__"))}
     assert not skipped, f"nothing was called of {sorted(skipped)}"
-    absent = [c for c in classes - CLIENTS - NEVER - {m.split(".")[0] for m in excused} if not any(isinstance(o, lookup(f"tensorrt.{c}")) for o in kept[-1])]
+    absent = [c for c in classes - CLIENTS - NEVER if not any(isinstance(o, lookup(f"tensorrt.{c}")) for o in kept[-1])]
     assert not absent, f"there was no {sorted(absent)}"
     assert walk.counts["calls"] > 500 and walk.counts["reads"] > 250 and walk.counts["sets"] > 150, walk.counts
     if os.environ.get("TW_REPORT_DIR"):

@@ -10,8 +10,8 @@ import numpy as np
 import tensorrt as trt
 
 # arguments: after those of `base`; {name} is a file in the folder. expect: a pattern in the output, "name: pattern" one in a file.
-# status: of the tool, None: this machine decides. feature: of stubs_allowed.txt; while it stands there, the flag is only to be known.
-Flag = collections.namedtuple("Flag", "base arguments expect status feature", defaults=(0, None))
+# status: of the tool, None: this machine decides.
+Flag = collections.namedtuple("Flag", "base arguments expect status", defaults=(0,))
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUICK = ["--warmUp=0", "--duration=0", "--iterations=3"]
@@ -28,12 +28,12 @@ SAFE = [*SHAPED, "--inputIOFormats=fp16:chw", "--outputIOFormats=fp16:chw", "--f
 
 FLAGS = {
     "--onnx": Flag(QUICK, [BUILD[0], "--shapes=image:1x1x8x8"], r"Format: ONNX[\s\S]*Throughput: [\d.]+ qps"),
-    "--uff": Flag([], [*UFF, "--uffInput=x,2,4,4"], r"Format: UFF[\s\S]*Throughput: [\d.]+ qps", 0, "uff"),
-    "--uffInput": Flag(UFF, ["--uffInput=x,2,4,4"], r"Input: x,2,4,4[\s\S]*Created input binding for x with dimensions (1x)?2x4x4", 0, "uff"),
-    "--uffNHWC": Flag(UFF, ["--uffInput=x,4,4,2", "--uffNHWC"], r"Uff Inputs Layout: NHWC[\s\S]*PASSED", 0, "uff"),
-    "--model": Flag(CAFFE, ["--model={caffemodel}"], r"Format: Caffe\n[\s\S]*Model: \S+caffemodel\n[\s\S]*Throughput: ", 0, "caffe"),
-    "--deploy": Flag([], CAFFE, r"Prototxt: \S+prototxt\n[\s\S]*Throughput: ", 0, "caffe"),
-    "--output": Flag(["--deploy={prototxt}", *QUICK], ["--output=h,y"], r"Output: h y[\s\S]*output binding for h[\s\S]*output binding for y", 0, "caffe"),
+    "--uff": Flag([], [*UFF, "--uffInput=x,2,4,4"], r"Format: UFF[\s\S]*Throughput: [\d.]+ qps"),
+    "--uffInput": Flag(UFF, ["--uffInput=x,2,4,4"], r"Input: x,2,4,4[\s\S]*Created input binding for x with dimensions (1x)?2x4x4"),
+    "--uffNHWC": Flag(UFF, ["--uffInput=x,4,4,2", "--uffNHWC"], r"Uff Inputs Layout: NHWC[\s\S]*PASSED"),
+    "--model": Flag(CAFFE, ["--model={caffemodel}"], r"Format: Caffe\n[\s\S]*Model: \S+caffemodel\n[\s\S]*Throughput: "),
+    "--deploy": Flag([], CAFFE, r"Prototxt: \S+prototxt\n[\s\S]*Throughput: "),
+    "--output": Flag(["--deploy={prototxt}", *QUICK], ["--output=h,y"], r"Output: h y[\s\S]*output binding for h[\s\S]*output binding for y"),
     "--maxBatch": Flag(IMPLICIT, ["--maxBatch=4", "--batch=2"], "Max batch: 4\n"),
     "--minShapes": Flag(BUILD, ["--minShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8"], "image=2x1x8x8[+]4x1x8x8[+]4x1x8x8"),
     "--optShapes": Flag(BUILD, ["--optShapes=image:3x1x8x8"], "image=3x1x8x8[+]3x1x8x8[+]3x1x8x8"),
@@ -60,9 +60,9 @@ FLAGS = {
     "--layerPrecisions": Flag(SHAPED, ["--precisionConstraints=prefer", "--layerPrecisions=*:fp16", "--fp16"], r"LayerPrecisions: \*:fp16"),
     "--layerOutputTypes": Flag(SHAPED, ["--precisionConstraints=prefer", "--layerOutputTypes=none_such:fp16"], "'none_such'", None),
     "--calib": Flag(SHAPED, ["--int8", "--calib={calibration}"], "Reading Calibration Cache for calibrator: EntropyCalibration2"),
-    "--safe": Flag(SAFE, ["--safe"], r"Safe mode: Enabled", None, "safety"),
-    "--consistency": Flag(SAFE, ["--safe", "--consistency"], r"Start consistency checking\.[\s\S]*Consistency validation passed\.", 0, "safety"),
-    "--restricted": Flag(SHAPED, ["--restricted"], "Restricted mode: Enabled", None, "safety"),
+    "--safe": Flag(SAFE, ["--safe"], r"Safe mode: Enabled", None),
+    "--consistency": Flag(SAFE, ["--safe", "--consistency"], r"Start consistency checking\.[\s\S]*Consistency validation passed\."),
+    "--restricted": Flag(SHAPED, ["--restricted"], "Restricted mode: Enabled", None),
     "--buildOnly": Flag([], SHAPED, r"Skipped inference phase since --buildOnly is added\."),
     "--saveEngine": Flag(SHAPED, ["--saveEngine={saved}"], "saved: ."),
     "--loadEngine": Flag(QUICK, ["--loadEngine={plan}"], r"Engine loaded in [\s\S]*Throughput: "),
@@ -104,8 +104,8 @@ FLAGS = {
     "--exportProfile": Flag(RUN, ["--exportProfile={profile}"], 'profile: "averageMs" ?:'),
     "--exportLayerInfo": Flag(RUN, ["--exportLayerInfo={layers}"], 'layers: "Bindings" ?:'),
     "--device": Flag(PLAIN, ["--device=63"], r"--device=63: no such device \(allowed: 0", 1),
-    "--useDLACore": Flag(SHAPED, ["--useDLACore=0", "--fp16"], r"DLACore: 0\n[\s\S]*\[E\] [^\n]*DLA", 1, "dla"),
-    "--allowGPUFallback": Flag(SHAPED, ["--useDLACore=0", "--allowGPUFallback", "--fp16"], r"DLACore: 0\(With GPU fallback\)", None, "dla"),
+    "--useDLACore": Flag(SHAPED, ["--useDLACore=0", "--fp16"], r"DLACore: 0\n[\s\S]*\[E\] [^\n]*DLA", 1),
+    "--allowGPUFallback": Flag(SHAPED, ["--useDLACore=0", "--allowGPUFallback", "--fp16"], r"DLACore: 0\(With GPU fallback\)", None),
     "--plugins": Flag(RUN, ["--plugins={plugin}"], "Loading supplied plugin library: "),
     "--help": Flag([], ["--help"], "=== Help ==="),
     "-h": Flag([], ["-h"], "=== Help ==="),

@@ -49,7 +49,11 @@ class Dtype(int):
 
 
 class Orders(tuple):
-    """Lists of places, one for each input; or their names."""
+    """Lists of places, one for each input; or their names. In files they stand in the referenced data."""
+
+
+class InlineOrders(Orders):
+    """The same at the node."""
 
 
 def orders_of(places):
@@ -94,7 +98,7 @@ class File:
     def node(self, operation, name, inputs=(), **fields):
         body = part(1, name) + b"".join(part(2, i) for i in inputs) + part(3, operation)
         for key, value in fields.items():
-            if isinstance(value, Orders):
+            if type(value) is Orders:
                 ref = Ref("orders_" + "_".join(map(str, value)))
                 self.data[ref] = data(value)
                 value = ref

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorrt as trt
 
-from uff_files import INC, Dtype, Model, Orders, close, same_pads
+from uff_files import INC, InlineOrders, Model, Orders, close, same_pads
 
 BOTH = pytest.mark.parametrize("last", [True, False])
 
@@ -82,7 +82,6 @@ def test_conv_of_one_dimension():
     """As conv1d is written: ExpandDims of data and of the kernel, Conv, Squeeze; no transposition between two of them."""
     m = Model(seed=6)
     x = m.input("x", (12, 5))
-    names = []
     for c, k in ((5, 7), (7, 4)):
         w = m.weights(3, c, k)
         wide = m.node("ExpandDims", [w], w.value[None], axis=0)
@@ -90,18 +89,14 @@ def test_conv_of_one_dimension():
         y = m.conv(tall, wide)
         x = m.node("Squeeze", [y], y.value[:, 0], axes=[1])
         x = m.relu(m.binary("add", x, m.weights(k)))
-        names.append(y.name)
     m.check(x)
-    parsed = m.parsed(x)
-    kinds = [parsed[1][i].type for i in range(parsed[1].num_layers)]
-    assert kinds.count(trt.LayerType.CONVOLUTION) == 2
-    transposed = [parsed[1][i] for i in range(parsed[1].num_layers) if parsed[1][i].type == trt.LayerType.SHUFFLE]
-    assert sum(list(t.__class__ and _shuffle(t).first_transpose) != list(range(8)) for t in transposed) <= 1
-
-
-def _shuffle(layer):
-    layer.__class__ = trt.IShuffleLayer
-    return layer
+    _, network, parser = m.parsed(x)
+    layers = [network[i] for i in range(network.num_layers)]
+    assert [layer.type for layer in layers].count(trt.LayerType.CONVOLUTION) == 2 and parser
+    shuffles = [layer for layer in layers if layer.type == trt.LayerType.SHUFFLE]
+    for layer in shuffles:
+        layer.__class__ = trt.IShuffleLayer
+    assert sum(list(layer.first_transpose)[:3] != [0, 1, 2] for layer in shuffles) == 1
 
 
 @BOTH
@@ -290,8 +285,8 @@ def test_a_graph_between_orders():
     m.last = True
     z = m.pool(m.transpose(y, [0, 2, 3, 1]), "max", (2, 2), (2, 2))
     m.check(z)
-    _, network, _ = parsed = m.parsed(z)
-    assert [network[i].type for i in range(network.num_layers)] == [trt.LayerType.CONVOLUTION, trt.LayerType.POOLING]
+    _, network, parser = m.parsed(z)
+    assert parser and [network[i].type for i in range(network.num_layers)] == [trt.LayerType.CONVOLUTION, trt.LayerType.POOLING]
     assert tuple(network.get_input(0).shape) == (3, 6, 5)
 
 
@@ -448,11 +443,9 @@ def test_computed_constants():
     picked = m.node("GatherV2", [table, m.const(np.array([4, 1], np.int32))], table.value[[4, 1]], axis=0)
     bias = m.node("Reshape", [picked, m.const(np.array([-1], np.int32))], picked.value.reshape(-1))
     bias = m.node("Squeeze", [m.node("ExpandDims", [bias], bias.value[None], axis=0)], bias.value, axes=[0])
-    sums = m.node("Reduce", [m.weights(4, 3, 2)], None, func="mean", axes=[1], keepdims=False)
     m.check(flat, m.node("Reshape", [y, rows], y.value.reshape(2, 4, -1)))
     v = m.reshape(x, [-1, 18, 4])
     m.check(m.binary("add", v, bias))
-    assert sums
 
 
 def test_biases_with_channels_first():
@@ -518,7 +511,13 @@ def test_fields_by_other_kinds():
     """What is one number may stand as one, orders beside their nodes and by the number of dimensions."""
     m = Model(seed=33)
     x = m.input("x", (4, 5, 3))
-    m.check(m.node("Reduce", [x], x.value.mean(2, keepdims=True), func="mean", axes=2))
+    w = m.weights(2, 3, 3, 4)
+    from uff_files import conv
+
+    y = conv(x.value, w.value, (1, 1), False)
+    orders = [Orders([[0, 2, 3, 1], [2, 3, 1, 0]]), InlineOrders(["N+C", "+CK"]), InlineOrders([[0, 2, INC, 1], [2, INC, 1, 0]])]
+    convolved = [m.node("Conv", [x, w], y, implicit_padding="valid", inputs_orders=o) for o in orders]
+    m.check(m.node("Reduce", [x], x.value.mean(2, keepdims=True), func="mean", axes=2), *convolved)
 
 
 def test_network_shapes_and_names():
@@ -527,8 +526,8 @@ def test_network_shapes_and_names():
     x = m.input("x", (4, 5, 3), trt.UffInputOrder.NHWC)
     y = m.conv(x, m.weights(3, 3, 3, 6), name="conv")
     z = m.relu(y, name="relu")
-    _, network, _ = parsed = m.parsed(z, y)
-    assert [(network[i].name, network[i].get_output(0).name) for i in range(2)] == [("conv", "conv"), ("relu", "relu")]
+    _, network, parser = m.parsed(z, y)
+    assert parser and [(network[i].name, network[i].get_output(0).name) for i in range(2)] == [("conv", "conv"), ("relu", "relu")]
     assert [tuple(network.get_output(i).shape) for i in range(2)] == [(6, 4, 5)] * 2
     assert [network.get_output(i).name for i in range(2)] == ["relu", "conv"]
     got = m.run(z, y)
@@ -549,8 +548,10 @@ def test_weights_type(dtype):
     y = m.relu(m.binary("add", y, m.weights(4)))
     y = m.conv_transpose(y, m.weights(2, 2, 3, 4), (8, 10), (2, 2))
     m.check(m.connected(m.flatten(y), m.weights(8 * 10 * 3, 6, scale=0.1)), dtype=dtype, tolerance=2e-5 if dtype == trt.float32 else 1e-2)
-    _, network, _ = parsed = m.parsed(y, dtype=dtype)
-    assert network[0].__class__ or parsed
+    _, network, parser = m.parsed(y, dtype=dtype)
+    layer = network[0]
+    layer.__class__ = trt.IConvolutionLayer
+    assert layer.kernel.dtype == trt.nptype(dtype) and parser
 
 
 def test_registrations():

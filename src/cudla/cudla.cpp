@@ -31,7 +31,7 @@ namespace {
 
 struct Process
 {
-    std::mutex mutex; // of everything: tasks are enqueued under it, they run after it
+    std::mutex mutex; // of everything: tasks are enqueued under it, and on a CPU run under it
     std::vector<std::unique_ptr<cudlaDevHandle_t>> devices;
 
     cudlaDevHandle_t* find(cudlaDevHandle handle) const

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 STANDARDS = ("11", "14", "17", "20")
-PUBLIC = 17  # the 14 headers of the API, onnx/NvOnnxParser.h and the two of cuda13compat
+PUBLIC = 18  # the 14 headers of the API, onnx/NvOnnxParser.h, cudla.h and the two of cuda13compat
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations")
 MARKER = "tensorwright_abi_8_5"
 CLIENTS = {

@@ -136,7 +136,9 @@ TEST(Entry, VersionRegistryLogger)
     EXPECT_EQ(tensorwright_abi_8_5, 0);
     ASSERT_NE(getPluginRegistry(), nullptr);
     EXPECT_EQ(getBuilderPluginRegistry(EngineCapability::kSTANDARD), getPluginRegistry());
-    EXPECT_EQ(getBuilderPluginRegistry(EngineCapability::kSAFETY), nullptr);
+    ASSERT_NE(getBuilderPluginRegistry(EngineCapability::kSAFETY), nullptr);
+    EXPECT_NE(getBuilderPluginRegistry(EngineCapability::kSAFETY), getPluginRegistry());
+    EXPECT_EQ(getBuilderPluginRegistry(EngineCapability::kDLA_STANDALONE), nullptr);
     KeepingLogger one, two;
     EXPECT_EQ(getLogger(), nullptr);
     auto first = std::make_unique<tw::api::LoggerUse>(&one);

@@ -24,7 +24,7 @@ IMPLICIT = ["--loadEngine={implicit}", *QUICK]
 CAFFE = ["--deploy={prototxt}", "--output=y", *QUICK]
 UFF = ["--uff={uff}", "--output=y", *QUICK]
 REFIT = ["--loadEngine={refit}", *QUICK]
-SAFE = [*SHAPED, "--inputIOFormats=fp16:chw", "--outputIOFormats=fp16:chw", "--fp16"]
+SAFE = ["--onnx={onnx}", "--fp16", *QUICK]
 
 FLAGS = {
     "--onnx": Flag(QUICK, [BUILD[0], "--shapes=image:1x1x8x8"], r"Format: ONNX[\s\S]*Throughput: [\d.]+ qps"),
@@ -60,9 +60,9 @@ FLAGS = {
     "--layerPrecisions": Flag(SHAPED, ["--precisionConstraints=prefer", "--layerPrecisions=*:fp16", "--fp16"], r"LayerPrecisions: \*:fp16"),
     "--layerOutputTypes": Flag(SHAPED, ["--precisionConstraints=prefer", "--layerOutputTypes=none_such:fp16"], "'none_such'", None),
     "--calib": Flag(SHAPED, ["--int8", "--calib={calibration}"], "Reading Calibration Cache for calibrator: EntropyCalibration2"),
-    "--safe": Flag(SAFE, ["--safe"], r"Safe mode: Enabled", None),
+    "--safe": Flag(SAFE, ["--safe"], r"Safe mode: Enabled[\s\S]*SafeEngine deserialized in [\s\S]*Throughput: "),
     "--consistency": Flag(SAFE, ["--safe", "--consistency"], r"Start consistency checking\.[\s\S]*Consistency validation passed\."),
-    "--restricted": Flag(SHAPED, ["--restricted"], "Restricted mode: Enabled", None),
+    "--restricted": Flag(SAFE, ["--restricted"], r"Restricted mode: Enabled[\s\S]*Throughput: [\s\S]*safety restricted mode: the limits"),
     "--buildOnly": Flag([], SHAPED, r"Skipped inference phase since --buildOnly is added\."),
     "--saveEngine": Flag(SHAPED, ["--saveEngine={saved}"], "saved: ."),
     "--loadEngine": Flag(QUICK, ["--loadEngine={plan}"], r"Engine loaded in [\s\S]*Throughput: "),
@@ -140,6 +140,17 @@ def _uff():
     return b"\x08\x01\x10\x01" + bytes([4 << 3 | 2, len(graph) % 128 + 128 * (len(graph) > 127)]) + bytes([len(graph) // 128] * (len(graph) > 127)) + graph
 
 
+def _onnx():
+    """y = Relu(x [2, 3]), in the wire form of protobuf."""
+
+    def value(number, name):
+        dimensions = _field(2, _field(1, b"\x08\x02"), _field(1, b"\x08\x03"))
+        return _field(number, _field(1, name), _field(2, _field(1, b"\x08\x01", dimensions)))
+
+    node = _field(1, _field(1, "x"), _field(2, "y"), _field(4, "Relu"))
+    return b"\x08\x08" + _field(7, node, _field(2, "g"), value(11, "x"), value(12, "y")) + _field(8, b"\x10\x11")
+
+
 PROTOTXT = """name: "n"
 layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 dim: 8 dim: 8 } } }
 layer { name: "h" type: "Convolution" bottom: "x" top: "h" convolution_param { num_output: 4 kernel_size: 3 bias_term: false } }
@@ -170,6 +181,7 @@ class Files:
 
     def __init__(self, folder, run):
         self.folder = folder
+        self.write("onnx", _onnx())
         self.write("uff", _uff())
         self.write("prototxt", PROTOTXT.encode())
         self.write("caffemodel", _caffemodel())

@@ -6,8 +6,7 @@ import struct
 import numpy as np
 import tensorrt as trt
 
-from small import QUIET
-from standard_plugins_elsewhere import batch_of
+from small import QUIET, run_batch
 
 INC = 2**31 - 1
 TYPES = {np.dtype(np.int8): 0x10008, np.dtype(np.int16): 0x10010, np.dtype(np.int32): 0x10020, np.dtype(np.int64): 0x10040,
@@ -321,7 +320,7 @@ class Model:
         plan = builder.build_serialized_network(network, config)
         assert plan is not None, lines.errors()
         engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
-        return batch_of(engine, {engine[i]: self.registered(engine[i])[2] for i in range(engine.num_bindings) if engine.binding_is_input(i)})
+        return run_batch(engine, {engine[i]: self.registered(engine[i])[2] for i in range(engine.num_bindings) if engine.binding_is_input(i)})
 
     def check(self, *outputs, tolerance=2e-5, **how):
         """The outputs in the graph's order against NumPy."""

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tensorrt as trt
 
-from small import QUIET
+from small import QUIET, run_batch
 from standard_plugins_detection_test import grid, ssd
-from standard_plugins_elsewhere import batch_of, elsewhere
+from standard_plugins_elsewhere import elsewhere
 from standard_plugins_proposals_test import best, moved, pyramid_anchors, rows
 from standard_plugins_regions_test import pyramid
 from uff_files import Model, Orders, Value, close
@@ -66,7 +66,7 @@ def test_digits_as_integers():
     config.set_flag(trt.BuilderFlag.INT8)
     plan = builder.build_serialized_network(network, config)
     engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
-    got = batch_of(engine, {"in": m.registered("in")[2]})["logits"].reshape(4, 10)
+    got = run_batch(engine, {"in": m.registered("in")[2]})["logits"].reshape(4, 10)
     assert np.corrcoef(got.ravel(), logits.value.ravel())[0, 1] > 0.98 and parsed
 
 

@@ -20,7 +20,7 @@ stage() {
         ninja -C "$build" -j "${JOBS:-$(nproc)}" "${libraries[@]}"
     fi
     rm -rf "$folder"
-    mkdir -p "$folder/lib" "$folder/test"
+    mkdir -p "$folder/lib" "$folder/test/python" "$folder/examples/digits"
     for library in "${libraries[@]}"; do
         strip -o "$folder/lib/lib$library.so.8" "$build/lib/lib$library.so.8"
         carry_libraries "$folder/lib" "$build/lib/lib$library.so.8"
@@ -28,7 +28,8 @@ stage() {
     cp -r python include cmake "$folder/"
     cp -r src/hostcuda/include "$folder/include/hostcuda"
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
-    cp test/python/*.py "$folder/test/"
+    cp test/python/*.py "$folder/test/python/"
+    cp examples/digits/*.{bin,onnx} "$folder/examples/digits/"
     cp bench/{plugin_networks,record}.py "$folder/"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"
@@ -52,11 +53,11 @@ run() {
     echo "the module was built in $((SECONDS - begin)) s"
     [ -e "$build/python/tensorwright/serve/kserve.desc" ] ||
         cp "$here/python/tensorwright/serve/kserve.desc" "$build/python/tensorwright/serve/"
-    export PYTHONPATH=$build/python:$here/test PYTHONDONTWRITEBYTECODE=1
+    export PYTHONPATH=$build/python:$here/test/python PYTHONDONTWRITEBYTECODE=1
     case ${1:-} in
     refit) refit "${@:2}"; return ;;
-    tests) export TENSORWRIGHT_DEVICE=cuda; shift; cd "$here/test" ;;
-    *) set -- "$here/test/gpu_test.py" "$@" ;;
+    tests) export TENSORWRIGHT_DEVICE=cuda; shift; cd "$here/test/python" ;;
+    *) set -- "$here/test/python/gpu_test.py" "$@" ;;
     esac
     timeout --kill-after=10 "${LIMIT:-480}" \
         python3 -m pytest -p no:cacheprovider -rs --durations=8 -W ignore::DeprecationWarning "$@" 2>&1 |
@@ -67,7 +68,7 @@ refit() {
     local i cpus seconds=${1:-400} seed=${2:-1}
     cpus=$(nproc)
     for ((i = 0; i < cpus; i++)); do
-        TENSORWRIGHT_DEVICE=cuda python3 -W ignore "$here/test/refit_random_test.py" "$([ $((i % 3)) = 2 ] && echo layers || echo onnx)" \
+        TENSORWRIGHT_DEVICE=cuda python3 -W ignore "$here/test/python/refit_random_test.py" "$([ $((i % 3)) = 2 ] && echo layers || echo onnx)" \
             --seed $((seed + i * 1000)) --count 1000 --seconds "$seconds" >"$out/refit.$i.log" 2>&1 &
     done
     wait

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import tensorrt as trt
 
-from small import QUIET
+from small import QUIET, run, run_batch
 
 f = np.float32
 
@@ -167,21 +167,13 @@ def plan_of(net, outputs, flags=(), **options):
 def run_plan(plan, arrays, explicit):
     """Outputs by name; arrays with the batch in front."""
     engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
-    context = engine.create_execution_context()
-    n = len(next(iter(arrays.values())))
-    kept, result = [], {}
     for i in range(engine.num_bindings):
         name, shape = engine.get_binding_name(i), tuple(engine.get_binding_shape(i))
-        shape = shape if explicit else (n, *shape)
         if engine.binding_is_input(i):
-            array = np.ascontiguousarray(arrays[name], f)
-            assert array.shape == shape, f"{name}: {array.shape} for {shape}"
-        else:
-            array = result[name] = np.full(shape, np.nan, trt.nptype(engine.get_binding_dtype(i)))
-        kept.append(array)
-    addresses = [a.ctypes.data for a in kept]
-    assert context.execute_v2(addresses) if explicit else context.execute(n, addresses)
-    return result
+            given = arrays[name].shape
+            assert (given if explicit else given[1:]) == shape, f"{name}: {given} for {shape}"
+    given = {name: np.asarray(array, f) for name, array in arrays.items()}
+    return run(engine, **given) if explicit else run_batch(engine, given)
 
 
 def refusal(net, **options):

@@ -13,7 +13,7 @@ import tensorrt as trt
 import caffe_files
 from caffe_files import Net, Word, f, network_of, plan_of, run_plan
 from caffe_layers_test import conv, deconv, flat_close, normal, pool, softmax
-from small import QUIET
+from small import QUIET, device_memory
 from standard_plugins import close
 from standard_plugins_detection_test import ssd
 from standard_plugins_proposals_test import best, cell_boxes, half_away, moved, pooled, rows
@@ -209,9 +209,9 @@ class Entropy(trt.IInt8EntropyCalibrator2):
         self.held = self.stream.next()
         if self.held is None:
             return None
-        self.held = np.ascontiguousarray(self.held)
+        address, self.held = device_memory().take(np.ascontiguousarray(self.held))
         self.count += 1
-        return [self.held.ctypes.data]
+        return [address]
 
     def read_calibration_cache(self):
         return self.cache.read_bytes() if self.cache.exists() else None

@@ -204,7 +204,7 @@ TEST(PowerMeter, RunBesideIdle)
     // What a busy machine does between a reading and its time.
     EXPECT_NEAR(use.idleWatts, 10, 3);
     EXPECT_NEAR(use.watts(), 50, 8);
-    EXPECT_EQ(use.joulesPerInference() * 60, use.joules);
+    EXPECT_DOUBLE_EQ(use.joulesPerInference() * 60, use.joules);
     EXPECT_NEAR(use.joulesAboveIdle(), use.joulesPerInference() - use.idleWatts * use.seconds / 60, 1e-9);
     // Twice as long a part has twice the energy, wherever it lies.
     PowerUse const half = meter.use(from, from + (to - from) / 2, 30);

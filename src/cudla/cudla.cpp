@@ -238,7 +238,7 @@ cudlaStatus cudlaModuleLoadFromMemory(cudlaDevHandle handle, uint8_t const* byte
             device.logger.log(nvinfer1::ILogger::Severity::kERROR, ("cuDLA: " + loaded.error().message).c_str());
             return cudlaErrorUmd;
         }
-        device.modules.push_back(std::make_unique<cudlaModule_t>(std::move(*loaded)));
+        device.modules.push_back(std::make_unique<cudlaModule_t>(cudlaModule_t{std::move(*loaded)}));
         *out = device.modules.back().get();
         return cudlaSuccess;
     });

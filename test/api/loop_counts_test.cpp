@@ -90,6 +90,25 @@ TEST_F(LoopCounts, ThroughLayersAndInLoops)
     EXPECT_EQ(errors(), "");
 }
 
+// The count and the length are computed from n, but are the same for every n: n stays data.
+TEST_F(LoopCounts, ThatAreKnownWhateverTheInput)
+{
+    ITensor *rows = input("x", {4, 2}), *n = input("n", {}, DataType::kINT32);
+    ITensor* none = op(ElementWiseOperation::kSUB, n, n);
+    rowsOf(rows, sum(none, integer(2)), "y");
+    ILoop* loop = counted(sum(none, integer(3)));
+    output(stack(loop, sum(tripNumber(loop), n), sum(integer(3), none)), "trips");
+    EXPECT_FALSE(n->isShapeTensor());
+    for (int const v : {5, -2}) {
+        auto expected = rowsFor(2);
+        expected.push_back({{3}, {double(v), double(v + 1), double(v + 2)}});
+        expect({x, number(v)}, expected);
+    }
+    ASSERT_TRUE(engine_);
+    EXPECT_FALSE(engine_->isShapeInferenceIO("n"));
+    EXPECT_EQ(errors(), "");
+}
+
 // A profile for another input has nothing to say about it.
 TEST_F(LoopCounts, BesideADynamicInput)
 {

@@ -322,6 +322,10 @@ private:
     {
         LoopParts const p = partsOf(c);
         auto value = [&](TensorObject const* t) { return t ? r.values->at(t) : nullptr; };
+        auto number = [&](TensorObject const* t) { // what is known (k - k) asks nothing of the network's inputs
+            ir::Value* const v = value(t);
+            return v && isKnown(*v) ? asConstant(*r.graph, *v) : v;
+        };
         std::vector<ir::Value*> inputs;
         std::vector<RegionInput> inner;
         std::vector<TensorObject*> next;
@@ -331,13 +335,13 @@ private:
             next.push_back(l->inputs[1]);
         }
         TripLimitLayer const* const count = limitOf(c, TripLimit::kCOUNT);
-        inputs.push_back(count ? value(count->inputs[0]) : nullptr);
+        inputs.push_back(count ? number(count->inputs[0]) : nullptr);
         for (IteratorLayer const* l : p.iterators) {
             inputs.push_back(value(l->inputs[0]));
             inner.push_back({l->outputs[0].get(), inputs.back(), l->axis});
         }
         for (LoopOutputLayer const* l : p.stacked) {
-            inputs.push_back(value(l->length()));
+            inputs.push_back(number(l->length()));
             next.push_back(l->inputs[0]);
         }
         auto const captures = captured(r, c);

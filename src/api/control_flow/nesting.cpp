@@ -50,11 +50,17 @@ struct KnownCount
     std::set<TensorObject const*> readByRun; // the inputs that make it data
 };
 
+bool isKnownIn(NetworkObject const& network, TensorObject const& t)
+{
+    ir::Value const* const v = network.valueOf(t);
+    return v && isKnown(*v);
+}
+
 KnownCount countOf(NetworkObject const& network, Construct const& loop, InputNames const& given)
 {
     TripLimitLayer const* const count = limitOf(loop, TripLimit::kCOUNT);
     ir::Value const* const v = count ? network.valueOf(*count->inputs[0]) : nullptr;
-    if (!v || !v->content)
+    if (!v || !v->content || isKnown(*v))
         return {};
     KnownCount known{count->inputs[0], {}};
     auto const outputs = layersOf<LoopOutputLayer>(loop, LayerType::kLOOP_OUTPUT);
@@ -84,7 +90,7 @@ std::vector<TensorObject const*> shapeInputs(NetworkObject const& network, Input
     std::vector<TensorObject const*> out;
     for (auto const& c : network.constructs) {
         for (LoopOutputLayer const* l : layersOf<LoopOutputLayer>(*c, LayerType::kLOOP_OUTPUT))
-            if (l->length())
+            if (l->length() && !isKnownIn(network, *l->length()))
                 out.push_back(l->length());
         if (KnownCount const count = countOf(network, *c, given); count.tensor && count.readByRun.empty())
             out.push_back(count.tensor);

@@ -49,6 +49,9 @@ inline bool isSink(LayerState const& l)
 // does not nest, and constructs that are not complete.
 Result<Nesting> findNesting(NetworkObject const& network, std::vector<LayerState*> const& order);
 
+// Whether shape arithmetic knows all elements of a value (INT32 or boolean) that is no constant: they depend on no input.
+bool isKnown(ir::Value const& v);
+
 // Shape tensors: the lengths of stacked loop outputs, and counts of trips that are known when shapes are. A count that
 // elements of network inputs decide is none (8.5 takes it from the binding, without a profile), unless it is the length
 // of a stack, too, or a profile bounds one of those inputs (`given`). readByRun() gives these inputs.

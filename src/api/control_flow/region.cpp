@@ -58,16 +58,20 @@ ir::Value* addRegionInput(ir::Graph& region, ir::Graph const& around, ir::Value 
     return v;
 }
 
+bool isKnown(ir::Value const& v)
+{
+    return !v.isConstant() && v.content && ir::isStatic(v.shape) &&
+           (v.type == DataType::kInt32 || v.type == DataType::kBool) &&
+           std::ranges::all_of(*v.content, [](Dim const& d) {
+               return d.isConst() && d.value() >= INT32_MIN && d.value() <= INT32_MAX;
+           });
+}
+
 ir::Value* asConstant(ir::Graph& region, ir::Value const& outer)
 {
     if (outer.isConstant())
         return region.addConstant(outer.name, outer.type, ir::extentsOf(outer.shape), outer.constant);
-    bool const isKnown = outer.content && ir::isStatic(outer.shape) &&
-                         (outer.type == DataType::kInt32 || outer.type == DataType::kBool) &&
-                         std::ranges::all_of(*outer.content, [](Dim const& d) {
-                             return d.isConst() && d.value() >= INT32_MIN && d.value() <= INT32_MAX;
-                         });
-    if (!isKnown)
+    if (!isKnown(outer))
         return nullptr;
     Tensor elements(outer.type, ir::extentsOf(outer.shape));
     for (size_t i = 0; i < outer.content->size(); ++i)

@@ -44,14 +44,18 @@ void JitEnd::set(kernels::jit::GemmArgs& tile, RunArgs const& args, int64_t firs
     auto number = [&](size_t i) {
         return i < args.inputs.size() && args.inputs[i].data ? *args.inputs[i].as<float>() : 1.0F;
     };
+    auto from = [&](Epilogue::Input input, int64_t channel) { // null where the tactic holds them in an order of its own
+        auto const* const values = args.inputs[input].as<float>();
+        return values ? values + channel : nullptr;
+    };
     tile.c = args.outputs[0].as<char>() + first * yBytes();
     if (integers_.bias)
-        tile.bias = args.inputs[Epilogue::kBias].as<float>() + first;
+        tile.bias = from(Epilogue::kBias, first);
     if (hasResidual())
         tile.residual = args.inputs[Epilogue::kResidual].as<char>() + first * residualBytes();
     if (!sumsIntegers_)
         return;
-    tile.scale = args.inputs[Epilogue::kScale].as<float>() + (integers_.oneScale ? 0 : first);
+    tile.scale = from(Epilogue::kScale, integers_.oneScale ? 0 : first);
     tile.numbers = {number(Epilogue::kResidualScale), number(Epilogue::kOutputScale), number(Epilogue::kInnerScale),
                     integers_.table ? args.inputs[Epilogue::kTable].as<int8_t>() : nullptr};
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: test_summary.py ctest.xml
 
-Names the failed and the skipped tests of a ctest JUnit file, the skipped ones with the last line they printed, and closes with one line: N passed, N failed, N skipped. A
-test whose program is missing has failed. Status 1 when a test failed, when none passed, or when the file is not there.
+Names the failed and the skipped tests of a ctest JUnit file, and closes with one line: N passed, N failed, N skipped. Beside a failed test stand the cases that GoogleTest or
+pytest name as failed, each with what it printed; beside a skipped one its last line. A test whose program is missing has failed. Status 1 when a test failed, when none passed, or when the file is not there.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -21,9 +21,39 @@ def verdict(case):
     return "failed"
 
 
+def printed(case):
+    return (case.findtext("system-out") or "").strip().splitlines()
+
+
 def reason(case):
-    lines = (case.findtext("system-out") or "").strip().splitlines()
+    lines = printed(case)
     return f": {lines[-1].strip()}" if lines else ": it gave no reason"
+
+
+# What a failed test says of its failures; the rest of its output may be thousands of lines.
+def failures(case, limit=60):
+    lines = printed(case)
+    kept = []
+    inside = []  # what the case of GoogleTest that is running printed
+    for line in lines:
+        if line.startswith("[ RUN      ]"):
+            inside = [line]
+        elif line.startswith("[  FAILED  ]"):
+            kept += [*inside, line] if inside else []
+            inside = []
+        elif line.startswith("[       OK ]"):
+            inside = []
+        elif line.startswith(("FAILED ", "ERROR ", "E  ")):
+            kept.append(line)
+        elif inside:
+            inside.append(line)
+    if inside:  # the program ended in the middle of it
+        kept += inside
+    kept = kept or lines[-10:]
+    return "".join(f"\n    {line}" for line in kept[:limit])
+
+
+DETAILS = {"passed": lambda case: "", "failed": failures, "skipped": reason}
 
 
 def main():
@@ -35,7 +65,7 @@ def main():
     names = {"passed": [], "failed": [], "skipped": []}
     for case in cases:
         kind = verdict(case)
-        names[kind].append(case.get("name") + (reason(case) if kind == "skipped" else ""))
+        names[kind].append(case.get("name") + DETAILS[kind](case))
     for kind in ("skipped", "failed"):
         for name in names[kind]:
             print(f"{kind}: {name}")

@@ -140,9 +140,10 @@ struct PixelRange
     int64_t begin, end;
 };
 
-PixelRange pixelsOf(Attrs const& a, Corners v, int64_t bins, int64_t size, int64_t bin)
+PixelRange pixelsOf(Attrs const& a, Corners v, int64_t level, int64_t bins, int64_t size, int64_t bin)
 {
-    float const first = std::round(v.low * float(a.scale)), last = std::round(v.high * float(a.scale));
+    float const unit = std::ldexp(float(a.scale), int(-level));
+    float const first = std::round(v.low * unit), last = std::round(v.high * unit);
     float const step = std::fmax(last - first + 1, 1.0F) / float(bins);
     float const begin = std::floor(float(bin) * step) + first, end = std::ceil(float(bin + 1) * step) + first;
     return {int64_t(limited(begin, float(size))), int64_t(limited(end, float(size)))};
@@ -174,7 +175,8 @@ Result<void> reference(RefContext& ctx)
         bool const isNothing = image < 0 || image >= images || region.isSkipped || h == 0 || w == 0;
         double v = 0;
         if (!isNothing && a.grid == Grid::kPooled)
-            v = largestPixel(map, plane, pixelsOf(a, region.y, a.height, h, i), pixelsOf(a, region.x, a.width, w, j));
+            v = largestPixel(map, plane, pixelsOf(a, region.y, region.level, a.height, h, i),
+                             pixelsOf(a, region.x, region.level, a.width, w, j));
         else if (!isNothing)
             v = mixOf(a, map, plane, samplesOf(a, region.y, region.level, a.height, h),
                       samplesOf(a, region.x, region.level, a.width, w), i, j);

@@ -36,6 +36,24 @@ function(tw_own_protobuf target library namespace)
     endif()
 endfunction()
 
+# tw_messages(NAME PROTO PROTOBUF): tw_NAME_messages, the library of the messages of a file tw_NAME.proto, and tw_NAME_schema, which makes
+# their sources beside it.
+function(tw_messages name proto protobuf)
+    get_filename_component(folder ${proto} DIRECTORY)
+    set(sources ${folder}/tw_${name}.pb.cc ${folder}/tw_${name}.pb.h)
+    add_custom_command(
+        OUTPUT ${sources}
+        COMMAND ${Protobuf_PROTOC_EXECUTABLE} --cpp_out=${folder} --proto_path=${folder} ${proto}
+        DEPENDS ${proto}
+        VERBATIM)
+    add_custom_target(tw_${name}_schema DEPENDS ${sources})
+    set_source_files_properties(${folder}/tw_${name}.pb.cc PROPERTIES COMPILE_OPTIONS "-w")
+    add_library(tw_${name}_messages STATIC ${folder}/tw_${name}.pb.cc)
+    target_include_directories(tw_${name}_messages SYSTEM PUBLIC ${folder} ${Protobuf_INCLUDE_DIRS})
+    target_link_libraries(tw_${name}_messages PUBLIC ${protobuf})
+    add_dependencies(tw_${name}_messages tw_${name}_schema)
+endfunction()
+
 list(GET Protobuf_LITE_LIBRARIES -1 lite)
 list(GET Protobuf_LIBRARIES -1 whole)
 tw_own_protobuf(tw_protobuf ${lite} tw_proto libprotobuf-lite=libtw_proto-lite)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace tw::safety {
 
@@ -23,5 +24,14 @@ constexpr int32_t versionFor(Purpose purpose, int32_t version)
 // this run. Both may have one address; a context has memory of its own for them until it is given another.
 inline constexpr char const kErrorsBefore[] = "tensorwright.floating_point_errors";
 inline constexpr char const kErrorsAfter[] = "tensorwright.floating_point_errors.sum";
+constexpr bool isErrorCount(std::string_view tensor)
+{
+    return tensor == kErrorsBefore || tensor == kErrorsAfter;
+}
+
+// Of inputs and outputs of safety engines, by the numbers of nvinfer1::TensorFormat and DataType: kLINEAR, kCHW2, kHWC8,
+// kCHW4, kCHW16, kCHW32; kFLOAT, kHALF, kINT8.
+inline constexpr uint32_t kFormats = 0b111111;
+inline constexpr uint32_t kTypes = 0b111;
 
 } // namespace tw::safety

@@ -23,10 +23,9 @@ class Module
 public:
     static Result<std::unique_ptr<Module>> load(nvinfer1::IRuntime& runtime, void const* bytes, size_t sizeBytes);
 
-    std::vector<dla::LoadableTensor> const& tensors() const { return tensors_; }
     // Of inputs or of outputs, in order.
     std::vector<dla::LoadableTensor const*> side(bool isInput) const;
-    // One address for each of tensors().
+    // One address for each tensor, inputs first.
     bool enqueue(std::vector<void*> const& addresses, cudaStream_t stream);
 
 private:

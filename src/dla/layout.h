@@ -52,12 +52,7 @@ inline Extents memoryDims(Layout layout, Model model, DataType type, Extents con
 // In elements, from one index of each dimension of the tensor to the next.
 inline Extents stridesOf(Layout layout, Extents const& memory)
 {
-    Extents strides = memory;
-    int64_t step = 1;
-    for (int i = memory.rank - 1; i >= 0; --i) {
-        strides[i] = step;
-        step *= memory[i];
-    }
+    Extents const strides = tw::stridesOf(memory);
     if (layout != Layout::kHwc4)
         return strides;
     int const rank = memory.rank;

@@ -196,7 +196,7 @@ ILayer const* Limits::makerOf(ITensor const& t) const
 bool Limits::isConstant(ITensor const& t) const
 {
     ILayer const* const maker = makerOf(t);
-    return maker && constants_.contains(maker);
+    return maker && isConstant(*maker);
 }
 
 Sizes sizesOf(ITensor const& t, Limits const& limits)
@@ -225,7 +225,7 @@ Verdict Limits::of(ILayer const& layer) const
         v.findings.push_back({Reason::kNoDla, "this machine has 0 DLA cores"});
         return v;
     }
-    v.isConstant = constants_.contains(&layer);
+    v.isConstant = isConstant(layer);
     if (v.isConstant)
         return v;
     if (isNested_)

@@ -53,6 +53,7 @@ public:
     // Null: a network input.
     nvinfer1::ILayer const* makerOf(nvinfer1::ITensor const& t) const;
     bool isConstant(nvinfer1::ITensor const& t) const;
+    bool isConstant(nvinfer1::ILayer const& layer) const { return constants_.contains(&layer); } // Verdict::isConstant
     nvinfer1::INetworkDefinition const& network() const { return network_; }
     Settings const& settings() const { return settings_; }
 
@@ -72,8 +73,6 @@ struct Sizes
     int rank = 0;      // the batch's included
     int64_t batch = 1; // the product of all before the channels; 0: not known
     int64_t c = 1, h = 1, w = 1;
-
-    int64_t count() const { return batch * c * h * w; }
 };
 Sizes sizesOf(nvinfer1::ITensor const& t, Limits const& limits);
 

@@ -18,6 +18,9 @@ enum class Model : int32_t // numbers are those of plans and loadables
     kOrin = 2,
 };
 
+// Of it, for people who read logs and reports.
+inline constexpr char const* kNotTheDevice = "model, not the device";
+
 // "xavier", "orin"; "" is none.
 Result<Model> modelOf(std::string_view name);
 char const* nameOf(Model model);
@@ -30,6 +33,7 @@ inline constexpr int kCores = 2;            // of either
 inline constexpr int kMostLoadables = 16;   // a core
 inline constexpr int64_t kMostBatch = 4096; // the product of all dimensions before C, H, W
 inline constexpr int64_t kMostExtent = 8192;
+inline constexpr int64_t kVectorBytes = 32;                  // of channels that lie together inside
 inline constexpr int64_t kMostInnerBytes = int64_t(1) << 30; // of tensors within a subgraph: fewer than that
 inline constexpr size_t kLeastPoolBytes = 4096;
 inline constexpr size_t kLocalDramBytes = size_t(1) << 30, kGlobalDramBytes = size_t(512)

@@ -2,7 +2,6 @@
 // Cuts a network into subgraphs for DLA. Knows nothing of layers: items and who reads whom.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 namespace tw::dla {
@@ -17,11 +16,5 @@ struct Item
 // a cycle. Subgraphs are connected and as large as a greedy search finds them, and can run one after the other: none
 // needs what is computed of its own outputs outside.
 std::vector<int> partition(std::vector<Item> const& items);
-
-// What one subgraph needs, in bytes.
-struct Need
-{
-    int64_t sram = 0, local = 0, global = 0;
-};
 
 } // namespace tw::dla

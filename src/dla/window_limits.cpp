@@ -12,7 +12,6 @@ using nvinfer1::DataType; // of the two that are in sight here
 
 namespace {
 
-constexpr int64_t kVectorBytes = 32;     // of channels that lie together inside DLA
 constexpr int64_t kBankBytes = 32 << 10; // of the buffer that a convolution reads from
 constexpr int64_t kBanks = 16;           // of it
 

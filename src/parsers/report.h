@@ -4,8 +4,24 @@
 #pragma once
 
 #include "NvInfer.h"
+#include "importers/common/values.h"
 
 namespace tw::parsers {
+
+inline nvinfer1::ErrorCode codeOf(nvonnxparser::ErrorCode code)
+{
+    switch (code) {
+    case nvonnxparser::ErrorCode::kINTERNAL_ERROR:
+        return nvinfer1::ErrorCode::kINTERNAL_ERROR;
+    case nvonnxparser::ErrorCode::kMEM_ALLOC_FAILED:
+        return nvinfer1::ErrorCode::kFAILED_ALLOCATION;
+    case nvonnxparser::ErrorCode::kUNSUPPORTED_GRAPH:
+    case nvonnxparser::ErrorCode::kUNSUPPORTED_NODE:
+        return nvinfer1::ErrorCode::kUNSUPPORTED_STATE;
+    default:
+        return nvinfer1::ErrorCode::kINVALID_ARGUMENT;
+    }
+}
 
 // Holds a recorder with its reference count.
 class Recorder

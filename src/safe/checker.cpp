@@ -43,17 +43,12 @@ private:
     // Inputs and outputs as safety engines have them.
     bool haveFormats(nvinfer1::ICudaEngine const& engine) const
     {
-        using nvinfer1::TensorFormat;
         for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
             char const* const name = engine.getIOTensorName(i);
-            if (!std::strcmp(name, kErrorsBefore) || !std::strcmp(name, kErrorsAfter))
+            if (isErrorCount(name))
                 continue;
-            TensorFormat const f = engine.getTensorFormat(name);
-            nvinfer1::DataType const t = engine.getTensorDataType(name);
-            bool const isFormat = f == TensorFormat::kLINEAR || f == TensorFormat::kCHW2 || f == TensorFormat::kHWC8 ||
-                                  f == TensorFormat::kCHW4 || f == TensorFormat::kCHW16 || f == TensorFormat::kCHW32;
-            bool const isType =
-                t == nvinfer1::DataType::kFLOAT || t == nvinfer1::DataType::kHALF || t == nvinfer1::DataType::kINT8;
+            bool const isFormat = (kFormats >> int32_t(engine.getTensorFormat(name)) & 1) != 0;
+            bool const isType = (kTypes >> int32_t(engine.getTensorDataType(name)) & 1) != 0;
             if (isFormat && isType)
                 continue;
             std::string const line = std::string("validate: tensor '") + name + "' has " +

@@ -79,11 +79,6 @@ T guarded(Errors const& errors, T none, Body&& body) noexcept
     return none;
 }
 
-bool isHidden(char const* name)
-{
-    return !std::strcmp(name, kErrorsBefore) || !std::strcmp(name, kErrorsAfter);
-}
-
 Dims noDims()
 {
     Dims d{};
@@ -98,7 +93,7 @@ public:
         : inner_(std::move(engine)), errors_(errors)
     {
         for (int32_t i = 0; i < inner_->getNbIOTensors(); ++i)
-            if (char const* name = inner_->getIOTensorName(i); !isHidden(name))
+            if (char const* name = inner_->getIOTensorName(i); !isErrorCount(name))
                 names_.push_back(name);
     }
 
@@ -345,7 +340,7 @@ public:
             nvinfer1::ICudaEngine const& engine = engine_.inner();
             for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
                 char const* const name = engine.getIOTensorName(i);
-                if (isHidden(name)) {
+                if (isErrorCount(name)) {
                     all.push_back(const_cast<void*>(inner_->getTensorAddress(name)));
                     continue;
                 }

@@ -31,14 +31,15 @@ struct Tolerance
     double absolute = 1e-5;
     double relative = 1e-5;
     double integers = 0; // 1 where rounding errors of floats may come before a rounding to integers
+    double scale = 0;    // of what results come from by cancelling; `absolute` is of this or of the largest result
     // A little more than storing rounds (2^-10 for FP16); of FP32, what sums of some products lose.
     static Tolerance forType(DataType t)
     {
         double const stored = 1.024 / double(int64_t(1) << numberType(t).mantissaBits);
-        return isNarrowFloat(t) ? Tolerance{stored, stored, 0} : Tolerance{};
+        return isNarrowFloat(t) ? Tolerance{stored, stored, 0, 0} : Tolerance{};
     }
     // Of FP32 results whose factors were rounded to as many bits as FP16 has.
-    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3), integers}; }
+    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3), integers, scale}; }
 };
 
 } // namespace tw::ops

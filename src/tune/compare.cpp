@@ -79,7 +79,7 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
         return fmt::format("got {}{}, want {}{}", nameOf(got.type), got.dims.str(), nameOf(want.type), want.dims.str());
     auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
     int64_t const count = want.count();
-    std::vector<double> largest(wants.size(), 0);
+    std::vector<double> largest(wants.size(), tolerance.scale);
     for (size_t w = 0; w < wants.size(); ++w)
         for (int64_t i = 0; i < count; ++i)
             if (compared(i) && std::isfinite(wants[w].get(i)))
@@ -104,7 +104,7 @@ std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops:
         std::string why = fmt::format("element {}: got {}, want ", i, a);
         for (size_t w = 0; w < wants.size(); ++w)
             why += fmt::format("{}{}", w ? " or, step by step, " : "", wants[w].get(i));
-        return fmt::format("{} (max |want| {})", why, largest[0]);
+        return fmt::format("{} (of a scale of {})", why, largest[0]);
     }
     return {};
 }

@@ -16,7 +16,7 @@ from caffe_layers_test import conv, deconv, flat_close, normal, pool, softmax
 from small import QUIET, device_memory
 from standard_plugins import close
 from standard_plugins_detection_test import ssd
-from standard_plugins_proposals_test import best, cell_boxes, half_away, moved, pooled, rows
+from standard_plugins_proposals_test import regions_of_image
 
 MODELS = pathlib.Path(os.environ.get("TENSORWRIGHT_MODELS_DIR", "/nowhere"))
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "digits"
@@ -453,18 +453,7 @@ def test_faster_rcnn():
     assert got["cls_prob"].shape == (n, keep, classes, 1, 1)
     s = softmax(m.v["rpn_cls_score"].reshape(n, 2, count, h * w), 1)[:, 1]
     d = m.v["rpn_bbox_pred"].reshape(n, count, 4, h * w).transpose(0, 1, 3, 2)
-    shapes = []
-    for r in ratios:
-        width = half_away(np.sqrt(stride * stride / r))
-        shapes += [(width * k, half_away(width * r) * k) for k in scales]
-    anchors = cell_boxes(h, w, shapes, stride, (stride - 1) / 2)
-    wanted, parts = [], []
-    for i in range(n):
-        ih, iw, scale = info[i].ravel()
-        boxes = np.clip(moved(anchors, d[i].reshape(-1, 4), (1, 1, 1, 1)), 0, [iw - 1, ih - 1] * 2)
-        ranked = np.where((boxes[:, 2:] - boxes[:, :2] + 1 >= 16 * scale).all(1), s[i].ravel(), -np.inf)
-        wanted.append(rows(boxes, best(boxes, ranked, 100, keep, 0.7, plus=1), keep, (0, 0, 0, 0)))
-        parts.append(pooled(m.v["features"][i], wanted[-1], bins, bins, 1 / stride))
+    wanted, parts = regions_of_image(s, d, info, m.v["features"], ratios, scales, stride, keep, bins)
     flat = relu(np.array(parts).reshape(n, keep, -1) @ inner.T)
     close([got["rois"].reshape(n, keep, 4)], [np.array(wanted)], 1e-4)
     close([got["cls_prob"].reshape(n, keep, -1), got["bbox_pred"].reshape(n, keep, -1)], [softmax(flat @ kind.T, 2), flat @ side.T], 1e-4)

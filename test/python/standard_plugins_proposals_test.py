@@ -221,6 +221,36 @@ def pooled(x, rois, height, width, scale):
     return y
 
 
+def regions_of_image(scores, deltas, info, features, ratios, scales, stride, keep, bins):
+    """Boxes [n, keep, 4] and their features in bins, as RPROI_TRT finds them that keeps 100 before it suppresses by 0.7."""
+    shapes = []
+    for r in ratios:
+        width = half_away(np.sqrt(stride * stride / r))
+        shapes += [(width * k, half_away(width * r) * k) for k in scales]
+    anchors = cell_boxes(*features.shape[2:], shapes, stride, (stride - 1) / 2)
+    boxes, parts = [], []
+    for s, d, of, x in zip(scores, deltas, info, features):
+        height, width, scale = of.ravel()
+        places = np.clip(moved(anchors, d.reshape(-1, 4), (1, 1, 1, 1)), 0, [width - 1, height - 1] * 2)
+        ranked = np.where((places[:, 2:] - places[:, :2] + 1 >= 16 * scale).all(1), s.ravel(), -np.inf)
+        boxes.append(rows(places, best(places, ranked, 100, keep, 0.7, plus=1), keep, (0, 0, 0, 0)))
+        parts.append(pooled(x, boxes[-1], bins, bins, 1 / stride))
+    return boxes, parts
+
+
+def detections_of(kinds, sides, proposed, found):
+    """Rows [n, found, 6] of DetectionLayer_TRT with thresholds 0.3 and 0.5: each region as its likeliest class, which is not 0."""
+    wanted = []
+    for k, d, r in zip(kinds, sides.reshape(*kinds.shape, 4), proposed):
+        own, score = k.argmax(1), k.max(1)
+        out = np.clip(moved(r, d[np.arange(len(own)), own], (0.1, 0.1, 0.2, 0.2)), 0, 1)
+        ranked = np.where((own > 0) & (score >= 0.3), score, -np.inf)
+        table = np.concatenate([out, own[:, None], score[:, None]], 1)
+        wanted.append(rows(table, best(out, ranked, 10**6, found, 0.5, classes=own), found, (0, 0, 0, 0, -1, 0)))
+    return np.array(wanted)
+
+
+
 @pytest.mark.parametrize("least", [0.0, 16.0])
 def test_rproi(least):
     random = np.random.default_rng(5)

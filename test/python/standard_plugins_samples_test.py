@@ -11,7 +11,7 @@ from standard_plugins import close, make
 from standard_plugins_detection_test import grid, ssd
 from standard_plugins_elsewhere import elsewhere
 from standard_plugins_models import Model, plan_of, sigmoid, softmax
-from standard_plugins_proposals_test import best, cell_boxes, half_away, moved, multilevel_anchors, multilevel_proposed, pooled, pyramid_anchors, rows
+from standard_plugins_proposals_test import best, detections_of, moved, multilevel_anchors, multilevel_proposed, pyramid_anchors, regions_of_image, rows
 from standard_plugins_regions_test import multilevel, pyramid
 
 f = np.float32
@@ -226,18 +226,7 @@ def test_faster_rcnn():
     hidden = relu(conv(v, *rpn, 1))
     s = softmax(conv(hidden, score_w, np.zeros(2 * count)).reshape(n, 2, count, h * w), 1)[:, 1]
     d = conv(hidden, move_w, np.zeros(4 * count)).reshape(n, count, 4, h * w).transpose(0, 1, 3, 2)
-    shapes = []
-    for r in ratios:
-        width = half_away(np.sqrt(stride * stride / r))
-        shapes += [(width * k, half_away(width * r) * k) for k in scales]
-    anchors = cell_boxes(h, w, shapes, stride, (stride - 1) / 2)
-    wanted, parts = [], []
-    for i in range(n):
-        ih, iw, scale = arrays["im_info"][i].ravel()
-        boxes = np.clip(moved(anchors, d[i].reshape(-1, 4), (1, 1, 1, 1)), 0, [iw - 1, ih - 1] * 2)
-        ranked = np.where((boxes[:, 2:] - boxes[:, :2] + 1 >= 16 * scale).all(1), s[i].ravel(), -np.inf)
-        wanted.append(rows(boxes, best(boxes, ranked, 100, keep, 0.7, plus=1), keep, (0, 0, 0, 0)))
-        parts.append(pooled(v[i], wanted[-1], bins, bins, 1 / stride))
+    wanted, parts = regions_of_image(s, d, arrays["im_info"], v, ratios, scales, stride, keep, bins)
     flat = relu(np.array(parts).reshape(n, keep, -1) @ inner[0].T + inner[1])
     assert (np.array(wanted)[:, :5].max(-1) > 0).all()
     close([got["rois"]], [np.array(wanted)[:, None]], 1e-4)
@@ -290,14 +279,7 @@ def test_mask_rcnn(implicit):
     regions = lambda boxes, bins: pyramid(boxes, maps, bins, (side, side), 56, absolute=0, swap=1, transform=-1, ratio=1)
     flat = regions(proposed, 3).reshape(n, keep, -1)
     kinds, sides = softmax(flat @ kind_w.T + kind_b), flat @ side_w.T
-    wanted = []
-    for k, d, r in zip(kinds, sides.reshape(n, keep, classes, 4), proposed):
-        own, score = k.argmax(1), k.max(1)
-        out = np.clip(moved(r, d[np.arange(keep), own], (0.1, 0.1, 0.2, 0.2)), 0, 1)
-        ranked = np.where((own > 0) & (score >= 0.3), score, -np.inf)
-        table = np.concatenate([out, own[:, None], score[:, None]], 1)
-        wanted.append(rows(table, best(out, ranked, 10**6, found, 0.5, classes=own), found, (0, 0, 0, 0, -1, 0)))
-    wanted = np.array(wanted)
+    wanted = detections_of(kinds, sides, proposed, found)
     assert (wanted[:, 0, 4] > 0).all()
     close([got["detections"]], [wanted], 1e-4)
     close([got["masks"]], [regions(wanted[..., :4], 4)], 1e-3)

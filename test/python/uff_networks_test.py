@@ -14,7 +14,7 @@ import tensorrt as trt
 from small import QUIET, run_batch
 from standard_plugins_detection_test import grid, ssd
 from standard_plugins_elsewhere import elsewhere
-from standard_plugins_proposals_test import best, moved, pyramid_anchors, rows
+from standard_plugins_proposals_test import best, detections_of, moved, pyramid_anchors, rows
 from standard_plugins_regions_test import pyramid
 from uff_files import Model, Orders, Value, close
 
@@ -178,14 +178,7 @@ def test_mask_rcnn():
     kinds = m.node("Softmax", [kinds], np.exp(kinds.value) / np.exp(kinds.value).sum(-1, keepdims=True), axis=0, inputs_orders=Orders(["N+C"]))
     sides = connected(4 * classes, 0.1, np.zeros(4 * classes))
     detections = m.node("_DetectionLayer_TRT", [sides, kinds, rois], None, name="mrcnn_detection", num_classes=classes, keep_topk=found, score_threshold=0.3, iou_threshold=0.5)
-    wanted = []
-    for k, d, r in zip(kinds.value, sides.value.reshape(n, keep, classes, 4), proposed):
-        own, score = k.argmax(1), k.max(1)
-        out = np.clip(moved(r, d[np.arange(keep), own], (0.1, 0.1, 0.2, 0.2)), 0, 1)
-        ranked = np.where((own > 0) & (score >= 0.3), score, -np.inf)
-        table = np.concatenate([out, own[:, None], score[:, None]], 1)
-        wanted.append(rows(table, best(out, ranked, 10**6, found, 0.5, classes=own), found, (0, 0, 0, 0, -1, 0)))
-    wanted = np.array(wanted)
+    wanted = detections_of(kinds.value, sides.value, proposed, found)
     assert (wanted[:, 0, 4] > 0).all()
     boxes = m.node("_SpecialSlice_TRT", [detections], None)
     masks = align(wanted[..., :4], 4)

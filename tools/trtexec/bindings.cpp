@@ -14,6 +14,8 @@ namespace tw::trtexec {
 using nvinfer1::DataType;
 using nvinfer1::Dims;
 
+namespace {
+
 // Values of the guide's random inputs: numbers in [-1, 1), integers in [-128, 127]; the same on every run.
 void fillRandom(Binding& binding, uint32_t seed)
 {
@@ -41,8 +43,6 @@ void fillFromFile(Binding& binding, std::string const& path)
                                   binding.host.size()));
     std::copy(bytes.begin(), bytes.end(), binding.host.data());
 }
-
-namespace {
 
 void fillFromRecorded(Binding& binding, RecordedTensor const& recorded)
 {
@@ -83,6 +83,15 @@ void announceBinding(Log& log, Binding const& binding, int32_t batch)
              " with dimensions " + withBatch(binding, batch));
 }
 
+// Of a format with vectors.
+template <class Engine, class Context>
+void setVectors(Layout& layout, Engine const& engine, Context const& context, char const* name)
+{
+    layout.strides = context.getTensorStrides(name);
+    layout.vectorDim = engine.getTensorVectorizedDim(name);
+    layout.components = std::max(engine.getTensorComponentsPerElement(name), 1);
+}
+
 } // namespace
 
 // Padded sizes that wrap or pass the address space are caught here, before anything is allocated.
@@ -93,6 +102,36 @@ void allocate(Binding& binding)
         throw Failure("tensor '" + binding.name + "' of shape " + dimsText(binding.layout.dims) + " is too large");
     binding.host = HostBuffer(binding.sizeBytes());
     binding.device = DeviceBuffer(binding.sizeBytes());
+}
+
+void checkInputFiles(Options const& options, std::vector<Binding> const& bindings, char const* what)
+{
+    for (auto const& [name, file] : options.inference.inputFiles)
+        if (std::none_of(bindings.begin(), bindings.end(),
+                         [&, &name = name](Binding const& b) { return b.input && b.name == name; }))
+            throw Failure(fmt::format("--loadInputs: the {} has no input '{}'", what, name));
+}
+
+void fillInput(Log& log, Binding& b, Options const& options, RecordedTensor const* recorded, size_t number,
+               bool announce)
+{
+    auto const file = options.inference.inputFiles.find(b.name);
+    auto const shape = options.inference.shapes.find(b.name);
+    if (file != options.inference.inputFiles.end()) {
+        fillFromFile(b, file->second);
+        if (announce)
+            log.info("Using values loaded from " + file->second + " for input " + b.name);
+    } else if (recorded) {
+        fillFromRecorded(b, *recorded);
+        if (announce)
+            log.info("Using values loaded from " + options.inference.inputFolder + " for input " + b.name);
+    } else if (b.onHost) {
+        fillShapeValues(b, shape == options.inference.shapes.end() ? nullptr : &shape->second);
+    } else {
+        fillRandom(b, static_cast<uint32_t>(number) + 1);
+        if (announce)
+            log.info("Using random values for input " + b.name);
+    }
 }
 
 Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
@@ -124,20 +163,17 @@ Bindings::Bindings(Log& log, nvinfer1::safe::ICudaEngine& engine, nvinfer1::safe
         b.type = engine.getTensorDataType(name);
         b.layout.dims = engine.getTensorShape(name);
         b.layout.linear = engine.getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
-        if (!b.layout.linear) {
-            b.layout.strides = context.getTensorStrides(name);
-            b.layout.vectorDim = engine.getTensorVectorizedDim(name);
-            b.layout.components = std::max(engine.getTensorComponentsPerElement(name), 1);
-        }
+        if (!b.layout.linear)
+            setVectors(b.layout, engine, context, name);
         allocate(b);
         bindings_.push_back(std::move(b));
     }
-    checkInputFiles(options);
+    checkInputFiles(options, bindings_, "engine");
     std::vector<size_t> const match = matchInputs(options, recorded);
     size_t input = 0;
     for (Binding& b : bindings_) {
         if (b.input) {
-            fill(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, firstStream);
+            fillInput(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, firstStream);
             ++input;
         } else if (firstStream) {
             log.info("Using random values for output " + b.name);
@@ -257,41 +293,9 @@ void Bindings::setInputShapes(Log& log, Options const& options, std::vector<Reco
     }
 }
 
-void Bindings::checkInputFiles(Options const& options) const
-{
-    for (auto const& [name, file] : options.inference.inputFiles) {
-        auto const it = std::find_if(bindings_.begin(), bindings_.end(),
-                                     [&, &name = name](Binding const& b) { return b.input && b.name == name; });
-        if (it == bindings_.end())
-            throw Failure("--loadInputs: the engine has no input '" + name + "'");
-    }
-}
-
-void Bindings::fill(Log& log, Binding& b, Options const& options, RecordedTensor const* tensor, size_t input,
-                    bool announce) const
-{
-    auto const file = options.inference.inputFiles.find(b.name);
-    auto const shape = options.inference.shapes.find(b.name);
-    if (file != options.inference.inputFiles.end()) {
-        fillFromFile(b, file->second);
-        if (announce)
-            log.info("Using values loaded from " + file->second + " for input " + b.name);
-    } else if (tensor) {
-        fillFromRecorded(b, *tensor);
-        if (announce)
-            log.info("Using values loaded from " + options.inference.inputFolder + " for input " + b.name);
-    } else if (b.onHost) {
-        fillShapeValues(b, shape == options.inference.shapes.end() ? nullptr : &shape->second);
-    } else {
-        fillRandom(b, static_cast<uint32_t>(input) + 1);
-        if (announce)
-            log.info("Using random values for input " + b.name);
-    }
-}
-
 void Bindings::fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce)
 {
-    checkInputFiles(options);
+    checkInputFiles(options, bindings_, "engine");
     std::vector<size_t> const match = matchInputs(options, recorded);
     size_t input = 0;
     for (Binding& b : bindings_) {
@@ -300,14 +304,11 @@ void Bindings::fillInputs(Log& log, Options const& options, std::vector<Recorded
         if (batch_ == 0 && !b.onHost) {
             Layout& layout = b.layout;
             layout.linear = engine_->getTensorFormat(b.name.c_str()) == nvinfer1::TensorFormat::kLINEAR;
-            if (!layout.linear) {
-                layout.strides = context_->getTensorStrides(b.name.c_str());
-                layout.vectorDim = engine_->getTensorVectorizedDim(b.name.c_str());
-                layout.components = std::max(engine_->getTensorComponentsPerElement(b.name.c_str()), 1);
-            }
+            if (!layout.linear)
+                setVectors(layout, *engine_, *context_, b.name.c_str());
         }
         allocate(b);
-        fill(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, announce);
+        fillInput(log, b, options, match.empty() ? nullptr : &recorded[match[input]], input, announce);
         ++input;
         if (announce)
             announceBinding(log, b, batch_);
@@ -347,11 +348,8 @@ void Bindings::createOutputs(Log& log, bool announce)
                 b.growing = std::make_unique<GrowingOutput>();
                 good = context_->setOutputAllocator(name, b.growing.get());
             } else {
-                if (!layout.linear) {
-                    layout.strides = context_->getTensorStrides(name);
-                    layout.vectorDim = engine_->getTensorVectorizedDim(name);
-                    layout.components = std::max(engine_->getTensorComponentsPerElement(name), 1);
-                }
+                if (!layout.linear)
+                    setVectors(layout, *engine_, *context_, name);
                 allocate(b);
                 good = context_->setTensorAddress(name, b.onHost ? static_cast<void*>(b.host.data()) : b.device.data());
             }

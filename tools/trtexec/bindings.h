@@ -66,9 +66,11 @@ struct Binding
 
 // Gives a binding with a layout its buffers.
 void allocate(Binding& binding);
-// Fill the host buffer of an input.
-void fillRandom(Binding& binding, uint32_t seed);
-void fillFromFile(Binding& binding, std::string const& path);
+// Fills input number `number` from its file, its recorded tensor (or null), the numbers of a shape tensor, or with random ones.
+void fillInput(Log& log, Binding& binding, Options const& options, RecordedTensor const* recorded, size_t number,
+               bool announce);
+// That each file of --loadInputs is of an input; what: "engine".
+void checkInputFiles(Options const& options, std::vector<Binding> const& bindings, char const* what);
 
 class Bindings
 {
@@ -97,11 +99,7 @@ private:
     void setInputShapes(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded);
     void fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce);
     void createOutputs(Log& log, bool announce);
-    // Input number `input` from its file, its recorded tensor (or null), the numbers of a shape tensor, or random ones.
-    void fill(Log& log, Binding& binding, Options const& options, RecordedTensor const* tensor, size_t input,
-              bool announce) const;
     std::vector<size_t> matchInputs(Options const& options, std::vector<RecordedTensor> const& recorded) const;
-    void checkInputFiles(Options const& options) const;
 
     nvinfer1::ICudaEngine* engine_ = nullptr; // null: a safety engine
     nvinfer1::IExecutionContext* context_ = nullptr;

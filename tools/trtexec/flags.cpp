@@ -136,8 +136,7 @@ constexpr Flag kFlags[] = {
     {kReporting, "--compareCosine", "=<C>", "smallest allowed cosine (default 0.999999)"},
     {kReporting, "--power", "",
      "measure energy per inference and power beside idle, by NVML on a GPU and by RAPL on a\nCPU; where the machine "
-     "hides "
-     "them, print why"},
+     "hides them, print why"},
     {kReporting, "--exportPower", "=<file>", "the same, and write it as JSON"},
 
     {kSystem, "--device", "=<N>|cpu", "device to run on: CUDA device N (default 0), or the CPU"},

@@ -54,6 +54,7 @@ private:
         DeviceEvent inputBegin, inputEnd, computeBegin, computeEnd, outputBegin, outputEnd;
         QueryTimes times; // what is known when the query has been given
     };
+    void useEngine(Workspace& work, Options const& options, int32_t number);
     double now() const;
     void compute();
     void giveOnCpu(QueryTimes& times);
@@ -62,7 +63,6 @@ private:
 
     Log& log_;
     InferenceOptions const& inference_;
-    void useEngine(Workspace& work, Options const& options, int32_t number);
     std::unique_ptr<nvinfer1::IExecutionContext> context_;
     std::unique_ptr<nvinfer1::safe::IExecutionContext> safeContext_; // of a safety engine, in its place
     DeviceStream inputs_, compute_, outputs_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <dlfcn.h>
 #include <fmt/core.h>
 
 namespace tw::trtexec {
@@ -18,6 +19,15 @@ static_assert(static_cast<int32_t>(nvinfer1::ILogger::Severity::kVERBOSE) == sta
 static_assert(static_cast<int32_t>(nvinfer1::ProfilingVerbosity::kDETAILED) ==
               static_cast<int32_t>(ProfilingDetail::kDetailed));
 static_assert(static_cast<int32_t>(nvinfer1::DeviceType::kDLA) == static_cast<int32_t>(LayerDevice::kDla));
+
+void* openLibrary(std::string const& path, std::string const& option)
+{
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library)
+        return library;
+    char const* const reason = dlerror();
+    throw Failure(fmt::format("{}: cannot load '{}': {}", option, path, reason ? reason : "unknown reason"));
+}
 
 std::string dimsText(nvinfer1::Dims const& dims)
 {

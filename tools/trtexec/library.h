@@ -46,6 +46,9 @@ private:
     std::atomic<unsigned> mostMiB_{0};
 };
 
+// Opens a library for the rest of the process; an error names `option`, which asks for it.
+void* openLibrary(std::string const& path, std::string const& option);
+
 // Runs `action`, then fails when the library logged an error meanwhile: many of its calls return nothing, and a flag
 // that the library cannot honour must not pass in silence.
 template <class F>

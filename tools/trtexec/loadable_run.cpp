@@ -22,13 +22,7 @@ namespace {
 class Cudla
 {
 public:
-    Cudla() : library_(dlopen("libcudla.so.1", RTLD_NOW))
-    {
-        if (!library_) {
-            char const* reason = dlerror();
-            throw Failure(std::string("--safe: cannot load 'libcudla.so.1': ") + (reason ? reason : "unknown reason"));
-        }
-    }
+    Cudla() : library_(openLibrary("libcudla.so.1", "--safe")) {}
     template <class Function, class... Args>
     void call(char const* name, Args... args) const
     {
@@ -77,10 +71,7 @@ public:
         log.info("DLA loadable loaded through libcudla (model, not the device)");
         for (bool const isInput : {true, false})
             addTensors(isInput);
-        for (auto const& [name, file] : options.inference.inputFiles)
-            if (std::none_of(bindings_.begin(), bindings_.end(),
-                             [&, &name = name](Binding const& b) { return b.input && b.name == name; }))
-                throw Failure("--loadInputs: the loadable has no input '" + name + "'");
+        checkInputFiles(options, bindings_, "loadable");
     }
     ~LoadableRun()
     {
@@ -132,16 +123,8 @@ private:
             allocate(b);
             if (b.sizeBytes() != t.size)
                 throw Failure("tensor '" + b.name + "' of the loadable has another size than its strides say");
-            if (isInput) {
-                auto const file = options_.inference.inputFiles.find(b.name);
-                if (file != options_.inference.inputFiles.end())
-                    fillFromFile(b, file->second);
-                else
-                    fillRandom(b, static_cast<uint32_t>(bindings_.size()) + 1);
-                log_.info(file != options_.inference.inputFiles.end()
-                              ? "Using values loaded from " + file->second + " for input " + b.name
-                              : "Using random values for input " + b.name);
-            }
+            if (isInput)
+                fillInput(log_, b, options_, nullptr, bindings_.size(), true);
             uint64_t* registered = nullptr;
             TW_CUDLA(cudlaMemRegister, device_, static_cast<uint64_t const*>(b.device.data()), b.sizeBytes(),
                      &registered, 0U);

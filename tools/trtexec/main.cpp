@@ -5,7 +5,6 @@
 #include <exception>
 #include <optional>
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include "build.h"
@@ -33,14 +32,6 @@ std::string commandLine(int argc, char const* const* argv)
     for (int i = 0; i < argc; ++i)
         text += std::string(i ? " " : "") + argv[i];
     return text;
-}
-
-void openLibrary(std::string const& path, std::string const& option)
-{
-    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
-        char const* reason = dlerror();
-        throw Failure(option + ": cannot load '" + path + "': " + (reason ? reason : "unknown reason"));
-    }
 }
 
 void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, SystemOptions const& system)

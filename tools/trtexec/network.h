@@ -21,9 +21,9 @@ struct ParsedNetwork
 
 void parseModel(Log& log, LibraryLogger& logger, ModelOptions const& model, ParsedNetwork& target);
 
-// Types and formats of the network's inputs and outputs.
 // Whether there is the core that --useDLACore asks for.
 void checkDlaCore(SystemOptions const& system, int32_t cores);
+// Types and formats of the network's inputs and outputs.
 void applyIoFormats(nvinfer1::INetworkDefinition& network, BuildOptions const& build);
 // Flags, pools, tactic sources, devices, layer precisions, dynamic ranges.
 void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config,

@@ -19,15 +19,6 @@ constexpr char const* kCheckerLibrary = "libnvinfer_checker.so.8";
 constexpr char const* kCreateRuntime = "_ZN8nvinfer14safe18createInferRuntimeERNS_7ILoggerE";
 constexpr char const* kCreateChecker = "createConsistencyChecker_INTERNAL";
 
-void* openLibrary(char const* path, char const* option)
-{
-    void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (library)
-        return library;
-    char const* const reason = dlerror();
-    throw Failure(fmt::format("{}: cannot load '{}': {}", option, path, reason ? reason : "unknown reason"));
-}
-
 template <class Function>
 Function symbolOf(char const* path, char const* name, char const* option)
 {

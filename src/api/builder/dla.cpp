@@ -15,7 +15,6 @@ using nvinfer1::DeviceType;
 using nvinfer1::LayerType;
 using nvinfer1::MemoryPoolType;
 
-constexpr int64_t kVectorBytes = 32; // of channels inside DLA
 constexpr int64_t kPageBytes = 4096;
 
 DeviceType deviceOf(BuilderConfigObject const& c, nvinfer1::ILayer const& layer)
@@ -130,7 +129,7 @@ private:
     struct Candidate
     {
         std::vector<LayerState const*> layers;
-        dla::Need need;
+        DlaNeed need;
         bool isCompiled = false;
     };
 
@@ -169,7 +168,7 @@ private:
         for (size_t i = 0; i < items.size(); ++i) {
             LayerState const& l = *n_.layers[i];
             items[i].isOnDla = verdicts_.contains(&l);
-            isAll = isAll && (items[i].isOnDla || limits_.of(*const_cast<LayerState&>(l).asLayer()).isConstant);
+            isAll = isAll && (items[i].isOnDla || limits_.isConstant(*const_cast<LayerState&>(l).asLayer()));
             for (size_t k = 0; k < l.inputs.size(); ++k)
                 if (l.inputs[k] && l.inputs[k]->producer)
                     items[i].inputs.push_back(numbers.at(l.inputs[k]->producer));
@@ -229,7 +228,7 @@ private:
             }
         if (isConvolution || out_.model != dla::Model::kOrin)
             return count * elementBytes(l);
-        int64_t const together = kVectorBytes / elementBytes(l);
+        int64_t const together = dla::kVectorBytes / elementBytes(l);
         int64_t const channels = std::max<int64_t>(dla::sizesOf(*l.outputs[0], limits_).c, 1);
         return divideUp(count, channels) * roundUp(channels, together) * 4;
     }
@@ -248,7 +247,7 @@ private:
                     continue;
                 dla::Sizes const s = dla::sizesOf(*t, limits_);
                 int64_t const bytes =
-                    std::max<int64_t>(s.batch, 1) * roundUp(s.c * elementBytes(*l), kVectorBytes) * s.h * s.w;
+                    std::max<int64_t>(s.batch, 1) * roundUp(s.c * elementBytes(*l), dla::kVectorBytes) * s.h * s.w;
                 inner += bytes;
                 largest = std::max(largest, bytes);
             }
@@ -307,9 +306,9 @@ private:
             return;
         }
         log_.info("DLA: {} of {} subgraph candidates compiled to loadables for core {} of {} ({})",
-                  out_.loadables.size(), candidates_.size(), out_.core, dla::nameOf(out_.model), kNotTheDevice);
+                  out_.loadables.size(), candidates_.size(), out_.core, dla::nameOf(out_.model), dla::kNotTheDevice);
         log_.info("---------- Layers Running on DLA ----------");
-        dla::Need sum;
+        DlaNeed sum;
         for (DlaLoadable const& l : out_.loadables) {
             log_.info("[DlaLayer] {}", nameOf(l.layers));
             std::string list;
@@ -323,10 +322,10 @@ private:
         }
         log_.info("---------- Layers Running on GPU ----------");
         for (auto const& l : n_.layers)
-            if (!out_.has(l.get()) && !limits_.of(*l->asLayer()).isConstant)
+            if (!out_.has(l.get()) && !limits_.isConstant(*l->asLayer()))
                 log_.info("[GpuLayer] {}: {}", dla::nameOf(l->type), l->name);
-        log_.info("Memory of all DLA loadables ({}): managed SRAM {}, local DRAM {}, global DRAM {}", kNotTheDevice,
-                  mebibytes(sum.sram), mebibytes(sum.local), mebibytes(sum.global));
+        log_.info("Memory of all DLA loadables ({}): managed SRAM {}, local DRAM {}, global DRAM {}",
+                  dla::kNotTheDevice, mebibytes(sum.sram), mebibytes(sum.local), mebibytes(sum.global));
     }
 
     NetworkObject const& n_;

@@ -17,13 +17,16 @@
 
 namespace tw::api {
 
-// What runs on DLA, in words for people who read logs and reports.
-inline constexpr char const* kNotTheDevice = "model, not the device";
+// What a subgraph takes of each pool, in bytes.
+struct DlaNeed
+{
+    int64_t sram = 0, local = 0, global = 0;
+};
 
 struct DlaLoadable
 {
     std::vector<LayerState const*> layers; // in the network's order
-    dla::Need need;
+    DlaNeed need;
 };
 
 struct DlaPlacement

@@ -85,7 +85,7 @@ std::vector<std::string> sparsityLines(DlaPlacement const& placement, std::vecto
             std::string const why = dla::whyDense(placement.model, s);
             lines.push_back(fmt::format("(Sparsity) DLA layer '{}' {} ({})", l->name,
                                         why.empty() ? "is computed as a sparse one" : "stays dense: " + why,
-                                        kNotTheDevice));
+                                        dla::kNotTheDevice));
         }
     return lines;
 }
@@ -192,12 +192,14 @@ Result<ir::Value*> takeOut(ir::Graph& g, ir::Value* memory, dla::Layout layout, 
 Result<void> applyLayouts(plan::Contents& contents, std::map<std::string, dla::Layout> const& layouts,
                           passes::Ranges& ranges)
 {
+    if (layouts.empty())
+        return {};
     ir::Graph& g = *contents.graph;
     // Profiles give every input one shape: DLA's limits are that.
     for (ir::Value* v : g.inputs) {
         auto const it = contents.profiles[0].inputs.find(v->name);
         for (int d = 0; it != contents.profiles[0].inputs.end() && it->second.hasShape && d < v->rank(); ++d)
-            if (it->second.min[d] == it->second.max[d] && layouts.size() > 0)
+            if (it->second.min[d] == it->second.max[d])
                 v->shape[size_t(d)] = it->second.opt[d];
     }
     TW_TRY(g.inferAll());

@@ -25,9 +25,6 @@ using nvinfer1::LayerType;
 
 constexpr int64_t kMostBatch = 16, kMostChannels = 4096, kMostPixels = 4096;
 constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
-constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8};
-constexpr Format kFormats[] = {Format::kLinear, Format::kCHW2,  Format::kHWC8,
-                               Format::kCHW4,   Format::kCHW16, Format::kCHW32};
 
 // Layers that compute nothing: FP32 values may pass.
 bool isMovement(LayerType type)
@@ -96,14 +93,11 @@ private:
         ir::Value const* const v = valueOf(t);
         if (!v)
             return;
-        if (std::ranges::find(kTypes, v->type) == std::end(kTypes))
+        if (!(safety::kTypes >> int(v->type) & 1))
             add(fmt::format("network {} '{}' is {}: inputs and outputs in safety restricted mode are kFLOAT, kHALF or "
                             "kINT8",
                             what, t.name, nameOf(v->type)));
-        uint32_t allowed = 0;
-        for (Format f : kFormats)
-            allowed |= 1U << int(f);
-        if (!(t.formats & allowed))
+        if (!(t.formats & safety::kFormats))
             add(fmt::format("network {} '{}' is allowed none of the formats of safety restricted mode: kLINEAR, kCHW2, "
                             "kHWC8, kCHW4, kCHW16, kCHW32",
                             what, t.name));

@@ -197,8 +197,8 @@ std::string InspectorObject::layer(int index, bool json) const
     // Then what only this library says.
     addAttributes(j, node);
     if (node.device.value.kind == ir::DeviceKind::kDla)
-        j["Device"] = fmt::format("DLA core {} of {} (model, not the device)", node.device.value.core,
-                                  dla::nameOf(contents.dlaModel));
+        j["Device"] = fmt::format("DLA core {} of {} ({})", node.device.value.core, dla::nameOf(contents.dlaModel),
+                                  dla::kNotTheDevice);
     if (plan::Block const& p = state->core->planned(); index < int(p.steps.size()))
         addReport(j, node, p.steps[size_t(index)].choice);
     if (json)

@@ -75,8 +75,8 @@ Result<void> checkDla(plan::Contents const& c, dla::Model here, Log& log)
                                     here == dla::Model::kNone ? std::string("this machine has 0 DLA cores")
                                                               : fmt::format("the model here is {}", dla::nameOf(here)),
                                     dla::nameOf(c.dlaModel));
-    log.info("DLA: {} loadables of the model of {} run on the present device (model, not the device)", c.dlaLoadables,
-             dla::nameOf(c.dlaModel));
+    log.info("DLA: {} loadables of the model of {} run on the present device ({})", c.dlaLoadables,
+             dla::nameOf(c.dlaModel), dla::kNotTheDevice);
     return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "families/convolution/pack_filters_params.h"
 #include "kernels/cuda/common/dependence.cuh"
+#include "kernels/cuda/common/tf32.cuh"
 
 namespace tw::ops {
 
@@ -19,12 +20,6 @@ struct FilterElement<2>
     using Type = unsigned short;
 };
 
-TW_INLINE cuda::u32 toTf32(cuda::u32 v)
-{
-    cuda::u32 r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(__uint_as_float(v)));
-    return r;
-}
 TW_KERNEL __launch_bounds__(256) pack_filters(const __grid_constant__ FilterParams p)
 {
     using Element = FilterElement<FILTER_BYTES>::Type;
@@ -39,7 +34,7 @@ TW_KERNEL __launch_bounds__(256) pack_filters(const __grid_constant__ FilterPara
     if (k < cuda::u32(p.filters) && c < cuda::u32(p.ofFilter) && position < cuda::u32(p.positions))
         v = static_cast<Element const*>(p.from)[(cuda::i64(k) * p.ofFilter + c) * p.positions + position];
     if (FILTER_BYTES == 4 && p.toTf32)
-        v = Element(toTf32(v));
+        v = Element(cuda::toTf32(__uint_as_float(v)));
     static_cast<Element*>(p.to)[i] = v;
 }
 

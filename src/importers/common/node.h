@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,6 +20,12 @@ namespace tw::importers {
 
 using Attribute = std::variant<std::monostate, int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                std::vector<std::string>, Constant>;
+
+struct DestroyPlugin
+{
+    void operator()(nvinfer1::IPluginV2* p) const { p->destroy(); }
+};
+using PluginPtr = std::unique_ptr<nvinfer1::IPluginV2, DestroyPlugin>;
 
 // One node being imported.
 class ImportContext

@@ -99,6 +99,15 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
+// Sums of random numbers may nearly vanish, logarithms of what is nearly 1 do: the errors of what they come from stay.
+Tolerance tolerance(ir::Node const& node, DataType type)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    Tolerance t = Tolerance::forType(type);
+    t.scale = a.after == After::kLog || a.kind == Kind::kSum ? 1 : a.kind == Kind::kAvg ? 0.01 : 0;
+    return t;
+}
+
 void inspect(LayerFacts& facts)
 {
     auto const& a = facts.attrs<Attrs>();
@@ -121,6 +130,7 @@ constinit ir::OpDef const kDef{
     .name = "reduce",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .tolerance = tolerance,
     .inspect = inspect,
     .isCheap = true,
     .computesShapes = true,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/round.h"
 #include "ops/scatter/op.h"
 #include "ops/scatter/scatter_params.h"
 #include "tactic/cuda_tactic.h"
@@ -151,8 +152,6 @@ constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
 
 constexpr int64_t kLeastColumns = 16;
 constexpr int64_t kMostScanned = 16 << 20; // indices that all rows together read, where no lists are made
-constexpr int kScanLanes = 128, kSliceLanes = 256;
-constexpr int64_t kColumnsOfAThread = 4, kSlice = 4096;
 
 Support supportsRows(Problem const& p)
 {
@@ -171,7 +170,7 @@ Support supportsRows(Problem const& p)
 struct Lists
 {
     Lists(int64_t slots, int64_t tuples)
-        : slices((slots + kSlice - 1) / kSlice), counts(0), offsets(slots), places(2 * slots), order(places + tuples),
+        : slices(divideUp(slots, kSlice)), counts(0), offsets(slots), places(2 * slots), order(places + tuples),
           sums(order + tuples), isScanned(tuples <= kMostScanned / std::max<int64_t>(slots, 1))
     {}
     int64_t bytes() const { return isScanned ? 0 : (sums + slices) * int64_t(sizeof(uint32_t)); }
@@ -211,12 +210,12 @@ std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const&)
             p.scatter.block = cuda::divBy(tuples.block);
             auto const slots = int64_t(p.scatter.slots);
             auto rows = [&](int kernel, int lanes) {
-                int64_t const chunk = lanes * kColumnsOfAThread;
-                return launch.grid(kernel, slots, (tuples.block + chunk - 1) / chunk, 1, lanes, p);
+                int64_t const chunk = lanes * int64_t(kColumns);
+                return launch.grid(kernel, slots, divideUp(tuples.block, chunk), 1, lanes, p);
             };
             Lists const lists(slots, tuples.count);
             if (lists.isScanned)
-                return rows(kScan, kScanLanes);
+                return rows(kScan, int(kScanLanes));
             auto* const memory = static_cast<uint32_t*>(args.workspace);
             p.counts = memory + lists.counts;
             p.offsets = memory + lists.offsets;
@@ -225,8 +224,8 @@ std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const&)
             p.sums = memory + lists.sums;
             TW_TRY(launch.each(kClear, slots, p));
             TW_TRY(launch.each(kCount, tuples.count, p));
-            TW_TRY(launch(kSum, lists.slices, kSliceLanes, p));
-            TW_TRY(launch(kOffset, lists.slices, kSliceLanes, p));
+            TW_TRY(launch(kSum, lists.slices, int(kSliceLanes), p));
+            TW_TRY(launch(kOffset, lists.slices, int(kSliceLanes), p));
             TW_TRY(launch.each(kPlace, tuples.count, p));
             return rows(kList, listLanes);
         },

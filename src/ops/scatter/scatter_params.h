@@ -20,6 +20,9 @@ struct Params
 };
 
 // Of kernels that reduce into whole rows; the lists of tuples lie in the workspace.
+constexpr cuda::u32 kColumns = 4; // of a thread
+constexpr cuda::u32 kScanLanes = 128, kSlice = 4096, kSliceLanes = 256;
+
 struct RowParams
 {
     Params scatter;

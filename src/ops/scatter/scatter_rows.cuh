@@ -11,9 +11,6 @@
 
 namespace tw::ops::scatter {
 
-constexpr u32 kColumns = 4; // of a thread
-constexpr u32 kScanLanes = 128, kSlice = 4096, kSliceLanes = 256;
-
 template <u32 kLanes>
 struct Row
 {

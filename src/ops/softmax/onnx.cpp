@@ -4,6 +4,8 @@
 
 namespace tw::onnx {
 
+// d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf. Each d is
+// made where it is read, so that neither reaches memory.
 ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
 {
     ITensor& largest = ctx.reduce(x, nvinfer1::ReduceOperation::kMAX, {axis}, true);
@@ -26,8 +28,6 @@ ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
     return ctx.out(layer);
 }
 
-// d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf. Each d is
-// made where it is read, so that neither reaches memory.
 void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, int))
 {
     ITensor& x = ctx.tensor(0);

@@ -134,16 +134,10 @@ void NetworkImporter::addPlugin(CaffeNode& node)
                                         int32_t(weights.size()), settings_.pluginNamespace.c_str());
     if (!plugin)
         node.fail("the plugin factory gave no plugin for it");
-    std::vector<ITensor*> inputs;
-    for (int i = 0; i < node.nbInputs(); ++i)
-        inputs.push_back(&node.x(i));
-    auto& layer = node.added(node.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin));
+    auto& layer = node.addPlugin(*plugin);
     if (layer.getNbOutputs() < node.nbOutputs())
         node.fail(fmt::format("it has {} tops, the plugin {} outputs", node.nbOutputs(), layer.getNbOutputs()));
-    for (int i = 0; i < node.nbOutputs(); ++i) {
-        ITensor& y = node.out(layer, i);
-        node.setTop(i, y, y.getDimensions().nbDims + node.shift());
-    }
+    node.setTops(layer);
 }
 
 // A layer that changes nothing gives a tensor of its own, but for those that are never layers.

@@ -98,6 +98,22 @@ void CaffeNode::setTop(int i, ITensor& y, int rank)
         tops_[size_t(i)] = {&y, rank};
 }
 
+nvinfer1::IPluginV2Layer& CaffeNode::addPlugin(nvinfer1::IPluginV2& plugin)
+{
+    std::vector<ITensor*> inputs;
+    for (int i = 0; i < nbInputs(); ++i)
+        inputs.push_back(&x(i));
+    return added(network().addPluginV2(inputs.data(), int32_t(inputs.size()), plugin));
+}
+
+void CaffeNode::setTops(nvinfer1::IPluginV2Layer& layer)
+{
+    for (int i = 0; i < nbOutputs(); ++i) {
+        ITensor& y = out(layer, i);
+        setTop(i, y, y.getDimensions().nbDims + shift_);
+    }
+}
+
 Blob CaffeNode::blob(int i, char const* what) const
 {
     std::vector<std::string_view> const& blobs = weights_.blobsOf(layer_.name());

@@ -61,6 +61,9 @@ public:
     void setTop(int i, ITensor& y, int rank);
     void setTop(ITensor& y) { setTop(0, y, caffeRank(0)); }
     std::vector<BlobTensor> const& tops() const { return tops_; }
+    // A plugin of all bottoms; its outputs become the tops, of which it may not have fewer.
+    nvinfer1::IPluginV2Layer& addPlugin(nvinfer1::IPluginV2& plugin);
+    void setTops(nvinfer1::IPluginV2Layer& layer);
 
     // ---- weights
     WeightSource& source() const { return weights_; }

@@ -191,12 +191,7 @@ private:
         try {
             return f();
         } catch (ImportError const& e) {
-            using From = nvonnxparser::ErrorCode;
-            return report(e.code == From::kUNSUPPORTED_GRAPH || e.code == From::kUNSUPPORTED_NODE
-                              ? nvinfer1::ErrorCode::kUNSUPPORTED_STATE
-                          : e.code == From::kMEM_ALLOC_FAILED ? nvinfer1::ErrorCode::kFAILED_ALLOCATION
-                                                              : nvinfer1::ErrorCode::kINVALID_ARGUMENT,
-                          e.message.c_str());
+            return report(parsers::codeOf(e.code), e.message.c_str());
         } catch (std::bad_alloc const&) {
             return report(nvinfer1::ErrorCode::kFAILED_ALLOCATION, "no memory for it");
         } catch (std::exception const& e) {

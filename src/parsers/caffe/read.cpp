@@ -128,16 +128,14 @@ std::string readFile(char const* path, size_t limit, char const* what, char cons
     file.clear(); // of what has no end and no places, a pipe
     while (file) {
         size_t const at = bytes.size();
-        if (at > limit)
-            fail(ErrorCode::kINVALID_VALUE, fmt::format("{} '{}' is larger than {} bytes{}", what, path, limit, cure));
         bytes.resize(at + kBlock);
         file.read(bytes.data() + at, std::streamsize(kBlock));
         bytes.resize(at + size_t(file.gcount()));
+        if (bytes.size() > limit)
+            fail(ErrorCode::kINVALID_VALUE, fmt::format("{} '{}' is larger than {} bytes{}", what, path, limit, cure));
     }
     if (!file.eof())
         fail(ErrorCode::kINVALID_VALUE, fmt::format("{} '{}' cannot be read", what, path));
-    if (bytes.size() > limit)
-        fail(ErrorCode::kINVALID_VALUE, fmt::format("{} '{}' is larger than {} bytes{}", what, path, limit, cure));
     return bytes;
 }
 

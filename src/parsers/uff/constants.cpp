@@ -12,16 +12,16 @@ namespace tw::uff {
 
 namespace {
 
-struct ElementType
+struct TypeRow
 {
-    int number; // in files; the low half counts bits
+    ElementType number;
     char const* name;
     DataType held;
 };
-constexpr ElementType kElementTypes[] = {
-    {0x10008, "INT8", DataType::kINT8},     {0x10010, "INT16", DataType::kINT32},
-    {0x10020, "INT32", DataType::kINT32},   {0x10040, "INT64", DataType::kINT32},
-    {0x20010, "FLOAT16", DataType::kFLOAT}, {0x20020, "FLOAT32", DataType::kFLOAT},
+constexpr TypeRow kElementTypes[] = {
+    {kInt8, "INT8", DataType::kINT8},        {kInt16, "INT16", DataType::kINT32},
+    {kInt32, "INT32", DataType::kINT32},     {kInt64, "INT64", DataType::kINT32},
+    {kFloat16, "FLOAT16", DataType::kFLOAT}, {kFloat32, "FLOAT32", DataType::kFLOAT},
 };
 
 // In a type that layers hold.
@@ -42,7 +42,7 @@ Constant widened(UffNode const& n, char const* bytes, Dims const& dims)
 void importConst(UffNode& n)
 {
     int64_t const number = n.attrInt("dtype", 0);
-    auto const* const type = std::ranges::find(kElementTypes, number, &ElementType::number);
+    auto const* const type = std::ranges::find(kElementTypes, number, &TypeRow::number);
     if (type == std::end(kElementTypes))
         n.fail(fmt::format("element type 0x{:x} cannot be imported; INT8 to INT64, FLOAT16 and FLOAT32 can", number));
     std::vector<int64_t> const shape = n.requireInts("shape");
@@ -74,15 +74,17 @@ void importConst(UffNode& n)
                               type->name, c.count * elementBytes));
     c.values = blob.data();
     switch (type->number) {
-    case 0x10010:
+    case kInt16:
         c = widened<int16_t>(n, blob.data(), c.dims);
         break;
-    case 0x10040:
+    case kInt64:
         c = widened<int64_t>(n, blob.data(), c.dims);
         break;
-    case 0x20010:
+    case kFloat16:
         c.type = DataType::kHALF;
         c = n.converted(c, DataType::kFLOAT);
+        break;
+    default: // as it lies in the file
         break;
     }
     n.give(Value(c));

@@ -6,6 +6,17 @@
 
 namespace tw::uff {
 
+// Element types of files; the low half counts bits.
+enum ElementType : int64_t
+{
+    kInt8 = 0x10008,
+    kInt16 = 0x10010,
+    kInt32 = 0x10020,
+    kInt64 = 0x10040,
+    kFloat16 = 0x20010,
+    kFloat32 = 0x20020,
+};
+
 void importConst(UffNode& n);
 
 std::vector<int64_t> stepsOf(Dims const& dims); // elements between neighbours along each axis

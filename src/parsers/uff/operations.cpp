@@ -78,8 +78,7 @@ Operation findOperation(std::string const& name, Model const& model)
 // the client registered.
 void importInput(UffNode& n)
 {
-    // Element types of files.
-    constexpr int64_t kNone = 0, kInt32 = 0x10020, kInt64 = 0x10040, kFloat16 = 0x20010, kFloat32 = 0x20020;
+    constexpr int64_t kNone = 0;
     int64_t const number = n.attrInt("dtype", kNone);
     if (!contains(std::vector<int64_t>{kNone, kInt32, kInt64, kFloat16, kFloat32}, number))
         n.fail(fmt::format("an input of element type 0x{:x} cannot be imported; FLOAT32, FLOAT16, INT32 and INT64 can",

@@ -30,21 +30,6 @@ public:
     }
 };
 
-nvinfer1::ErrorCode codeOf(nvonnxparser::ErrorCode code)
-{
-    switch (code) {
-    case nvonnxparser::ErrorCode::kINTERNAL_ERROR:
-        return nvinfer1::ErrorCode::kINTERNAL_ERROR;
-    case nvonnxparser::ErrorCode::kMEM_ALLOC_FAILED:
-        return nvinfer1::ErrorCode::kFAILED_ALLOCATION;
-    case nvonnxparser::ErrorCode::kUNSUPPORTED_GRAPH:
-    case nvonnxparser::ErrorCode::kUNSUPPORTED_NODE:
-        return nvinfer1::ErrorCode::kUNSUPPORTED_STATE;
-    default:
-        return nvinfer1::ErrorCode::kINVALID_ARGUMENT;
-    }
-}
-
 // Pieces of a file.
 class FilePieces final : public google::protobuf::io::CopyingInputStream
 {
@@ -140,7 +125,7 @@ private:
     }
     void report(nvonnxparser::ErrorCode code, std::string const& message) const
     {
-        recorder_.report(codeOf(code), ("UffParser: " + message).c_str());
+        recorder_.report(parsers::codeOf(code), ("UffParser: " + message).c_str());
     }
 
     static void checkSize(std::string const& what, size_t size)
@@ -188,7 +173,7 @@ private:
     }
 
     CommonLogger logger_;
-    tw::parsers::Recorder recorder_;
+    parsers::Recorder recorder_;
     Wishes wishes_;
     Memory memory_;
     std::list<std::unique_ptr<tw_uff::MetaGraph>> messages_;

@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 
+#include "parsers/uff/constants.h"
 #include "parsers/uff/model.h"
 #include "parsers/uff/node.h"
 #include "parsers/uff/operations.h"
@@ -30,11 +31,11 @@ std::string withoutSuffix(std::string name)
 int64_t dataTypeOf(int64_t number)
 {
     switch (number) {
-    case 0x20020:
+    case kFloat32:
         return int64_t(DataType::kFLOAT);
-    case 0x20010:
+    case kFloat16:
         return int64_t(DataType::kHALF);
-    case 0x10008:
+    case kInt8:
         return int64_t(DataType::kINT8);
     default:
         return int64_t(DataType::kINT32);
@@ -122,10 +123,7 @@ private:
         case PluginFieldType::kINT32:
             return keep(name, PluginFieldType::kINT32, clamped<int32_t>(values));
         default:
-            return keep(name, own, mapped<T>(values, [](auto v) {
-                            return T(std::clamp(double(v), double(std::numeric_limits<T>::lowest()),
-                                                double(std::numeric_limits<T>::max())));
-                        }));
+            return keep(name, own, clamped<T>(values));
         }
     }
 
@@ -133,11 +131,6 @@ private:
     std::list<std::string> names_;
     std::list<std::shared_ptr<void>> kept_;
     std::vector<PluginField> fields_;
-};
-
-struct DestroyUffPlugin
-{
-    void operator()(nvinfer1::IPluginV2* p) const { p->destroy(); }
 };
 
 // Version 1, or whatever version there is.
@@ -174,8 +167,7 @@ void importPlugin(UffNode& n)
         if (entry.key().find('\0') == std::string::npos)
             fields.add(entry.key(), n.model().resolved(entry.value()));
     auto const collection = fields.collection();
-    std::unique_ptr<nvinfer1::IPluginV2, DestroyUffPlugin> const plugin(
-        creator.createPlugin(n.name().c_str(), &collection));
+    PluginPtr const plugin(creator.createPlugin(n.name().c_str(), &collection));
     if (!plugin)
         n.fail("createPlugin() of plugin '" + shown(n.opType().substr(1)) +
                "' gave a null pointer for the fields of the node");

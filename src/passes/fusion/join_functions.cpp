@@ -56,7 +56,8 @@ private:
             p.x = v;
             if (ir::Node* const n = own(p.x); n && n->op == &ops::unary::def()) {
                 p.function = n->attrsAs<ops::unary::Attrs>().operation;
-                take(*n, p);
+                addNode(*n);
+                p.x = n->inputs[0];
             }
             if (ir::Node* const n = factors ? p.x->producer : nullptr; is(n, Operation::kProd) && !hasWish(*n))
                 for (size_t i : {size_t(0), size_t(1)})
@@ -75,18 +76,13 @@ private:
     }
     ir::Node* own(ir::Value const* v) const
     {
-        ir::Node* const n = v->producer;
-        return n && !hasWish(*n) && g_.useCount(v) == 1 ? n : nullptr;
+        ir::Node* const n = onlyProducer(g_, v);
+        return n && !hasWish(*n) ? n : nullptr;
     }
     void addNode(ir::Node& n)
     {
         if (std::ranges::find(nodes_, &n) == nodes_.end())
             nodes_.push_back(&n);
-    }
-    void take(ir::Node& n, Piece& p)
-    {
-        addNode(n);
-        p.x = n.inputs[0];
     }
 
     template <class A>

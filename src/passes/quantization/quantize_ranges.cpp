@@ -347,19 +347,18 @@ private:
         TW_ASSIGN(ir::Value * divisor, steps(numbers));
         TW_ASSIGN(ir::Value * q, apply(numbers, Operation::kDiv, numbers.take(w), divisor));
         auto literal = [&](double v) { return numbers.literal(DataType::kFloat, ones, v); };
-        auto round = [&](Operation op, double shift, ops::unary::Operation to) -> Result<ir::Value*> {
+        auto round = [&](double shift, ops::unary::Operation to) -> Result<ir::Value*> {
             TW_ASSIGN(ir::Value * shifted, apply(numbers, Operation::kSum, q, literal(shift)));
-            ops::unary::Attrs attrs;
-            attrs.operation = to;
-            TW_ASSIGN(ir::Value * rounded, numbers.add(ops::unary::def(), attrs, {shifted}));
-            return op == Operation::kSum ? rounded : apply(numbers, op, rounded, literal(0));
+            return numbers.add(ops::unary::def(), ops::unary::Attrs(to), {shifted});
         };
         if (isOnDla(n)) { // ties to zero: each half from its own side
-            TW_ASSIGN(ir::Value * up, round(Operation::kMax, -0.5, ops::unary::Operation::kCeil));
-            TW_ASSIGN(ir::Value * down, round(Operation::kMin, 0.5, ops::unary::Operation::kFloor));
+            TW_ASSIGN(ir::Value * up, round(-0.5, ops::unary::Operation::kCeil));
+            TW_SET(up, apply(numbers, Operation::kMax, up, literal(0)));
+            TW_ASSIGN(ir::Value * down, round(0.5, ops::unary::Operation::kFloor));
+            TW_SET(down, apply(numbers, Operation::kMin, down, literal(0)));
             TW_SET(q, apply(numbers, Operation::kSum, up, down));
         } else {
-            TW_SET(q, round(Operation::kSum, 0.5, ops::unary::Operation::kFloor));
+            TW_SET(q, round(0.5, ops::unary::Operation::kFloor));
         }
         TW_ASSIGN(q, apply(numbers, Operation::kMax, q, literal(-127)));
         TW_ASSIGN(q, apply(numbers, Operation::kMin, q, literal(127)));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/common/fragments.cuh"
+#include "kernels/cuda/common/tf32.cuh"
 
 namespace tw::cuda {
 
@@ -13,9 +14,9 @@ struct Factors
     u32 high[N], low[N];
     TW_INLINE void set(int i, float v)
     {
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high[i]) : "f"(v));
+        high[i] = toTf32(v);
         if constexpr (TF32X3)
-            asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low[i]) : "f"(v - __uint_as_float(high[i])));
+            low[i] = toTf32(v - __uint_as_float(high[i]));
     }
 };
 // d [16, 8] += a [16, 8] b [8, 8]

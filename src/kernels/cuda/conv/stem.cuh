@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
+#include "kernels/cuda/common/tf32.cuh"
 #include "kernels/cuda/conv/stem_params.h"
 
 namespace tw::cuda::stem_f16 {
@@ -16,12 +17,6 @@ constexpr int PATCH_ROWS = (ROWS - 1) * STRIDE_H + FILTER_H, PITCH = PATCH_UNITS
 constexpr int FILTER_PITCH = FILTER_UNITS * 16 + 16; // an odd number of 16 bytes: no bank conflicts
 constexpr int PAIRS = (COLUMNS + 1) / 2;             // of 16 columns, for each row
 using Args = ArgsOf<Element>;
-TW_INLINE u32 rounded(u32 v)
-{
-    u32 r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(__uint_as_float(v)));
-    return r;
-}
 TW_INLINE void multiply(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
 {
     if constexpr (SINGLE)
@@ -88,7 +83,8 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
                     bool const there = COLUMNS % 2 == 0 || column + i * 16 < COLUMNS * 16;
 #pragma unroll
                     for (int e = 0; e < 4; ++e)
-                        fx[i][e] = there ? rounded(loadShared(r0 + i * 128 + e % 2 * 64 + e / 2 * 16)) : 0;
+                        fx[i][e] =
+                            there ? toTf32(__uint_as_float(loadShared(r0 + i * 128 + e % 2 * 64 + e / 2 * 16))) : 0;
                 }
             } else {
                 u32 const r0 = pixels + (k * 2 / FILTER_H * PATCH_ROWS + k * 2 % FILTER_H) * PITCH;

@@ -21,8 +21,8 @@ TW_KERNEL split(const __grid_constant__ SplitArgs s)
     Unit high, low;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high.v[i]) : "f"(x[i]));
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low.v[i]) : "f"(x[i] - __uint_as_float(high.v[i])));
+        high.v[i] = toTf32(x[i]);
+        low.v[i] = toTf32(x[i] - __uint_as_float(high.v[i]));
     }
     float* const to = static_cast<float*>(s.to) + i64(row) * s.padded * 2 + k0;
     *reinterpret_cast<Unit*>(to) = high;

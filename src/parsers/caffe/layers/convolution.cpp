@@ -13,7 +13,13 @@ using tw_caffe::ConvolutionParameter;
 
 namespace {
 
-constexpr double kBias = 0.01; // random biases lie within
+std::optional<Constant> biasOf(CaffeNode& node, bool isWanted, int32_t outputs)
+{
+    constexpr double kMost = 0.01; // random ones lie within
+    if (!isWanted)
+        return {};
+    return node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kMost, kMost));
+}
 
 // Two numbers, of height and width: given by name, or as a list of two, of one for both, or of none.
 template <class List>
@@ -68,9 +74,7 @@ void importConvolution(CaffeNode& node, bool isDepthwise)
     Dims const shape{4, {outputs, in / groups, window.kernel.h(), window.kernel.w()}};
     double const fan = double(window.kernel.h()) * window.kernel.w() * std::sqrt(double(in) / groups * outputs);
     Constant const kernel = node.blob(0, "kernel", shape, Random::normal(1 / std::sqrt(fan)));
-    std::optional<Constant> bias;
-    if (p.bias_term())
-        bias = node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kBias, kBias));
+    std::optional<Constant> const bias = biasOf(node, p.bias_term(), outputs);
     auto& conv =
         node.added(node.network().addConvolutionNd(x, outputs, window.kernel, node.stored(kernel), node.stored(bias)));
     conv.setStrideNd(window.stride);
@@ -96,9 +100,7 @@ void importDeconvolution(CaffeNode& node)
     Dims const shape{4, {in, outputs / groups, window.kernel.h(), window.kernel.w()}};
     double const fan = double(window.kernel.h()) * window.kernel.w() * std::sqrt(double(in) * outputs);
     Constant const kernel = node.blob(0, "kernel", shape, Random::normal(1 / std::sqrt(fan)));
-    std::optional<Constant> bias;
-    if (p.bias_term())
-        bias = node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kBias, kBias));
+    std::optional<Constant> const bias = biasOf(node, p.bias_term(), outputs);
     auto& deconv = node.added(
         node.network().addDeconvolutionNd(x, outputs, window.kernel, node.stored(kernel), node.stored(bias)));
     deconv.setStrideNd(window.stride);
@@ -145,9 +147,7 @@ void importInnerProduct(CaffeNode& node)
     Random const random = Random::normal(1 / std::sqrt(double(in) * outputs));
     Constant kernel = p.transpose() ? turned(node, node.blob(0, "weights", Dims{2, {int32_t(in), outputs}}, random))
                                     : node.blob(0, "weights", Dims{2, {outputs, int32_t(in)}}, random);
-    std::optional<Constant> bias;
-    if (p.bias_term())
-        bias = node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kBias, kBias));
+    std::optional<Constant> const bias = biasOf(node, p.bias_term(), outputs);
     auto& product = node.added(node.network().addFullyConnected(*x, outputs, node.stored(kernel), node.stored(bias)));
     node.setTop(0, node.out(product), isOfRegions ? rank : axis + 1);
 }
@@ -163,9 +163,7 @@ void importEmbed(CaffeNode& node)
                   rows = asInt(node, p.input_dim(), "input_dim", 1);
     Constant const table =
         node.blob(0, "weights", Dims{2, {rows, outputs}}, Random::normal(1 / std::sqrt(double(rows) * outputs)));
-    std::optional<Constant> bias;
-    if (p.bias_term())
-        bias = node.optionalBlob(1, true, "bias", Dims{1, {outputs}}, Random::uniform(-kBias, kBias));
+    std::optional<Constant> const bias = biasOf(node, p.bias_term(), outputs);
     ITensor& numbers = node.cast(node.x(), DataType::kINT32);
     ITensor* y = &node.out(node.added(node.network().addGather(node.asTensor(importers::Value(table)), numbers, 0)));
     if (bias)

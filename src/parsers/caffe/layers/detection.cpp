@@ -50,22 +50,12 @@ void importPlugin(CaffeNode& node, char const* type, Fields const& fields)
         creator = registry->getPluginCreator(type, "1", "tensorwright.standard");
     node.check(creator != nullptr, fmt::format("there is no plugin {}", type));
     nvinfer1::PluginFieldCollection const collection = fields.collection();
-    struct Destroy
-    {
-        void operator()(nvinfer1::IPluginV2* p) const { p->destroy(); }
-    };
-    std::unique_ptr<nvinfer1::IPluginV2, Destroy> const plugin(creator->createPlugin(node.name().c_str(), &collection));
+    importers::PluginPtr const plugin(creator->createPlugin(node.name().c_str(), &collection));
     node.check(plugin != nullptr, fmt::format("plugin {} refuses the parameters", type));
-    std::vector<ITensor*> inputs;
-    for (int i = 0; i < node.nbInputs(); ++i)
-        inputs.push_back(&node.x(i));
-    auto& layer = node.added(node.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin));
+    auto& layer = node.addPlugin(*plugin);
     if (node.nbOutputs() > layer.getNbOutputs())
         node.invalid(fmt::format("expected {} tops blobs, found {}", layer.getNbOutputs(), node.nbOutputs()));
-    for (int i = 0; i < node.nbOutputs(); ++i) {
-        ITensor& y = node.out(layer, i);
-        node.setTop(i, y, y.getDimensions().nbDims + node.shift());
-    }
+    node.setTops(layer);
 }
 
 void importNormalize(CaffeNode& node)

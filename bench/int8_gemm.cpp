@@ -45,7 +45,11 @@ struct PeakLoop
             c.L(again);
             for (int r = 0; r < 2; ++r)
                 for (int v = 1; v <= kSums; ++v)
-                    if (factors == Factors::kByteDots)
+                    if (isBytePairs(factors)) {
+                        c.vpmaddubsw(c.vec(13), c.vec(0), c.vec(0));
+                        c.vpmaddwd(c.vec(13), c.vec(13), c.vec(0));
+                        c.vpaddd(c.vec(v), c.vec(v), c.vec(13));
+                    } else if (factors == Factors::kByteDots)
                         c.vpdpbusd(c.vec(v), c.vec(0), c.vec(0), c.avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding);
                     else // two words in a lane, and their sum: half of what a dot product of bytes does
                         c.vpmaddwd(c.vec(v), c.vec(0), c.vec(0));
@@ -83,6 +87,12 @@ struct Shape
     bool variable = false;
 };
 
+char const* nameOf(Factors factors)
+{
+    constexpr char const* kNames[] = {" words", " signs", " pairs", " vnni"};
+    return kNames[int(factors) - int(Factors::kByteWords)];
+}
+
 void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::CpuInfo const& cpu)
 {
     auto const [products, m, n, k, variable] = shape;
@@ -91,9 +101,9 @@ void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::
     Tensor a(DataType::kInt8, Extents{products * m, k}), b(DataType::kInt8, Extents{products * k, n}),
         c(DataType::kInt8, Extents{products * m, n}), columns(DataType::kFloat, Extents{n});
     for (int64_t i = 0; i < a.count(); ++i)
-        a.ref().as<int8_t>()[i] = int8_t(i % 253);
+        a.ref().as<int8_t>()[i] = int8_t(i % (factors == Factors::kBytePairs ? 127 : 253));
     for (int64_t i = 0; i < b.count(); ++i)
-        b.ref().as<int8_t>()[i] = int8_t(i % 241);
+        b.ref().as<int8_t>()[i] = int8_t(i % 241 - 120);
     std::fill_n(columns.ref().as<float>(), n, 1e-4F);
     kernels::GemmShape const s{m, n, k, k, 1, variable ? 1 : n, variable ? k : 1};
     std::vector<Candidate> list;
@@ -148,8 +158,7 @@ void compare(Shape const& shape, int threads, Isa isa, Factors factors, device::
         }
     }
     std::printf("%3ld of %4ld x %4ld x %4ld%s %s%s %dT  peak %6.1f GOP/s |", long(products), long(m), long(n), long(k),
-                variable ? " variable" : "", isaName(isa), factors == Factors::kByteDots ? " vnni" : "", threads,
-                median(peaks) * 1e-9);
+                variable ? " variable" : "", isaName(isa), nameOf(factors), threads, median(peaks) * 1e-9);
     int const width = kernels::jit::vectorWidth(isa);
     for (Candidate const& x : list) {
         std::printf("  %d%s %5.1f %%", x.options.vectors * width, x.options.packA ? "c" : "", 100 * median(x.shares));
@@ -178,12 +187,16 @@ int main(int argc, char** argv)
     for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
         if (kernels::jit::isaOf(cpu, isa) != isa)
             continue;
-        for (Factors factors : {Factors::kByteDots, Factors::kByteWords})
+        for (Factors factors : {Factors::kByteDots, Factors::kBytePairs, Factors::kByteSigns, Factors::kByteWords}) {
+            if (factors == Factors::kByteDots && kernels::jit::byteFactors(cpu, isa) != factors)
+                continue;
+            if (factors == Factors::kByteSigns && isa == Isa::kAvx512)
+                continue;
             for (Shape const& shape : shapes)
                 for (int threads : {1, 2})
-                    if ((factors == Factors::kByteWords || kernels::jit::byteFactors(cpu, isa) == Factors::kByteDots) &&
-                        threads <= device::availableCpus())
+                    if (threads <= device::availableCpus())
                         compare(shape, threads, isa, factors, cpu);
+        }
     }
     return 0;
 }

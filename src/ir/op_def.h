@@ -23,6 +23,8 @@ using TacticList = std::span<Tactic const* const>;
 
 namespace tw::ir {
 
+class Signs;
+
 // Storage that an input and output 0 can share, so that the node needs no work (all inputs of concatenations, or input
 // 0 of views): the part starts `offset` elements into the whole.
 struct Alias
@@ -67,6 +69,9 @@ struct OpDef
     void (*domain)(Node const&, int input, ops::Domain&) = nullptr;
     // Allowed difference of a kernel from the reference; null: ops::Tolerance's defaults.
     ops::Tolerance (*tolerance)(Node const&, DataType) = nullptr;
+    // Whether no element of output 0 is below 0 (NaN may be among them), as far as the signs of its inputs tell (ir/signs.h).
+    // Null: nothing is known.
+    bool (*isNonNegative)(Node const&, Signs&) = nullptr;
     // What the inspector says of a node under published names, from its attributes; null: the op's name alone.
     void (*inspect)(ops::LayerFacts&) = nullptr;
     // When every listed alias is realized, the kernel is not run. Empty: no alias for these shapes. Null: never.

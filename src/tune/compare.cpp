@@ -2,6 +2,7 @@
 // Random contents, comparison within a tolerance, copies in other formats.
 #include <cmath>
 
+#include "ir/signs.h"
 #include "tactic/convert_format.h"
 #include "tune/check.h"
 
@@ -14,6 +15,8 @@ ops::Domain domainOf(ir::Node const& node, int i)
         d = ops::Domain{-4, 4, true, false};
     if (node.op->domain)
         node.op->domain(node, i, d);
+    if (ir::Value const* const v = node.inputs[size_t(i)]; v && isQuantized(v->type) && ir::Signs().isNonNegative(*v))
+        d.lo = std::max(d.lo, 0.);
     return d;
 }
 

@@ -68,6 +68,10 @@ void runTrial(Way const& way, std::mt19937& rng)
     char* const y = aligned(ys, size_t(s.outWidth * s.yPixelBytes));
     for (auto* list : {&xs, &rs, &ws})
         std::generate(list->begin(), list->end(), byte);
+    for (int8_t& e : xs)
+        e = way.factors == Factors::kBytePairs ? int8_t(e & 127) : e;
+    for (int8_t& e : ws)
+        e = way.factors == Factors::kByteSigns ? std::max<int8_t>(e, -127) : e;
     std::fill(ys.begin(), ys.end(), char(0x5a));
     std::vector<char> packed;
     char* const w = aligned(packed, size_t(int8DepthwiseWeightBytes(s.lanes, way.factors, s.rows, s.taps)));

@@ -63,8 +63,10 @@ void runIntegers(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool 
             e = int8_t(rng());
         return v;
     };
-    std::vector<int8_t> const a = random(kProducts * m * k), b = random(kProducts * k * n),
-                              residual = random(kProducts * m * n);
+    std::vector<int8_t> a = random(kProducts * m * k);
+    for (int8_t& e : a)
+        e = o.factors == kernels::jit::Factors::kBytePairs ? int8_t(e & 127) : e;
+    std::vector<int8_t> const b = random(kProducts * k * n), residual = random(kProducts * m * n);
     std::vector<float> scale(static_cast<size_t>(n)), bias(static_cast<size_t>(n));
     for (float& e : scale)
         e = 3e-3F / float(std::sqrt(double(k) + 1)) * float(1 + rng() % 8);

@@ -24,7 +24,7 @@ using tw::sizeOf;
 
 std::string nameOf(Way const& w)
 {
-    char const* const kDots[] = {"words", "vnni", "vnni_wide"};
+    char const* const kDots[] = {"words", "signs", "pairs", "vnni", "vnni_wide"};
     return std::string(isaName(w.isa)) + "_" + kDots[int(w.factors) - int(Factors::kByteWords)];
 }
 
@@ -112,14 +112,19 @@ struct Int8Trial
     IntegerEnd end;
     int pointers = 1, bodyCount = 0, tailCount = 0, columns = 0; // columns: of C, counted from the tile's first
     int lda = 0, moreC = 0, moreR = 0;                           // bytes; elements behind a row of C, of the residual
-    bool extreme = false;                                        // all integers are -128
+    bool extreme = false;                                        // all integers are the least ones
+    bool most = false;                                           // or those of B the largest ones
     float scale = 1;                                             // of the sums, about
 };
 
 void runTrial(Int8Trial const& t, std::mt19937& rng)
 {
     auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
-    auto integer = [&] { return int8_t(t.extreme ? -128 : pick(-128, 127)); };
+    // Of pairs, those whose sums are the largest and the least ones.
+    bool const pairs = t.way.factors == Factors::kBytePairs;
+    auto integer = [&](int least, int extreme) { return int8_t(t.extreme ? extreme : pick(least, 127)); };
+    auto elementOfA = [&] { return pairs ? integer(0, 127) : integer(-128, -128); };
+    auto elementOfB = [&] { return integer(-128, t.most ? 127 : -128); };
     auto real = [&] { return std::uniform_real_distribution<float>(-1, 1)(rng); };
     IntegerEnd const& e = t.end;
     GemmKernelSpec s = t.spec;
@@ -165,7 +170,7 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     for (int end : ends) {
         a.emplace_back(size_t(std::max(end, 1)));
         for (size_t i = 0; i < a.back().sizeBytes(); ++i)
-            a.back().as<int8_t>()[i] = int8_t(integer() ^ (s.offsetA ? -128 : 0));
+            a.back().as<int8_t>()[i] = int8_t(elementOfA() ^ (s.preparedA ? -128 : 0));
         pointers.push_back(a.back().as<int8_t>());
     }
     Guarded b(size_t(std::max(bBytes, 4 * panel)));
@@ -173,17 +178,24 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     for (Used const& u : used)
         for (int j = 0; j < t.columns; ++j)
             for (int i = 0; i < u.bytes; ++i)
-                b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i] = integer();
+                b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i] = elementOfB();
     Guarded start(size_t(4 * panel));
     std::memset(start.as<int32_t>(), 0, start.sizeBytes());
     integerStart(t.way.factors, b.as<int8_t>(), bBytes / (4 * panel), panel, start.as<int32_t>());
 
     std::vector<uint32_t> sums(size_t(m) * panel, 0);
+    Guarded rowStart(size_t(4 * m));
+    std::memset(rowStart.as<int32_t>(), 0, rowStart.sizeBytes());
+    for (Used const& u : used)
+        for (Read const& r : u.reads) {
+            for (int i = 0; i < r.bytes; ++i)
+                rowStart.as<int32_t>()[r.row] -= std::min<int32_t>(a[size_t(r.p)].as<int8_t>()[r.at + i], 0);
+        }
     for (Used const& u : used)
         for (Read const& r : u.reads)
             for (int j = 0; j < t.columns; ++j)
                 for (int i = 0; i < r.bytes; ++i) {
-                    int8_t const x = int8_t(a[size_t(r.p)].as<int8_t>()[r.at + i] ^ (s.offsetA ? -128 : 0));
+                    int8_t const x = int8_t(a[size_t(r.p)].as<int8_t>()[r.at + i] ^ (s.preparedA ? -128 : 0));
                     int8_t const y = b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i];
                     sums[size_t(r.row * panel + j)] += uint32_t(int32_t(x) * y);
                 }
@@ -214,6 +226,7 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     args.ldaBytes = t.lda;
     args.b = b.as<void>();
     args.start = start.as<int32_t>();
+    args.rowStart = rowStart.as<int32_t>();
     args.bodyCount = t.bodyCount;
     args.tailCount = t.tailCount;
     args.c = c.as<void>();
@@ -326,8 +339,9 @@ TEST_P(Int8KernelTest, everyTile)
                 t.moreC = pick(0, 1) * pick(1, 40);
                 t.moreR = pick(0, 1) * pick(1, 40);
                 t.extreme = trial % 8 == 7;
+                t.most = trial % 16 == 15;
                 t.scale = trial % 3 == 0 ? 3e-3f : trial % 3 == 1 ? 1e-4f : 1e6f; // the last: beyond 2^31
-                t.spec.offsetA = way.factors != Factors::kByteWords && pick(0, 2) == 0;
+                t.spec.preparedA = offsetsBytes(way.factors) && pick(0, 2) == 0;
                 constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8};
                 t.end.oneScale = pick(0, 1);
                 t.end.bias = pick(0, 1);

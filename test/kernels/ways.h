@@ -33,6 +33,9 @@ inline std::vector<Way> ways()
     device::CpuInfo const cpu = device::probeCpu();
     for (Isa isa : isas()) {
         list.push_back({isa, Factors::kByteWords});
+        list.push_back({isa, Factors::kBytePairs});
+        if (isa == Isa::kAvx2)
+            list.push_back({isa, Factors::kByteSigns});
         if (byteFactors(cpu, isa) == Factors::kByteDots)
             list.push_back({isa, Factors::kByteDots});
     }

@@ -89,7 +89,7 @@ def check(tool, network, folder, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("tool")
     parser.add_argument("--seed", type=int, default=1, help="of the first network; the next have those behind it")
     parser.add_argument("--count", type=int, default=60)

@@ -9,6 +9,8 @@
 // Of i8, over two axes, four channels are one element: those that make no whole four are read with what follows them,
 // and multiplied by zeros. Sums begin with what the filter rows in use say, which is worked out for each set of them.
 #include "families/convolution/direct_tiling.h"
+#include "kernels/cpu/int8_pixels.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops {
 
@@ -25,6 +27,7 @@ using Input = DirectInput;
 
 constexpr int64_t kMaxSteps = 128; // of emitted code
 constexpr int64_t kMaxPlanes = 16; // input channels when they lie apart
+constexpr int kMostTileRows = 12;  // with signs
 
 // --- what is made for a set of shapes ---
 
@@ -60,8 +63,10 @@ public:
 
     // Filters, and of floats the bias, are packed.
     bool readsConstant(size_t i) const override { return bytes_ ? i != 1 : i > 2; }
-    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
+        if (hasSigns())
+            return in[0].dims[0] * in[0].dims.volume(2, in[0].dims.rank) * filters.groups * int64_t(sizeof(int32_t));
         return computed_ ? filters.packedCount() * int64_t(sizeof(float)) : 0;
     }
 
@@ -109,6 +114,8 @@ public:
         int64_t const columns = int64_t(p.columns.size()), rows = int64_t(p.rows.size());
         if (computed_)
             filters.packInto(static_cast<float*>(args.workspace), args.inputs[1].data, *args.workers);
+        if (hasSigns())
+            sumNegatives(p, args);
         p.forEachBlock(*args.workers, filters.groups, columns * rows * int64_t(p.planes.size()), filters.blocks,
                        [&](int64_t phase, int64_t group, int64_t block, int64_t pixelBlock) {
                            runBlock(p, args, p.planes[size_t(phase / columns / rows)],
@@ -119,6 +126,43 @@ public:
     }
 
 private:
+    bool hasSigns() const { return filters.factors == Factors::kByteSigns; }
+
+    // The sums of -a over the negative a of each pixel that kernels read, [pixel][group].
+    void sumNegatives(DirectPrepared const& p, RunArgs& args) const
+    {
+        TensorRef const& x = args.inputs[0];
+        int64_t const pixels = x.dims[0] * x.dims.volume(2, x.dims.rank), read = roundUp(filters.groupC, 4);
+        auto* const sums = static_cast<int32_t*>(args.workspace);
+        inPieces(*args.workers, pixels, pixels * p.xPixel, [&](int64_t begin, int64_t end) {
+            if (filters.groups == 1)
+                return avx2::negativeSums(x.as<int8_t>() + begin * p.xPixel, end - begin, read, p.xPixel, sums + begin);
+            for (int64_t i = begin; i < end; ++i)
+                avx2::negativeSums(x.as<int8_t>() + i * p.xPixel, filters.groups, read, filters.groupC,
+                                   sums + i * filters.groups);
+        });
+    }
+
+    // Where the sums of outputs [begin, end) of a row start: at the sums of all pixels under the window, whose rows begin at the
+    // pixels `under`.
+    int32_t const* rowStarts(int32_t const* sums, std::span<int64_t const> under, Phase const& axis, int64_t group,
+                             int64_t begin, int64_t end, int32_t* buffer) const
+    {
+        int64_t const groups = filters.groups;
+        if (under.size() == 1 && axis.offsets.size() == 1 && axis.stride == 1 && groups == 1 &&
+            begin + axis.offsets[0] >= 0 && end + axis.offsets[0] <= axis.in)
+            return sums + under[0] + begin + axis.offsets[0];
+        for (int64_t q = begin; q < end; ++q) {
+            TapRange const inside = tapsInside(axis, q);
+            int32_t sum = 0;
+            for (int64_t const row : under)
+                for (int64_t t = inside.first; t < inside.first + inside.count; ++t)
+                    sum += sums[(row + q * axis.stride + axis.offsets[size_t(t)]) * groups + group];
+            buffer[q - begin] = sum;
+        }
+        return buffer;
+    }
+
     static std::vector<RowPhase> phasesAlong(Geometry const& g, int i, bool transposed, Classes const& classes)
     {
         std::vector<RowPhase> list;
@@ -200,6 +244,8 @@ private:
         int64_t const rowBytes = g.in[2] * p.xPixel, planeBytes = g.in[1] * rowBytes,
                       imageBytes = g.in[0] * planeBytes * (isNchw ? filters.groupC : 1);
         void const* pointers[kMaxRows];
+        int64_t under[kMaxRows];
+        int32_t rowStartBuffer[kMostTileRows];
         GemmArgs a;
         a.a = pointers;
         a.ldaBytes = columns.axis.stride * p.xPixel;
@@ -232,6 +278,13 @@ private:
             TapRange const r = p.zeros.empty() ? inside : TapRange{0, tapRows};
             a.pointers = inside.count > 0 ? d.count * r.count : 0;
             a.b = w + (d.first * tapRows + r.first) * filters.depth * taps * blockLanes;
+            size_t rowsUnder = 0;
+            for (int64_t i = d.first; hasSigns() && i < d.first + d.count; ++i)
+                for (int64_t tap = inside.first; tap < inside.first + inside.count; ++tap) {
+                    int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(i)];
+                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
+                    under[rowsUnder++] = ((n * g.in[0] + z) * g.in[1] + h) * g.in[2];
+                }
             if (bytes_)
                 a.start = rows.starts[rows.startOf[size_t(q)]][columnPhase].data() + lane;
             for (; tile < t.tiles && left > 0; ++tile, --left) {
@@ -251,6 +304,9 @@ private:
                 int64_t const at = pixel + column * columns.axis.step;
                 a.c = y + at * p.yPixel;
                 a.residual = residual ? residual + at * p.residualPixel : nullptr;
+                if (hasSigns())
+                    a.rowStart = rowStarts(static_cast<int32_t const*>(args.workspace), {under, rowsUnder},
+                                           columns.axis, group, column, t.begins[size_t(tile) + 1], rowStartBuffer);
                 t.kernels[size_t(t.kernelOf[size_t(tile)])](a);
             }
         }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "device/large_pages.h"
 #include "families/convolution/depthwise_bands.h"
@@ -37,11 +38,20 @@ struct Int8DepthwisePrepared final : DepthwiseShapes
     std::vector<int8_t> zeros;              // a row of x
 };
 
+// Kernels with signs take weights above -128.
+Factors factorsOf(Problem const& p, Isa isa)
+{
+    Factors const factors = byteFactors(p, isa);
+    Blob const& w = *p.inputs[1].constant;
+    bool const hasLeast = std::memchr(w.data(), 0x80, w.sizeBytes()) != nullptr;
+    return factors == Factors::kByteSigns && hasLeast ? Factors::kByteWords : factors;
+}
+
 class Int8DepthwiseConvolution final : public Kernel
 {
 public:
     Int8DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
-        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(byteFactors(problem, isa)),
+        : node_(*problem.node), end_(jitEnd(problem, isa)), isa_(isa), factors_(factorsOf(problem, isa)),
           prefetch_(prefetch), threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_(divideUp(channels_, lanes_))
     {}

@@ -337,7 +337,10 @@ private:
 
 Factors factorsOf(CpuTactic const& t, Problem const& p)
 {
-    return isQuantized(p.inputs[0].type) ? byteFactors(p, t.isa()) : t.variant<Factors>();
+    if (!isQuantized(p.inputs[0].type))
+        return t.variant<Factors>();
+    Factors const factors = byteFactors(p, t.isa()); // with signs the sums of each pixel would begin with another value
+    return factors == Factors::kByteSigns ? Factors::kByteWords : factors;
 }
 
 Support supportsSizes(Problem const& p, Factors factors)

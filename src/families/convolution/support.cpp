@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/round.h"
 #include "families/convolution/tactics.h"
+#include "ir/signs.h"
 
 namespace tw::ops {
 
@@ -77,19 +78,19 @@ JitEnd jitEnd(Problem const& p, kernels::jit::Isa isa)
 
 std::vector<int64_t> int8TileVectors(Problem const& p, kernels::jit::Isa isa, int64_t vectorsOfGroup)
 {
-    constexpr int kLeastRows = 3;
+    int const leastRows = isBytePairs(byteFactors(p, isa)) ? 2 : 3;
     if (vectorsOfGroup == 1)
         return {1};
     std::vector<int64_t> list;
     for (int64_t v : {2, 4, 3})
-        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(p, isa)) >= kLeastRows)
+        if (v <= vectorsOfGroup && kernels::jit::gemmMaxRows(isa, int(v), byteFactors(p, isa)) >= leastRows)
             list.push_back(v);
     return list;
 }
 
 kernels::jit::Factors byteFactors(Problem const& p, kernels::jit::Isa isa)
 {
-    return kernels::jit::byteFactors(*p.target.cpu, isa);
+    return kernels::jit::byteFactors(*p.target.cpu, isa, ir::Signs().isNonNegative(*p.node->inputs[0]));
 }
 
 } // namespace tw::ops

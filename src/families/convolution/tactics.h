@@ -83,6 +83,7 @@ JitEnd jitEnd(Problem const& problem, kernels::jit::Isa isa);
 std::vector<int64_t> int8TileVectors(Problem const& p, kernels::jit::Isa isa, int64_t vectorsOfGroup);
 
 // How this CPU multiplies bytes with vectors of `isa`.
+// By input 0's signs, too.
 kernels::jit::Factors byteFactors(Problem const& p, kernels::jit::Isa isa);
 
 // --- plain ones ---

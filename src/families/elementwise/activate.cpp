@@ -164,4 +164,26 @@ Result<void> activateReference(FusedActivation const& f, TensorRef const& y, std
     return activation::reference(ctx);
 }
 
+bool isNonNegative(FusedActivation const& f, bool ofNonNegative)
+{
+    switch (ActivationKind(f.kind)) {
+    case ActivationKind::kRelu:
+    case ActivationKind::kSigmoid:
+    case ActivationKind::kHardSigmoid:
+        return true;
+    case ActivationKind::kClip:
+    case ActivationKind::kThresholdedRelu:
+        return f.alpha >= 0;
+    case ActivationKind::kTanh:
+    case ActivationKind::kLeakyRelu:
+    case ActivationKind::kSoftsign:
+    case ActivationKind::kSwish:
+    case ActivationKind::kGeluErf:
+    case ActivationKind::kGeluTanh:
+        return ofNonNegative;
+    default:
+        return false;
+    }
+}
+
 } // namespace tw::ops

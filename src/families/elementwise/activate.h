@@ -54,6 +54,8 @@ struct FusedActivation
 
 // y[i] = f(x[i]); x and y may be one.
 void activate(FusedActivation const& f, float const* x, float* y, int64_t n);
+// Whether no result is below 0; ofNonNegative: no x is.
+bool isNonNegative(FusedActivation const& f, bool ofNonNegative);
 // In place on n elements of f32 or f16 (its bits).
 void activateElements(FusedActivation const& f, DataType type, void* y, int64_t n);
 // The same by the activation's reference; only of some elements, where any are given.

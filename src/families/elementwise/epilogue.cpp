@@ -276,6 +276,15 @@ double amplification(std::vector<ExpressionStep> const& steps, bool residual, do
 
 } // namespace
 
+bool epilogueIsNonNegative(ir::Node const& node, Epilogue const& epilogue)
+{
+    if (hasInput(node, Epilogue::kGamma) || hasInput(node, Epilogue::kTable))
+        return false;
+    std::vector<ExpressionStep> const steps = epilogue.expression();
+    return epilogue.hasSteps() ? isNonNegative(steps, 2, [](size_t) { return false; })
+                               : isNonNegative(epilogue.activation, false);
+}
+
 Tolerance epilogueTolerance(ir::Node const& node, Epilogue const& epilogue, DataType type,
                             std::function<double()> const& largestSquares)
 {

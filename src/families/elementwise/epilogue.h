@@ -80,6 +80,8 @@ inline constexpr int64_t kMostIntegerFactors = INT32_MAX / (128 * 128);
 bool hasInput(ir::Node const& node, int input);
 // Whether it sums products of i8.
 bool sumsIntegers(ir::Node const& node);
+// Whether no element of output 0 is below 0.
+bool epilogueIsNonNegative(ir::Node const& node, Epilogue const& epilogue);
 // Output 0's type, before it is known otherwise; an error where factors and attributes do not go together. `k`: how
 // many factors each sum has.
 Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue, ir::Dim const& k);

@@ -215,4 +215,47 @@ Result<void> computeSteps(std::span<ExpressionStep const> steps, std::span<doubl
     return computeAll(steps, x, y, values, n, rounds);
 }
 
+bool isNonNegative(ExpressionStep const& step, bool a, bool b)
+{
+    switch (step.code) {
+    case StepCode::kConstant:
+        return step.alpha >= 0;
+    case StepCode::kMul:
+        return (a && b) || step.a == step.b;
+    case StepCode::kAdd:
+    case StepCode::kDiv:
+    case StepCode::kMin:
+        return a && b;
+    case StepCode::kMax:
+        return a || b;
+    case StepCode::kExp:
+    case StepCode::kSqrt:
+    case StepCode::kAbs:
+    case StepCode::kSquare:
+        return true;
+    case StepCode::kParametricRelu:
+    case StepCode::kReciprocal:
+    case StepCode::kCeil:
+    case StepCode::kFloor:
+    case StepCode::kErf:
+    case StepCode::kRound:
+    case StepCode::kSign:
+        return a;
+    case StepCode::kActivation:
+        return isNonNegative(FusedActivation(step), a);
+    default:
+        return false;
+    }
+}
+
+bool isNonNegative(std::span<ExpressionStep const> steps, size_t inputs, std::function<bool(size_t)> const& isInput)
+{
+    std::vector<bool> known(inputs + steps.size());
+    for (size_t i = 0; i < inputs; ++i)
+        known[i] = isInput(i);
+    for (size_t i = 0; i < steps.size(); ++i)
+        known[inputs + i] = isNonNegative(steps[i], known[size_t(steps[i].a)], known[size_t(steps[i].b)]);
+    return !steps.empty() && known.back();
+}
+
 } // namespace tw::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,11 @@ void appendStep(ExpressionStep const& step, std::vector<int64_t>& numbers, std::
 // The operation as a step; nothing where there is none.
 std::optional<StepCode> stepOf(elementwise::Operation operation);
 std::optional<StepCode> stepOf(unary::Operation operation);
+
+// Whether no result is below 0 (NaN may be among them), as far as the operands tell by whether they are.
+bool isNonNegative(ExpressionStep const& step, bool a, bool b);
+// The same of the last of `steps`, of values from isInput(0) to isInput(inputs - 1) on.
+bool isNonNegative(std::span<ExpressionStep const> steps, size_t inputs, std::function<bool(size_t)> const& isInput);
 
 // y[i] = what `steps` make of x[0][i], x[1][i], ...: the results of steps before the last lie in `values`, n a step.
 // In float for kernels, in double for references. `rounds`: each step is rounded to f32 by itself.

@@ -4,6 +4,7 @@
 
 #include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
+#include "ir/signs.h"
 
 namespace tw::ops {
 
@@ -304,9 +305,18 @@ Support supportsBytes(CpuTactic const& t, Problem const& p)
     return Support::yes();
 }
 
-std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
+// Of a CPU without dot products by the signs of input 0.
+Factors byteFactors(CpuTactic const& t, Problem const& p)
 {
     auto const factors = t.variant<Factors>();
+    return factors == Factors::kByteDots
+               ? factors
+               : kernels::jit::byteFactors(device::CpuInfo(), t.isa(), ir::Signs().isNonNegative(*p.node->inputs[0]));
+}
+
+std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
+{
+    Factors const factors = byteFactors(t, p);
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(t.isa());
     std::vector<Config> list;
@@ -318,7 +328,8 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
         // A copy costs about as much as four columns of products.
         bool const thrashes = kernels::thrashesL1(g.aRow, kernels::jit::gemmMaxRows(t.isa(), int(vectors), factors),
                                                   p.target.cpu->l1DataBytes);
-        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width && (offsetsBytes(factors) || thrashes);
+        bool const mayCopy = g.m > 1 && g.n > 2 * vectors * width &&
+                             (offsetsBytes(factors) || factors == Factors::kByteSigns || thrashes);
         if (hasContiguousRows(g))
             list.push_back({vectors, 0});
         if (!hasContiguousRows(g) || mayCopy)
@@ -329,17 +340,20 @@ std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)
 
 double estimateBytes(CpuTactic const& t, Problem const& p, Config const& config)
 {
-    auto const factors = t.variant<Factors>();
+    Factors const factors = byteFactors(t, p);
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     double const most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(t.isa())),
                  panels = std::ceil(columns / double(config[0]));
-    // Cycles of a step (four k) of a tile: dot products (two of 32 bytes each, or up to two of 64; in words four
-    // instructions for one), two loads each, and what the latency of four cycles leaves; a tenth of the loads shows.
+    // Cycles of a step (four k) of a tile: dot products (two of 32 bytes each, or up to two of 64; in words, or
+    // pairs with signs, four instructions for one, in pairs three), two loads each, and what the latency of four cycles leaves; a tenth of the loads shows.
     // 20 ns a call, 3 GHz.
     double const products = rows * columns / panels, loads = rows + columns / panels;
-    double const rate = (t.isa() == Isa::kAvx512 ? 1.5 : 2.) / (factors == Factors::kByteWords ? 3. : 1.);
+    double const rate = (t.isa() == Isa::kAvx512 ? 1.5 : 2.) / (factors == Factors::kByteDots    ? 1.
+                                                                : factors == Factors::kBytePairs ? 2.
+                                                                : factors == Factors::kByteSigns ? 2.5
+                                                                                                 : 3.4);
     double const step = std::max(products / rate, std::max(loads / 2, 4.)) + loads / 20;
     double const copied = config[1] != 0 ? double(g.m) * double(g.k) / 16 / 3000 : 0;
     double const product = tiles * panels * (step * std::ceil(double(g.k) / 4) / 3000. + 0.02) + copied;
@@ -354,6 +368,7 @@ CpuFunctions::Loaded loadBytes(CpuTactic const& t, Problem const& p, Config cons
     Geometry const whole = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     o.packA = config[1] != 0 || !hasContiguousRows(whole);
     JitEnd const end = endOf(t, p, whole);
+    o.factors = byteFactors(t, p);
     o.integers = end.ofIntegers();
     auto kernel = std::make_unique<GemmKernel>(*p.node, o, end);
     if (Blob const* b = p.inputs[1].constant)

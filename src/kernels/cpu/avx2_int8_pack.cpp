@@ -163,4 +163,75 @@ void packInt8Rows(bool offset, int8_t const* a, int64_t rows, int64_t k, int64_t
     }
 }
 
+namespace {
+
+inline __m256i loadWhole(int8_t const* p)
+{
+    return _mm256_loadu_si256(reinterpret_cast<__m256i const*>(p));
+}
+
+// Of 32 numbers four sums of -a where a is negative, in 64 bits.
+inline __m256i negativeSum(__m256i magnitude, __m256i negative)
+{
+    return _mm256_sad_epu8(_mm256_and_si256(magnitude, negative), _mm256_setzero_si256());
+}
+
+inline int32_t total(__m256i sums)
+{
+    __m128i const two = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    return _mm_cvtsi128_si32(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two)));
+}
+
+inline int32_t negativePart(int8_t a)
+{
+    return a < 0 ? -a : 0;
+}
+
+} // namespace
+
+void packInt8Signs(int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int64_t aColumn, int64_t stride, int8_t* to,
+                   int32_t* sums)
+{
+    for (int64_t i = 0; i < rows; ++i) {
+        int8_t const* const from = a + i * aRow;
+        int8_t* const row = to + i * stride;
+        __m256i sum = _mm256_setzero_si256();
+        int64_t p = 0;
+        for (; aColumn == 1 && p + 32 <= k; p += 32) {
+            __m256i const v = loadWhole(from + p), magnitude = _mm256_abs_epi8(v),
+                          negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), v);
+            __m256i const low = _mm256_unpacklo_epi32(magnitude, negative),
+                          high = _mm256_unpackhi_epi32(magnitude, negative);
+            store(row + 2 * p, _mm256_permute2x128_si256(low, high, 0x20));
+            store(row + 2 * p + 32, _mm256_permute2x128_si256(low, high, 0x31));
+            sum = _mm256_add_epi64(sum, negativeSum(magnitude, negative));
+        }
+        int32_t rest = 0;
+        for (; p < (k + 3) / 4 * 4; ++p) {
+            int8_t const v = p < k ? from[p * aColumn] : int8_t(0);
+            int8_t* const quad = row + p / 4 * 8 + p % 4;
+            quad[0] = int8_t(v < 0 ? -v : v);
+            quad[4] = int8_t(v < 0 ? -1 : 0);
+            rest += negativePart(v);
+        }
+        sums[i] = total(sum) + rest;
+    }
+}
+
+void negativeSums(int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int32_t* sums)
+{
+    for (int64_t i = 0; i < rows; ++i, a += aRow) {
+        __m256i sum = _mm256_setzero_si256();
+        int64_t p = 0;
+        for (; p + 32 <= k; p += 32) {
+            __m256i const v = loadWhole(a + p);
+            sum = _mm256_add_epi64(sum, negativeSum(_mm256_abs_epi8(v), _mm256_cmpgt_epi8(_mm256_setzero_si256(), v)));
+        }
+        int32_t rest = 0;
+        for (; p < k; ++p)
+            rest += negativePart(a[p]);
+        sums[i] = total(sum) + rest;
+    }
+}
+
 } // namespace tw::avx2

@@ -26,9 +26,20 @@ int halvesOf(GemmJitOptions const& o)
     return o.gated ? 2 : 1;
 }
 
+bool hasSigns(GemmJitOptions const& o)
+{
+    return o.factors == jit::Factors::kByteSigns;
+}
+
 bool packsA(GemmJitOptions const& o)
 {
     return o.packA || isPairs(o.factors);
+}
+
+// From row to row of a copy of a, `depth` elements deep.
+int64_t copiedStride(GemmJitOptions const& o, int64_t depth)
+{
+    return packedStride(hasSigns(o) ? 2 * depth : depth);
 }
 
 // Elements along the sums of k products: pairs, of tiles in whole ones, or four bytes.
@@ -69,6 +80,12 @@ int64_t longestBlock(GemmJitOptions const& o)
     int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
     return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLineFloats * kLineFloats,
                              kLineFloats);
+}
+
+// Of the rows of a part: their start values.
+int64_t rowStarts(GemmJitOptions const& o, int64_t m)
+{
+    return hasSigns(o) ? roundUp(4 * m, 64) : 0;
 }
 
 int64_t aBytes(GemmJitOptions const& o)
@@ -134,7 +151,7 @@ int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, i
 {
     int64_t const width = jit::vectorWidth(o.isa), block = std::min(depthOf(o, k), longestBlock(o));
     int64_t bytes = 0;
-    int64_t const row = packedStride(block) * 4;
+    int64_t const row = copiedStride(o, block) * 4;
     if (packsA(o)) // bytes, whose k is not cut: a tile at least
         bytes += std::min(m * row, isBytes(o.factors)
                                        ? std::max(aBytes(o) / 64 * 64, jit::gemmMaxRows(o.isa, 1, o.factors) * row)
@@ -142,7 +159,8 @@ int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, i
                  rowsBehind(o) * row;
     if (o.b == GemmJitOptions::kPacked)
         bytes += roundUp((block + startRows(o)) * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
-    return roundUp(bytes, 64) * o.threads + sumsBytes(o, m, n, k);
+    bytes = roundUp(bytes, 64) + rowStarts(o, m);
+    return bytes * o.threads + sumsBytes(o, m, n, k);
 }
 
 Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& given, std::vector<GemmOffsets> products,
@@ -187,7 +205,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLineFloats);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
 
-    int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * packedStride(g.kBlock_) * 4;
+    int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * copiedStride(options, g.kBlock_) * 4;
     // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
     // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
     int64_t const blockBytes =
@@ -228,12 +246,13 @@ Result<void> GemmJit::emit(int tall, int tail, Part part)
     bool const direct = options_.b == GemmJitOptions::kDirect;
     spec.maskedB = direct && spec.masked;
     spec.factors = options_.factors;
-    int64_t const aStep = 4 * (options_.packA || bytes ? step_ : shape_.aColumn);
+    int64_t const aStep =
+        options_.packA && hasSigns(options_) ? 8 : 4 * (options_.packA || bytes ? step_ : shape_.aColumn);
     int64_t const bStep = 4 * (direct ? shape_.bRow : step_ * spec.vectors * width);
     spec.body = jit::evenSteps(unroll_, aStep, bStep);
     spec.tail = jit::evenSteps(1, aStep, bStep);
     if (bytes) {
-        spec.offsetA = options_.packA && offsetsBytes(options_.factors);
+        spec.preparedA = options_.packA && (offsetsBytes(options_.factors) || hasSigns(options_));
         spec.tail = jit::evenSteps(int(shape_.k - bodyRuns(shape_.k) * unroll_), aStep, bStep);
         if (kNumbers_ % 4 != 0 && !options_.packA)
             spec.tail.steps.back().bytes = int(kNumbers_ % 4);
@@ -299,8 +318,10 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
     auto const* residual = static_cast<std::byte const*>(first.residual);
     if (residual)
         residual += part.product * m * rows_.residual * residualBytes;
+    auto* const starts = reinterpret_cast<int32_t*>(scratch);
+    scratch += rowStarts(options_, shape_.m);
     float* const packedA = reinterpret_cast<float*>(scratch);
-    int64_t const stride = packedStride(kBlock_);
+    int64_t const stride = copiedStride(options_, kBlock_);
     float* const packedB =
         packedA + (options_.packA ? roundUp((part.rows + rowsBehind(options_)) * stride, kLineFloats) : 0);
 
@@ -321,10 +342,14 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
         int64_t const each = pairs ? 2 : 1; // floats of an element
         std::byte const* aBlock = a + each * k0 * shape_.aColumn * number;
         auto const* const floats = reinterpret_cast<float const*>(aBlock);
-        if (bytes && options_.packA)
-            avx2::packInt8Rows(offsetsBytes(options_.factors), reinterpret_cast<int8_t const*>(aBlock), part.rows,
-                               kNumbers_, shape_.aRow, shape_.aColumn, args.ldaBytes,
-                               reinterpret_cast<int8_t*>(packedA));
+        auto const* const numbers = reinterpret_cast<int8_t const*>(aBlock);
+        if (hasSigns(options_))
+            options_.packA ? avx2::packInt8Signs(numbers, part.rows, kNumbers_, shape_.aRow, shape_.aColumn,
+                                                 args.ldaBytes, reinterpret_cast<int8_t*>(packedA), starts)
+                           : avx2::negativeSums(numbers, part.rows, kNumbers_, shape_.aRow, starts);
+        else if (bytes && options_.packA)
+            avx2::packInt8Rows(offsetsBytes(options_.factors), numbers, part.rows, kNumbers_, shape_.aRow,
+                               shape_.aColumn, args.ldaBytes, reinterpret_cast<int8_t*>(packedA));
         else if (pairs)
             roundPairs(options_.isa, packedA, stride, depth, floats, part.rows,
                        std::clamp<int64_t>(kNumbers_ - each * k0, 0, each * depth), shape_.aRow, shape_.aColumn);
@@ -373,6 +398,7 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
                 int64_t const row = parts_.rowOf(tile);
                 void const* const pointer = aBlock + (row - part.firstRow) * args.ldaBytes;
                 args.a = &pointer;
+                args.rowStart = starts + (row - part.firstRow);
                 args.c = c + (row * rows_.c + j) * cBytes;
                 args.residual = residual ? residual + (row * rows_.residual + j) * residualBytes : nullptr;
                 if (keepsSums) {

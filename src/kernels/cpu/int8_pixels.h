@@ -42,5 +42,11 @@ void packInt8Panel(bool offset, int8_t const* b, int64_t k, int64_t columns, int
 // next multiple of 4 of k.
 void packInt8Rows(bool offset, int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int64_t aColumn, int64_t stride,
                   int8_t* to);
+// The same for kernels with signs: for four numbers eight bytes, |a|, then 255 where a is negative. sums[i] = the sum of -a
+// over the negative a of row i.
+void packInt8Signs(int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int64_t aColumn, int64_t stride, int8_t* to,
+                   int32_t* sums);
+// The sums alone, of rows whose numbers are contiguous.
+void negativeSums(int8_t const* a, int64_t rows, int64_t k, int64_t aRow, int32_t* sums);
 
 } // namespace tw::avx2

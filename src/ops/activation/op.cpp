@@ -2,6 +2,7 @@
 #include "ops/activation/op.h"
 
 #include "families/elementwise/layer_facts.h"
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -34,6 +35,10 @@ constinit ir::OpDef const kDef{
     .name = "activation",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) {
+            return isNonNegative(FusedActivation(n.attrsAs<Attrs>()), ir::ofFirstInput(n, signs));
+        },
     .inspect = [](LayerFacts& facts) { addFunction(facts, activationName(FusedActivation(facts.attrs<Attrs>()))); },
     .isElementwise = true,
     .isCheap = true,

@@ -2,6 +2,7 @@
 #include "ops/concatenation/op.h"
 
 #include "base/format.h"
+#include "ir/signs.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::concatenation {
@@ -83,6 +84,7 @@ constinit ir::OpDef const kDef{
     .name = "concatenation",
     TW_OP_PARTS(Attrs),
     .inputs = {1, -1},
+    .isNonNegative = ir::ofAllInputs,
     .aliases = aliases,
     .isCheap = true,
     .computesShapes = true,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/convolution/layer_facts.h"
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -151,6 +152,8 @@ constinit ir::OpDef const kDef{
     .inputs = {2, Epilogue::kEnd},
     .domain = domain,
     .tolerance = tolerance,
+    .isNonNegative = [](ir::Node const& n,
+                        ir::Signs&) { return epilogueIsNonNegative(n, n.attrsAs<Attrs>().epilogue); },
     .inspect = inspect,
     .operations = operations,
 };

@@ -2,6 +2,8 @@
 #include "ops/elementwise/op.h"
 
 #include "families/elementwise/layer_facts.h"
+#include "families/elementwise/steps.h"
+#include "ir/signs.h"
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
@@ -140,6 +142,11 @@ constinit ir::OpDef const kDef{
     TW_OP_PARTS(Attrs),
     .inputs = {2, 2},
     .domain = domain,
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) {
+            std::optional<StepCode> const code = stepOf(n.attrsAs<Attrs>().operation);
+            return code && isNonNegative({*code, 0, 1}, signs.areNonNegative(n, 1), signs.isNonNegative(*n.inputs[1]));
+        },
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

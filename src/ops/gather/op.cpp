@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -154,6 +155,7 @@ constinit ir::OpDef const kDef{
     TW_OP_PARTS(Attrs),
     .inputs = {2, 2},
     .domain = domain,
+    .isNonNegative = ir::ofFirstInput,
     .isCheap = true,
     .readsPart = true,
     .computesShapes = true,

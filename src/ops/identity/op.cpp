@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
@@ -81,6 +82,7 @@ constinit ir::OpDef const kDef{
     .name = "identity",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .isNonNegative = ir::ofFirstInput,
     .inspect = inspect,
     .aliases = aliases,
     .isElementwise = true,

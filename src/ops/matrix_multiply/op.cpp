@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/gemm/layer_facts.h"
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -300,6 +301,8 @@ constinit ir::OpDef const kDef{
     .inputs = {2, kInputs},
     .domain = domain,
     .tolerance = tolerance,
+    .isNonNegative = [](ir::Node const& n,
+                        ir::Signs&) { return !isGated(n) && epilogueIsNonNegative(n, n.attrsAs<Attrs>().epilogue); },
     .inspect = inspect,
     .operations = operations,
 };

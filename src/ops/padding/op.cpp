@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/padding/op.h"
 
+#include "ir/signs.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -46,6 +47,7 @@ void inspect(LayerFacts& facts)
 constinit ir::OpDef const kDef{
     .name = "padding",
     TW_OP_PARTS(Attrs),
+    .isNonNegative = ir::ofFirstInput,
     .inspect = inspect,
     .isCheap = true,
 };

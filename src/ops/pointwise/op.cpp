@@ -5,6 +5,7 @@
 
 #include "families/elementwise/activate.h"
 #include "families/elementwise/layer_facts.h"
+#include "ir/signs.h"
 #include "ops/pointwise/jit_program.h"
 #include "tactic/broadcast.h"
 #include "tactic/domain.h"
@@ -113,6 +114,12 @@ constinit ir::OpDef const kDef{
     .tolerance =
         [](ir::Node const&, DataType type) {
             return isNarrowFloat(type) ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
+        },
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) {
+            auto const& a = n.attrsAs<Attrs>();
+            return isNonNegative(stepsOf(a.steps, a.parameters), n.inputs.size(),
+                                 [&](size_t i) { return signs.isNonNegative(*n.inputs[i]); });
         },
     .inspect = inspect,
     .isCheap = true,

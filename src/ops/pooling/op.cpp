@@ -2,6 +2,7 @@
 #include "ops/pooling/op.h"
 
 #include "families/convolution/layer_facts.h"
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -93,6 +94,7 @@ constinit ir::OpDef const kDef{
     .name = "pooling",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .isNonNegative = ir::ofFirstInput,
     .inspect = inspect,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantize/op.h"
 
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
@@ -36,6 +37,7 @@ constinit ir::OpDef const kDef{
         [](ir::Node const&, int input, Domain& d) {
             d = input == 1 ? Domain{0.25, 2, false, false} : Domain{-140, 140, false, true};
         },
+    .isNonNegative = ir::ofFirstInput, // scales are positive
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

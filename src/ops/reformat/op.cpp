@@ -2,6 +2,7 @@
 #include "ops/reformat/op.h"
 
 #include "base/format.h"
+#include "ir/signs.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -69,6 +70,7 @@ void inspect(LayerFacts& facts)
 constinit ir::OpDef const kDef{
     .name = "reformat",
     TW_OP_PARTS(Attrs),
+    .isNonNegative = ir::ofFirstInput,
     .inspect = inspect,
     .aliases = aliases,
     .convertsFormat = true,

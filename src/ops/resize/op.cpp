@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
@@ -176,6 +177,10 @@ constinit ir::OpDef const kDef{
     .inputs = {1, 2},
     .isShapeInput = [](ir::Node const&, size_t i) { return i == 1; },
     .domain = domain,
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) { // cubic curves swing beyond their points
+            return n.attrsAs<Attrs>().mode != Mode::kCubic && ir::ofFirstInput(n, signs);
+        },
     .inspect = inspect,
 };
 

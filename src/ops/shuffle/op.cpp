@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/signs.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -253,6 +254,7 @@ constinit ir::OpDef const kDef{
     TW_OP_PARTS(Attrs),
     .inputs = {1, 2},
     .isShapeInput = [](ir::Node const&, size_t i) { return i == 1; },
+    .isNonNegative = ir::ofFirstInput,
     .inspect = inspect,
     .aliases = aliases,
     .isCheap = true,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "ir/signs.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
 
@@ -219,6 +220,10 @@ constinit ir::OpDef const kDef{
     TW_OP_PARTS(Attrs),
     .inputs = {1, 5},
     .isShapeInput = [](ir::Node const&, size_t i) { return i >= 1 && i <= 3; },
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) { // what it fills with may be negative
+            return (n.inputs.size() < 5 || !n.inputs[4]) && ir::ofFirstInput(n, signs);
+        },
     .inspect = inspect,
     .aliases = aliases,
     .isCheap = true,

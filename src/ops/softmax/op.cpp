@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax/op.h"
 
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
@@ -40,6 +41,7 @@ constinit ir::OpDef const kDef{
     .name = "softmax",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .isNonNegative = [](ir::Node const& n, ir::Signs&) { return !n.attrsAs<Attrs>().log; },
     .inspect = inspect,
 };
 

@@ -2,6 +2,8 @@
 #include "ops/unary/op.h"
 
 #include "families/elementwise/layer_facts.h"
+#include "families/elementwise/steps.h"
+#include "ir/signs.h"
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 
@@ -69,6 +71,11 @@ constinit ir::OpDef const kDef{
     .name = "unary",
     TW_OP_PARTS(Attrs),
     .domain = domain,
+    .isNonNegative =
+        [](ir::Node const& n, ir::Signs& signs) {
+            std::optional<StepCode> const code = stepOf(n.attrsAs<Attrs>().operation);
+            return code && isNonNegative({*code, 0}, ir::ofFirstInput(n, signs), false);
+        },
     .inspect = inspect,
     .isElementwise = true,
     .isCheap = true,

@@ -15,6 +15,8 @@ enum class Factors : int
     kBf16Tiles,  // tdpbf16ps: the same Isa with AMX; called within a TileScope
     // Four bytes at a time, with exact sums:
     kByteWords,    // as 16 bits (vpmaddwd): any CPU of the Isa
+    kByteSigns,    // |a| by b or -b - 1 (vpmaddubsw), each row with a start value: Isa::kAvx2
+    kBytePairs,    // no a is below 0 (vpmaddubsw): any CPU of the Isa
     kByteDots,     // vpdpbusd: AVX512-VNNI with Isa::kAvx512, AVX-VNNI with Isa::kAvx2
     kByteDotsWide, // Isa::kAvx2's registers, AVX-512's encoding: how tests run kByteDots on CPUs without AVX-VNNI
 };
@@ -26,14 +28,18 @@ inline bool isPairs(Factors f)
 {
     return f != Factors::kFloat && !isBytes(f);
 }
-// The best ones for bytes of this CPU.
-Factors byteFactors(device::CpuInfo const& cpu, Isa isa);
+// The best ones for bytes of this CPU. isNonNegative: no a is below 0.
+Factors byteFactors(device::CpuInfo const& cpu, Isa isa, bool isNonNegative = false);
 // Whether this CPU has the instructions; of AMX, whether the process may use them.
 bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors);
 // Elements of A that a step takes.
 inline int elementsOfStep(Factors f)
 {
     return f == Factors::kBf16Tiles ? 16 : 1;
+}
+inline bool isBytePairs(Factors f)
+{
+    return f == Factors::kByteSigns || f == Factors::kBytePairs;
 }
 // Whether sums begin with start values (gemm_kernel.h) that are not zero.
 inline bool offsetsBytes(Factors f)

@@ -2,6 +2,7 @@
 #include "kernels/cpu/jit/gemm_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <string>
 
@@ -81,6 +82,14 @@ private:
                 c.vmovups(c.vec(acc(row, v)), c.ptr[b_ + (row * s.vectors + v) * c.vectorBytes()]);
         if (s.fromSums)
             return;
+        if (s.factors == Factors::kByteSigns) {
+            load(row_, offsetof(GemmArgs, rowStart));
+            for (int row = 0; row < s.rows; ++row)
+                for (int v = 0; v < s.vectors; ++v)
+                    v == 0 ? c.vpbroadcastd(c.vec(acc(row, 0)), c.ptr[row_ + 4 * row])
+                           : c.vmovaps(c.vec(acc(row, v)), c.vec(acc(row, 0)));
+            return loadOnes();
+        }
         bool const given = bytes_ || beginsWithBias();
         if (given)
             load(row_, bytes_ ? offsetof(GemmArgs, start) : offsetof(GemmArgs, bias));
@@ -92,7 +101,10 @@ private:
         }
         if (offsets_ && c.avx512())
             c.vbroadcastss(c.vec(offset()), offsetInMemory());
+        if (s.factors == Factors::kBytePairs)
+            loadOnes();
     }
+    void loadOnes() { c.loadConstant(ones(), std::bit_cast<float>(0x00010001u)); } // words
 
     void products()
     {
@@ -100,9 +112,10 @@ private:
             return;
         int row = 0;
         walkSteps(
-            s, a_, [&](Step const& step) { offsets_ ? dots(step)
-                                           : bytes_ ? words(step)
-                                                    : product(step); },
+            s, a_,
+            [&](Step const& step) {
+                offsets_ ? dots(step) : isBytePairs(s.factors) ? pairs(step) : bytes_ ? words(step) : product(step);
+            },
             [&](int i, int steps) {
                 for (; row < s.rowsPerRun * (i + 1) / steps; ++row)
                     fetchRow();
@@ -192,10 +205,15 @@ private:
     // --- products of bytes ---
 
     // Behind the accumulators: where bytes are offset a vector of B for each v, 0x80 in each byte (AVX2 has no register
-    // for it), elements of A; by words two vectors of B for each v, two of A, a product.
+    // for it), elements of A; by words two vectors of B for each v, two of A, a product; by pairs a vector of B for each v,
+    // ones, one or two of A, a product.
     int firstB() const { return tiles_; }
     int offset() const { return tiles_ + s.vectors; }
-    int firstElement() const { return tiles_ + (offsets_ ? s.vectors + c.avx512() : 2 * s.vectors); }
+    int ones() const { return tiles_ + s.vectors; }
+    int firstElement() const
+    {
+        return tiles_ + (offsets_ ? s.vectors + c.avx512() : isBytePairs(s.factors) ? s.vectors + 1 : 2 * s.vectors);
+    }
     Xbyak::Address offsetInMemory() { return c.ptr[Xbyak::util::rip + offsetBytes_]; }
 
     void dots(Step const& step)
@@ -228,7 +246,7 @@ private:
     void fourBytes(int e, int row, Step const& step)
     {
         Xbyak::RegExp const at = a_.row(row) + step.aBytes;
-        bool const add = offsets_ && !s.offsetA;
+        bool const add = offsets_ && !s.preparedA;
         if (step.bytes < 4)
             broadcastPart(e, at, step.bytes);
         else if (add && c.avx512())
@@ -255,6 +273,36 @@ private:
         } else {
             c.vmovd(Xbyak::Xmm(e), part);
             c.vpbroadcastd(c.vec(e), Xbyak::Xmm(e));
+        }
+    }
+
+    // Of bytes without a sign by such with one, two products and their sum at a time: words hold from -2 x 128 x 128 to
+    // 2 x 128 x 127. Where a is negative b is made -b - 1 by its bits; a * b is |a| * (-b - 1) + |a| then.
+    void pairs(Step const& step)
+    {
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        if (begin >= end)
+            return;
+        for (int v = 0; v < s.vectors; ++v)
+            c.vmovups(c.vec(firstB() + v), c.ptr[b_ + (step.bBytes + v * c.vectorBytes())]);
+        bool const signs = s.factors == Factors::kByteSigns;
+        int const a = firstElement(), product = a + 1, negative = a + 2;
+        for (int row = begin; row < end; ++row) {
+            fourBytes(a, row, step);
+            if (signs && s.preparedA) {
+                c.vpbroadcastd(c.vec(negative), c.ptr[a_.row(row) + (step.aBytes + 4)]);
+            } else if (signs) {
+                c.vpcmpgtb(c.vec(negative), c.vec(ones()),
+                           c.vec(a)); // bytes of ones are 1 and 0: zeros may be among them
+                c.vpabsb(c.vec(a), c.vec(a));
+            }
+            for (int v = 0; v < s.vectors; ++v) {
+                if (signs)
+                    c.vpxor(c.vec(product), c.vec(firstB() + v), c.vec(negative));
+                c.vpmaddubsw(c.vec(product), c.vec(a), c.vec(signs ? product : firstB() + v));
+                c.vpmaddwd(c.vec(product), c.vec(product), c.vec(ones()));
+                c.vpaddd(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(product));
+            }
         }
     }
 
@@ -310,8 +358,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         for (Step const& step : l->steps)
             if (step.bytes < 1 || step.bytes > 4)
                 return fmt::format("a step of {} bytes (allowed: 1..4)", step.bytes);
-    if (s.factors == Factors::kByteDotsWide && isa == Isa::kAvx512)
-        return "AVX2's dot products with AVX-512's registers";
+    if ((s.factors == Factors::kByteDotsWide || s.factors == Factors::kByteSigns) && isa == Isa::kAvx512)
+        return "AVX2's products of bytes with AVX-512's registers";
     if (s.store.table && !isQuantized(s.store.type))
         return "a table for other outputs than i8";
     if (!isBytes(s.factors) && !(isFullFloat(s.store.type) && isFullFloat(s.residualType)))
@@ -344,11 +392,15 @@ int gemmMaxRows(Isa isa, int vectors, Factors factors)
     static constexpr int kShiftedRows[2][5] = {{0, 12, 5, 2, 1}, {0, 28, 13, 8, 5}};
     static constexpr int kTileRows[5] = {0, 32, 32, 16, 16};
     static constexpr int kWordRows[2][5] = {{0, 11, 4, 2, 1}, {0, 27, 12, 7, 5}};
+    static constexpr int kSignRows[5] = {0, 11, 5, 3, 2};
+    static constexpr int kPairRows[2][5] = {{0, 12, 5, 3, 2}, {0, 28, 13, 8, 6}};
     if (vectors < 1 || vectors > 4)
         return 0;
     return factors == Factors::kBf16Tiles    ? kTileRows[vectors]
            : factors == Factors::kBf16Shifts ? kShiftedRows[int(isa)][vectors]
            : factors == Factors::kByteWords  ? kWordRows[int(isa)][vectors]
+           : factors == Factors::kByteSigns  ? kSignRows[vectors]
+           : factors == Factors::kBytePairs  ? kPairRows[int(isa)][vectors]
                                              : kRows[int(isa)][vectors];
 }
 
@@ -364,9 +416,13 @@ bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
     }
 }
 
-Factors byteFactors(device::CpuInfo const& cpu, Isa isa)
+Factors byteFactors(device::CpuInfo const& cpu, Isa isa, bool isNonNegative)
 {
-    return (isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni) ? Factors::kByteDots : Factors::kByteWords;
+    if (isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni)
+        return Factors::kByteDots;
+    if (isNonNegative)
+        return Factors::kBytePairs;
+    return isa == Isa::kAvx2 ? Factors::kByteSigns : Factors::kByteWords;
 }
 
 ByteTable byteTableOf(device::CpuInfo const& cpu, Isa isa)

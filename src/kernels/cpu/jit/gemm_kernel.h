@@ -30,8 +30,10 @@
 // and sums begin with -128 * sum of B's column over ALL steps of ALL pointers of the call (integerStart), rows that are
 // left out included: for those the kernel multiplies 128 by B, which takes their share back. A filter row that lies
 // outside of the image has no pointer, its B is not read, and its sums are not in the start values: callers keep start
-// values for each set of filter rows in use. By words start values are zero (integerStart gives zeros), and rows left
-// out cost nothing. `offsetA`: A holds bytes a + 128 already (Intel's ports have no room for the addition; Zen 4's have).
+// values for each set of filter rows in use. By words and pairs start values are zero (integerStart gives zeros), and
+// rows left out cost nothing. With signs each row has a start value, the sum of -a over its negative a.
+// `preparedA`: A holds a + 128 already, or with signs for four bytes of it eight: |a|, and ones where a is negative
+// (Intel's ports have no room for making them; Zen 4's have some).
 #pragma once
 
 #include <cstdint>
@@ -111,7 +113,7 @@ struct GemmKernelSpec
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     Factors factors = Factors::kFloat;
-    bool offsetA = false; // of bytes
+    bool preparedA = false; // of kByteDots and kByteSigns
     // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
     bool fromSums = false;
 };
@@ -138,12 +140,14 @@ struct GemmArgs
     void const* next = nullptr; // with nextLines: what the calls after this one will read; need not be readable
     int64_t lastColumns = 0;    // masked and maskedB kernels: 1 .. vectorWidth
     // Of sums of integers.
-    int32_t const* start = nullptr; // [vectors * vectorWidth]: the last vector is read whole
+    int32_t const* start = nullptr;    // [vectors * vectorWidth]: the last vector is read whole
+    int32_t const* rowStart = nullptr; // [rows]: with Factors::kByteSigns, in place of `start`
     IntegerNumbers numbers;
 };
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,
-// 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16. Bytes by words: 27, 12, 7, 5; 11, 4, 2, 1.
+// 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16. Bytes by words: 27, 12, 7, 5; 11, 4, 2, 1;
+// by pairs: 28, 13, 8, 6; 12, 5, 3, 2, with signs 11, 5, 3, 2.
 int gemmMaxRows(Isa isa, int vectors, Factors factors = Factors::kFloat);
 // Rows of A that a kernel with tiles reads: those behind a tile's last must be readable, whatever they hold.
 inline int gemmRowsRead(Factors factors, int rows)

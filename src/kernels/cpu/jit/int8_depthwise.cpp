@@ -16,8 +16,11 @@ namespace {
 
 using Xbyak::Reg64;
 
-constexpr int kQuad = 4;   // bytes of a dot product; vectors of a block
-constexpr int kBeside = 9; // registers beside the sums: a quad, four to make it of, and what bytes are offset with
+constexpr int kMagnitude = 5; // from a quad's bytes to their magnitudes
+constexpr int kQuad = 4;      // bytes of a dot product; vectors of a block
+constexpr int kBeside =
+    9; // registers beside the sums: a quad, four to make it of, and what bytes are offset with, or ones
+constexpr uint32_t kOnes = 0x00010001; // words
 
 int quadsOf(int rows)
 {
@@ -103,6 +106,11 @@ private:
         int const quad = run.width * kQuad, offset = quad + kBeside - 1;
         if (hasVnni())
             emitBytes(c, vec(offset), -128, row_);
+        if (factors_ == Factors::kBytePairs) {
+            c.mov(row_.cvt32(), kOnes);
+            c.vmovd(Xbyak::Xmm(offset), row_.cvt32());
+            c.vpbroadcastd(vec(offset), Xbyak::Xmm(offset));
+        }
         load(row_, offsetof(Int8DepthwiseArgs, start));
         for (int q = 0; q < kQuad; ++q) {
             c.vmovups(vec(acc(0, q)), vectorAt(row_, q));
@@ -180,6 +188,8 @@ private:
         c.vpunpcklwd(v(quad), v(quad), v(low));
         c.vpunpckhwd(v(quad + 3), v(quad + 2), v(high));
         c.vpunpcklwd(v(quad + 2), v(quad + 2), v(high));
+        for (int q = 0; factors_ == Factors::kByteSigns && q < kQuad; ++q)
+            c.vpabsb(v(quad + q + kMagnitude), v(quad + q));
     }
 
     // sum += the dot products of `bytes` with vector `w` of the packed filters.
@@ -190,6 +200,8 @@ private:
             c.vpdpbusd(vec(sum), vec(bytes), vectorAt(weights_, w), vex ? Xbyak::VexEncoding : Xbyak::EvexEncoding);
             return;
         }
+        if (isBytePairs(factors_))
+            return dotPairs(sum, bytes, temp, vectorAt(weights_, w));
         c.vpsllw(vec(temp), vec(bytes), 8); // bytes 0 and 2 as words
         c.vpsraw(vec(temp), vec(temp), 8);
         c.vpmaddwd(vec(temp), vec(temp), vectorAt(weights_, w));
@@ -197,6 +209,22 @@ private:
         c.vpsraw(vec(temp), vec(bytes), 8); // bytes 1 and 3
         c.vpmaddwd(vec(temp), vec(temp), vectorAt(weights_, w + 1));
         c.vpaddd(vec(sum), vec(sum), vec(temp));
+    }
+
+    // As GemmEmitter::pairs() does it, but with -w for w, which is above -128.
+    void dotPairs(int sum, int bytes, int temp, Xbyak::Address const& w)
+    {
+        Vec const t = vec(temp);
+        if (factors_ == Factors::kByteSigns) {
+            c.vmovups(t, w);
+            c.vpsignb(t, t, vec(bytes));
+            c.vpmaddubsw(t, vec(bytes + kMagnitude), t);
+            c.vpmaddwd(t, t, c.constantBits(kOnes));
+        } else {
+            c.vpmaddubsw(t, vec(bytes), w);
+            c.vpmaddwd(t, t, vec(temp + kBeside - 1 - kQuad)); // ones
+        }
+        c.vpaddd(vec(sum), vec(sum), t);
     }
 
     void end(int outputs)
@@ -341,7 +369,7 @@ void int8DepthwisePack(int lanes, Factors factors, int rows, int taps, int chann
             int8_t const v = w[r * taps + s];
             int64_t const vector = (s * quadsOf(rows) + r / kQuad) * kQuad + q;
             sum += v;
-            if (offsetsBytes(factors))
+            if (factors != Factors::kByteWords)
                 static_cast<int8_t*>(packed)[(vector * width + lane) * kQuad + r % kQuad] = v;
             else // words of bytes 0 and 2, then of 1 and 3
                 static_cast<int16_t*>(packed)[((2 * vector + r % 2) * width + lane) * 2 + r % kQuad / 2] = v;

@@ -53,6 +53,7 @@ inline int int8DepthwiseChannel(int q, int lane)
 }
 // Bytes of the packed filters of a block.
 int64_t int8DepthwiseWeightBytes(int lanes, Factors factors, int rows, int taps);
+// With Factors::kByteSigns weights are above -128.
 // Packs the filter w [rows][taps] of channel `channel` of a block, and adds to its start.
 void int8DepthwisePack(int lanes, Factors factors, int rows, int taps, int channel, int8_t const* w, void* packed,
                        int32_t* start);

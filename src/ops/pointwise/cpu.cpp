@@ -17,8 +17,9 @@ using kernels::jit::Isa;
 constexpr auto kInt8Avx512 = kPointwise<"pointwise", specOfProblem, DataType::kInt8, Isa::kAvx512>;
 constexpr auto kInt8Avx2 = kPointwise<"pointwise", specOfProblem, DataType::kInt8, Isa::kAvx2>;
 
-constexpr TableTactic kTableAvx512{"pointwise_i8_table_avx512", true};
-constexpr TableTactic kTable{"pointwise_i8_table_cpu", false};
+constexpr TableTactic kTableAvx512{"pointwise_i8_table_avx512", Isa::kAvx512};
+constexpr TableTactic kTableAvx2{"pointwise_i8_table_avx2", Isa::kAvx2};
+constexpr TableTactic kTable{"pointwise_i8_table_cpu", std::nullopt};
 
 // ---- Plain: blocks of elements, step by step; the workspace holds a block of every value.
 
@@ -84,6 +85,6 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 } // namespace
 
 extern constinit TacticList const cpuTactics =
-    kPointwiseTactics<"pointwise", specOfProblem, kTableAvx512, kInt8Avx512, kInt8Avx2, kTable, kPlain>;
+    kPointwiseTactics<"pointwise", specOfProblem, kTableAvx512, kInt8Avx512, kTableAvx2, kInt8Avx2, kTable, kPlain>;
 
 } // namespace tw::ops::pointwise

@@ -88,12 +88,10 @@ private:
 
 Support TableTactic::supports(Problem const& p) const
 {
-    if (fast_) {
-        if (Support isa = supportsIsa(*p.target.cpu, kernels::jit::Isa::kAvx512); !isa.ok)
-            return isa;
-        if (!p.target.cpu->avx512vbmi)
-            return Support::no("needs AVX-512 VBMI");
-    }
+    if (isa_)
+        TW_SUPPORTS(supportsIsa(*p.target.cpu, *isa_));
+    if (isa_ == kernels::jit::Isa::kAvx512 && !p.target.cpu->avx512vbmi)
+        return Support::no("needs AVX-512 VBMI");
     int const variable = variableOf(p);
     if (variable < 0 || !isQuantized(p.inputs[size_t(variable)].type) || !isQuantized(p.outputs[0].type))
         return Support::no("takes expressions that make i8 of one i8 input and constants only");
@@ -121,8 +119,8 @@ Result<std::unique_ptr<Kernel>> TableTactic::load(Problem const& p, Config const
 {
     TW_ASSIGN(auto const table, tableOf(p));
     std::optional<ByteTableKernel> fast;
-    if (fast_) {
-        TW_ASSIGN(fast, ByteTableKernel::emit());
+    if (isa_) {
+        TW_ASSIGN(fast, ByteTableKernel::emit(*isa_));
     }
     return std::unique_ptr<Kernel>(std::make_unique<TableKernel>(table, variableOf(p), std::move(fast)));
 }

@@ -13,18 +13,20 @@ PointwiseSpec specOf(Attrs const& a);
 
 // Expressions of one i8 input, and of constants, that make i8: 256 bytes that the reference fills once.
 
-// `fast`: by a kernel that CPUs with AVX-512 VBMI run; else byte by byte.
+// `isa`: by its kernel, of AVX-512 for CPUs with VBMI; else byte by byte.
 class TableTactic final : public Tactic
 {
 public:
-    constexpr TableTactic(char const* name, bool fast) : Tactic(name, 1, Backend::kCpu), fast_(fast) {}
-    Traits traits() const override { return {.isa = fast_ ? "avx512" : ""}; }
+    constexpr TableTactic(char const* name, std::optional<kernels::jit::Isa> isa)
+        : Tactic(name, 1, Backend::kCpu), isa_(isa)
+    {}
+    Traits traits() const override { return {.isa = isa_ ? kernels::jit::isaName(*isa_) : ""}; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
 
 private:
-    bool fast_;
+    std::optional<kernels::jit::Isa> isa_;
 };
 
 } // namespace tw::ops::pointwise

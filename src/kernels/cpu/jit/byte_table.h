@@ -11,8 +11,9 @@ namespace tw::kernels::jit {
 class ByteTableKernel
 {
 public:
-    // For CPUs with AVX-512 BW and VBMI: the table lies in four registers.
-    static Result<ByteTableKernel> emit();
+    // For CPUs with AVX-512 BW and VBMI: the table lies in four registers. With AVX2 each vector of x looks into all sixteen
+    // parts of the table, of which its upper bits choose one.
+    static Result<ByteTableKernel> emit(Isa isa);
     // table: 256 bytes, of 0 .. 127 and then of -128 .. -1, as the bits of x count.
     void operator()(int8_t const* table, int8_t const* x, int8_t* y, int64_t n) const
     {

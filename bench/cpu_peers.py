@@ -69,6 +69,8 @@ def arguments():
                         help="0: check the outputs, measure loads and memory, and time nothing")
     parser.add_argument("--peers", default=",".join(engines.PEERS),
                         help="comma-separated; without onnxruntime nothing is checked")
+    parser.add_argument("--isa", choices=("avx2",), help="instructions that this engine and OpenVINO are held to; ONNX Runtime has no switch for "
+                        "it, and is no peer then where the CPU has more: it checks the outputs")
     parser.add_argument("--models-dir", default=os.path.join(engines.ROOT, "build", "models"),
                         help="where the ONNX files are; missing ones are made there")
     parser.add_argument("--plan-dir", default=os.path.join(engines.ROOT, "build", "plans"),
@@ -102,6 +104,9 @@ def arguments():
                           (spec.rsplit(":", 1) for spec in options.shapes.split(",") if spec)}
     except ValueError:
         parser.error(f"--shapes {options.shapes}: expected NAME:1x3x224x224,...")
+    if options.isa:
+        os.environ.update(engines.ISA_ENVIRONMENT[options.isa])
+    options.unheld = ["onnxruntime"] if options.isa and engines.has_avx512() else []
     for name in options.peers:
         if name not in engines.PEERS:
             parser.error(f"unknown peer {name!r} (known: {', '.join(engines.PEERS)})")
@@ -221,7 +226,7 @@ def measure(name, threads, options):
         finally:
             for worker in workers.values():
                 worker.close()
-    summarize(run)
+    summarize(run, options)
     return run
 
 
@@ -300,7 +305,7 @@ def play_rounds(workers, threads, options, run):
     run["record"] = run["rounds"] >= RECORD_ROUNDS
 
 
-def summarize(run):
+def summarize(run, options):
     rates = [run["fma_flops"] / t for t in run["fma_times_s"]]
     run["fma_gflops"] = statistics.median(rates) / 1e9 if rates else None
     run["share"], run["share_fma"] = {}, {}
@@ -316,7 +321,7 @@ def summarize(run):
             pairs = [(2 * run["macs"] / rate, t) for t, rate in zip(times, rates)]
             run["share_fma"][name] = statistics.median(by_work / t for by_work, t in pairs)
             run["share"][name] = statistics.median(max(by_work, by_bytes) / t for by_work, t in pairs)
-    peers = [n for n, facts in run["engines"].items() if n != "ours" and "median_s" in facts]
+    peers = [n for n, facts in run["engines"].items() if n != "ours" and "median_s" in facts and n not in options.unheld]
     run["best_peer"] = min(peers, key=lambda n: run["engines"][n]["median_s"], default=None)
     run["ratio"] = None
     if peers and "median_s" in run["engines"].get("ours", {}):
@@ -372,7 +377,7 @@ def main():
         if not os.path.exists(os.path.join(options.bin_dir, program)):
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "turn", "budget", "loads")
+    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "isa", "turn", "budget", "loads")
     record = header(cpu_name(), date=now, load_average=os.getloadavg(), versions=versions(options.peers),
                     options={k: getattr(options, k) for k in kept}, interpreter_kib=engines.interpreter_kib(), rows=[])
     path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{now[:10]}-{record['commit']}.json")

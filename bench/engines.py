@@ -12,6 +12,15 @@ sys.path.append(os.path.join(ROOT, "python", "tensorwright"))
 from _worker import PEER_WORKER, PEERS, EngineError, Worker, pairs, shape_pairs, start_peer  # noqa: E402
 
 
+# What holds engines to instructions: this one, oneDNN inside OpenVINO.
+ISA_ENVIRONMENT = {"avx2": {"TENSORWRIGHT_CPU_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"}}
+
+
+def has_avx512():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return "avx512f" in file.read()
+
+
 def our_environment(threads):
     return {"TENSORWRIGHT_DEVICE": "cpu", "TENSORWRIGHT_NUM_THREADS": str(threads)}
 
@@ -48,7 +57,7 @@ def build_ours(binaries, model, shapes, threads, folder, timeout, again):
     """Builds a plan without a timing cache, then again with it. `shapes`: of inputs that the model leaves open. Plans are kept in
     `folder` under a name that holds what they depend on: model, shapes, libraries, threads. Returns the plan and the two builds' facts."""
     libraries = [os.path.join(binaries, "..", "lib", f"lib{n}.so.8") for n in ("nvinfer", "nvonnxparser")]
-    key = _digest([model, *libraries], " ".join(shape_pairs(shapes)))
+    key = _digest([model, *libraries], " ".join([*shape_pairs(shapes), os.environ.get("TENSORWRIGHT_CPU_ISA", "")]))
     stem = os.path.join(folder, f"{os.path.splitext(os.path.basename(model))[0]}-{threads}t-{key}")
     plan, facts = stem + ".plan", stem + ".json"
     if not again and os.path.exists(plan) and os.path.exists(facts):

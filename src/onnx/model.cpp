@@ -5,6 +5,7 @@
 
 #include "onnx/fold.h"
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {
@@ -92,7 +93,9 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         if (!dataTypeOf(type.elem_type(), dataType))
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
                  what + " has element type " + onnxTypeName(type.elem_type()) + ", which cannot be imported");
-        if (type.elem_type() == tw_onnx::TensorProto::INT64 || type.elem_type() == tw_onnx::TensorProto::DOUBLE)
+        Integers const integers = integersOf(type.elem_type());
+        if (type.elem_type() == tw_onnx::TensorProto::INT64 || type.elem_type() == tw_onnx::TensorProto::DOUBLE ||
+            (integers != Integers::kOfType && dataType != DataType::kUINT8))
             log(ILogger::Severity::kWARNING, what + " is " + onnxTypeName(type.elem_type()) + " in the model and " +
                                                  typeName(dataType) + " in the network");
         if (!type.has_shape())
@@ -115,7 +118,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         for (int i = 0; i < dims.nbDims; ++i)
             if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
                 tensor->setDimensionName(i, cleanName(param).c_str());
-        values()[name] = Value(tensor);
+        values()[name] = Value(*tensor, integers);
         tensorNames_.insert(name);
         named_.insert(tensor);
     }
@@ -147,6 +150,70 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
         ctx.opType(), version, foreignPluginHint(ctx.opType(), ctx.node().domain())));
 }
 
+namespace {
+
+// Sequences and optional values are lists of the importer: tensors are what other operators take.
+void checkKinds(ImportContext const& ctx)
+{
+    static std::set<std::string> const kTake{"Identity",    "SequenceAt",         "SequenceInsert",     "SequenceErase",
+                                             "SequenceMap", "SequenceLength",     "ConcatFromSequence", "Optional",
+                                             "Loop",        "OptionalGetElement", "OptionalHasElement"};
+    for (int i = 0; i < ctx.nbInputs() && !kTake.contains(ctx.opType()); ++i)
+        if (Value const v = ctx.optionalInput(i); v.isSequence() || v.isMissing())
+            ctx.fail(fmt::format("input {} is {}; the operator takes tensors", i,
+                                 v.isSequence() ? "a sequence" : "an optional value that is not there"));
+}
+
+} // namespace
+
+void ModelImporter::prepareIntegers(OnnxNode& ctx)
+{
+    IntegerForm const form = formTaken(ctx.opType());
+    if (form == IntegerForm::kAny)
+        return;
+    std::set<DataType> forms;
+    for (int i = 0; i < ctx.nbInputs(); ++i)
+        if (Value const v = ctx.optionalInput(i); v.isOneTensor() && v.integers() != Integers::kOfType)
+            forms.insert(v.type());
+    if (form == IntegerForm::kMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8))
+        return;
+    for (int i = 0; i < ctx.nbInputs(); ++i) {
+        Value const v = ctx.optionalInput(i);
+        if (!v.isTensor() || v.integers() == Integers::kOfType)
+            continue;
+        if (form == IntegerForm::kFloat || ctx.opType() == "MaxPool") {
+            ctx.replaceInput(i, Value(wholeFloats(ctx, v), v.integers()));
+        } else if (v.type() != DataType::kINT32) {
+            bool const isOutside = scopes_.size() == 1;
+            ITensor* const made =
+                isOutside && asInt32_.count(&v.tensor()) ? asInt32_[&v.tensor()] : &wholeIntegers(ctx, v);
+            if (isOutside)
+                asInt32_[&v.tensor()] = made;
+            ctx.replaceInput(i, Value(*made, v.integers()));
+        }
+    }
+}
+
+void ModelImporter::finishIntegers(OnnxNode& ctx)
+{
+    for (int i = 0; i < int(ctx.outputs().size()); ++i) {
+        Value const& v = ctx.outputs()[size_t(i)];
+        Integers const integers = resultIntegers(ctx, i);
+        if (integers == Integers::kOfType || !v.isOneTensor() || v.integers() != Integers::kOfType ||
+            v.type() == DataType::kBOOL || v.type() == DataType::kHALF)
+            continue;
+        if (v.isConstant()) {
+            Constant c = v.constant();
+            c.integers = integers;
+            ctx.replaceOutput(i, Value(c));
+        } else if (v.type() == DataType::kINT32 && leavesRange(ctx.opType())) {
+            ctx.replaceOutput(i, Value(wrapped(ctx, v.tensor(), integers), integers));
+        } else {
+            ctx.replaceOutput(i, Value(v.tensor(), integers));
+        }
+    }
+}
+
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
 {
     tw_onnx::NodeProto const& node = graph.node(index);
@@ -154,7 +221,11 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
         mapped<Value>(node.input(), [&](std::string const& name) { return name.empty() ? Value() : find(name); });
     OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
     bool const known = isDefaultDomain(node.domain());
+    if (known)
+        checkKinds(ctx);
     if (!known || !fold(ctx)) {
+        if (known)
+            prepareIntegers(ctx);
         Importer const run =
             known ? importers_.find(node.op_type(), opset_) : importers_.find(node.op_type(), 1, node.domain());
         if (!run)
@@ -162,6 +233,8 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
         else if (!importOptionalSqueeze(ctx))
             run(ctx);
     }
+    if (known)
+        finishIntegers(ctx);
     for (int i = 0; i < node.output_size(); ++i) {
         std::string const& name = node.output(i);
         if (name.empty())
@@ -229,6 +302,10 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         helper.set_name(output.name());
         helper.set_op_type("output");
         OnnxNode ctx(*this, helper, {}, opset_);
+        if (!it->second.isOneTensor())
+            fail(ErrorCode::kUNSUPPORTED_GRAPH, "output '" + output.name() + "' is " +
+                                                    (it->second.isSequence() ? "a sequence" : "an optional value") +
+                                                    "; outputs of a network are tensors");
         ITensor* tensor = &ctx.asTensor(it->second);
         if (tensor->isNetworkInput() && tensor->getName() == cleanName(output.name()))
             renameInput(*tensor);
@@ -240,11 +317,17 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type).
         if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::UINT8 &&
             dataTypeOf(output.type().tensor_type().elem_type(), declared) &&
-            (isFloating(tensor->getType()) || tensor->getType() == DataType::kINT32)) {
+            (isFloating(tensor->getType()) || tensor->getType() == DataType::kINT32 ||
+             (tensor->getType() == DataType::kINT8 && it->second.integers() == Integers::kUint8))) {
             named_.erase(tensor);
             tensorNames_.erase(tensor->getName());
-            ITensor& numbers = isFloating(tensor->getType()) ? *tensor : ctx.cast(*tensor, DataType::kFLOAT);
-            tensor = &ctx.cast(numbers, declared);
+            tensor = &asUint8(ctx, Value(*tensor, it->second.integers()));
+        }
+        if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::INT8 &&
+            tensor->getType() != DataType::kINT8 && it->second.integers() == Integers::kInt8) {
+            named_.erase(tensor);
+            tensorNames_.erase(tensor->getName());
+            tensor = &asInt8(ctx, Value(*tensor, Integers::kInt8));
         }
         if (!named_.count(tensor)) {
             tensor->setName(cleanName(output.name()).c_str());
@@ -262,6 +345,10 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
+    takeZeroPoints(std::ranges::any_of(graph.node(), [&](auto const& node) {
+        return isDefaultDomain(node.domain()) && contains(kQuantizedOps, node.op_type()) &&
+               importers_.contains(node.op_type());
+    }));
     readInitializers(graph);
     importInputs(graph);
     for (int index : order) {

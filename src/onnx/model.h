@@ -85,6 +85,9 @@ private:
     void importInputs(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(OnnxNode& ctx);
+    // Integers that the API has no type for: inputs in the form that the operator takes, outputs as the model's type.
+    void prepareIntegers(OnnxNode& ctx);
+    void finishIntegers(OnnxNode& ctx);
     bool importOptionalSqueeze(OnnxNode& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
     void renameInput(ITensor& input); // one that an output is named after
@@ -94,6 +97,7 @@ private:
     WeightReader weights_;
     int opset_ = 0;
     int nbImported_ = 0;
+    std::unordered_map<ITensor*, ITensor*> asInt32_; // of UINT8, outside of loops and conditionals
     std::vector<Scope> scopes_{1};
     std::unordered_set<std::string> tensorNames_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name

@@ -22,6 +22,8 @@ public:
              bool asLayers = false, int index = -1);
 
     tw_onnx::NodeProto const& node() const { return node_; }
+    void replaceInput(int i, Value value) { inputs_[size_t(i)] = std::move(value); }
+    void replaceOutput(int i, Value value) { outputs_[size_t(i)] = std::move(value); }
     tw_onnx::AttributeProto const* findAttr(char const* attr) const;
     bool hasAttr(char const* attr) const override { return findAttr(attr) != nullptr; }
     std::optional<Attribute> attribute(char const* attr) const override;

@@ -29,6 +29,8 @@ int64_t volume(std::vector<int64_t> const& dims);
 
 std::string readFile(std::string const& path);  // throws std::runtime_error
 Recorded readRecorded(std::string const& path); // throws std::runtime_error
+// As the model says: BFLOAT16 was recorded as UINT16, the upper halves of floats.
+void readAs(Recorded& r, int onnxType);
 std::vector<double> toDoubles(void const* data, nvinfer1::DataType type, int64_t count);
 
 // Empty when |y - want| <= 1e-7 + 1e-3 |want| for every element (the tolerance of the ONNX suite), NaN equal to NaN and

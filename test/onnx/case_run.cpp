@@ -237,7 +237,11 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
 
     // Recorded inputs belong to the graph's inputs in order, those with initializers left out.
     std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input");
-    std::vector<Recorded> const outputs = readAll(folder + "/test_data_set_0", "output");
+    std::vector<Recorded> outputs = readAll(folder + "/test_data_set_0", "output");
+    for (int i = 0; i < model.graph().input_size() && i < int(inputs.size()); ++i)
+        readAs(inputs[size_t(i)], model.graph().input(i).type().tensor_type().elem_type());
+    for (int i = 0; i < model.graph().output_size() && i < int(outputs.size()); ++i)
+        readAs(outputs[size_t(i)], model.graph().output(i).type().tensor_type().elem_type());
     std::set<std::string> initializers;
     for (auto const& t : model.graph().initializer())
         initializers.insert(t.name());
@@ -272,6 +276,10 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
     }
     if (needsProfile && config->addOptimizationProfile(profile) < 0)
         fail("build", "the optimization profile was refused");
+    for (int i = 0; i < network->getNbLayers(); ++i)
+        if (nvinfer1::LayerType const type = network->getLayer(i)->getType();
+            type == nvinfer1::LayerType::kQUANTIZE || type == nvinfer1::LayerType::kDEQUANTIZE)
+            config->setFlag(nvinfer1::BuilderFlag::kINT8);
     std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
     if (!plan)
         fail("build", "no plan");

@@ -178,10 +178,10 @@ TEST(OnnxParser, BrokenGraphs)
         {"not a tensor",
          [](ModelProto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); },
          ErrorCode::kUNSUPPORTED_GRAPH},
-        {"UINT16",
+        {"COMPLEX64",
          [](ModelProto& m) {
              m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
-                 TensorProto::UINT16);
+                 TensorProto::COMPLEX64);
          },
          ErrorCode::kUNSUPPORTED_GRAPH},
         {"rank 9",

@@ -53,6 +53,7 @@ public:
     void check(bool condition, std::string const& why, Where where = Where::current()) const;
     void warn(std::string const& message) const; // through the ILogger
 
+    bool takesZeroPoints() const { return to_.takesZeroPoints(); }
     // The node's output is known, but layers are to compute it: of initializers that a refit may replace.
     bool asLayers() const { return asLayers_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one tensor: HardSwish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf, CastLike.
+// Functions of one tensor: HardSwish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -188,7 +188,6 @@ void register_composites_functions(ImporterMap& map)
     map.add("Hardmax", importHardmax);
     map.add("IsNaN", importIsNaN);
     map.add("IsInf", importIsInf);
-    map.add("CastLike", [](auto& ctx) { ctx.setOutput(0, ctx.cast(ctx.tensor(0), ctx.input(1).type())); });
 }
 
 } // namespace tw::onnx

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 
 namespace tw::onnx {
 
@@ -136,10 +137,33 @@ bool isWhole(Dims const& x, std::vector<float> const& scales)
     return true;
 }
 
+// The layer has no integers: their numbers in FLOAT.
+ITensor& imageOf(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    if (x.getType() != DataType::kINT32)
+        return x;
+    ctx.warn("INT32 data of " + ctx.opType() + " is taken as FLOAT: numbers beyond 2^24 lose their last bits");
+    return ctx.cast(x, DataType::kFLOAT);
+}
+
+// Between the numbers of integers there are others: what stands behind the point goes, as in a conversion.
+Value asImage(ImportContext& ctx, ITensor& y, InterpolationMode mode)
+{
+    Value const& x = ctx.input(0);
+    if (x.integers() == Integers::kOfType)
+        return x.type() == DataType::kINT32 ? ctx.cast(y, DataType::kINT32) : y;
+    if (mode == InterpolationMode::kNEAREST)
+        return Value(y, x.integers());
+    IntegerRange const r = rangeOf(x.integers());
+    ITensor& inside = ctx.activation(y, nvinfer1::ActivationType::kCLIP, float(r.lowest), float(r.largest));
+    return Value(ctx.cast(inside, DataType::kINT32), x.integers());
+}
+
 // The scales of opset 10 and of Upsample: coordinates are o / s, the nearest element is the one below.
 void importByScales(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
+    ITensor& x = imageOf(ctx);
     bool const attribute = ctx.opType() == "Upsample" && ctx.opset() < 9;
     if (attribute && !ctx.hasAttr("scales"))
         ctx.invalid("attribute 'scales' is missing");
@@ -155,12 +179,12 @@ void importByScales(ImportContext& ctx)
         setSizes(ctx, layer, scaledSizes(ctx, ctx.sizesOf(x), ctx.input(1)), x.getDimensions().nbDims);
     else
         setScales(ctx, layer, scales, x.getDimensions().nbDims);
-    ctx.setOutput(0, ctx.out(layer));
+    ctx.setOutput(0, asImage(ctx, ctx.out(layer), resizeModeOf(ctx)));
 }
 
 void importResize(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
+    ITensor& x = imageOf(ctx);
     int const rank = x.getDimensions().nbDims;
     ctx.check(ctx.attrInt("antialias", 0) == 0,
               "attribute 'antialias' is not possible: IResizeLayer has nothing like it");
@@ -197,7 +221,7 @@ void importResize(ImportContext& ctx)
         layer.setInput(1, ctx.input(3).tensor());
     else
         setSizes(ctx, layer, spread(ctx, ctx.sizesFrom(ctx.input(3)), ctx.sizesOf(x)), rank);
-    ctx.setOutput(0, ctx.out(layer));
+    ctx.setOutput(0, asImage(ctx, ctx.out(layer), mode));
 }
 
 } // namespace

@@ -113,8 +113,11 @@ IntegerForm formTaken(std::string const& opType)
                             "MatMulInteger",
                             "ConvInteger",
                             "DynamicQuantizeLinear",
+                            "Loop",
                             "SequenceConstruct",
                             "SequenceInsert",
+                            "SequenceMap",
+                            "SplitToSequence",
                             "Optional",
                             "OptionalGetElement",
                             "OptionalHasElement"};

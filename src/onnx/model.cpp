@@ -85,10 +85,14 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         std::string const what = "input '" + name + "'";
         if (name.empty() || name.size() > 4095 || name.find('\0') != std::string::npos)
             fail(ErrorCode::kINVALID_GRAPH, what + ": a network input needs a name of 1 to 4095 bytes");
-        if (!input.type().has_tensor_type())
+        bool const isOptional = input.type().has_optional_type();
+        tw_onnx::TypeProto const& given = isOptional ? input.type().optional_type().elem_type() : input.type();
+        if (!given.has_tensor_type())
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
-                 what + " is not a tensor; sequences, maps and optional values cannot be imported");
-        auto const& type = input.type().tensor_type();
+                 what + " is not a tensor; inputs of a network are tensors, not sequences or maps");
+        if (isOptional)
+            log(ILogger::Severity::kWARNING, what + " is an optional tensor in the model; the network always has it");
+        auto const& type = given.tensor_type();
         DataType dataType;
         if (!dataTypeOf(type.elem_type(), dataType))
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
@@ -298,44 +302,61 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         auto it = values().find(output.name());
         if (it == values().end() || it->second.isNull())
             fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
-        tw_onnx::NodeProto helper;
-        helper.set_name(output.name());
-        helper.set_op_type("output");
-        OnnxNode ctx(*this, helper, {}, opset_);
-        if (!it->second.isOneTensor())
-            fail(ErrorCode::kUNSUPPORTED_GRAPH, "output '" + output.name() + "' is " +
-                                                    (it->second.isSequence() ? "a sequence" : "an optional value") +
-                                                    "; outputs of a network are tensors");
-        ITensor* tensor = &ctx.asTensor(it->second);
-        if (tensor->isNetworkInput() && tensor->getName() == cleanName(output.name()))
-            renameInput(*tensor);
-        // A network input, or one tensor under two names: an output needs a tensor of its own.
-        if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(output.name())))
-            tensor = &ctx.identity(*tensor);
-        used.insert(tensor);
-        DataType declared;
-        // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type).
-        if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::UINT8 &&
-            dataTypeOf(output.type().tensor_type().elem_type(), declared) &&
-            (isFloating(tensor->getType()) || tensor->getType() == DataType::kINT32 ||
-             (tensor->getType() == DataType::kINT8 && it->second.integers() == Integers::kUint8))) {
-            named_.erase(tensor);
-            tensorNames_.erase(tensor->getName());
-            tensor = &asUint8(ctx, Value(*tensor, it->second.integers()));
+        auto const& type = output.type();
+        if (it->second.isSequence()) { // one output for each element
+            std::vector<Value> const elements = it->second.elements();
+            int const elementType = type.sequence_type().elem_type().tensor_type().elem_type();
+            for (size_t i = 0; i < elements.size(); ++i)
+                markOutput(fmt::format("{}_{}", output.name(), i), elements[i], elementType, used);
+            log(ILogger::Severity::kWARNING,
+                fmt::format("output '{}' is a sequence; the network has its {} elements as outputs '{}_0' and so on",
+                            output.name(), elements.size(), output.name()));
+            continue;
         }
-        if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::INT8 &&
-            tensor->getType() != DataType::kINT8 && it->second.integers() == Integers::kInt8) {
-            named_.erase(tensor);
-            tensorNames_.erase(tensor->getName());
-            tensor = &asInt8(ctx, Value(*tensor, Integers::kInt8));
-        }
-        if (!named_.count(tensor)) {
-            tensor->setName(cleanName(output.name()).c_str());
-            tensorNames_.insert(cleanName(output.name()));
-            named_.insert(tensor);
-        }
-        network().markOutput(*tensor);
+        markOutput(output.name(), it->second,
+                   (type.has_optional_type() ? type.optional_type().elem_type() : type).tensor_type().elem_type(),
+                   used);
     }
+}
+
+void ModelImporter::markOutput(std::string const& name, Value const& value, int onnxType,
+                               std::unordered_set<ITensor*>& used)
+{
+    if (!value.isOneTensor())
+        fail(ErrorCode::kUNSUPPORTED_GRAPH,
+             "output '" + name + "' is " + (value.isSequence() ? "a sequence" : "an optional value that is not there") +
+                 "; outputs of a network are tensors");
+    tw_onnx::NodeProto helper;
+    helper.set_name(name);
+    helper.set_op_type("output");
+    OnnxNode ctx(*this, helper, {}, opset_);
+    ITensor* tensor = &ctx.asTensor(value);
+    if (tensor->isNetworkInput() && tensor->getName() == cleanName(name))
+        renameInput(*tensor);
+    // A network input, or one tensor under two names: an output needs a tensor of its own.
+    if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(name)))
+        tensor = &ctx.identity(*tensor);
+    used.insert(tensor);
+    // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type), and INT8 as INT8.
+    DataType const type = tensor->getType();
+    Integers const integers = value.integers();
+    bool const leavesAsUint8 =
+        onnxType == tw_onnx::TensorProto::UINT8 &&
+        (isFloating(type) || type == DataType::kINT32 || (type == DataType::kINT8 && integers == Integers::kUint8));
+    bool const leavesAsInt8 =
+        onnxType == tw_onnx::TensorProto::INT8 && type != DataType::kINT8 && integers == Integers::kInt8;
+    if (leavesAsUint8 || leavesAsInt8) {
+        named_.erase(tensor);
+        tensorNames_.erase(tensor->getName());
+        Value const numbers(*tensor, integers);
+        tensor = leavesAsUint8 ? &asUint8(ctx, numbers) : &asInt8(ctx, numbers);
+    }
+    if (!named_.count(tensor)) {
+        tensor->setName(cleanName(name).c_str());
+        tensorNames_.insert(cleanName(name));
+        named_.insert(tensor);
+    }
+    network().markOutput(*tensor);
 }
 
 void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& modelPath)

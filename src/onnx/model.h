@@ -90,6 +90,8 @@ private:
     void finishIntegers(OnnxNode& ctx);
     bool importOptionalSqueeze(OnnxNode& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
+    // onnxType: of its elements, as the model declares them.
+    void markOutput(std::string const& name, Value const& value, int onnxType, std::unordered_set<ITensor*>& used);
     void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
@@ -97,6 +99,7 @@ private:
     WeightReader weights_;
     int opset_ = 0;
     int nbImported_ = 0;
+    int64_t nbOfSubgraphs_ = 0; // nodes that were imported of subgraphs, of some of which once for each trip
     std::unordered_map<ITensor*, ITensor*> asInt32_; // of UINT8, outside of loops and conditionals
     std::vector<Scope> scopes_{1};
     std::unordered_set<std::string> tensorNames_;

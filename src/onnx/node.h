@@ -29,6 +29,7 @@ public:
     std::optional<Attribute> attribute(char const* attr) const override;
     int nbGraphInputs(char const* attr, Where where) const override;
     int nbGraphOutputs(char const* attr, Where where) const override;
+    bool graphHasOp(char const* attr, std::string const& prefix) const override;
     std::vector<Value> importGraph(char const* attr, std::vector<Value> const& inputs,
                                    std::function<ITensor&(ITensor&)> enter = {},
                                    Where where = Where::current()) override;

@@ -94,10 +94,42 @@ std::string readFile(std::string const& path)
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-Recorded readRecorded(std::string const& path)
+namespace {
+
+// Field 3 of an OptionalProto, whose schema the messages here do not have: a tensor.
+std::string tensorOf(std::string const& optional, std::string const& path)
+{
+    size_t at = 0;
+    auto varint = [&] {
+        uint64_t v = 0;
+        for (int shift = 0; at < optional.size() && shift < 64; shift += 7) {
+            auto const byte = uint8_t(optional[at++]);
+            v |= uint64_t(byte & 127) << shift;
+            if (byte < 128)
+                break;
+        }
+        return v;
+    };
+    while (at < optional.size()) {
+        uint64_t const tag = varint(), v = varint(); // of the kinds of field there are numbers and bytes
+        if (tag % 8 != 2)
+            continue;
+        if (v > optional.size() - at)
+            break;
+        if (tag / 8 == 3)
+            return optional.substr(at, v);
+        at += v;
+    }
+    throw std::runtime_error(path + " has no tensor");
+}
+
+} // namespace
+
+Recorded readRecorded(std::string const& path, bool isOptional)
 {
     TensorProto t;
-    if (!t.ParseFromString(readFile(path)))
+    std::string const bytes = readFile(path);
+    if (!t.ParseFromString(isOptional ? tensorOf(bytes, path) : bytes))
         throw std::runtime_error(path + " is not a tensor");
     Recorded r;
     r.onnxType = t.data_type();

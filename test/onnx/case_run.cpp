@@ -87,7 +87,9 @@ std::vector<int64_t> toVector(nvinfer1::Dims const& d)
     return {d.d, d.d + std::max(d.nbDims, 0)};
 }
 
-std::vector<Recorded> readAll(std::string const& folder, std::string const& kind)
+// values: what the model says of them.
+template <class Values>
+std::vector<Recorded> readAll(std::string const& folder, std::string const& kind, Values const& values)
 {
     std::vector<Recorded> all;
     struct stat info
@@ -96,7 +98,7 @@ std::vector<Recorded> readAll(std::string const& folder, std::string const& kind
         std::string const path = folder + "/" + kind + "_" + std::to_string(i) + ".pb";
         if (::stat(path.c_str(), &info) != 0)
             return all;
-        all.push_back(readRecorded(path));
+        all.push_back(readRecorded(path, i < values.size() && values[i].type().has_optional_type()));
     }
 }
 
@@ -236,8 +238,8 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
         return;
 
     // Recorded inputs belong to the graph's inputs in order, those with initializers left out.
-    std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input");
-    std::vector<Recorded> outputs = readAll(folder + "/test_data_set_0", "output");
+    std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input", model.graph().input());
+    std::vector<Recorded> outputs = readAll(folder + "/test_data_set_0", "output", model.graph().output());
     for (int i = 0; i < model.graph().input_size() && i < int(inputs.size()); ++i)
         readAs(inputs[size_t(i)], model.graph().input(i).type().tensor_type().elem_type());
     for (int i = 0; i < model.graph().output_size() && i < int(outputs.size()); ++i)

@@ -261,11 +261,11 @@ TEST(OnnxParser, ErrorsNameTheNode)
 
 TEST(OnnxParser, UnsupportedOperators)
 {
-    for (char const* op : {"QLinearConv", "QLinearMatMul", "ConvInteger", "SequenceMap"}) {
+    for (char const* op : {"QLinearConv", "QLinearMatMul", "ConvInteger", "NoSuchMap"}) {
         ModelProto m = convModel();
         NodeProto& n = *m.mutable_graph()->mutable_node(0);
         n.set_op_type(op);
-        if (std::string(op) == "SequenceMap")
+        if (std::string(op) == "NoSuchMap")
             n.add_attribute()->mutable_g();
         Fixture f;
         EXPECT_FALSE(f.parse(m));

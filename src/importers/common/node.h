@@ -97,6 +97,8 @@ public:
     // Of an attribute that is a graph; an INVALID_NODE error when it is missing.
     virtual int nbGraphInputs(char const* attr, Where where = Where::current()) const { noGraph(attr, where); }
     virtual int nbGraphOutputs(char const* attr, Where where = Where::current()) const { noGraph(attr, where); }
+    // It has an operator whose name begins so, also in graphs inside of it.
+    virtual bool graphHasOp(char const* /*attr*/, std::string const& /*prefix*/) const { return false; }
     // Imports the graph on these inputs and gives its outputs. Names that it does not define are those around it; tensors
     // among them go through `enter` first, each once.
     virtual std::vector<Value> importGraph(char const* attr, std::vector<Value> const& /*inputs*/,

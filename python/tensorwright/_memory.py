@@ -143,14 +143,17 @@ _environment = threading.RLock()
 
 @contextlib.contextmanager
 def chosen(device):
-    """Builders and runtimes that are made inside are for this device: they read the environment when they are made."""
+    """Builders, runtimes and parsers that are made inside are for this device, and for models with quantized operators: they read
+    the environment when they are made."""
+    wanted = {"TENSORWRIGHT_DEVICE": device, "TENSORWRIGHT_ONNX_QUANTIZED_OPS": "1"}
     with _environment:
-        before = os.environ.get("TENSORWRIGHT_DEVICE")
-        os.environ["TENSORWRIGHT_DEVICE"] = device
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
         try:
             yield
         finally:
-            if before is None:
-                del os.environ["TENSORWRIGHT_DEVICE"]
-            else:
-                os.environ["TENSORWRIGHT_DEVICE"] = before
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

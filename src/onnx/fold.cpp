@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "onnx/integers.h"
+
 namespace tw::onnx {
 
 namespace {
@@ -307,7 +309,12 @@ Constant foldCast(ImportContext& ctx)
     Constant const& x = ctx.input(0).constant();
     staysIf(onnxType < 0 || onnxType > INT32_MAX || !dataTypeOf(int(onnxType), to) || to == DataType::kUINT8 ||
             x.count > kMaxRearranged);
-    return ctx.converted(x, to);
+    // As from layers: to a smaller type numbers wrap.
+    Integers const integers = integersOf(int(onnxType));
+    staysIf(integers != Integers::kOfType && integers != x.integers);
+    Constant y = ctx.converted(x, to);
+    y.integers = integers;
+    return y;
 }
 
 Constant foldNonZero(ImportContext& ctx)
@@ -392,8 +399,10 @@ Constant valueOf(ImportContext& ctx)
     auto const rule = std::ranges::find_if(kRules, [&](Rule const& r) { return op == r.op; });
     staysIf(rule == std::end(kRules) || ctx.nbInputs() < inputsRead(op) || movesWeights(ctx));
     // Optional inputs may be left out; every one that is there has to be a constant.
-    for (int i = 0; i < ctx.nbInputs(); ++i)
+    for (int i = 0; i < ctx.nbInputs(); ++i) {
         staysIf(ctx.hasInput(i) ? !ctx.isConstant(i) : i < inputsRead(op) || op == "Concat");
+        staysIf(ctx.hasInput(i) && ctx.input(i).integers() != Integers::kOfType && leavesRange(op)); // it wraps
+    }
     return rule->run(ctx);
 }
 

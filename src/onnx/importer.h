@@ -11,13 +11,14 @@
 // node's outputs. Errors never leave the library: the model importer catches them for each node and turns them into
 // IParserErrors.
 //
-// INT64 arrives as kINT32 (clamped), DOUBLE as kFLOAT, UINT8 weights as kINT32.
+// INT64 arrives as kINT32 (clamped), DOUBLE as kFLOAT, other integers as kINT32 (integers.h).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "importers/common/node.h"
+#include "importers/common/window.h"
 
 namespace tw_onnx {
 class NodeProto;
@@ -43,6 +44,12 @@ void scatterReduced(ImportContext& ctx, nvinfer1::ScatterMode mode, std::string 
 
 ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
 
+// x convolved with w by the node's attributes, but in this window.
+WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel);
+ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window);
+// MatMul.
+ITensor& multiplied(ImportContext& ctx, ITensor& a, ITensor& b);
+
 // What QuantizeLinear and DequantizeLinear share: scale, zero point and axis, by the rules of 8.5: scales are initializers
 // and positive, zero points are 0 and of INT8.
 
@@ -56,5 +63,13 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type);
 
 // [] or [n], as the layers take it.
 ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s);
+
+// Operators on quantized tensors, which 8.5 does not have: only a parser whose environment allows them imports them.
+inline constexpr char const* kQuantizedOps[] = {"QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger",
+                                                "DynamicQuantizeLinear"};
+// In a model with such operators, whose tensors have any zero points: QuantizeLinear and DequantizeLinear that are not
+// symmetric. False: they are, and keep to the rules of 8.5.
+bool quantizedWithZeroPoint(ImportContext& ctx);
+bool dequantizedWithZeroPoint(ImportContext& ctx);
 
 } // namespace tw::onnx

@@ -5,6 +5,7 @@
 
 #include "onnx/fold.h"
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {
@@ -84,15 +85,21 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         std::string const what = "input '" + name + "'";
         if (name.empty() || name.size() > 4095 || name.find('\0') != std::string::npos)
             fail(ErrorCode::kINVALID_GRAPH, what + ": a network input needs a name of 1 to 4095 bytes");
-        if (!input.type().has_tensor_type())
+        bool const isOptional = input.type().has_optional_type();
+        tw_onnx::TypeProto const& given = isOptional ? input.type().optional_type().elem_type() : input.type();
+        if (!given.has_tensor_type())
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
-                 what + " is not a tensor; sequences, maps and optional values cannot be imported");
-        auto const& type = input.type().tensor_type();
+                 what + " is not a tensor; inputs of a network are tensors, not sequences or maps");
+        if (isOptional)
+            log(ILogger::Severity::kWARNING, what + " is an optional tensor in the model; the network always has it");
+        auto const& type = given.tensor_type();
         DataType dataType;
         if (!dataTypeOf(type.elem_type(), dataType))
             fail(ErrorCode::kUNSUPPORTED_GRAPH,
                  what + " has element type " + onnxTypeName(type.elem_type()) + ", which cannot be imported");
-        if (type.elem_type() == tw_onnx::TensorProto::INT64 || type.elem_type() == tw_onnx::TensorProto::DOUBLE)
+        Integers const integers = integersOf(type.elem_type());
+        if (type.elem_type() == tw_onnx::TensorProto::INT64 || type.elem_type() == tw_onnx::TensorProto::DOUBLE ||
+            (integers != Integers::kOfType && dataType != DataType::kUINT8))
             log(ILogger::Severity::kWARNING, what + " is " + onnxTypeName(type.elem_type()) + " in the model and " +
                                                  typeName(dataType) + " in the network");
         if (!type.has_shape())
@@ -115,7 +122,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         for (int i = 0; i < dims.nbDims; ++i)
             if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
                 tensor->setDimensionName(i, cleanName(param).c_str());
-        values()[name] = Value(tensor);
+        values()[name] = Value(*tensor, integers);
         tensorNames_.insert(name);
         named_.insert(tensor);
     }
@@ -147,6 +154,70 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
         ctx.opType(), version, foreignPluginHint(ctx.opType(), ctx.node().domain())));
 }
 
+namespace {
+
+// Sequences and optional values are lists of the importer: tensors are what other operators take.
+void checkKinds(ImportContext const& ctx)
+{
+    static std::set<std::string> const kTake{"Identity",    "SequenceAt",         "SequenceInsert",     "SequenceErase",
+                                             "SequenceMap", "SequenceLength",     "ConcatFromSequence", "Optional",
+                                             "Loop",        "OptionalGetElement", "OptionalHasElement"};
+    for (int i = 0; i < ctx.nbInputs() && !kTake.contains(ctx.opType()); ++i)
+        if (Value const v = ctx.optionalInput(i); v.isSequence() || v.isMissing())
+            ctx.fail(fmt::format("input {} is {}; the operator takes tensors", i,
+                                 v.isSequence() ? "a sequence" : "an optional value that is not there"));
+}
+
+} // namespace
+
+void ModelImporter::prepareIntegers(OnnxNode& ctx)
+{
+    IntegerForm const form = formTaken(ctx.opType());
+    if (form == IntegerForm::kAny)
+        return;
+    std::set<DataType> forms;
+    for (int i = 0; i < ctx.nbInputs(); ++i)
+        if (Value const v = ctx.optionalInput(i); v.isOneTensor() && v.integers() != Integers::kOfType)
+            forms.insert(v.type());
+    if (form == IntegerForm::kMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8))
+        return;
+    for (int i = 0; i < ctx.nbInputs(); ++i) {
+        Value const v = ctx.optionalInput(i);
+        if (!v.isTensor() || v.integers() == Integers::kOfType)
+            continue;
+        if (form == IntegerForm::kFloat || ctx.opType() == "MaxPool") {
+            ctx.replaceInput(i, Value(wholeFloats(ctx, v), v.integers()));
+        } else if (v.type() != DataType::kINT32) {
+            bool const isOutside = scopes_.size() == 1;
+            ITensor* const made =
+                isOutside && asInt32_.count(&v.tensor()) ? asInt32_[&v.tensor()] : &wholeIntegers(ctx, v);
+            if (isOutside)
+                asInt32_[&v.tensor()] = made;
+            ctx.replaceInput(i, Value(*made, v.integers()));
+        }
+    }
+}
+
+void ModelImporter::finishIntegers(OnnxNode& ctx)
+{
+    for (int i = 0; i < int(ctx.outputs().size()); ++i) {
+        Value const& v = ctx.outputs()[size_t(i)];
+        Integers const integers = resultIntegers(ctx, i);
+        if (integers == Integers::kOfType || !v.isOneTensor() || v.integers() != Integers::kOfType ||
+            v.type() == DataType::kBOOL || v.type() == DataType::kHALF)
+            continue;
+        if (v.isConstant()) {
+            Constant c = v.constant();
+            c.integers = integers;
+            ctx.replaceOutput(i, Value(c));
+        } else if (v.type() == DataType::kINT32 && leavesRange(ctx.opType())) {
+            ctx.replaceOutput(i, Value(wrapped(ctx, v.tensor(), integers), integers));
+        } else {
+            ctx.replaceOutput(i, Value(v.tensor(), integers));
+        }
+    }
+}
+
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
 {
     tw_onnx::NodeProto const& node = graph.node(index);
@@ -154,7 +225,11 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
         mapped<Value>(node.input(), [&](std::string const& name) { return name.empty() ? Value() : find(name); });
     OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
     bool const known = isDefaultDomain(node.domain());
+    if (known)
+        checkKinds(ctx);
     if (!known || !fold(ctx)) {
+        if (known)
+            prepareIntegers(ctx);
         Importer const run =
             known ? importers_.find(node.op_type(), opset_) : importers_.find(node.op_type(), 1, node.domain());
         if (!run)
@@ -162,6 +237,8 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
         else if (!importOptionalSqueeze(ctx))
             run(ctx);
     }
+    if (known)
+        finishIntegers(ctx);
     for (int i = 0; i < node.output_size(); ++i) {
         std::string const& name = node.output(i);
         if (name.empty())
@@ -225,34 +302,61 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         auto it = values().find(output.name());
         if (it == values().end() || it->second.isNull())
             fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
-        tw_onnx::NodeProto helper;
-        helper.set_name(output.name());
-        helper.set_op_type("output");
-        OnnxNode ctx(*this, helper, {}, opset_);
-        ITensor* tensor = &ctx.asTensor(it->second);
-        if (tensor->isNetworkInput() && tensor->getName() == cleanName(output.name()))
-            renameInput(*tensor);
-        // A network input, or one tensor under two names: an output needs a tensor of its own.
-        if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(output.name())))
-            tensor = &ctx.identity(*tensor);
-        used.insert(tensor);
-        DataType declared;
-        // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type).
-        if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::UINT8 &&
-            dataTypeOf(output.type().tensor_type().elem_type(), declared) &&
-            (isFloating(tensor->getType()) || tensor->getType() == DataType::kINT32)) {
-            named_.erase(tensor);
-            tensorNames_.erase(tensor->getName());
-            ITensor& numbers = isFloating(tensor->getType()) ? *tensor : ctx.cast(*tensor, DataType::kFLOAT);
-            tensor = &ctx.cast(numbers, declared);
+        auto const& type = output.type();
+        if (it->second.isSequence()) { // one output for each element
+            std::vector<Value> const elements = it->second.elements();
+            int const elementType = type.sequence_type().elem_type().tensor_type().elem_type();
+            for (size_t i = 0; i < elements.size(); ++i)
+                markOutput(fmt::format("{}_{}", output.name(), i), elements[i], elementType, used);
+            log(ILogger::Severity::kWARNING,
+                fmt::format("output '{}' is a sequence; the network has its {} elements as outputs '{}_0' and so on",
+                            output.name(), elements.size(), output.name()));
+            continue;
         }
-        if (!named_.count(tensor)) {
-            tensor->setName(cleanName(output.name()).c_str());
-            tensorNames_.insert(cleanName(output.name()));
-            named_.insert(tensor);
-        }
-        network().markOutput(*tensor);
+        markOutput(output.name(), it->second,
+                   (type.has_optional_type() ? type.optional_type().elem_type() : type).tensor_type().elem_type(),
+                   used);
     }
+}
+
+void ModelImporter::markOutput(std::string const& name, Value const& value, int onnxType,
+                               std::unordered_set<ITensor*>& used)
+{
+    if (!value.isOneTensor())
+        fail(ErrorCode::kUNSUPPORTED_GRAPH,
+             "output '" + name + "' is " + (value.isSequence() ? "a sequence" : "an optional value that is not there") +
+                 "; outputs of a network are tensors");
+    tw_onnx::NodeProto helper;
+    helper.set_name(name);
+    helper.set_op_type("output");
+    OnnxNode ctx(*this, helper, {}, opset_);
+    ITensor* tensor = &ctx.asTensor(value);
+    if (tensor->isNetworkInput() && tensor->getName() == cleanName(name))
+        renameInput(*tensor);
+    // A network input, or one tensor under two names: an output needs a tensor of its own.
+    if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(name)))
+        tensor = &ctx.identity(*tensor);
+    used.insert(tensor);
+    // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type), and INT8 as INT8.
+    DataType const type = tensor->getType();
+    Integers const integers = value.integers();
+    bool const leavesAsUint8 =
+        onnxType == tw_onnx::TensorProto::UINT8 &&
+        (isFloating(type) || type == DataType::kINT32 || (type == DataType::kINT8 && integers == Integers::kUint8));
+    bool const leavesAsInt8 =
+        onnxType == tw_onnx::TensorProto::INT8 && type != DataType::kINT8 && integers == Integers::kInt8;
+    if (leavesAsUint8 || leavesAsInt8) {
+        named_.erase(tensor);
+        tensorNames_.erase(tensor->getName());
+        Value const numbers(*tensor, integers);
+        tensor = leavesAsUint8 ? &asUint8(ctx, numbers) : &asInt8(ctx, numbers);
+    }
+    if (!named_.count(tensor)) {
+        tensor->setName(cleanName(name).c_str());
+        tensorNames_.insert(cleanName(name));
+        named_.insert(tensor);
+    }
+    network().markOutput(*tensor);
 }
 
 void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& modelPath)
@@ -262,6 +366,10 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
+    takeZeroPoints(std::ranges::any_of(graph.node(), [&](auto const& node) {
+        return isDefaultDomain(node.domain()) && contains(kQuantizedOps, node.op_type()) &&
+               importers_.contains(node.op_type());
+    }));
     readInitializers(graph);
     importInputs(graph);
     for (int index : order) {

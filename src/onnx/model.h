@@ -85,8 +85,13 @@ private:
     void importInputs(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(OnnxNode& ctx);
+    // Integers that the API has no type for: inputs in the form that the operator takes, outputs as the model's type.
+    void prepareIntegers(OnnxNode& ctx);
+    void finishIntegers(OnnxNode& ctx);
     bool importOptionalSqueeze(OnnxNode& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
+    // onnxType: of its elements, as the model declares them.
+    void markOutput(std::string const& name, Value const& value, int onnxType, std::unordered_set<ITensor*>& used);
     void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
@@ -94,6 +99,8 @@ private:
     WeightReader weights_;
     int opset_ = 0;
     int nbImported_ = 0;
+    int64_t nbOfSubgraphs_ = 0; // nodes that were imported of subgraphs, of some of which once for each trip
+    std::unordered_map<ITensor*, ITensor*> asInt32_; // of UINT8, outside of loops and conditionals
     std::vector<Scope> scopes_{1};
     std::unordered_set<std::string> tensorNames_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/node.h"
 
+#include <algorithm>
+
 #include "onnx/model.h"
 #include "tw_onnx.pb.h"
 
@@ -30,6 +32,18 @@ AttributeProto::AttributeType kindOf(AttributeProto const& a)
            : a.floats_size() > 0  ? AttributeProto::FLOATS
            : a.strings_size() > 0 ? AttributeProto::STRINGS
                                   : AttributeProto::INTS;
+}
+
+} // namespace
+
+namespace {
+
+bool hasOp(tw_onnx::GraphProto const& graph, std::string const& prefix)
+{
+    return std::ranges::any_of(graph.node(), [&](auto const& node) {
+        return node.op_type().rfind(prefix, 0) == 0 ||
+               std::ranges::any_of(node.attribute(), [&](auto const& a) { return a.has_g() && hasOp(a.g(), prefix); });
+    });
 }
 
 } // namespace
@@ -93,6 +107,12 @@ int OnnxNode::nbGraphInputs(char const* attr, Where where) const
 int OnnxNode::nbGraphOutputs(char const* attr, Where where) const
 {
     return attrGraph(attr, where).output_size();
+}
+
+bool OnnxNode::graphHasOp(char const* attr, std::string const& prefix) const
+{
+    auto const* const a = findAttr(attr);
+    return a && a->has_g() && hasOp(a->g(), prefix);
 }
 
 std::vector<Value> OnnxNode::importGraph(char const* attr, std::vector<Value> const& inputs,

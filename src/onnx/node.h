@@ -22,11 +22,14 @@ public:
              bool asLayers = false, int index = -1);
 
     tw_onnx::NodeProto const& node() const { return node_; }
+    void replaceInput(int i, Value value) { inputs_[size_t(i)] = std::move(value); }
+    void replaceOutput(int i, Value value) { outputs_[size_t(i)] = std::move(value); }
     tw_onnx::AttributeProto const* findAttr(char const* attr) const;
     bool hasAttr(char const* attr) const override { return findAttr(attr) != nullptr; }
     std::optional<Attribute> attribute(char const* attr) const override;
     int nbGraphInputs(char const* attr, Where where) const override;
     int nbGraphOutputs(char const* attr, Where where) const override;
+    bool graphHasOp(char const* attr, std::string const& prefix) const override;
     std::vector<Value> importGraph(char const* attr, std::vector<Value> const& inputs,
                                    std::function<ITensor&(ITensor&)> enter = {},
                                    Where where = Where::current()) override;

@@ -2,10 +2,12 @@
 // IParser: the published object round ModelImporter. Exceptions end here.
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <list>
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include <fcntl.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
@@ -36,9 +38,14 @@ char const* codeName(ErrorCode code)
 class Parser final : public nvonnxparser::IParser
 {
 public:
-    Parser(nvinfer1::INetworkDefinition& network, ILogger& logger) : network_(network), logger_(logger)
+    // quantizedOps: the model may have the operators on quantized tensors, which 8.5 does not know.
+    Parser(nvinfer1::INetworkDefinition& network, ILogger& logger, bool quantizedOps)
+        : network_(network), logger_(logger)
     {
         registerAll(importers_);
+        if (!quantizedOps)
+            for (char const* op : kQuantizedOps)
+                importers_.remove(op);
     }
 
     bool parse(void const* data, size_t size, char const* modelPath) override
@@ -220,8 +227,10 @@ extern "C" TENSORRTAPI void* createNvOnnxParser_INTERNAL(void* network, void* lo
                     .c_str());
             return nullptr;
         }
+        char const* const quantizedOps = std::getenv("TENSORWRIGHT_ONNX_QUANTIZED_OPS");
         return static_cast<nvonnxparser::IParser*>(
-            new tw::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log));
+            new tw::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log,
+                                 quantizedOps && std::string_view(quantizedOps) == "1"));
     } catch (std::logic_error const& e) {
         log.log(nvinfer1::ILogger::Severity::kINTERNAL_ERROR, (std::string("ONNX parser: ") + e.what()).c_str());
         return nullptr;

@@ -13,7 +13,7 @@ void checkZeroPoint(ImportContext& ctx, DataType type, int64_t scales)
         return;
     Value const& v = ctx.input(2);
     ctx.check(
-        v.type() != DataType::kUINT8 && !(v.isConstant() && v.constant().isUint8),
+        v.type() != DataType::kUINT8 && !(v.isConstant() && v.constant().integers == Integers::kUint8),
         "its zero point is UINT8; quantization is symmetric, to INT8 with zero points of 0: export the model with "
         "signed activations and weights");
     Constant const& zero = ctx.constant(2, "zero point");

@@ -154,6 +154,13 @@ std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& grap
     if (scopes_.size() > kMostLevels)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
              fmt::format("{}: subgraphs deeper than {} levels cannot be imported", title, kMostLevels));
+    // Few bytes can ask for any number of trips and elements of sequences.
+    constexpr int64_t kMostNodes = 1 << 18;
+    nbOfSubgraphs_ += graph.node_size() + 1;
+    if (nbOfSubgraphs_ > kMostNodes)
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("{}: the subgraphs of the model, repeated for each trip and "
+                                                        "each element of sequences, have more than {} nodes",
+                                                        title, kMostNodes));
     if (graph.sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH, title + ": sparse initializers cannot be imported");
     auto const order = topologicalOrder(graph, [this](std::string const& name) { return isDefined(name); });

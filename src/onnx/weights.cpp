@@ -53,33 +53,45 @@ bool hasParentStep(std::string const& path)
 struct ElementType
 {
     char const* name;
-    int64_t sizeBytes = 0; // 0: it cannot be imported
-    DataType type{};       // that it becomes
+    int64_t sizeBits = 0; // 0: it cannot be imported
+    DataType type{};      // that it becomes
+    Integers integers = Integers::kOfType;
 };
-// By the numbers of TensorProto. FP32 has all numbers of BFLOAT16.
+// By the numbers of TensorProto. FP32 has all numbers of BFLOAT16, INT32 those of the small integers.
 constexpr ElementType kElementTypes[] = {
     {"UNDEFINED"},
-    {"FLOAT", 4, DataType::kFLOAT},
-    {"UINT8", 1, DataType::kUINT8},
-    {"INT8", 1, DataType::kINT8},
-    {"UINT16"},
-    {"INT16"},
-    {"INT32", 4, DataType::kINT32},
-    {"INT64", 8, DataType::kINT32},
+    {"FLOAT", 32, DataType::kFLOAT},
+    {"UINT8", 8, DataType::kUINT8, Integers::kUint8},
+    {"INT8", 8, DataType::kINT8},
+    {"UINT16", 16, DataType::kINT32, Integers::kUint16},
+    {"INT16", 16, DataType::kINT32, Integers::kInt16},
+    {"INT32", 32, DataType::kINT32},
+    {"INT64", 64, DataType::kINT32},
     {"STRING"},
-    {"BOOL", 1, DataType::kBOOL},
-    {"FLOAT16", 2, DataType::kHALF},
-    {"DOUBLE", 8, DataType::kFLOAT},
-    {"UINT32"},
-    {"UINT64"},
+    {"BOOL", 8, DataType::kBOOL},
+    {"FLOAT16", 16, DataType::kHALF},
+    {"DOUBLE", 64, DataType::kFLOAT},
+    {"UINT32", 32, DataType::kINT32, Integers::kUint32},
+    {"UINT64", 64, DataType::kINT32, Integers::kUint64},
     {"COMPLEX64"},
     {"COMPLEX128"},
-    {"BFLOAT16", 2, DataType::kFLOAT},
+    {"BFLOAT16", 16, DataType::kFLOAT},
+    {"FLOAT8E4M3FN"},
+    {"FLOAT8E4M3FNUZ"},
+    {"FLOAT8E5M2"},
+    {"FLOAT8E5M2FNUZ"},
+    {"UINT4", 4, DataType::kINT32, Integers::kUint4},
+    {"INT4", 4, DataType::kINT32, Integers::kInt4},
 };
 
 ElementType const* elementType(int onnxType)
 {
     return onnxType >= 0 && onnxType < int(std::size(kElementTypes)) ? &kElementTypes[onnxType] : nullptr;
+}
+
+int64_t sizeBytes(int onnxType, int64_t count)
+{
+    return (count * elementType(onnxType)->sizeBits + 7) / 8;
 }
 
 template <class T>
@@ -92,13 +104,34 @@ T load(char const* at)
 
 } // namespace
 
+namespace {
+
+// UINT32 and UINT64 are in one field.
+bool isInUint64s(int onnxType)
+{
+    return onnxType == TensorProto::UINT32 || onnxType == TensorProto::UINT64;
+}
+
+bool isHalfAByte(int onnxType)
+{
+    return integersOf(onnxType) == Integers::kInt4 || integersOf(onnxType) == Integers::kUint4;
+}
+
+} // namespace
+
 bool dataTypeOf(int onnxType, DataType& type)
 {
     ElementType const* const e = elementType(onnxType);
-    if (!e || e->sizeBytes == 0)
+    if (!e || e->sizeBits == 0)
         return false;
     type = e->type;
     return true;
+}
+
+Integers integersOf(int onnxType)
+{
+    ElementType const* const e = elementType(onnxType);
+    return e ? e->integers : Integers::kOfType;
 }
 
 std::string onnxTypeName(int onnxType)
@@ -156,11 +189,10 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
         fail(ErrorCode::kINVALID_VALUE,
              fmt::format("{}: external data '{}' has {} bytes, but offset {} and length {} are asked for", what,
                          location, fileSize, offset, length));
-    int64_t const elementSize = elementType(tensor.data_type())->sizeBytes;
     int64_t count = 1;
     for (int64_t d : tensor.dims())
         count *= d; // read() has checked the product
-    int64_t const wanted = count * elementSize;
+    int64_t const wanted = sizeBytes(tensor.data_type(), count);
     if (length < 0 ? fileSize - offset < wanted : length != wanted)
         fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: external data '{}' gives {} bytes for {}", what, location,
                                                     length < 0 ? fileSize - offset : length, wanted));
@@ -193,6 +225,7 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     c.name = tensor.name();
     if (!dataTypeOf(onnxType, c.type))
         fail(ErrorCode::kUNSUPPORTED_NODE, what + ": element type " + onnxTypeName(onnxType) + " cannot be imported");
+    c.integers = integersOf(onnxType);
     if (tensor.has_segment())
         fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": tensors stored in segments cannot be imported");
     if (tensor.dims_size() > Dims::MAX_DIMS)
@@ -220,8 +253,10 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     int64_t const typedCount = onnxType == TensorProto::FLOAT    ? tensor.float_data_size()
                                : onnxType == TensorProto::DOUBLE ? tensor.double_data_size()
                                : onnxType == TensorProto::INT64  ? tensor.int64_data_size()
+                               : isInUint64s(onnxType)           ? tensor.uint64_data_size()
                                                                  : tensor.int32_data_size();
-    if (bytes.data() ? int64_t(bytes.size()) != c.count * elementType(onnxType)->sizeBytes : typedCount != c.count)
+    int64_t const wanted = isHalfAByte(onnxType) ? (c.count + 1) / 2 : c.count;
+    if (bytes.data() ? int64_t(bytes.size()) != sizeBytes(onnxType, c.count) : typedCount != wanted)
         fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: shape {} of {} needs {} elements, the data has {}", what,
                                                     describe(c.dims), onnxTypeName(onnxType), c.count,
                                                     bytes.data() ? fmt::format("{} bytes", bytes.size())
@@ -257,6 +292,7 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         flag = true;
     };
 
+    std::string const kBecomeInt32 = " weights of the model become INT32";
     switch (onnxType) {
     case TensorProto::FLOAT:
         c.values = raw ? keepOrCopy(4) : tensor.float_data().data();
@@ -283,12 +319,6 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
             return onnxType == TensorProto::BOOL ? int8_t(v != 0) : int8_t(v);
         });
         break;
-    case TensorProto::UINT8:
-        once(warnedUint8_, "the model has UINT8 weights, which become INT32");
-        make([&](int64_t i) { return int32_t(uint8_t(raw ? raw[i] : tensor.int32_data(int(i)))); });
-        c.type = DataType::kINT32;
-        c.isUint8 = true;
-        break;
     case TensorProto::INT64:
         once(warnedInt64_, "the model has INT64 weights, which become INT32");
         make([&](int64_t i) {
@@ -296,6 +326,43 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
             if (v < INT32_MIN || v > INT32_MAX)
                 once(warnedClamp_, "INT64 weights outside the range of INT32 are clamped to it");
             return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX));
+        });
+        break;
+    case TensorProto::UINT32:
+    case TensorProto::UINT64:
+        once(warnedUnsigned_, (onnxTypeName(onnxType) + kBecomeInt32).c_str());
+        make([&](int64_t i) {
+            uint64_t const v = !raw                              ? tensor.uint64_data(int(i))
+                               : onnxType == TensorProto::UINT32 ? load<uint32_t>(raw + 4 * i)
+                                                                 : load<uint64_t>(raw + 8 * i);
+            if (v > uint64_t(INT32_MAX))
+                once(warnedClamp_,
+                     (onnxTypeName(onnxType) + " weights outside the range of INT32 are clamped to it").c_str());
+            return int32_t(std::min<uint64_t>(v, INT32_MAX));
+        });
+        break;
+    case TensorProto::UINT8:
+    case TensorProto::UINT16:
+    case TensorProto::INT16:
+        once(onnxType == TensorProto::UINT8 ? warnedUint8_ : warnedSmall_,
+             (onnxTypeName(onnxType) + kBecomeInt32).c_str());
+        make([&](int64_t i) {
+            int32_t const v = !raw                             ? tensor.int32_data(int(i))
+                              : onnxType == TensorProto::UINT8 ? raw[i]
+                                                               : load<int16_t>(raw + 2 * i);
+            return onnxType == TensorProto::UINT8    ? int32_t(uint8_t(v))
+                   : onnxType == TensorProto::UINT16 ? int32_t(uint16_t(v))
+                                                     : int32_t(int16_t(v));
+        });
+        break;
+    default:
+        if (!isHalfAByte(onnxType))
+            fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
+        once(warnedSmall_, (onnxTypeName(onnxType) + kBecomeInt32).c_str());
+        make([&](int64_t i) { // two in a byte, the lower half first
+            int const byte = raw ? raw[i / 2] : tensor.int32_data(int(i / 2));
+            int32_t const v = byte >> (i % 2 ? 4 : 0) & 15;
+            return c.integers == Integers::kInt4 ? (v ^ 8) - 8 : v;
         });
         break;
     case TensorProto::DOUBLE:
@@ -306,9 +373,9 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
             return std::isfinite(v) ? float(std::clamp(v, -kMax, kMax)) : float(v);
         });
         break;
-    default:
-        fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
     }
+    if (c.type == DataType::kUINT8)
+        c.type = DataType::kINT32;
     static char const kNothing[8]{};
     if (!c.values)
         c.values = kNothing; // empty tensors

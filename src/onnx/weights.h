@@ -31,11 +31,13 @@ private:
     Memory& memory_;
     Warn warn_;
     std::string modelPath_;
-    bool warnedInt64_ = false, warnedClamp_ = false, warnedDouble_ = false, warnedUint8_ = false;
+    bool warnedInt64_ = false, warnedClamp_ = false, warnedDouble_ = false, warnedUint8_ = false, warnedSmall_ = false,
+         warnedUnsigned_ = false;
 };
 
 // False for types that 8.5 cannot import. INT64 -> kINT32, DOUBLE -> kFLOAT.
 bool dataTypeOf(int onnxType, DataType& type);
+Integers integersOf(int onnxType);
 std::string onnxTypeName(int onnxType);
 
 } // namespace tw::onnx

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -157,6 +158,8 @@ int main(int argc, char** argv)
         else
             return std::fprintf(stderr, "unknown option %s\n", argv[i]), 2;
     }
+    // The parser reads it when it is made: with it QLinearConv and its like are imported.
+    ::setenv("TENSORWRIGHT_ONNX_QUANTIZED_OPS", "1", 1);
     std::vector<Exclusion> exclusions;
     if (!readExclusions(argv[2], exclusions))
         return 2;

@@ -2,6 +2,7 @@
 #include "case_data.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -93,10 +94,42 @@ std::string readFile(std::string const& path)
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-Recorded readRecorded(std::string const& path)
+namespace {
+
+// Field 3 of an OptionalProto, whose schema the messages here do not have: a tensor.
+std::string tensorOf(std::string const& optional, std::string const& path)
+{
+    size_t at = 0;
+    auto varint = [&] {
+        uint64_t v = 0;
+        for (int shift = 0; at < optional.size() && shift < 64; shift += 7) {
+            auto const byte = uint8_t(optional[at++]);
+            v |= uint64_t(byte & 127) << shift;
+            if (byte < 128)
+                break;
+        }
+        return v;
+    };
+    while (at < optional.size()) {
+        uint64_t const tag = varint(), v = varint(); // of the kinds of field there are numbers and bytes
+        if (tag % 8 != 2)
+            continue;
+        if (v > optional.size() - at)
+            break;
+        if (tag / 8 == 3)
+            return optional.substr(at, v);
+        at += v;
+    }
+    throw std::runtime_error(path + " has no tensor");
+}
+
+} // namespace
+
+Recorded readRecorded(std::string const& path, bool isOptional)
 {
     TensorProto t;
-    if (!t.ParseFromString(readFile(path)))
+    std::string const bytes = readFile(path);
+    if (!t.ParseFromString(isOptional ? tensorOf(bytes, path) : bytes))
         throw std::runtime_error(path + " is not a tensor");
     Recorded r;
     r.onnxType = t.data_type();
@@ -118,6 +151,17 @@ Recorded readRecorded(std::string const& path)
             return raw ? load<int32_t>(p + 4 * i) : t.int32_data(int(i));
         case TensorProto::INT8:
             return raw ? double(int8_t(p[i])) : t.int32_data(int(i));
+        case TensorProto::INT16:
+            return raw ? load<int16_t>(p + 2 * i) : t.int32_data(int(i));
+        case TensorProto::UINT16:
+            return raw ? load<uint16_t>(p + 2 * i) : t.int32_data(int(i));
+        case TensorProto::UINT32:
+            return raw ? double(load<uint32_t>(p + 4 * i)) : double(t.uint64_data(int(i)));
+        case TensorProto::UINT64:
+            return raw ? double(load<uint64_t>(p + 8 * i)) : double(t.uint64_data(int(i)));
+        case TensorProto::BFLOAT16: // the upper half of a float
+            return std::bit_cast<float>(uint32_t(raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i))))
+                                        << 16);
         case TensorProto::UINT8:
         case TensorProto::BOOL:
             return raw ? double(uint8_t(p[i])) : t.int32_data(int(i));
@@ -138,16 +182,33 @@ Recorded readRecorded(std::string const& path)
     case TensorProto::BOOL:
         r.type = DataType::kBOOL;
         break;
+    case TensorProto::INT16:
+    case TensorProto::UINT16:
     case TensorProto::INT32:
+    case TensorProto::UINT32:
     case TensorProto::INT64:
+    case TensorProto::UINT64:
         r.type = DataType::kINT32;
         break;
     default:
         r.type = DataType::kFLOAT;
         break;
     }
-    size_t const elementSize =
-        t.data_type() == TensorProto::DOUBLE || t.data_type() == TensorProto::INT64 ? 8 : sizeOf(r.type);
+    size_t elementSize = sizeOf(r.type);
+    switch (t.data_type()) {
+    case TensorProto::INT16:
+    case TensorProto::UINT16:
+    case TensorProto::BFLOAT16:
+        elementSize = 2;
+        break;
+    case TensorProto::DOUBLE:
+    case TensorProto::INT64:
+    case TensorProto::UINT64:
+        elementSize = 8;
+        break;
+    default:
+        break;
+    }
     if (raw && t.raw_data().size() != size_t(n) * elementSize)
         throw std::runtime_error(path + " has the wrong number of bytes");
     for (int64_t i = 0; i < n; ++i) {
@@ -176,6 +237,20 @@ Recorded readRecorded(std::string const& path)
         }
     }
     return r;
+}
+
+void readAs(Recorded& r, int onnxType)
+{
+    if (onnxType != TensorProto::BFLOAT16 || r.onnxType != TensorProto::UINT16)
+        return;
+    r.onnxType = onnxType;
+    r.type = DataType::kFLOAT;
+    r.bytes.clear();
+    for (double& v : r.values) {
+        float const number = std::bit_cast<float>(uint32_t(v) << 16);
+        v = number;
+        append(r.bytes, number);
+    }
 }
 
 std::vector<double> toDoubles(void const* data, DataType type, int64_t count)

@@ -87,7 +87,9 @@ std::vector<int64_t> toVector(nvinfer1::Dims const& d)
     return {d.d, d.d + std::max(d.nbDims, 0)};
 }
 
-std::vector<Recorded> readAll(std::string const& folder, std::string const& kind)
+// values: what the model says of them.
+template <class Values>
+std::vector<Recorded> readAll(std::string const& folder, std::string const& kind, Values const& values)
 {
     std::vector<Recorded> all;
     struct stat info
@@ -96,7 +98,7 @@ std::vector<Recorded> readAll(std::string const& folder, std::string const& kind
         std::string const path = folder + "/" + kind + "_" + std::to_string(i) + ".pb";
         if (::stat(path.c_str(), &info) != 0)
             return all;
-        all.push_back(readRecorded(path));
+        all.push_back(readRecorded(path, i < values.size() && values[i].type().has_optional_type()));
     }
 }
 
@@ -236,8 +238,12 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
         return;
 
     // Recorded inputs belong to the graph's inputs in order, those with initializers left out.
-    std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input");
-    std::vector<Recorded> const outputs = readAll(folder + "/test_data_set_0", "output");
+    std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input", model.graph().input());
+    std::vector<Recorded> outputs = readAll(folder + "/test_data_set_0", "output", model.graph().output());
+    for (int i = 0; i < model.graph().input_size() && i < int(inputs.size()); ++i)
+        readAs(inputs[size_t(i)], model.graph().input(i).type().tensor_type().elem_type());
+    for (int i = 0; i < model.graph().output_size() && i < int(outputs.size()); ++i)
+        readAs(outputs[size_t(i)], model.graph().output(i).type().tensor_type().elem_type());
     std::set<std::string> initializers;
     for (auto const& t : model.graph().initializer())
         initializers.insert(t.name());
@@ -272,6 +278,10 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
     }
     if (needsProfile && config->addOptimizationProfile(profile) < 0)
         fail("build", "the optimization profile was refused");
+    for (int i = 0; i < network->getNbLayers(); ++i)
+        if (nvinfer1::LayerType const type = network->getLayer(i)->getType();
+            type == nvinfer1::LayerType::kQUANTIZE || type == nvinfer1::LayerType::kDEQUANTIZE)
+            config->setFlag(nvinfer1::BuilderFlag::kINT8);
     std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
     if (!plan)
         fail("build", "no plan");

@@ -178,10 +178,10 @@ TEST(OnnxParser, BrokenGraphs)
         {"not a tensor",
          [](ModelProto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); },
          ErrorCode::kUNSUPPORTED_GRAPH},
-        {"UINT16",
+        {"COMPLEX64",
          [](ModelProto& m) {
              m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
-                 TensorProto::UINT16);
+                 TensorProto::COMPLEX64);
          },
          ErrorCode::kUNSUPPORTED_GRAPH},
         {"rank 9",
@@ -261,11 +261,11 @@ TEST(OnnxParser, ErrorsNameTheNode)
 
 TEST(OnnxParser, UnsupportedOperators)
 {
-    for (char const* op : {"QLinearConv", "QLinearMatMul", "ConvInteger", "SequenceMap"}) {
+    for (char const* op : {"QLinearConv", "QLinearMatMul", "ConvInteger", "NoSuchMap"}) {
         ModelProto m = convModel();
         NodeProto& n = *m.mutable_graph()->mutable_node(0);
         n.set_op_type(op);
-        if (std::string(op) == "SequenceMap")
+        if (std::string(op) == "NoSuchMap")
             n.add_attribute()->mutable_g();
         Fixture f;
         EXPECT_FALSE(f.parse(m));

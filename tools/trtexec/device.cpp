@@ -81,6 +81,7 @@ Wish wishFromOutside()
 
 void selectDevice(SystemOptions const& system)
 {
+    setenv("TENSORWRIGHT_ONNX_QUANTIZED_OPS", "1", 1);
     for (auto const& [name, value] : system.variables)
         setenv(name, value, 1);
     if (system.tuningSeconds > 0)

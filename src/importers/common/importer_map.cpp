@@ -18,6 +18,11 @@ void ImporterMap::add(char const* opType, Importer run, int firstOpset, int last
     entries.push_back({run, firstOpset, lastOpset});
 }
 
+void ImporterMap::remove(char const* opType)
+{
+    entries_.erase({"", opType});
+}
+
 Importer ImporterMap::find(std::string const& opType, int opset, std::string const& domain) const
 {
     auto it = entries_.find({domain, opType});

@@ -136,6 +136,10 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
         return value.tensor();
     if (value.isNull())
         invalid("an input is missing", where);
+    if (!value.isConstant())
+        invalid(value.isSequence() ? "a sequence stands where a tensor is needed"
+                                   : "an optional value that is not there stands where a tensor is needed",
+                where);
     Constant const& c = value.constant();
     if (c.computed) {
         if (ITensor* const t = c.computed->layers(); t && volume(t->getDimensions()) == c.count)

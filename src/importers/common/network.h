@@ -104,6 +104,9 @@ public:
     // What the network has said last of something that it refused; empty: nothing.
     std::string const& reason() const { return reasons_.last(); }
     void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
+    // The model's tensors may be quantized with any zero points (onnx/importer.h).
+    void takeZeroPoints(bool take) { takesZeroPoints_ = take; }
+    bool takesZeroPoints() const { return takesZeroPoints_; }
     std::string uniqueLayerName(std::string const& wanted);
     // A few bytes of an untrusted model can ask for any amount of memory: false when its computed constants would need more
     // than this.
@@ -130,6 +133,7 @@ private:
     nvinfer1::ILogger& logger_;
     Memory& memory_;
     char const* parser_;
+    bool takesZeroPoints_ = false;
     int64_t computedBytes_ = 0, mostComputedBytes_ = int64_t(1) << 30;
     std::unordered_set<std::string> layerNames_, decided_;
     struct NamedWeights

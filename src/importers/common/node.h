@@ -53,6 +53,7 @@ public:
     void check(bool condition, std::string const& why, Where where = Where::current()) const;
     void warn(std::string const& message) const; // through the ILogger
 
+    bool takesZeroPoints() const { return to_.takesZeroPoints(); }
     // The node's output is known, but layers are to compute it: of initializers that a refit may replace.
     bool asLayers() const { return asLayers_; }
 
@@ -96,6 +97,8 @@ public:
     // Of an attribute that is a graph; an INVALID_NODE error when it is missing.
     virtual int nbGraphInputs(char const* attr, Where where = Where::current()) const { noGraph(attr, where); }
     virtual int nbGraphOutputs(char const* attr, Where where = Where::current()) const { noGraph(attr, where); }
+    // It has an operator whose name begins so, also in graphs inside of it.
+    virtual bool graphHasOp(char const* /*attr*/, std::string const& /*prefix*/) const { return false; }
     // Imports the graph on these inputs and gives its outputs. Names that it does not define are those around it; tensors
     // among them go through `enter` first, each once.
     virtual std::vector<Value> importGraph(char const* attr, std::vector<Value> const& /*inputs*/,

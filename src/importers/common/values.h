@@ -46,6 +46,21 @@ struct ImportError
     throw ImportError{code, std::move(message), where};
 }
 
+// The integers that a value has in the model, where the API's type for them is another: INT32, or what onnx/integers.h
+// says of quantized tensors. INT64 is INT32 whatever is done with it, and no kind of its own.
+enum class Integers : uint8_t
+{
+    kOfType, // as the tensor's type says
+    kInt4,
+    kUint4,
+    kInt8,
+    kUint8,
+    kInt16,
+    kUint16,
+    kUint32,
+    kUint64
+};
+
 struct Computed;
 
 // A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
@@ -56,8 +71,8 @@ struct Constant
     Dims dims{0, {}};
     void const* values = nullptr;
     int64_t count = 1;
-    std::string name;     // of the initializer; empty for computed ones
-    bool isUint8 = false; // in the model: kINT32 here
+    std::string name; // of the initializer; empty for computed ones
+    Integers integers = Integers::kOfType;
     // How it is computed of initializers that a refit may replace: asTensor() gives layers that compute it. Null: it is as it
     // stands.
     std::shared_ptr<Computed> computed;
@@ -69,29 +84,50 @@ struct Constant
     std::vector<float> floats() const;
 };
 
-// An input or output of a node: nothing (an optional input left out), a tensor of the network, or a constant.
+// An input or output of a node: nothing (an optional input left out), a tensor of the network, a constant, a sequence of such
+// values, or an optional value that is not there.
 class Value
 {
 public:
     Value() = default;
     Value(ITensor& tensor) : tensor_(&tensor) {}
     Value(ITensor* tensor) : tensor_(tensor) {}
+    Value(ITensor& tensor, Integers integers) : tensor_(&tensor), integers_(integers) {}
     Value(Constant constant) : constant_(std::move(constant)), isConstant_(true) {}
+    static Value sequence(std::vector<Value> values)
+    {
+        Value v;
+        v.sequence_ = std::make_shared<std::vector<Value> const>(std::move(values));
+        return v;
+    }
+    static Value missing()
+    {
+        Value v;
+        v.isMissing_ = true;
+        return v;
+    }
 
-    bool isNull() const { return !tensor_ && !isConstant_; }
+    bool isNull() const { return !tensor_ && !isConstant_ && !sequence_ && !isMissing_; }
     bool isTensor() const { return tensor_ != nullptr; }
     bool isConstant() const { return isConstant_; }
+    bool isSequence() const { return sequence_ != nullptr; }
+    bool isMissing() const { return isMissing_; } // an optional value
+    bool isOneTensor() const { return isTensor() || isConstant(); }
+    std::vector<Value> const& elements() const { return *sequence_; }
     ITensor& tensor() const { return *tensor_; }
     Constant const& constant() const { return constant_; }
 
     Dims dims() const { return tensor_ ? tensor_->getDimensions() : constant_.dims; }
     int rank() const { return dims().nbDims; }
     DataType type() const { return tensor_ ? tensor_->getType() : constant_.type; }
+    Integers integers() const { return isConstant_ ? constant_.integers : integers_; }
 
 private:
     ITensor* tensor_ = nullptr;
     Constant constant_;
-    bool isConstant_ = false;
+    std::shared_ptr<std::vector<Value> const> sequence_;
+    bool isConstant_ = false, isMissing_ = false;
+    Integers integers_ = Integers::kOfType;
 };
 
 // How a constant was computed of others, which a refit may replace.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 
 namespace tw::onnx {
 
@@ -11,14 +12,15 @@ namespace {
 
 using Op = nvinfer1::ElementWiseOperation;
 
-// Integers as kINT32, and how many digits they have: UINT8 is converted by way of kFLOAT, which an identity layer can.
+// Integers as kINT32, and how many digits they have.
 ITensor& integers(ImportContext& ctx, int i, int& digits)
 {
-    ITensor& x = ctx.tensor(i);
-    if (x.getType() == DataType::kUINT8) {
-        digits = 8;
-        return ctx.cast(ctx.cast(x, DataType::kFLOAT), DataType::kINT32);
+    Value const& v = ctx.input(i);
+    if (v.integers() != Integers::kOfType) {
+        digits = rangeOf(v.integers()).bits;
+        return wholeIntegers(ctx, v);
     }
+    ITensor& x = ctx.tensor(i);
     ctx.check(x.getType() == DataType::kINT32 || x.getType() == DataType::kINT8,
               fmt::format("input {} is {}; integers are needed", i, typeName(x.getType())));
     return ctx.cast(x, DataType::kINT32);
@@ -110,24 +112,45 @@ void importNot(ImportContext& ctx)
 {
     int digits = 32;
     ITensor& x = integers(ctx, 0, digits);
-    ctx.setOutput(0, ctx.elementwise(number(ctx, digits == 8 ? 255 : -1, x), x, Op::kSUB));
+    IntegerRange const range = rangeOf(ctx.input(0).integers());
+    ctx.check(digits < 32 || range.lowest < 0, "the numbers of " + std::string(nameOf(ctx.input(0).integers())) +
+                                                   " that this gives are beyond those of INT32");
+    ctx.setOutput(0, ctx.elementwise(number(ctx, range.lowest < 0 ? -1 : int32_t(range.largest), x), x, Op::kSUB));
 }
 
-// Of unsigned numbers, among which UINT8 alone is imported: what leaves the eight digits is gone.
+// Of unsigned numbers: what leaves eight or sixteen digits is gone. Of more digits INT32 has 31, and a number beyond them
+// becomes its largest one.
 void importBitShift(ImportContext& ctx)
 {
     std::string const direction = ctx.attrString("direction", "");
     if (direction != "LEFT" && direction != "RIGHT")
         ctx.invalid("attribute 'direction' is '" + direction + "' (allowed: LEFT, RIGHT)");
-    int digits = 8;
-    ITensor &x = integers(ctx, 0, digits), &by = integers(ctx, 1, digits);
-    ITensor& most = ctx.elementwise(by, number(ctx, 8, by), Op::kMIN);
-    ITensor& powers = ctx.asTensor(Value(ctx.intConstant({1, 2, 4, 8, 16, 32, 64, 128, 256})));
-    ITensor& power = ctx.out(ctx.added(ctx.network().addGather(powers, most, 0)));
-    if (direction == "RIGHT")
-        ctx.setOutput(0, ctx.elementwise(x, power, Op::kFLOOR_DIV));
-    else
-        ctx.setOutput(0, lastDigits(ctx, ctx.elementwise(x, power, Op::kPROD), 256));
+    int digits = 32, digitsOfBy = 32;
+    ITensor &x = integers(ctx, 0, digits), &by = integers(ctx, 1, digitsOfBy);
+    int const most = std::min(digits, 30);
+    std::vector<int64_t> list;
+    for (int i = 0; i <= most; ++i)
+        list.push_back(int64_t(1) << i);
+    ITensor& powers = ctx.asTensor(Value(ctx.intConstant(list)));
+    ITensor& power =
+        ctx.gather(powers, ctx.elementwise(by, number(ctx, most, by), Op::kMIN), nvinfer1::GatherMode::kDEFAULT, 0);
+    ITensor& isBeyond = ctx.elementwise(by, number(ctx, most, by), Op::kGREATER);
+    if (direction == "RIGHT") {
+        ITensor& y = ctx.elementwise(x, power, Op::kFLOOR_DIV);
+        return ctx.setOutput(0, digits < 32 ? y : ctx.select(isBeyond, number(ctx, 0, y), y));
+    }
+    if (digits < 32) {
+        // The digits that stay, first: no product leaves INT32.
+        ITensor& room = ctx.elementwise(number(ctx, 1 << digits, power), power, Op::kFLOOR_DIV);
+        ITensor& above = ctx.elementwise(ctx.elementwise(x, room, Op::kFLOOR_DIV), room, Op::kPROD);
+        ITensor& y = ctx.elementwise(ctx.elementwise(x, above, Op::kSUB), power, Op::kPROD);
+        return ctx.setOutput(0, y);
+    }
+    ITensor& largest = number(ctx, INT32_MAX, power);
+    ITensor& isLarge = ctx.elementwise(x, ctx.elementwise(largest, power, Op::kFLOOR_DIV), Op::kGREATER);
+    ITensor& isAny = ctx.elementwise(x, number(ctx, 0, x), Op::kGREATER);
+    ITensor& clamps = ctx.elementwise(isLarge, ctx.elementwise(isBeyond, isAny, Op::kAND), Op::kOR);
+    ctx.setOutput(0, ctx.select(clamps, largest, ctx.elementwise(x, power, Op::kPROD)));
 }
 
 } // namespace

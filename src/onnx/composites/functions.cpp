@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one tensor: HardSwish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf, CastLike.
+// Functions of one tensor: HardSwish, Swish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,6 +18,15 @@ void importHardSwish(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
     ctx.setOutput(0, ctx.elementwise(x, ctx.activation(x, ActivationType::kHARD_SIGMOID, 1.0f / 6, 0.5f), Op::kPROD));
+}
+
+// x sigmoid(alpha x)
+void importSwish(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    float const alpha = ctx.attrFloat("alpha", 1);
+    ITensor& scaled = alpha == 1 ? x : ctx.elementwise(x, ctx.scalarLike(alpha, x), Op::kPROD);
+    ctx.setOutput(0, ctx.elementwise(x, ctx.activation(scaled, ActivationType::kSIGMOID), Op::kPROD));
 }
 
 // max(0, x) + min(0, alpha (exp(x / alpha) - 1)) = ELU with slope: alpha (exp(x / alpha) - 1) below 0.
@@ -179,6 +188,7 @@ void importIsInf(ImportContext& ctx)
 void register_composites_functions(ImporterMap& map)
 {
     map.add("HardSwish", importHardSwish);
+    map.add("Swish", importSwish);
     map.add("Celu", importCelu);
     map.add("Mish", importMish);
     map.add("Gelu", importGelu);
@@ -188,7 +198,6 @@ void register_composites_functions(ImporterMap& map)
     map.add("Hardmax", importHardmax);
     map.add("IsNaN", importIsNaN);
     map.add("IsInf", importIsInf);
-    map.add("CastLike", [](auto& ctx) { ctx.setOutput(0, ctx.cast(ctx.tensor(0), ctx.input(1).type())); });
 }
 
 } // namespace tw::onnx

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxUnpool, Col2Im, CenterCropPad: elements that go to places of a larger tensor.
 
+#include <algorithm>
+
 #include "importers/common/window.h"
 #include "onnx/importer.h"
 
@@ -41,46 +43,68 @@ void importMaxUnpool(ImportContext& ctx)
     ctx.setOutput(0, padded(ctx, y, wanted));
 }
 
-// Columns [n, c * windows, places] as a deconvolution, whose kernel puts number k of a column at place k of its window.
+// Columns [n, c * windows, places] as a deconvolution, whose kernel puts number k of a column at place k of its window. One
+// dimension counts as two.
 void importCol2Im(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
-    std::vector<int64_t> const image = ctx.constantInts(1, "image_shape"), block = ctx.constantInts(2, "block_shape");
+    std::vector<int64_t> image = ctx.constantInts(1, "image_shape"), block = ctx.constantInts(2, "block_shape");
     Dims const d = x.getDimensions();
-    ctx.check(d.nbDims == 3 && image.size() == 2 && block.size() == 2 && d.d[1] >= 0,
-              "images of two dimensions and columns [n, c, l] of known c can be imported, the shape is " + describe(d));
-    std::vector<int64_t> const strides = ctx.attrInts("strides", {1, 1}), dilations = ctx.attrInts("dilations", {1, 1});
-    std::vector<int64_t> const pads = ctx.attrInts("pads", {0, 0, 0, 0});
-    int64_t const window = block[0] * block[1];
-    if (block[0] < 1 || block[1] < 1 || window > INT32_MAX || strides.size() != 2 || dilations.size() != 2 ||
-        pads.size() != 4 || d.d[1] % window != 0)
-        ctx.invalid("block_shape, strides, dilations or pads do not fit the shape " + describe(d));
-    std::vector<int64_t> places;
-    for (size_t i = 0; i < 2; ++i) {
+    size_t const n = image.size();
+    ctx.check(
+        d.nbDims == 3 && n >= 1 && n <= 3 && block.size() == n && d.d[1] >= 0,
+        fmt::format("images of 1 to 3 dimensions and columns [n, c, l] of known c can be imported; the shape is {}, of "
+                    "images of {} dimensions and blocks of {}",
+                    describe(d), n, block.size()));
+    std::vector<int64_t> const ones(n, 1);
+    std::vector<int64_t> strides = ctx.attrInts("strides", ones), dilations = ctx.attrInts("dilations", ones);
+    std::vector<int64_t> pads = ctx.attrInts("pads", std::vector<int64_t>(2 * n, 0));
+    if (strides.size() != n || dilations.size() != n || pads.size() != 2 * n)
+        ctx.invalid(fmt::format("strides, dilations or pads are not those of {} dimensions", n));
+    auto const isSmall = [](int64_t v) { return v >= 0 && v <= INT32_MAX; };
+    for (auto const* list : {&image, &block, &strides, &dilations, &pads})
+        if (!std::ranges::all_of(*list, isSmall))
+            ctx.invalid("image_shape, block_shape, strides, dilations or pads hold a number below 0 or above INT32");
+    if (n == 1) {
+        for (auto* list : {&image, &block, &strides, &dilations})
+            list->insert(list->begin(), 1);
+        pads = {0, pads[0], 0, pads[1]};
+    }
+    size_t const spatial = block.size();
+    int64_t window = 1;
+    for (int64_t b : block)
+        if (b < 1 || __builtin_mul_overflow(window, b, &window) || window > INT32_MAX)
+            ctx.invalid("block_shape holds a number below 1, or too many");
+    if (d.d[1] % window != 0)
+        ctx.invalid(fmt::format("block_shape of {} numbers does not fit the shape {}", window, describe(d)));
+    Sizes const s = ctx.sizesOf(x);
+    int64_t const channels = d.d[1] / window;
+    Sizes places{s[0], s[1]}, start{Size(0), Size(0)}, size{s[0], Size(channels)};
+    for (size_t i = 0; i < spatial; ++i) {
         if (strides[i] < 1 || dilations[i] < 1)
             ctx.invalid("strides and dilations must be positive");
-        int64_t const span = image[i] + pads[i] + pads[i + 2] - dilations[i] * (block[i] - 1) - 1;
+        int64_t const span = image[i] + pads[i] + pads[i + spatial] - dilations[i] * (block[i] - 1) - 1;
         if (span < 0)
             ctx.invalid("the block does not fit into the image");
-        places.push_back(span / strides[i] + 1);
+        places.emplace_back(span / strides[i] + 1);
+        start.emplace_back(pads[i]);
+        size.emplace_back(image[i]);
     }
-    Constant kernel = ctx.newConstant(x.getType(), makeDims({d.d[1], 1, block[0], block[1]}));
+    std::vector<int64_t> kernelDims{d.d[1], 1};
+    kernelDims.insert(kernelDims.end(), block.begin(), block.end());
+    Constant kernel = ctx.newConstant(x.getType(), makeDims(kernelDims));
     for (int64_t i = 0; i < d.d[1]; ++i)
         ctx.store(kernel, i * window + i % window, 1);
-    Sizes const s = ctx.sizesOf(x);
-    ITensor& columns = ctx.reshape(x, Sizes{s[0], s[1], places[0], places[1]});
+    ITensor& columns = ctx.reshape(x, places);
     nvinfer1::Weights const none{x.getType(), nullptr, 0};
-    int64_t const channels = d.d[1] / window;
     auto& layer = ctx.added(
         ctx.network().addDeconvolutionNd(columns, int32_t(channels), makeDims(block), kernel.weights(), none));
     layer.setStrideNd(makeDims(strides));
     layer.setDilationNd(makeDims(dilations));
     layer.setNbGroups(int32_t(channels));
     // What the windows leave at the end of the image is zero.
-    ITensor& all = ctx.out(layer);
-    ctx.setOutput(0, ctx.slice(all, {Size(0), Size(0), Size(pads[0]), Size(pads[1])},
-                               {s[0], Size(channels), Size(image[0]), Size(image[1])}, Sizes(4, Size(1)),
-                               SliceMode::kFILL));
+    ITensor& y = ctx.slice(ctx.out(layer), start, size, Sizes(size.size(), Size(1)), SliceMode::kFILL);
+    ctx.setOutput(0, n == 1 ? ctx.squeeze(y, {2}) : y);
 }
 
 // Each axis cut or filled with zeros on both sides; an odd one goes to the end.

@@ -53,6 +53,8 @@ void importIf(ImportContext& ctx)
     for (int i = 0; i < ctx.nbOutputs(); ++i) {
         if (!ctx.wantsOutput(i))
             continue;
+        ctx.check(then[size_t(i)].isOneTensor() && otherwise[size_t(i)].isOneTensor(),
+                  "its condition must be an initializer! (Branches give sequences or optional values.)");
         ITensor &a = ctx.asTensor(then[size_t(i)]), &b = ctx.asTensor(otherwise[size_t(i)]);
         if (a.getType() != b.getType() || !mayBeEqual(a.getDimensions(), b.getDimensions()))
             ctx.fail(

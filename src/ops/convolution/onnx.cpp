@@ -2,7 +2,6 @@
 // Conv, ConvTranspose. One spatial dimension runs as a 2-D convolution of height 1.
 #include <algorithm>
 
-#include "importers/common/window.h"
 #include "onnx/importer.h"
 
 namespace tw::onnx {
@@ -20,20 +19,22 @@ struct Parts
     int64_t groups;
 };
 
-Parts partsOf(ImportContext& ctx)
+Parts partsOf(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias)
 {
-    ITensor* x = &ctx.tensor(0);
-    Value const w = ctx.asWeights(ctx.input(1)), bias = ctx.asWeights(ctx.optionalInput(2));
-    int const spatial = x->getDimensions().nbDims - 2;
-    ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
+    int const spatial = x.getDimensions().nbDims - 2;
+    ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x.getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");
     if (w.rank() != spatial + 2)
         ctx.invalid("kernel of shape " + describe(w.dims()) + " does not fit input of shape " +
-                    describe(x->getDimensions()));
+                    describe(x.getDimensions()));
     ctx.check(isStatic(w.dims()), "the kernel's dimensions must be known, they are " + describe(w.dims()));
-    Dims const wDims = w.dims();
-    WindowAttrs const window = readWindow(ctx, spatial, {wDims.d + 2, wDims.d + 2 + spatial});
-    return {x, w, bias, spatial, window, ctx.attrInt("group", 1)};
+    return {&x, w, bias, spatial, convolutionWindow(ctx, w.dims()), ctx.attrInt("group", 1)};
+}
+
+Parts partsOf(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    return partsOf(ctx, x, ctx.asWeights(ctx.input(1)), ctx.asWeights(ctx.optionalInput(2)));
 }
 
 void prependUnit(ImportContext& ctx, Parts& p)
@@ -70,9 +71,8 @@ ITensor& finished(ImportContext& ctx, Layer& layer, Parts const& p, std::vector<
     return ctx.out(layer);
 }
 
-void importConv(ImportContext& ctx)
+ITensor& convolution(ImportContext& ctx, Parts p)
 {
-    Parts p = partsOf(ctx);
     if (p.groups < 1 || p.groups > INT32_MAX)
         ctx.invalid(fmt::format("group is {}", p.groups));
     if (p.spatial == 1)
@@ -81,7 +81,12 @@ void importConv(ImportContext& ctx)
                                                           arrayOf(p.w, p.w.type()), arrayOf(p.bias, p.w.type())));
     conv.setPaddingMode(p.window.mode);
     ITensor& y = finished(ctx, conv, p, p.window.before, p.window.after, true);
-    ctx.setOutput(0, p.spatial == 1 ? ctx.squeeze(y, {2}) : y);
+    return p.spatial == 1 ? ctx.squeeze(y, {2}) : y;
+}
+
+void importConv(ImportContext& ctx)
+{
+    ctx.setOutput(0, convolution(ctx, partsOf(ctx)));
 }
 
 // What ONNX trims from the full output of (in - 1) stride + extent elements, and adds after it: with output_padding
@@ -167,6 +172,18 @@ void importConvTranspose(ImportContext& ctx)
 }
 
 } // namespace
+
+WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel)
+{
+    return readWindow(ctx, kernel.nbDims - 2, {kernel.d + 2, kernel.d + kernel.nbDims});
+}
+
+ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window)
+{
+    Parts p = partsOf(ctx, x, w, bias);
+    p.window = window;
+    return convolution(ctx, p);
+}
 
 void register_convolution(ImporterMap& map)
 {

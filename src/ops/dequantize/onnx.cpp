@@ -35,8 +35,10 @@ void importBias(ImportContext& ctx, Constant const& x)
 
 void importDequantizeLinear(ImportContext& ctx)
 {
+    if (dequantizedWithZeroPoint(ctx))
+        return;
     Value const& x = ctx.input(0);
-    ctx.check(x.type() != DataType::kUINT8 && !(x.isConstant() && x.constant().isUint8),
+    ctx.check(x.type() != DataType::kUINT8 && !(x.isConstant() && x.constant().integers == Integers::kUint8),
               "its input is UINT8; quantization is symmetric, to INT8: export the model with signed activations and "
               "weights");
     if (x.isConstant() && x.type() == DataType::kINT32)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity and Cast. The API converts UINT8 from and to floating types only, so integers and truth values go through
+// Identity, Cast, CastLike. The API converts UINT8 from and to floating types only, so integers and truth values go through
 // FLOAT.
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {
@@ -11,7 +12,35 @@ namespace {
 void importIdentity(ImportContext& ctx)
 {
     Value const& x = ctx.input(0);
-    ctx.setOutput(0, x.isTensor() ? Value(ctx.identity(x.tensor())) : x);
+    ctx.setOutput(0, x.isTensor() ? Value(ctx.identity(x.tensor()), x.integers()) : x);
+}
+
+// To a small integer type the number is truncated and wraps, as a conversion in hardware does it.
+Value castToIntegers(ImportContext& ctx, Value const& x, Integers integers)
+{
+    if (x.integers() == integers)
+        return x;
+    ITensor& numbers =
+        x.integers() != Integers::kOfType ? wholeIntegers(ctx, x) : ctx.cast(ctx.asTensor(x), DataType::kINT32);
+    IntegerRange const from = rangeOf(x.integers()), to = rangeOf(integers);
+    bool const fits = from.lowest >= to.lowest && from.largest <= to.largest;
+    return Value(fits ? numbers : wrapped(ctx, numbers, integers), integers);
+}
+
+Value castTo(ImportContext& ctx, Value const& x, DataType to, Integers integers)
+{
+    bool const isOther = x.integers() != Integers::kOfType;
+    if (integers != Integers::kOfType && to == DataType::kINT32)
+        return castToIntegers(ctx, x, integers);
+    if (to == DataType::kINT8 && x.type() != DataType::kINT8)
+        ctx.fail("a Cast to INT8 is not possible: INT8 tensors come from QuantizeLinear");
+    if (x.type() == DataType::kINT8 && to != DataType::kINT8 && !isOther)
+        ctx.fail("a Cast from INT8 is not possible: INT8 tensors are read by DequantizeLinear");
+    if (to == DataType::kUINT8)
+        return Value(asUint8(ctx, x), integers);
+    if (isOther && to == DataType::kINT32)
+        return wholeIntegers(ctx, x);
+    return ctx.cast(isOther && x.type() != DataType::kINT32 ? wholeFloats(ctx, x) : ctx.asTensor(x), to);
 }
 
 void importCast(ImportContext& ctx)
@@ -20,17 +49,18 @@ void importCast(ImportContext& ctx)
     DataType to;
     if (number < 0 || number > INT32_MAX || !dataTypeOf(int(number), to))
         ctx.fail("attribute 'to' asks for " + onnxTypeName(int(number)) + ", a type that the API does not have");
-    ITensor* x = &ctx.tensor(0);
-    if (to == DataType::kINT8 && x->getType() != DataType::kINT8)
-        ctx.fail("a Cast to INT8 is not possible: INT8 tensors come from QuantizeLinear");
-    if (x->getType() == DataType::kINT8 && to != DataType::kINT8)
-        ctx.fail("a Cast from INT8 is not possible: INT8 tensors are read by DequantizeLinear");
-    if (x->getType() == DataType::kUINT8 && !isFloating(to))
-        x = &ctx.cast(*x, DataType::kFLOAT);
-    if (to == DataType::kUINT8 && !isFloating(x->getType()) && x->getType() != DataType::kUINT8)
-        x = &ctx.cast(*x, DataType::kFLOAT);
-    ITensor& y = ctx.cast(*x, to);
-    ctx.setOutput(0, &y == &ctx.tensor(0) ? ctx.identity(y) : y);
+    Value const y = castTo(ctx, ctx.input(0), to, integersOf(int(number)));
+    bool const isSame = ctx.input(0).isTensor() && y.isTensor() && &y.tensor() == &ctx.input(0).tensor();
+    ctx.setOutput(0, isSame ? Value(ctx.identity(y.tensor()), y.integers()) : y);
+}
+
+void importCastLike(ImportContext& ctx)
+{
+    Value const& like = ctx.input(1);
+    DataType const to = like.integers() == Integers::kUint8    ? DataType::kUINT8
+                        : like.integers() == Integers::kOfType ? like.type()
+                                                               : DataType::kINT32;
+    ctx.setOutput(0, castTo(ctx, ctx.input(0), to, like.integers()));
 }
 
 } // namespace
@@ -39,6 +69,7 @@ void register_identity(ImporterMap& map)
 {
     map.add("Identity", importIdentity);
     map.add("Cast", importCast);
+    map.add("CastLike", importCastLike);
 }
 
 } // namespace tw::onnx

@@ -33,6 +33,50 @@ ITensor& addTripNumber(ImportContext& ctx, Carried& carried, size_t at)
     return number;
 }
 
+// Bodies that work on sequences, which are lists of the importer: as many copies of the body as there are trips.
+bool isOfSequences(ImportContext& ctx)
+{
+    for (int i = 2; i < ctx.nbInputs(); ++i)
+        if (Value const v = ctx.optionalInput(i); v.isSequence() || v.isMissing())
+            return true;
+    return ctx.graphHasOp("body", "Sequence");
+}
+
+void importUnrolled(ImportContext& ctx, int nbCarried)
+{
+    auto isOne = [](Value const& v) { return v.isConstant() && v.constant().count == 1; };
+    ctx.check(!ctx.hasInput(0) || isOne(ctx.input(0)),
+              "its number of trips must be an initializer! (The body works on sequences.)");
+    ctx.check(!ctx.hasInput(1) || isOne(ctx.input(1)),
+              "its condition must be an initializer! (The body works on sequences.)");
+    bool const hasCondition = ctx.hasInput(1);
+    int64_t const most = ctx.hasInput(0) ? ctx.input(0).constant().intAt(0) : INT64_MAX;
+    bool goesOn = !hasCondition || ctx.input(1).constant().intAt(0) != 0;
+    std::vector<Value> carried;
+    for (int i = 0; i < nbCarried; ++i)
+        carried.push_back(ctx.input(2 + i));
+    std::vector<std::vector<ITensor*>> stacks(size_t(ctx.nbOutputs() - nbCarried));
+    for (int64_t trip = 0; goesOn && trip < most; ++trip) {
+        std::vector<Value> inputs{Value(ctx.intScalar(trip)), Value(ctx.filled(1, DataType::kBOOL, Dims{0, {}}))};
+        inputs.insert(inputs.end(), carried.begin(), carried.end());
+        std::vector<Value> const outputs = ctx.importGraph("body", inputs);
+        carried.assign(outputs.begin() + 1, outputs.begin() + 1 + nbCarried);
+        for (size_t i = 0; i < stacks.size(); ++i)
+            stacks[i].push_back(&ctx.unsqueeze(ctx.asTensor(outputs[size_t(1 + nbCarried) + i]), {0}));
+        ctx.check(!hasCondition || isOne(outputs[0]),
+                  "the body works on sequences, so that its condition must be known at import");
+        goesOn = !hasCondition || outputs[0].constant().intAt(0) != 0;
+    }
+    for (int i = 0; i < nbCarried; ++i)
+        ctx.setOutput(i, carried[size_t(i)]);
+    for (size_t i = 0; i < stacks.size(); ++i)
+        if (ctx.wantsOutput(nbCarried + int(i))) {
+            ctx.check(!stacks[i].empty(), "it has no trip, so that the shape of what it stacks is not known");
+            ITensor& y = ctx.concat(stacks[i], 0);
+            ctx.setOutput(nbCarried + int(i), y);
+        }
+}
+
 void importLoop(ImportContext& ctx)
 {
     // In the node: M, cond, carried...; in the body: number, cond, carried... -> cond, carried..., stacked...
@@ -44,6 +88,8 @@ void importLoop(ImportContext& ctx)
     if (nbStacked < 0 || ctx.nbGraphOutputs("body") < 1 + nbCarried + nbStacked)
         ctx.invalid(fmt::format("graph 'body' gives {} values, the node needs {}", ctx.nbGraphOutputs("body"),
                                 1 + nbCarried + std::max(nbStacked, 0)));
+    if (isOfSequences(ctx))
+        return importUnrolled(ctx, nbCarried);
     ILoop& loop = addLoop(ctx, ctx.name());
     Carried carried(ctx, loop);
     std::vector<Value> inputs;

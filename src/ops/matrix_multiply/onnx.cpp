@@ -12,7 +12,14 @@ using nvinfer1::MatrixOperation;
 
 void importMatMul(ImportContext& ctx)
 {
-    ITensor *a = &ctx.tensor(0), *b = &ctx.tensor(1);
+    ctx.setOutput(0, multiplied(ctx, ctx.tensor(0), ctx.tensor(1)));
+}
+
+} // namespace
+
+ITensor& multiplied(ImportContext& ctx, ITensor& first, ITensor& second)
+{
+    ITensor *a = &first, *b = &second;
     auto isVector = [](ITensor& t) { return t.getDimensions().nbDims == 1; };
     bool const vectorA = isVector(*a), vectorB = isVector(*b);
     int const batchA = a->getDimensions().nbDims - (vectorA ? 1 : 2),
@@ -24,10 +31,8 @@ void importMatMul(ImportContext& ctx)
     b = &ctx.unsqueeze(*b, allAxes(batch - batchB));
     auto operation = [](bool vector) { return vector ? MatrixOperation::kVECTOR : MatrixOperation::kNONE; };
     auto& layer = ctx.added(ctx.network().addMatrixMultiply(*a, operation(vectorA), *b, operation(vectorB)));
-    ctx.setOutput(0, ctx.out(layer));
+    return ctx.out(layer);
 }
-
-} // namespace
 
 void register_matrix_multiply(ImporterMap& map)
 {

@@ -13,17 +13,20 @@ namespace {
 using nvinfer1::PaddingMode;
 using nvinfer1::PoolingType;
 
-// IPoolingLayer has no dilation, and does not say where a maximum stands: along each axis in turn, the maximum of one
-// strided slice for each window position. Outside the input a slice gives the least number. `places`, where it is not
+// IPoolingLayer has no dilation, and does not say where a maximum stands: along each axis in turn, the maximum (or the sum) of
+// one strided slice for each window position. Outside the input a slice gives the least number. `places`, where it is not
 // null: a number for each element of the input, of which those of the maxima become. The last axis goes first, so that
 // of equal elements the first is taken.
-ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& window, ITensor** places = nullptr)
+ITensor& dilated(ImportContext& ctx, ITensor& input, WindowAttrs const& window, nvinfer1::ElementWiseOperation op,
+                 ITensor** places = nullptr)
 {
     constexpr int64_t kMostSlices = 256; // of an axis: each is a layer
     ITensor* x = &input;
     int const rank = x->getDimensions().nbDims, spatial = int(window.kernel.size());
     DataType const type = x->getType();
-    double const least = type == DataType::kINT8 ? -128.0 : -std::numeric_limits<double>::infinity();
+    double const least = op == nvinfer1::ElementWiseOperation::kSUM ? 0
+                         : type == DataType::kINT8                  ? -128.0
+                                                                    : -std::numeric_limits<double>::infinity();
     ITensor& fill = ctx.asTensor(Value(ctx.filled(least, type, Dims{0, {}})));
     bool const same = window.mode == PaddingMode::kSAME_UPPER || window.mode == PaddingMode::kSAME_LOWER;
     for (int i = spatial - 1; i >= 0; --i) {
@@ -60,13 +63,32 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
                                : &ctx.select(ctx.elementwise(part, *largest, nvinfer1::ElementWiseOperation::kGREATER),
                                              here, *where);
             }
-            largest = largest ? &ctx.elementwise(*largest, part, nvinfer1::ElementWiseOperation::kMAX) : &part;
+            largest = largest ? &ctx.elementwise(*largest, part, op) : &part;
         }
         x = largest;
         if (places)
             *places = where;
     }
     return *x;
+}
+
+// The mean of each window: its sum by the number of elements that count, those of the padding among them or not.
+ITensor& dilatedMean(ImportContext& ctx, ITensor& x, WindowAttrs const& window, bool includesPadding)
+{
+    using Op = nvinfer1::ElementWiseOperation;
+    ITensor& sum = dilated(ctx, x, window, Op::kSUM);
+    Sizes sizes = ctx.sizesOf(x);
+    sizes[0] = sizes[1] = Size(1);
+    WindowAttrs counted = window;
+    bool const isExplicit =
+        window.mode == PaddingMode::kEXPLICIT_ROUND_DOWN || window.mode == PaddingMode::kEXPLICIT_ROUND_UP;
+    ctx.check(!includesPadding || isExplicit, "auto_pad with dilations and count_include_pad cannot be imported");
+    for (size_t i = 0; includesPadding && i < window.before.size(); ++i) {
+        sizes[i + 2] = ctx.add(sizes[i + 2], window.before[i] + window.after[i]);
+        counted.before[i] = counted.after[i] = 0;
+    }
+    ITensor& ones = ctx.expand(ctx.scalarLike(1, x), sizes);
+    return ctx.elementwise(sum, dilated(ctx, ones, counted, Op::kSUM), Op::kDIV);
 }
 
 // Numbers of the elements of x in its memory; in images, `columnsFirst` counts down each column in turn.
@@ -98,23 +120,23 @@ void importPool(ImportContext& ctx, PoolingType type)
     int const spatial = x->getDimensions().nbDims - 2;
     ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");
-    bool const wantsPlaces = ctx.wantsOutput(1);
+    bool const isMax = type == PoolingType::kMAX, wantsPlaces = isMax && ctx.wantsOutput(1);
     ctx.check(!wantsPlaces || isFloating(x->getType()) || x->getType() == DataType::kINT8,
               "output 'Indices' of " + std::string(typeName(x->getType())) + " cannot be imported");
     WindowAttrs window = readWindow(ctx, spatial, {});
     for (int i = 0; i < spatial; ++i)
         ctx.check(window.before[i] >= 0 && window.after[i] >= 0, "attribute 'pads' must not be negative");
-    bool const isMax = type == PoolingType::kMAX;
     Dims const d = x->getDimensions();
     bool clip = roundUp(ctx, window, {d.d + 2, d.d + d.nbDims});
 
     if (wantsPlaces || *std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
-        ctx.check(isMax, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
         clip = clip || window.mode == PaddingMode::kCAFFE_ROUND_UP;
         if (clip)
             window.mode = PaddingMode::kEXPLICIT_ROUND_UP;
         ITensor* places = wantsPlaces ? &numbered(ctx, *x, ctx.attrInt("storage_order", 0) != 0) : nullptr;
-        ITensor& y = dilatedMax(ctx, *x, window, wantsPlaces ? &places : nullptr);
+        ITensor& y =
+            isMax ? dilated(ctx, *x, window, nvinfer1::ElementWiseOperation::kMAX, wantsPlaces ? &places : nullptr)
+                  : dilatedMean(ctx, *x, window, ctx.attrInt("count_include_pad", 0) != 0);
         if (wantsPlaces)
             ctx.setOutput(1, clip ? withoutEmptyWindows(ctx, *places, *x, window) : *places);
         return ctx.setOutput(0, clip ? withoutEmptyWindows(ctx, y, *x, window) : y);

@@ -11,6 +11,8 @@ constexpr int64_t kInt8 = 3; // TensorProto::INT8
 
 void importQuantizeLinear(ImportContext& ctx)
 {
+    if (quantizedWithZeroPoint(ctx))
+        return;
     int64_t const asked = ctx.attrInt("output_dtype", 0);
     ctx.check(asked == 0 || asked == kInt8,
               "attribute 'output_dtype' asks for " + onnxTypeName(int(asked)) + "; quantization is to INT8");

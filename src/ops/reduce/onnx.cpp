@@ -112,6 +112,17 @@ void importPlain(ImportContext& ctx)
     ctx.setOutput(0, reduced(ctx, x, op, form, form.keepDims));
 }
 
+// Largest and least: of truth values by way of INT32.
+template <ReduceOperation op>
+void importExtreme(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    bool const isTruth = x.getType() == DataType::kBOOL;
+    Form const form = formOf(ctx, x.getDimensions().nbDims);
+    ITensor& y = reduced(ctx, isTruth ? ctx.cast(x, DataType::kINT32) : x, op, form, form.keepDims);
+    ctx.setOutput(0, isTruth ? ctx.cast(y, DataType::kBOOL) : y);
+}
+
 // Of f(x).
 template <class F>
 ITensor& sumOf(ImportContext& ctx, F const& f)
@@ -153,8 +164,8 @@ void register_reduce(ImporterMap& map)
 {
     map.add("ReduceSum", importPlain<ReduceOperation::kSUM>);
     map.add("ReduceProd", importPlain<ReduceOperation::kPROD>);
-    map.add("ReduceMax", importPlain<ReduceOperation::kMAX>);
-    map.add("ReduceMin", importPlain<ReduceOperation::kMIN>);
+    map.add("ReduceMax", importExtreme<ReduceOperation::kMAX>);
+    map.add("ReduceMin", importExtreme<ReduceOperation::kMIN>);
     map.add("ReduceMean", importPlain<ReduceOperation::kAVG>);
     map.add("ReduceL1", [](auto& ctx) {
         ctx.setOutput(0, sumOf(ctx, [&](ITensor& x) -> ITensor& { return ctx.unary(x, UnaryOperation::kABS); }));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize (opset 10 and from 11 on) and Upsample (opset 7 and 9).
+#include <algorithm>
 #include <cmath>
 
 #include "onnx/importer.h"
+#include "onnx/integers.h"
+#include "onnx/resampling.h"
 
 namespace tw::onnx {
 
@@ -136,10 +139,33 @@ bool isWhole(Dims const& x, std::vector<float> const& scales)
     return true;
 }
 
+// The layer has no integers: their numbers in FLOAT.
+ITensor& imageOf(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    if (x.getType() != DataType::kINT32)
+        return x;
+    ctx.warn("INT32 data of " + ctx.opType() + " is taken as FLOAT: numbers beyond 2^24 lose their last bits");
+    return ctx.cast(x, DataType::kFLOAT);
+}
+
+// Between the numbers of integers there are others: what stands behind the point goes, as in a conversion.
+Value asImage(ImportContext& ctx, ITensor& y, InterpolationMode mode)
+{
+    Value const& x = ctx.input(0);
+    if (x.integers() == Integers::kOfType)
+        return x.type() == DataType::kINT32 ? ctx.cast(y, DataType::kINT32) : y;
+    if (mode == InterpolationMode::kNEAREST)
+        return Value(y, x.integers());
+    IntegerRange const r = rangeOf(x.integers());
+    ITensor& inside = ctx.activation(y, nvinfer1::ActivationType::kCLIP, float(r.lowest), float(r.largest));
+    return Value(ctx.cast(inside, DataType::kINT32), x.integers());
+}
+
 // The scales of opset 10 and of Upsample: coordinates are o / s, the nearest element is the one below.
 void importByScales(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
+    ITensor& x = imageOf(ctx);
     bool const attribute = ctx.opType() == "Upsample" && ctx.opset() < 9;
     if (attribute && !ctx.hasAttr("scales"))
         ctx.invalid("attribute 'scales' is missing");
@@ -155,17 +181,103 @@ void importByScales(ImportContext& ctx)
         setSizes(ctx, layer, scaledSizes(ctx, ctx.sizesOf(x), ctx.input(1)), x.getDimensions().nbDims);
     else
         setScales(ctx, layer, scales, x.getDimensions().nbDims);
-    ctx.setOutput(0, ctx.out(layer));
+    ctx.setOutput(0, asImage(ctx, ctx.out(layer), resizeModeOf(ctx)));
+}
+
+// Whether the layer has the operator's coordinates and filter. isWhole: output sizes are products of sizes and scales.
+bool isOfLayer(ImportContext& ctx, InterpolationMode mode, bool isWhole)
+{
+    std::string const name = ctx.attrString("coordinate_transformation_mode", "half_pixel");
+    std::string const rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
+    bool const isNearest = mode == InterpolationMode::kNEAREST;
+    return (isNearest || ctx.attrInt("antialias", 0) == 0) && name != "tf_crop_and_resize" &&
+           ctx.attrString("keep_aspect_ratio_policy", "stretch") == "stretch" &&
+           (name != "half_pixel_symmetric" || isWhole) &&
+           (name != "tf_half_pixel_for_nn" || (isNearest && (rounding == "floor" || rounding == "round_prefer_floor")));
+}
+
+// The axes that the operator names, all without attribute 'axes'.
+std::vector<int> namedAxes(ImportContext& ctx, int rank)
+{
+    return ctx.hasAttr("axes") ? ctx.axes(ctx.attrInts("axes"), rank) : allAxes(rank);
+}
+
+std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, bool scaled)
+{
+    Dims const d = x.getDimensions();
+    std::vector<int> const axes = namedAxes(ctx, d.nbDims);
+    char const* const kWhat = scaled ? "scales" : "sizes";
+    ctx.check(ctx.isConstant(scaled ? 2 : 3),
+              fmt::format("with these coordinates or this filter, {} must be an initializer!", kWhat));
+    if (ctx.input(scaled ? 2 : 3).constant().count != int64_t(axes.size()))
+        ctx.invalid(
+            fmt::format("there are {} {} for {} axes", ctx.input(scaled ? 2 : 3).constant().count, kWhat, axes.size()));
+    std::vector<double> given;
+    for (int64_t i = 0; i < int64_t(axes.size()); ++i)
+        given.push_back(ctx.constant(scaled ? 2 : 3, kWhat).floatAt(i));
+    ctx.decideBy(ctx.input(scaled ? 2 : 3));
+    std::string const policy = ctx.attrString("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+        ctx.invalid("attribute 'keep_aspect_ratio_policy' is '" + policy +
+                    "' (allowed: stretch, not_larger, not_smaller)");
+    std::vector<float> roi;
+    if (ctx.attrString("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
+        roi = ctx.constantFloats(1, "roi");
+        if (roi.size() != 2 * axes.size())
+            ctx.invalid(fmt::format("roi has {} numbers for {} axes", roi.size(), axes.size()));
+    }
+    std::vector<ResampledAxis> list;
+    for (size_t i = 0; i < axes.size(); ++i) {
+        ResampledAxis a;
+        a.axis = axes[i];
+        a.in = d.d[axes[i]];
+        bool const stays = roi.empty() && (scaled ? given[i] == 1 : a.in >= 0 && given[i] == double(a.in));
+        if (stays && policy == "stretch")
+            continue;
+        if (!roi.empty()) {
+            a.roiStart = roi[i];
+            a.roiEnd = roi[i + axes.size()];
+            if (scaled && given[i] == 1 && a.roiStart == 0 && a.roiEnd == 1)
+                continue;
+        }
+        ctx.check(
+            a.in >= 0,
+            fmt::format("with these coordinates or this filter, the extent of axis {} must be known; the shape is {}",
+                        a.axis, describe(d)));
+        ctx.check(given[i] > 0 && given[i] <= INT32_MAX, fmt::format("one of the {} is {}", kWhat, given[i]));
+        a.scale = scaled ? given[i] : given[i] / double(a.in);
+        a.out = int64_t(scaled ? std::min(std::floor(double(a.in) * given[i]), double(INT32_MAX)) : given[i]);
+        list.push_back(a);
+    }
+    if (policy == "stretch" || scaled || list.empty())
+        return list;
+    auto const [least, most] = std::ranges::minmax(list, {}, &ResampledAxis::scale);
+    double const scale = policy == "not_larger" ? least.scale : most.scale;
+    for (ResampledAxis& a : list) {
+        a.scale = scale;
+        a.out = int64_t(std::floor(std::min(scale * double(a.in), double(INT32_MAX)) + 0.5));
+    }
+    return list;
+}
+
+ITensor& importedAsProducts(ImportContext& ctx, ITensor& x, InterpolationMode mode, bool scaled)
+{
+    Resampling r;
+    r.mode = mode;
+    r.coordinates = ctx.attrString("coordinate_transformation_mode", "half_pixel");
+    r.rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
+    r.cubicCoefficient = ctx.attrFloat("cubic_coeff_a", -0.75f);
+    r.extrapolation = ctx.attrFloat("extrapolation_value", 0);
+    r.excludesOutside = ctx.attrInt("exclude_outside", 0) != 0;
+    r.antialiases = ctx.attrInt("antialias", 0) != 0;
+    ITensor& y = resampled(ctx, x, r, resampledAxes(ctx, x, scaled));
+    return &y == &x ? ctx.identity(y) : y;
 }
 
 void importResize(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
+    ITensor& x = imageOf(ctx);
     int const rank = x.getDimensions().nbDims;
-    ctx.check(ctx.attrInt("antialias", 0) == 0,
-              "attribute 'antialias' is not possible: IResizeLayer has nothing like it");
-    ctx.check(ctx.attrString("keep_aspect_ratio_policy", "stretch") == "stretch",
-              "attribute 'keep_aspect_ratio_policy' must be 'stretch'");
     // An input that is left out may also be given with no elements.
     auto given = [&](int i) { return ctx.hasInput(i) && !(ctx.isConstant(i) && ctx.input(i).constant().count == 0); };
     bool const scaled = given(2), sized = given(3);
@@ -176,6 +288,8 @@ void importResize(ImportContext& ctx)
     std::vector<float> scales;
     if (scaled && !computed)
         scales = spread(ctx, ctx.constantFloats(2, "scales"), std::vector<float>(size_t(rank), 1.0f));
+    if (!isOfLayer(ctx, mode, sized || (!computed && isWhole(x.getDimensions(), scales))))
+        return ctx.setOutput(0, asImage(ctx, importedAsProducts(ctx, x, mode, scaled), mode));
     auto& layer = ctx.added(ctx.network().addResize(x));
     layer.setResizeMode(mode);
     setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST,
@@ -197,7 +311,7 @@ void importResize(ImportContext& ctx)
         layer.setInput(1, ctx.input(3).tensor());
     else
         setSizes(ctx, layer, spread(ctx, ctx.sizesFrom(ctx.input(3)), ctx.sizesOf(x)), rank);
-    ctx.setOutput(0, ctx.out(layer));
+    ctx.setOutput(0, asImage(ctx, ctx.out(layer), mode));
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TopK, ArgMax, ArgMin. INT32 data goes through FLOAT, as ITopKLayer takes no INT32.
+#include <limits>
 #include <numeric>
 
 #include "onnx/importer.h"
@@ -9,6 +10,8 @@ namespace tw::onnx {
 namespace {
 
 using nvinfer1::TopKOperation;
+
+constexpr int64_t kMostFound = 3840; // by ITopKLayer
 
 struct Best
 {
@@ -32,7 +35,7 @@ Best best(ImportContext& ctx, ITensor& data, TopKOperation op, int64_t k, int ax
         x = &ctx.transpose(*x, perm);
         axis = rank - 1;
     }
-    ctx.check(k >= 1 && k <= 3840, fmt::format("k is {}, ITopKLayer takes 1 to 3840", k));
+    ctx.check(k >= 1 && k <= kMostFound, fmt::format("k is {}, ITopKLayer takes 1 to {}", k, kMostFound));
     auto& layer = ctx.added(ctx.network().addTopK(*x, op, int32_t(k), 1u << axis));
     ITensor *values = &ctx.out(layer, 0), *indices = &ctx.out(layer, 1);
     if (swaps) {
@@ -52,6 +55,16 @@ ITensor& first(ImportContext& ctx, ITensor& sorted, int axis, Size const& k)
     return ctx.slice(sorted, Sizes(size.size(), Size(0)), size, Sizes(size.size(), Size(1)));
 }
 
+// x with as many elements behind it along the axis as the layer can find, none of which is better than another.
+ITensor& extended(ImportContext& ctx, ITensor& data, TopKOperation op, int axis)
+{
+    ITensor& x = data.getType() == DataType::kINT32 ? ctx.cast(data, DataType::kFLOAT) : data;
+    Sizes size = ctx.sizesOf(x);
+    size[size_t(axis)] = Size(kMostFound);
+    double const worst = std::numeric_limits<double>::infinity() * (op == TopKOperation::kMAX ? -1 : 1);
+    return ctx.concat({&x, &ctx.expand(ctx.scalarLike(worst, x), size)}, axis);
+}
+
 void importTopK(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -69,12 +82,11 @@ void importTopK(ImportContext& ctx)
     }
     // Unsorted output may have any order; ours is sorted always.
     TopKOperation const op = ctx.attrInt("largest", 1) != 0 ? TopKOperation::kMAX : TopKOperation::kMIN;
-    int64_t const most = k.known() ? k.value : x.getDimensions().d[axis];
-    ctx.check(most >= 0, fmt::format("input 'K' is computed, so that the extent of axis {} must be known (ITopKLayer "
-                                     "takes a fixed k); the shape is {}",
-                                     axis, describe(x.getDimensions())));
-    Best const b = best(ctx, x, op, most, axis);
-    ctx.setOutput(0, first(ctx, *b.values, axis, k));
+    int64_t const extent = x.getDimensions().d[axis];
+    bool const isOpen = !k.known() && extent < 0;
+    int64_t const most = k.known() ? k.value : isOpen ? kMostFound : extent;
+    Best const b = best(ctx, isOpen ? extended(ctx, x, op, axis) : x, op, most, axis);
+    ctx.setOutput(0, ctx.cast(first(ctx, *b.values, axis, k), x.getType()));
     ctx.setOutput(1, first(ctx, *b.indices, axis, k));
 }
 

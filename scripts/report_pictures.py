@@ -56,8 +56,8 @@ def main():
             command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1150"]
             command += [f"--user-data-dir={work}/profile", "--virtual-time-budget=3000", f"--screenshot={folder / picture}"]
             subprocess.run([*command, (work / "page.html").as_uri()], check=True, capture_output=True)
-            # A few colours are all it has.
-            Image.open(folder / picture).convert("RGB").quantize(64, dither=0).save(folder / picture, optimize=True)
+            # Two hundred colours are enough for its scales.
+            Image.open(folder / picture).convert("RGB").quantize(200, dither=0).save(folder / picture, optimize=True)
             print(folder / picture)
 
 

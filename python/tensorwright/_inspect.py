@@ -10,7 +10,7 @@ import tensorrt as trt
 from ._model import load
 
 # In the inspector's words of formats and types, and their bytes.
-_TYPES = (("FP32", 4), ("FP16", 2), ("UInt8", 1), ("Int8", 1), ("Int32", 4), ("BOOL", 1), ("Bool", 1))
+_TYPES = (("FP32", 4), ("FP16", 2), ("BF16", 2), ("UInt8", 1), ("Int8", 1), ("Int32", 4), ("BOOL", 1), ("Bool", 1))
 
 
 def facts(path, device=None, timed=True):
@@ -67,6 +67,8 @@ def facts(path, device=None, timed=True):
         "limit_us": sum(layer["limit_us"] or 0.0 for layer in layers),
         "memory": live_bytes(layers),
         "without_fast_kernel": report.get("WithoutFastKernel"),
+        "copies": report.get("Copies"),
+        "changes": changes(layers),
     }
 
 
@@ -141,6 +143,21 @@ def _add(layer, measured):
     us = built if layer["measured"] is None else layer["measured"]
     layer["us"] = float(us or 0.0)
     layer["limit_us"] = layer.get("LimitMicroseconds")
+    layer["change"] = _change(layer)
+
+
+def _change(layer):
+    """"FP32 → Int8" where a layer writes numbers of another type than it reads; "" else. Indices and conditions are no such numbers."""
+    kinds = {"FP32", "FP16", "BF16", "Int8", "UInt8"}
+    read = [type_of(t.get("Format/Datatype", ""))[0] for t in layer.get("Inputs", []) if t.get("Location") != "Host"]
+    others = sorted({name for name in read if name in kinds and name != layer["type"]})
+    return f"{', '.join(others)} → {layer['type']}" if others and layer["type"] in kinds else ""
+
+
+def changes(layers):
+    """How many layers change the type of numbers, and their time."""
+    changing = [layer for layer in layers if layer["change"]]
+    return {"layers": len(changing), "us": sum(layer["us"] for layer in changing)}
 
 
 def live_bytes(layers):
@@ -194,6 +211,11 @@ def bytes_text(count):
         count /= 1024
 
 
+def _first(layers):
+    """The name of the first of several, and how many more there are."""
+    return layers[0]["Name"] + (f" and {len(layers) - 1} more" if len(layers) > 1 else "")
+
+
 def main(options):
     engine = facts(options.plan, options.device, options.time)
     if options.json:
@@ -216,8 +238,10 @@ def main(options):
         print(f"  {len(engine['layers'])} layers ({kinds}), {engine['total_us']:.1f} us {how}, limit {engine['limit_us']:.1f} us")
     if engine["not_measured"]:
         print(f"  not measured: {engine['not_measured']}")
-    for layer in (engine["without_fast_kernel"] or {}).get("Layers", []):
-        print(f"  no fast kernel: {layer['Name']} ({100 * layer['Share']:.1f} %): {layer['Reason']}")
+    for reason in (engine["without_fast_kernel"] or {}).get("Reasons", []):
+        print(f"  no fast kernel: {_first(reason['Layers'])} ({100 * reason['Share']:.1f} %): {reason['Reason']}")
+    if engine["copies"]:
+        print(f"  copies and changes of format: {_first(engine['copies']['Layers'])} ({100 * engine['copies']['Share']:.1f} %)")
     if options.layers:
         for i, layer in enumerate(engine["layers"]):
             share = 100 * layer["us"] / engine["total_us"] if engine["total_us"] else 0.0

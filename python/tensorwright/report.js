@@ -3,13 +3,13 @@
 const engines = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const COLOURS = { FP32: "#3b7dd8", FP16: "#2e9e5b", Int8: "#e08a1e", Int32: "#8a63c9", UInt8: "#b0652d", BOOL: "#7d8790", Bool: "#7d8790", "?": "#9aa3ab" };
-const NODE = { w: 190, h: 40, dx: 24, dy: 34 };
+const NODE = { w: 210, h: 56, dx: 24, dy: 34, gap: 44 };
 let engine = engines[0];
 let chosen = -1;
 let hits = [];
 let hit = -1;
 let view = { x: 0, y: 0, scale: 1 };
-let sorted = { column: "index", up: true };
+let sorted = { column: "us", up: false };
 
 // Text only: names of layers are the user's.
 function element(tag, text, attributes = {}) {
@@ -19,6 +19,11 @@ function element(tag, text, attributes = {}) {
   return e;
 }
 const time = (us) => (us >= 1000 ? (us / 1000).toFixed(2) + " ms" : us.toFixed(1) + " µs");
+const count = (n) => (n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e6).toFixed(1) + " M" : n >= 1e3 ? (n / 1e3).toFixed(1) + " k" : String(n));
+const isCpu = () => engine.device.startsWith("cpu");
+// The inspector has TensorRT's words for formats; these say the same in fewer, with all of them beside a GPU's.
+const FORMATS = [[/^Row major/, "linear"], [/^Channel major/, "channels last"], [/^Two wide/, "channels by 2"], [/^Four wide/, "channels by 4"], [/^Sixteen wide/, "channels by 16"], [/^Thirty-two wide/, "channels by 32"]];
+const shortFormat = (words) => (FORMATS.find(([pattern]) => pattern.test(words)) || [null, words])[1];
 const percent = (x) => (100 * x).toFixed(1) + " %";
 function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB"];
@@ -67,14 +72,15 @@ function place(e) {
   // A long network goes on at the top of a next column, so that all of it has about the shape of the window.
   const widths = ranks.map((rank) => rank[rank.length - 1].x - rank[0].x + step).sort((a, b) => a - b);
   const usual = widths.length ? widths[Math.floor(widths.length * 0.9)] : step;
-  const most = Math.max(24, Math.ceil(Math.sqrt((ranks.length * usual) / (1.6 * (NODE.h + NODE.dy)))));
+  const aspect = window.innerWidth > 900 ? 1.3 : 0.7;
+  const most = Math.max(8, Math.ceil(Math.sqrt((ranks.length * (usual - NODE.dx + NODE.gap)) / (aspect * (NODE.h + NODE.dy)))));
   const tall = Math.ceil(ranks.length / Math.max(1, Math.ceil(ranks.length / most)));
   let offset = 0;
   for (let first = 0; first < ranks.length; first += tall) {
     const column = ranks.slice(first, first + tall).flat();
     const left = column.reduce((x, n) => Math.min(x, n.x), Infinity), right = column.reduce((x, n) => Math.max(x, n.x), -Infinity);
     column.forEach((n) => { n.x += offset - left; n.y = (n.rank - first) * (NODE.h + NODE.dy); });
-    offset += right - left + NODE.w + 4 * NODE.dx;
+    offset += right - left + NODE.w + NODE.gap;
   }
   e.nodes = nodes;
 }
@@ -82,9 +88,10 @@ engines.forEach(place);
 
 // --- colours
 function heat(x) { return `hsl(${210 - 200 * Math.min(1, Math.max(0, x))} 70% 50%)`; }
+const largest = () => engine.largest || (engine.largest = engine.layers.reduce((most, layer) => Math.max(most, share(layer)), 1e-9));
 function colourOf(layer, by) {
   if (by === "type") return COLOURS[layer.type] || COLOURS["?"];
-  if (by === "time") return heat(Math.sqrt(share(layer) / (engine.largest || (engine.largest = Math.max(...engine.layers.map(share), 1e-9)))));
+  if (by === "time") return heat(Math.sqrt(share(layer) / largest()));
   if (by === "fp32") {
     const gap = toFp32(layer); // from 0.001 % to all of it
     return gap === null ? COLOURS["?"] : heat((Math.log10(Math.max(gap, 1e-9)) + 5) / 5);
@@ -94,16 +101,26 @@ function colourOf(layer, by) {
 }
 function legend() {
   const box = $("legend"), by = $("colour").value;
-  box.replaceChildren();
-  const entries = by === "type" ? Object.keys(engine.types).map((t) => [t, COLOURS[t] || COLOURS["?"]])
-    : by === "time" ? [["little time", heat(0)], ["most time", heat(1)]]
-    : by === "fp32" ? [["0.001 % from FP32", heat(0)], ["100 %", heat(1)], ["not compared", COLOURS["?"]]] : [["at the limit", heat(0)], ["far from it", heat(1)], ["no limit known", COLOURS["?"]]];
-  for (const [text, colour] of entries) {
-    const e = element("span"), dot = element("span", "", { class: "dot" });
-    dot.style.background = colour;
-    e.append(dot, text);
-    box.append(e);
-  }
+  // Of a scale: what stands at its ends and in its middle.
+  const scale = (texts) => {
+    const bar = element("span", "", { class: "scale" });
+    bar.style.background = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(", ")})`;
+    const marks = element("span", "", { class: "marks" });
+    texts.forEach((text) => marks.append(element("span", text)));
+    const e = element("span", "", { class: "range" });
+    e.append(bar, marks);
+    return e;
+  };
+  const dot = (text, colour) => {
+    const e = element("span"), d = element("span", "", { class: "dot" });
+    d.style.background = colour;
+    e.append(d, text);
+    return e;
+  };
+  box.replaceChildren(...(by === "type" ? Object.keys(engine.types).map((t) => dot(t, COLOURS[t] || COLOURS["?"]))
+    : by === "time" ? [element("span", "share of the time"), scale(["0 %", percent(largest() / 4), percent(largest())])]
+    : by === "fp32" ? [element("span", "from FP32"), scale(["0.001 %", "0.3 %", "100 %"]), dot("not compared", COLOURS["?"])]
+    : [element("span", "of the limit"), scale(["100 %", "50 %", "0 %"]), dot("no limit known", COLOURS["?"])]));
 }
 
 // --- the graph
@@ -123,11 +140,43 @@ function sized(c) {
   return [g, w, h];
 }
 function style(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+// As much of a text as fits: of a path its end, of others both ends.
 function cut(g, text, width) {
   if (g.measureText(text).width <= width) return text;
+  const part = text.includes("/") ? (n) => "…" + text.slice(text.length - n) : (n) => text.slice(0, Math.ceil(n / 2)) + "…" + text.slice(text.length - Math.floor(n / 2));
   let low = 0, high = text.length;
-  while (low < high) { const m = (low + high + 1) >> 1; if (g.measureText("…" + text.slice(-m)).width <= width) low = m; else high = m - 1; }
-  return "…" + text.slice(text.length - low);
+  while (low < high) { const m = (low + high + 1) >> 1; if (g.measureText(part(m)).width <= width) low = m; else high = m - 1; }
+  return low ? part(low) : "";
+}
+// A layer's name in so many lines. Of one that stands for several, where there is no room: the first, and how many more.
+function nameLines(g, layer, width, lines) {
+  const fits = (text) => g.measureText(text).width <= width;
+  if (fits(layer.Name)) return [layer.Name];
+  if (lines > 1) {
+    let end = layer.Name.length;
+    while (end > 1 && !fits(layer.Name.slice(0, end))) --end;
+    const breaks = layer.Name.slice(0, end).match(/^.*[ /_.:+-]/);
+    if (breaks && breaks[0].length > end / 2) end = breaks[0].length;
+    const rest = layer.Name.slice(end).trim();
+    return [layer.Name.slice(0, end).trim(), fits(rest) ? rest : cut(g, rest, width)];
+  }
+  const made = layer.NetworkLayers || [];
+  if (made.length < 2) return [cut(g, layer.Name, width)];
+  const more = ` +${made.length - 1}`, first = String(made[0]);
+  return [fits(first + more) ? first + more : cut(g, first, width)];
+}
+// What is written into a box on a screen of scale s; the first line is the name's.
+const LEAST = 9; // pixels of a letter's height that one can read
+function boxText(g, layer, s) {
+  const size = Math.min(14, Math.max(LEAST, 12 * s)), lines = Math.min(3, Math.floor((NODE.h * s - 2) / (1.25 * size))), width = NODE.w - 7 - 8 / Math.min(1, s);
+  if (lines < 1 || width * s < 3 * LEAST) return null;
+  g.font = `600 ${size / s}px system-ui, sans-serif`;
+  const names = nameLines(g, layer, width, lines > 2 ? 2 : 1);
+  g.font = `${size / s}px system-ui, sans-serif`;
+  const op = layer.Op || layer.LayerType || "", numbers = `${time(layer.us)}  ${percent(share(layer))}`;
+  const facts = [[layer.change, op, numbers], [layer.change, numbers], [numbers], [percent(share(layer))]].map((parts) => parts.filter(Boolean).join("  "));
+  const below = lines > 1 ? facts.find((text) => g.measureText(text).width <= width) : undefined;
+  return { names, below, size: size / s, width };
 }
 function draw() {
   const [g, w, h] = sized(canvas), s = view.scale;
@@ -154,46 +203,70 @@ function draw() {
   const by = $("colour").value, found = new Set(hits), fg = style("--fg"), bg = style("--card"), accent = style("--accent"), mark = style("--hit"), line = style("--line"), dim = style("--dim");
   for (const n of engine.nodes) {
     if (n.y < top || n.y > bottom || n.x < left || n.x > right) continue;
-    const own = n.index === chosen, isHit = found.has(n.index), far = s <= 0.25;
+    const own = n.index === chosen, isHit = found.has(n.index), far = s <= 0.2;
     if (!far) {
       g.fillStyle = bg;
       g.fillRect(n.x, n.y, NODE.w, NODE.h);
     }
     g.fillStyle = colourOf(n.layer, by);
     g.fillRect(n.x, n.y, far ? NODE.w : 7, NODE.h);
+    if (!far) {
+      g.globalAlpha = 0.25;
+      g.fillRect(n.x, n.y, NODE.w, NODE.h);
+      g.globalAlpha = 1;
+    }
     if (own || isHit || !far) {
       g.lineWidth = own || isHit ? 3 / Math.min(1, s) : 1;
       g.strokeStyle = own ? accent : isHit ? mark : line;
       g.strokeRect(n.x, n.y, NODE.w, NODE.h);
     }
-    if (s > 0.4) {
+    const text = far ? null : boxText(g, n.layer, s);
+    if (text) {
+      const all = text.names.length + (text.below ? 1 : 0), step = 1.25 * text.size, top = n.y + (NODE.h - all * step) / 2 + text.size;
       g.fillStyle = fg;
-      g.font = "600 12px system-ui, sans-serif";
-      g.fillText(cut(g, n.layer.Name, NODE.w - 20), n.x + 13, n.y + 16);
-      g.font = "11px system-ui, sans-serif";
-      g.fillStyle = dim;
-      g.fillText(`${n.layer.Op || n.layer.LayerType || ""}  ${time(n.layer.us)}  ${percent(share(n.layer))}`, n.x + 13, n.y + 32);
+      g.font = `600 ${text.size}px system-ui, sans-serif`;
+      text.names.forEach((line, i) => g.fillText(line, n.x + 7 + 4 / Math.min(1, s), top + i * step));
+      if (text.below) {
+        g.font = `${text.size}px system-ui, sans-serif`;
+        g.fillStyle = dim;
+        g.fillText(text.below, n.x + 7 + 4 / Math.min(1, s), top + text.names.length * step);
+      }
     }
   }
   g.restore();
 }
-function fit() {
+function bounds() {
   const xs = engine.nodes.map((n) => n.x), ys = engine.nodes.map((n) => n.y);
-  if (!xs.length) return redraw();
-  const x0 = Math.min(...xs), x1 = Math.max(...xs) + NODE.w, y0 = Math.min(...ys), y1 = Math.max(...ys) + NODE.h;
+  return { x0: Math.min(...xs), x1: Math.max(...xs) + NODE.w, y0: Math.min(...ys), y1: Math.max(...ys) + NODE.h };
+}
+function fit() {
+  if (!engine.nodes.length) return redraw();
+  const { x0, x1, y0, y1 } = bounds();
   const s = Math.min(1.2, canvas.clientWidth / (x1 - x0 + 60), canvas.clientHeight / (y1 - y0 + 60));
   view = { scale: s, x: canvas.clientWidth / 2 - (s * (x0 + x1)) / 2, y: canvas.clientHeight / 2 - (s * (y0 + y1)) / 2 };
   redraw();
+}
+// All of it, where names can be read then; else the chosen layer and what is round it.
+function start() {
+  const readable = 0.45, edge = 16;
+  fit();
+  if (view.scale >= readable || chosen < 0) return;
+  centre(chosen, readable);
+  // No empty space on one side while the graph goes on at the other.
+  const { x0, x1, y0, y1 } = bounds(), s = view.scale;
+  const within = (at, low, high, size) => ((high - low) * s + 2 * edge <= size ? (size - (low + high) * s) / 2 : Math.min(edge - low * s, Math.max(size - edge - high * s, at)));
+  view.x = within(view.x, x0, x1, canvas.clientWidth);
+  view.y = within(view.y, y0, y1, canvas.clientHeight);
 }
 function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
   const s = Math.min(4, Math.max(0.002, view.scale * factor)), f = s / view.scale;
   view = { scale: s, x: x - f * (x - view.x), y: y - f * (y - view.y) };
   redraw();
 }
-function centre(index) {
+function centre(index, least = 0.8) {
   const n = engine.nodes[index];
   if (!n) return;
-  view.scale = Math.max(view.scale, 0.8);
+  view.scale = Math.max(view.scale, least);
   view.x = canvas.clientWidth / 2 - view.scale * (n.x + NODE.w / 2);
   view.y = canvas.clientHeight / 2 - view.scale * (n.y + NODE.h / 2);
   redraw();

@@ -13,7 +13,8 @@ function choose(index, centred = true) {
   if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - 3 * ROW) box.scrollTop = y - box.clientHeight / 2;
 }
 const KNOWN = new Set(["Name", "Inputs", "Outputs", "LayerType", "ParameterType", "TacticName", "TacticValue", "TacticConfig", "TimeMicroseconds", "EstimateMicroseconds",
-  "LimitMicroseconds", "LacksFastKernel", "RunnersUp", "Precision", "Op", "Attributes", "Constants", "NetworkLayers", "type", "format", "us", "limit_us", "measured", "accuracy"]);
+  "LimitMicroseconds", "LacksFastKernel", "RunnersUp", "Precision", "Op", "Attributes", "Constants", "NetworkLayers", "LimitBytes", "LimitOperations", "type", "format", "change", "us", "limit_us", "measured", "accuracy"]);
+const formatOf = (words) => (isCpu() ? `${(words.match(/FP32|FP16|BF16|UInt8|Int8|Int32|BOOL|Bool/) || [""])[0]} ${shortFormat(words)}` : words);
 function details() {
   const box = $("details"), layer = engine.layers[chosen];
   box.replaceChildren();
@@ -21,11 +22,15 @@ function details() {
   const line = (text) => box.append(element("p", text));
   const head = (text) => box.append(element("h4", text));
   box.append(element("h3", layer.Name));
-  line([layer.Op, layer.LayerType, layer.ParameterType].filter(Boolean).join(" · "));
+  // On a CPU TensorRT's kinds of layers, which are of CUDA kernels, say nothing.
+  line((layer.LayerType === "NoOp" ? [layer.Op, "not run: its output is its input"] : isCpu() && layer.Op ? [layer.Op, layer.PluginType] : [layer.Op, layer.LayerType, layer.ParameterType]).filter(Boolean).join(" · "));
+  if (layer.change) line("Changes the type: " + layer.change);
   head("Time");
   line(`${time(layer.us)}${layer.measured === null ? " at the build" : " measured"}, ${percent(share(layer))} of all` +
     (layer.TimeMicroseconds ? `; the tactic alone ${time(layer.TimeMicroseconds)}` : ""));
   if (layer.limit_us) line(`At least ${time(layer.limit_us)} on that machine: ${percent(ofLimit(layer) || 0)} of the limit reached`);
+  const work = [layer.LimitBytes && `${bytes(layer.LimitBytes)}${layer.us ? ` (${(layer.LimitBytes / layer.us / 1000).toFixed(1)} GB/s)` : ""}`, layer.LimitOperations && `${count(layer.LimitOperations)} operations${layer.us ? ` (${(layer.LimitOperations / layer.us / 1000).toFixed(1)} G/s)` : ""}`].filter(Boolean);
+  if (work.length) line(`Moves ${work.join(", computes ")}`);
   if (layer.LacksFastKernel) line("No fast kernel: " + layer.LacksFastKernel);
   if (layer.accuracy) {
     head("Beside FP32");
@@ -37,7 +42,7 @@ function details() {
   for (const [title, list] of [["Inputs", layer.Inputs], ["Outputs", layer.Outputs]]) {
     if (!list || !list.length) continue;
     head(title);
-    list.forEach((t) => line(`${t.Name}  [${(t.Dimensions || []).join(", ")}]  ${t["Format/Datatype"] || ""}${t.Location === "Host" ? "  on the host" : ""}`));
+    list.forEach((t) => line(`${t.Name}  [${(t.Dimensions || []).join(", ")}]  ${formatOf(t["Format/Datatype"] || "")}${t.Location === "Host" ? "  on the host" : ""}`));
   }
   if (layer.Precision) {
     head("Type");
@@ -48,22 +53,28 @@ function details() {
     head("What lost");
     layer.RunnersUp.forEach((r) => line(`${r.TacticName}${r.TimeMicroseconds ? ` (${time(r.TimeMicroseconds)})` : ""}: ${r.Reason || ""}`));
   }
-  if (layer.NetworkLayers && layer.NetworkLayers.length) { head("Layers of the network"); layer.NetworkLayers.forEach((n) => line(String(n))); }
+  if (layer.NetworkLayers && layer.NetworkLayers.length) { head(layer.NetworkLayers.length > 1 ? `Fused of ${layer.NetworkLayers.length} layers of the network` : "Layer of the network"); layer.NetworkLayers.forEach((n) => line(String(n))); }
   if (layer.Constants) { head("Constants"); Object.entries(layer.Constants).forEach(([k, v]) => line(`${k}: ${v.Type} x ${v.Count}`)); }
   const rest = { ...(layer.Attributes || {}) };
-  Object.keys(layer).filter((k) => !KNOWN.has(k)).forEach((k) => (rest[k] = layer[k]));
+  if (!isCpu() || !layer.Op) Object.keys(layer).filter((k) => !KNOWN.has(k)).forEach((k) => (rest[k] = layer[k]));
   if (Object.keys(rest).length) { head("Attributes"); Object.entries(rest).forEach(([k, v]) => line(`${k}: ${typeof v === "string" ? v : JSON.stringify(v)}`)); }
 }
 
 // --- the table: rows in sight alone
 const ROW = 26;
+// Title, name, what it is sorted by, and what is shown.
 const COLUMNS = [
-  ["#", "index", (l, i) => i], ["Layer", "Name", (l) => l.Name], ["Op", "Op", (l) => l.Op || l.LayerType || ""], ["Tactic", "TacticName", (l) => l.TacticName || ""],
-  ["Type", "type", (l) => l.type], ["Format", "format", (l) => l.format], ["Time", "us", (l) => l.us], ["Share", "share", (l) => share(l)], ["Of limit", "limit", (l) => ofLimit(l) || 0],
+  ["#", "index", (l, i) => i], ["Layer", "Name", (l) => l.Name], ["Time", "us", (l) => l.us, (l) => time(l.us)], ["Share", "share", share, (l) => percent(share(l))],
+  ["Limit", "limit_us", (l) => l.limit_us || 0, (l) => (l.limit_us ? time(l.limit_us) : "")], ["Of limit", "limit", (l) => ofLimit(l) || 0, (l) => (ofLimit(l) === null ? "" : percent(ofLimit(l)))],
+  ["Bytes", "bytes", (l) => l.LimitBytes || 0, (l) => (l.LimitBytes ? bytes(l.LimitBytes) : "")], ["Operations", "operations", (l) => l.LimitOperations || 0, (l) => (l.LimitOperations ? count(l.LimitOperations) : "")],
+  ["Op", "Op", (l) => l.Op || l.LayerType || ""], ["Type", "type", (l) => l.type], ["Change", "change", (l) => l.change || ""], ["Format", "format", (l) => shortFormat(l.format)],
+  ["Fused of", "made", (l) => madeOf(l).length, (l) => (madeOf(l).length > 1 ? `${madeOf(l).length}: ${madeOf(l).join(", ")}` : "")], ["Tactic", "TacticName", (l) => l.TacticName || ""],
 ];
-const NUMBERS = new Set(["index", "us", "share", "limit", "fp32"]);
+const madeOf = (l) => l.NetworkLayers || [];
+const NUMBERS = new Set(["index", "us", "share", "limit_us", "limit", "bytes", "operations", "fp32"]);
+const DESCENDING = new Set([...NUMBERS, "change", "made"].filter((column) => column !== "index")); // at the first press
 if (engines.some((e) => e.accuracy)) {
-  COLUMNS.push(["To FP32", "fp32", (l) => { const gap = toFp32(l); return gap === null ? -1 : gap; }]);
+  COLUMNS.push(["To FP32", "fp32", (l) => { const gap = toFp32(l); return gap === null ? -1 : gap; }, (l) => { const gap = toFp32(l); return gap === null ? "" : rms(gap); }]);
   document.documentElement.style.setProperty("--fp32-column", "100px");
   $("colour").querySelector("[value=fp32]").hidden = false;
 }
@@ -82,12 +93,14 @@ function table() {
     const head = element("div", "", { class: "row head" });
     for (const [title, column] of COLUMNS) {
       const b = element("button", title, NUMBERS.has(column) ? { class: "number" } : {});
-      b.addEventListener("click", () => { sorted = { column, up: sorted.column === column ? !sorted.up : !NUMBERS.has(column) || column === "index" }; ordered = null; table(); });
+      b.addEventListener("click", () => { sorted = { column, up: sorted.column === column ? !sorted.up : !DESCENDING.has(column) }; ordered = null; box.scrollTop = 0; table(); });
+      b.dataset.column = column;
       head.append(b);
     }
     box.append(head, element("div", "", { id: "rows" }));
     box.addEventListener("scroll", table);
   }
+  box.querySelectorAll(".head button").forEach((b) => b.setAttribute("aria-sort", b.dataset.column !== sorted.column ? "none" : sorted.up ? "ascending" : "descending"));
   const rows = $("rows"), first = Math.max(0, Math.floor(box.scrollTop / ROW) - 5), last = Math.min(list.length, first + Math.ceil(box.clientHeight / ROW) + 12);
   rows.style.height = list.length * ROW + "px";
   rows.style.position = "relative";
@@ -95,10 +108,10 @@ function table() {
   for (let k = first; k < last; ++k) {
     const i = list[k], l = engine.layers[i], row = element("div", "", { class: "row body" + (i === chosen ? " chosen" : "") + (found.has(i) ? " hit" : "") });
     row.style.top = k * ROW + "px";
-    const part = ofLimit(l);
-    const cells = [i, l.Name, l.Op || l.LayerType || "", l.TacticName || "", l.type, l.format, time(l.us), percent(share(l)), part === null ? "" : percent(part)];
-    if (COLUMNS.length > cells.length) { const gap = toFp32(l); cells.push(gap === null ? "" : rms(gap)); }
-    cells.forEach((text, c) => row.append(element("div", text, { title: String(text), ...(NUMBERS.has(COLUMNS[c][1]) ? { class: "number" } : {}) })));
+    COLUMNS.forEach(([, column, value, shown]) => {
+      const text = String((shown || value)(l, i));
+      row.append(element("div", text, { title: text, ...(NUMBERS.has(column) ? { class: "number" } : {}) }));
+    });
     row.addEventListener("click", () => choose(i));
     parts.push(row);
   }
@@ -121,7 +134,7 @@ function memory() {
   const peak = live.indexOf(Math.max(...live));
   if (live.length) {
     const text = chosen >= 0 ? `layer ${chosen}: ${bytes(live[chosen])}; ` : "";
-    g.fillText(`${text}most: ${bytes(live[peak])} at layer ${peak}, ${engine.layers[peak].Name}; an execution context takes ${bytes(engine.device_memory_bytes)}`, 8, 15);
+    g.fillText(cut(g, `${text}most: ${bytes(live[peak])} at layer ${peak}, ${engine.layers[peak].Name}; an execution context takes ${bytes(engine.device_memory_bytes)}`, w - 16), 8, 15);
   }
   if (chosen >= 0) { g.fillStyle = style("--accent"); g.fillRect((chosen * w) / n, 18, Math.max(1.5, w / n), h - 18); }
 }
@@ -155,8 +168,12 @@ function summary() {
     (e.accuracy.worst === null ? "" : `; worst: ${e.accuracy.worst}`)));
   if (!e.detailed) box.append(card("names only", "built without ProfilingVerbosity.DETAILED"));
   if (e.not_measured) box.append(card("not measured", e.not_measured));
-  const slow = (e.without_fast_kernel || {}).Layers || [];
-  if (slow.length) box.append(card(percent(e.without_fast_kernel.Share), `without a fast kernel: ${slow.slice(0, 3).map((l) => l.Name).join(", ")}${slow.length > 3 ? ", ..." : ""}`));
+  const first = (layers) => layers[0].Name + (layers.length > 1 ? ` and ${layers.length - 1} more` : "");
+  for (const reason of ((e.without_fast_kernel || {}).Reasons || []).slice(0, 3)) box.append(card(percent(reason.Share), `without a fast kernel: ${first(reason.Layers)}: ${reason.Reason}`));
+  if (e.copies) box.append(card(percent(e.copies.Share), `copies and changes of format: ${first(e.copies.Layers)}`));
+  if (e.changes.layers) box.append(card(e.changes.layers, `layers change the type of numbers, ${percent(e.total_us ? e.changes.us / e.total_us : 0)} of the time`));
+  const fused = e.layers.filter((l) => madeOf(l).length > 1);
+  if (fused.length) box.append(card(fused.length, `layers are fused of ${fused.reduce((n, l) => n + madeOf(l).length, 0)} of the network`));
 }
 function pairs() {
   if (engines.length < 2) return;
@@ -215,16 +232,17 @@ function next(step) {
 }
 function show(index) {
   engine = engines[index];
-  chosen = -1;
+  chosen = engine.total_us ? engine.layers.reduce((most, l, i) => (l.us > engine.layers[most].us ? i : most), 0) : -1;
   ordered = null;
   document.querySelectorAll("#engines button").forEach((b, i) => b.setAttribute("aria-pressed", String(i === index)));
-  $("title").textContent = engine.file + (engine.name ? ` — ${engine.name}` : "");
+  $("title").textContent = engine.file + (engine.name && !/^Unnamed Network/.test(engine.name) ? ` — ${engine.name}` : "");
+  if (!engine.total_us && $("colour").value === "time") $("colour").value = "type";
   search();
   summary();
   legend();
   details();
   memory();
-  fit();
+  start();
 }
 function dark(on) {
   document.documentElement.classList.toggle("dark", on);

@@ -143,8 +143,8 @@ Result<void> build(plan::Contents& contents, Options const& given)
     ir::Graph& g = *contents.graph;
     if (contents.profiles.empty())
         contents.profiles.emplace_back();
-    tune::Phases phases;
-    auto passing = std::make_optional<tune::Phases::Scope>(&phases, "passes");
+    tune::Phases* const phases = given.tune.phases;
+    auto passing = std::make_optional<tune::Phases::Scope>(phases, "passes");
     TW_TRY(narrowToStatic(contents, log));
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
@@ -164,7 +164,6 @@ Result<void> build(plan::Contents& contents, Options const& given)
     Options withDevice = options;
     withDevice.tune.device = options.fingerprint;
     withDevice.tune.log = options.log;
-    withDevice.tune.phases = &phases;
     withDevice.tune.target.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
@@ -188,7 +187,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
     }
     std::string const busy = cuda ? std::string() : device::busyLine();
     {
-        tune::Phases::Scope const phase(&phases, "limits");
+        tune::Phases::Scope const phase(phases, "limits of layers");
         addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice, !busy.empty());
     }
     if (!options.keepRivals)
@@ -220,7 +219,6 @@ Result<void> build(plan::Contents& contents, Options const& given)
     log.verbose("Lower bound of the activation memory: {}", bound);
     log.info("Total Weights Memory: {}", weightBytes);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
-    log.verbose("Time of the build: {}", phases.str());
     log.info("Engine built in {} seconds.", seconds.count());
     if (!busy.empty())
         log.info(busy);

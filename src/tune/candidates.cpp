@@ -13,7 +13,10 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kHopelessEstimate = 8;       // estimates above this many times the best
+constexpr double kHopelessEstimate = 8; // estimates above this many times the best,
+// and those of kernels that run for long on a CPU, of which each takes its time to check and to time. Of such layers of the
+// networks in bench/models the fastest kernel is estimated at no more than twice the best.
+constexpr double kHopelessLongEstimate = 3, kLongEstimate = 1000; // microseconds
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
@@ -57,7 +60,7 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 
 std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems, Options const& options, Rivals& rivals)
 {
-    Phases::Scope const phase(options.phases, "candidates");
+    Phases::Scope const phase(options.phases, "finding candidates");
     std::vector<Candidate> list;
     ir::Node const& node = *problems[0].node;
     std::vector<ops::Tactic const*> const tactics = candidates(node, options);
@@ -96,6 +99,8 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
         best = c.estimate > 0 ? std::min(best, c.estimate) : best;
     int64_t const packed = packedBytes(problems[0]) + 1;
     size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, size_t(std::max(mostCandidates, 2)));
+    bool const isLong = !problems[0].target.cuda && std::isfinite(best) && best >= kLongEstimate;
+    double const hopeless = (isLong ? kHopelessLongEstimate : kHopelessEstimate) * best;
     size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
     std::vector<Candidate> list;
@@ -108,7 +113,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
             reserve.push_back(std::move(c));
             continue;
         }
-        if (c.estimate > kHopelessEstimate * best || isOver || ++count[size_t(c.group)] > most) {
+        if (c.estimate > hopeless || isOver || ++count[size_t(c.group)] > most) {
             rivals.refuse(c, fmt::format("estimated at {} us, the best at {} us", c.estimate, best));
             continue;
         }

@@ -8,6 +8,7 @@
 #include "tactic/parts.h"
 #include "tune/check_set.h"
 #include "tune/device_run.h"
+#include "tune/phases.h"
 
 namespace tw::tune {
 
@@ -104,9 +105,10 @@ struct Checker::Set
     std::vector<std::unique_ptr<Formatted>> formatted;
 };
 
-Checker::Checker(ops::Problem const& problem, Workers& workers, std::span<Point const> points)
+Checker::Checker(ops::Problem const& problem, Workers& workers, std::span<Point const> points, Phases* phases)
     : problem_(problem), workers_(workers), maximum_(points.empty() ? maximumOf(problem) : std::vector<Point>{}),
-      points_(points.empty() ? std::span<Point const>(maximum_) : points), sets_(kPoints + points_.size())
+      points_(points.empty() ? std::span<Point const>(maximum_) : points), phases_(phases),
+      sets_(kPoints + points_.size())
 {}
 Checker::~Checker() = default;
 
@@ -114,6 +116,7 @@ Checker::Set& Checker::set(size_t which)
 {
     std::unique_ptr<Set>& s = sets_[which];
     if (!s) {
+        Phases::Scope const phase(phases_, "inputs and reference");
         s = std::make_unique<Set>();
         s->asParts = which == kAgain || which == kStress;
         using Values = CheckSet::Values;

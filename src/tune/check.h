@@ -18,6 +18,7 @@
 namespace tw::tune {
 
 class DeviceTensors;
+class Phases;
 
 // What input i of the node may hold.
 ops::Domain domainOf(ir::Node const& node, int i);
@@ -67,7 +68,7 @@ public:
     // `problem` and `points` outlive the checker; the problem's formats do not matter. No points: the maximum, where it
     // is larger than the optimum, not very large, and not a matter of shape tensors. `workers` prepare large tensors.
     explicit Checker(ops::Problem const& problem, Workers& workers = serialWorkers(),
-                     std::span<Point const> points = {});
+                     std::span<Point const> points = {}, Phases* phases = nullptr);
     ~Checker();
 
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
@@ -97,6 +98,7 @@ private:
     Workers& workers_;
     std::vector<Point> maximum_; // when no points were given
     std::span<Point const> points_;
+    Phases* phases_;
     std::vector<std::unique_ptr<Set>> sets_; // at the optimum, then at the points
 };
 

@@ -9,7 +9,9 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kHopelessRun = 10;                 // a first run so far behind is not repeated
+constexpr double kHopelessRun = 10;                 // a first run so far behind is not repeated,
+constexpr double kHopelessLongRun = 2.5;            // of those that take long enough to be cold for a small part alone:
+constexpr double kLongRun = 3000;                   // microseconds
 constexpr double kFirstCut = 2;                     // after the warm-up, by the better of two runs
 constexpr double kBrief = 1000;                     // microseconds: of such runs one that is disturbed looks hopeless
 constexpr int kBriefRuns = 6;                       // the best of which counts
@@ -19,9 +21,10 @@ constexpr double kGroupCut = 1.5;                   // a group that is so far be
 constexpr int kGroupRounds = 5;                     // before groups are compared
 constexpr double kDecided = 1.02;                   // lower quartile by which the second must lose
 constexpr int kDecidedRounds = 7;
-constexpr double kTie = 1.01;                        // a later contestant must win by this
-constexpr double kDiscardBudgets = 8;                // in which disturbed rounds are played again
-constexpr double kDiscards = 0.5, kLeastTime = 1e-3; // of maxRounds; microseconds
+constexpr double kTie = 1.01;         // a later contestant must win by this
+constexpr double kDiscardBudgets = 1; // in which disturbed rounds are played again
+constexpr int kMostDiscards = 7;
+constexpr double kLeastTime = 1e-3; // microseconds
 
 double quantile(std::vector<double> v, double q)
 {
@@ -65,8 +68,7 @@ private:
     }
     bool outOfTime() const
     {
-        return elapsedMicroseconds() > rules_.budgetMicroseconds &&
-               round_ >= std::max({rules_.minRounds, rules_.leastRounds, 1});
+        return elapsedMicroseconds() > rules_.budgetMicroseconds && round_ >= std::max(rules_.minRounds, 1);
     }
     std::vector<int> members(int group) const
     {
@@ -83,8 +85,9 @@ private:
         for (size_t i = 0; i < list_.size(); ++i)
             first[i] = list_[i].run().microseconds;
         double const least = *std::ranges::min_element(first);
+        double const hopeless = least < kLongRun ? kHopelessRun : kHopelessLongRun;
         for (size_t i = 0; i < list_.size(); ++i)
-            if (first[i] < kHopelessRun * least) // cold against warm: once more
+            if (first[i] < hopeless * least) // cold against warm: once more
                 first[i] = std::min(first[i], list_[i].run().microseconds);
         for (size_t i = 0; i < list_.size(); ++i)
             for (int runs = 2; runs < kBriefRuns && first[i] < kBrief && first[i] > kFirstCut * least; ++runs)
@@ -113,7 +116,7 @@ private:
             disturbed = disturbed || s.isDisturbed;
         }
         // On a machine that is always disturbed, what there is must do; sooner where a round takes long.
-        if (disturbed && discarded_ < int(kDiscards * rules_.maxRounds) &&
+        if (disturbed && discarded_ < kMostDiscards &&
             elapsedMicroseconds() < kDiscardBudgets * rules_.budgetMicroseconds) {
             ++discarded_;
             return false;

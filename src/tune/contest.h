@@ -26,7 +26,7 @@ struct ContestRules
     int minRounds = 3; // of those that are not out yet
     int maxRounds = 15;
     double budgetMicroseconds = 250'000;
-    int leastRounds = 1; // before the contest ends, even if only one is left
+    int leastRounds = 1; // before the contest ends within the budget, even if only one is left
 };
 
 struct Standing

@@ -103,24 +103,33 @@ double bytesOf(ops::Problem const& problem)
     return read + written;
 }
 
+double operationsOf(ops::Problem const& problem)
+{
+    auto const operations = problem.node->op->operations;
+    std::vector<TensorRef> const in = refsOf(problem.inputs), out = refsOf(problem.outputs);
+    return operations ? operations(*problem.node, in, out) : 0;
+}
+
 double limitOf(ops::Problem const& problem, Rates& rates)
 {
     double const copied = rates.bytes();
     if (copied <= 0)
         return 0;
     double us = bytesOf(problem) / copied;
-    if (auto const operations = problem.node->op->operations) {
-        std::vector<TensorRef> const in = refsOf(problem.inputs), out = refsOf(problem.outputs);
+    if (problem.node->op->operations) {
         double const rate = rates.operations(problem.inputs[0].type);
         if (rate <= 0)
             return 0;
-        us = std::max(us, operations(*problem.node, in, out) / rate);
+        us = std::max(us, operationsOf(problem) / rate);
     }
     return us + startOf(problem.target.cuda ? ops::Backend::kCuda : ops::Backend::kCpu);
 }
 
 std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options, bool isBusy)
 {
+    // What the clock says of less is noise, and nobody waits for it.
+    if (choice.microseconds > 0 && choice.microseconds < startOf(options.backend))
+        return {};
     ops::TacticList const own = problem.node->op->tactics(problem.target.cuda);
     // Where a list holds one tactic, no other could have been taken: its time alone tells.
     if (own.size() > 1 && own.back()->id() == choice.tactic) {

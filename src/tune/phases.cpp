@@ -2,9 +2,19 @@
 #include "tune/phases.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <functional>
+
+#include <fmt/core.h>
+
+#include "base/lists.h"
 
 namespace tw::tune {
+
+namespace {
+
+constexpr double kWorthALine = 0.0005; // seconds, which are printed to three digits
+
+} // namespace
 
 void Phases::enter(char const* name)
 {
@@ -29,15 +39,23 @@ void Phases::count()
     last_ = now;
 }
 
-std::string Phases::str() const
+std::vector<std::string> Phases::table(double seconds) const
 {
-    std::string text;
-    for (auto const& [name, seconds] : seconds_) {
-        char number[40];
-        std::snprintf(number, sizeof number, " %.3f s", seconds);
-        text += (text.empty() ? "" : ", ") + name + number;
-    }
-    return text;
+    auto rows = seconds_;
+    for (auto const& [name, part] : seconds_)
+        seconds -= part;
+    rows.emplace_back("the rest", std::max(seconds, 0.0));
+    double sum = 0;
+    for (auto const& [name, part] : rows)
+        sum += part;
+    std::ranges::stable_sort(rows.begin(), rows.end() - 1, std::greater(), &std::pair<std::string, double>::second);
+    std::erase_if(rows, [](auto const& row) { return row.second < kWorthALine; });
+    rows.emplace_back("all", sum);
+    auto const lines = mapped<std::string>(rows, [&](auto const& row) {
+        return fmt::format("  {:<22}{:>9.3f} s {:>6.1f} %", row.first, row.second,
+                           sum > 0 ? 100 * row.second / sum : 0.0);
+    });
+    return lines;
 }
 
 } // namespace tw::tune

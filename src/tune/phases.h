@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build spends its time on, for its log. Of the thread that builds.
+// What a build spends its time on, for its log: wall time of the thread that builds.
 #pragma once
 
 #include <chrono>
@@ -33,8 +33,9 @@ public:
         Phases* phases_;
     };
 
-    // "passes 0.12 s, checks 1.50 s", in the order in which they came first.
-    std::string str() const;
+    // A line for each part, the one that took longest first: "  timing kernels      1.503 s   71.2 %". The last ones
+    // are the rest of `seconds`, where it is worth a line, and the sum.
+    std::vector<std::string> table(double seconds) const;
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -2,6 +2,7 @@
 #include "tune/tuner.h"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 
 #include "device/cuda/target.h"
@@ -31,18 +32,6 @@ constexpr int kDependentCapability = 90; // of GPUs that have dependent launches
 // Of a region's tensors, which a check makes three times over: seconds, and more memory than there may be.
 constexpr double kMostForOne = 1 << 30;
 
-// One sample of n runs.
-Sample meanOf(std::function<Sample()> const& once, int n)
-{
-    Sample mean;
-    for (int i = 0; i < n; ++i) {
-        Sample const s = once();
-        mean.microseconds += s.microseconds / n;
-        mean.isDisturbed = mean.isDisturbed || s.isDisturbed;
-    }
-    return mean;
-}
-
 std::vector<ops::Problem> inFormats(ops::Problem const& problem, std::vector<ops::Formats> const& formats)
 {
     std::vector<ops::Problem> out(formats.size(), problem);
@@ -56,7 +45,8 @@ class Tuner
 {
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
-        : problem_(problem), options_(options), checker_(problem, *options.buildWorkers, options.points),
+        : problem_(problem), options_(options),
+          checker_(problem, *options.buildWorkers, options.points, options.phases),
           problems_(inFormats(problem, formats)), lackedMemory_(formats.size()), rivals_(problems_, options)
     {}
 
@@ -140,7 +130,7 @@ private:
                 leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
-            Phases::Scope const phase(options_.phases, "checks");
+            Phases::Scope const phase(options_.phases, "checking kernels");
             auto checked = isTakenAsIs(c) ? Checked{"it is the only one, and the tensors are larger than 1 GiB", {}}
                                           : checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(),
                                                            *options_.workers, {c.tactic->traits().rounding, c.isPlain});
@@ -294,7 +284,7 @@ private:
     std::optional<ContestResult> contestOf(std::vector<Candidate const*> const& list, std::vector<int> const& groups,
                                            int groupCount)
     {
-        Phases::Scope const phase(options_.phases, "timing");
+        Phases::Scope const phase(options_.phases, "timing kernels");
         std::vector<std::unique_ptr<Bench>> benches;
         std::vector<std::unique_ptr<DeviceRun>> deviceRuns;
         std::vector<Contestant> contestants;
@@ -324,26 +314,26 @@ private:
             benches.push_back(std::move(*bench));
             contestants.push_back(Contestant{[b = benches.back().get()] { return b->run(); }, groups[i]});
         }
-        for (Contestant& c : contestants)
-            if (options_.runsPerRound > 1 && !problem_.target.cuda)
-                c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)
             options_.log->verbose("{}: tactic {}: {}{} us, {} of {} rounds{}", rivals_.where(), list[i]->tactic->name(),
                                   list[i]->estimate > 0 ? fmt::format("estimated at {}, took ", list[i]->estimate) : "",
                                   result.standings[i].microseconds, result.standings[i].rounds, result.rounds,
-                                  options_.runsPerRound > 1 ? fmt::format(" of {} runs", options_.runsPerRound)
-                                                            : std::string());
+                                  runsOfRound() > 1 ? fmt::format(" of {} runs", runsOfRound()) : std::string());
         return result;
     }
+    // Runs to be averaged are one sample on a GPU, where they follow without gaps. On a CPU each is a round of its own: what
+    // is far behind is out after two of them, and the runs of those that last are interleaved with those of the others.
+    int runsOfRound() const { return problem_.target.cuda ? options_.runsPerRound : 1; }
     ContestRules rulesFor(std::vector<Candidate const*> const& list) const
     {
         ContestRules rules;
         rules.minRounds = options_.minRounds;
-        rules.leastRounds = options_.leastRounds;
+        int64_t const least = int64_t(options_.leastRounds) * (options_.runsPerRound / runsOfRound());
+        rules.leastRounds = int(std::min<int64_t>(least, INT_MAX));
         if (list.size() == 1 && list[0]->isAlone) // those that it is compared with have a contest of their own
             rules.leastRounds = std::max(rules.leastRounds, rules.minRounds);
-        rules.maxRounds = std::max({rules.maxRounds, options_.minRounds, options_.leastRounds});
+        rules.maxRounds = std::max({rules.maxRounds, rules.minRounds, rules.leastRounds});
         rules.budgetMicroseconds = options_.regionMilliseconds * 1000;
         return rules;
     }

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program tensorwright: inspect, report and bench, as a user calls them; the report's page in a browser where there is one."""
+"""The program tensorwright: inspect, report and bench, as a user calls them. report_page_test.py has the report's page in a browser."""
 
 import html
 import json
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -17,9 +16,8 @@ import tensorwright
 from tensorwright import _bench, _inspect, _programs, _report
 
 from models import Resnet
+from report_facts import accuracy, synthetic
 from small import convolution
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -120,56 +118,6 @@ def test_live_bytes():
     assert _inspect.type_of("Row major linear UInt8 format") == ("UInt8", 1)
 
 
-def synthetic(count, name="synthetic", seed=1):
-    """Facts of an engine of many layers with branches, and names that would be HTML if anybody let them."""
-    random = np.random.default_rng(seed)
-
-    def tensor(i):
-        return {"Name": f"t{i}", "Dimensions": [1, 8, 14, 14], "Format/Datatype": "Row major linear FP32", "Location": "Device"}
-
-    layers = []
-    for i in range(count):
-        inputs = [tensor(i - 1)] + ([tensor(int(random.integers(max(0, i - 9), i)))] if i and i % 3 == 0 else [])
-        layers.append(
-            {
-                "Name": f"</script><img src=x onerror=alert(1)> layer {i} &amp; <!-- '\"",
-                "LayerType": "Kernel",
-                "Op": ["convolution", "elementwise", "pooling"][i % 3],
-                "TacticName": f"tactic_{i % 7}",
-                "Inputs": inputs,
-                "Outputs": [tensor(i)],
-                "TimeMicroseconds": float(random.exponential(20)),
-                "LimitMicroseconds": 3.0,
-                "NetworkLayers": [f"network layer {i // 2}"],
-                "RunnersUp": [{"TacticName": "slow", "TimeMicroseconds": 99.0, "Reason": "slower <b>"}],
-            }
-        )
-    for layer in layers:
-        _inspect._add(layer, {})
-    total = sum(layer["us"] for layer in layers)
-    return {
-        "file": name + " <i>.plan",
-        "name": "",
-        "device": "cpu",
-        "plan_bytes": 12345678,
-        "device_memory_bytes": 1 << 20,
-        "refittable": False,
-        "detailed": True,
-        "not_measured": "",
-        "measured": False,
-        "tensors": [
-            {"name": "x", "input": True, "type": "FLOAT", "shape": [-1, 3], "format": "", "profiles": [[[1, 3], [2, 3], [4, 3]]]}
-        ],
-        "profiles": 1,
-        "layers": layers,
-        "types": {"FP32": {"layers": count, "us": total}},
-        "total_us": total,
-        "limit_us": 3.0 * count,
-        "memory": _inspect.live_bytes(layers),
-        "without_fast_kernel": None,
-    }
-
-
 def test_report(plans, tmp_path, capfd):
     out = tmp_path / "report.html"
     status, said, _ = called(capfd, "report", plans / "a.plan", "--with", plans / "b.plan", "-o", out)
@@ -181,20 +129,6 @@ def test_report(plans, tmp_path, capfd):
     assert [engine["file"] for engine in data] == ["a.plan", "b.plan"] and data[0]["measured"]
     for name in ("LAYER_NAMES_ONLY", "NONE"):
         assert called(capfd, "report", plans / f"{name}.plan", "-o", out)[0] == 0
-
-
-def accuracy(*rows):
-    """A report of trtexec --accuracyReport: (layer, RelativeRms or the reason why it was not compared)."""
-    report = {"Reference": "FP32", "Tolerance": {}, "Layers": [], "NotCompared": []}
-    for name, value in rows:
-        row = {"Layer": name, "NetworkLayers": [name], "Tactic": "t", "EngineTensor": name + ".y"}
-        if isinstance(value, str):
-            report["NotCompared"].append({**row, "Reason": value})
-            continue
-        within = value is not None and value < 0.01
-        more = {"Tensor": name + ".y", "Type": "FP16", "Cosine": 0.5, "SqnrDb": None, "MaxAbsolute": 2.0, "RelativeRms": value}
-        report["Layers"].append({**row, **more, "WithinTolerance": within})
-    return report
 
 
 def test_accuracy(plans, tmp_path, capfd):
@@ -226,84 +160,6 @@ def test_accuracy(plans, tmp_path, capfd):
 def test_names_in_the_page_stay_names():
     page = _report.page([synthetic(3)])
     assert page.count("</script>") == 2 and "<img" not in page and "<i>" not in page
-
-
-# What a browser finds in the page: it runs behind the page's own script and leaves JSON in the title.
-PROBE = """<script>
-const press = (key, target = document.body, more = {}) => target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
-const painted = (id) => { const c = $(id), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; const s = new Set(); for (let i = 0; i < d.length; i += 40) s.add(d[i] + 256 * d[i + 1]); return s.size; };
-const result = {};
-fit(); draw();
-result.graph = painted("graph");
-result.memory = painted("memory");
-press("j"); press("j");
-result.chosen = chosen;
-result.details = $("details").textContent;
-press("k");
-result.back = chosen;
-press("/");
-result.focus = document.activeElement.id;
-$("search").value = "LAYER 7"; search();
-result.hits = hits.length;
-press("Enter", $("search"));
-result.first = chosen;
-press("Escape", $("search"));
-result.cleared = hits.length;
-const before = document.documentElement.classList.contains("dark");
-press("d");
-result.dark = document.documentElement.classList.contains("dark") !== before;
-const scale = view.scale;
-press("+"); result.zoomed = view.scale > scale;
-press("f"); result.fitted = view.scale;
-result.rows = document.querySelectorAll("#rows .row").length;
-document.querySelectorAll("#table .head button")[6].click();
-const shown = [...document.querySelectorAll("#rows .row")].map((r) => engine.layers[+r.firstChild.textContent].us);
-result.sorted = shown.every((us, i) => !i || us <= shown[i - 1]);
-document.querySelectorAll("#table .head button")[9].click();
-const gaps = [...document.querySelectorAll("#rows .row")].map((r) => toFp32(engine.layers[+r.firstChild.textContent]));
-result.gaps = gaps.every((x, i) => !i || x <= gaps[i - 1]) && gaps[0] === Infinity && gaps[1] === 1;
-result.cell = document.querySelector("#rows .row").lastChild.textContent;
-$("colour").value = "fp32"; $("colour").dispatchEvent(new Event("change")); draw();
-result.coloured = [colourOf(engine.layers[0], "fp32"), colourOf(engine.layers[1999], "fp32")];
-result.legend = $("legend").textContent;
-result.summary = $("summary").textContent;
-const start = performance.now();
-for (let i = 0; i < 20; ++i) { zoom(i % 2 ? 0.9 : 1.1); draw(); }
-result.draw_ms = (performance.now() - start) / 20;
-press("e"); result.engine = engine.file;
-result.pairs = document.querySelectorAll("#pairs tr").length;
-result.images = document.images.length;
-document.title = "RESULT" + JSON.stringify(result);
-</script></body>"""
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium here (Debian: chromium)")
-def test_report_in_a_browser(tmp_path):
-    engine, accurate = synthetic(2000), tmp_path / "accuracy.json"
-    names = [layer["Name"] for layer in engine["layers"]]
-    rows = [(name, 10.0 ** -(i % 7)) for i, name in enumerate(names[:1500])] + [(names[1], None), (names[1600], "an integer")]
-    accurate.write_text(json.dumps(accuracy(*rows)))
-    _inspect.add_accuracy(engine, accurate)
-    page = _report.page([engine, synthetic(1500, "other", 2)])
-    path = tmp_path / "page.html"
-    path.write_text(page.replace("</body>", PROBE))
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000", f"--user-data-dir={tmp_path}/profile"]
-    run = subprocess.run([*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=200)
-    found = re.search(r"<title>RESULT(.*?)</title>", run.stdout, re.S)
-    assert found, run.stdout[-2000:] + run.stderr[-2000:]
-    result = json.loads(html.unescape(found.group(1)))
-    assert result["graph"] > 5 and result["memory"] > 2, result
-    assert (result["chosen"], result["back"], result["focus"]) == (1, 0, "search")
-    assert "tactic_1" in result["details"] and "slower <b>" in result["details"] and "network layer 0" in result["details"]
-    expected = [i for i in range(2000) if "7" in f"{i} {i // 2}"]  # each word somewhere in a layer's text
-    assert result["hits"] == len(expected) and result["first"] == expected[0] and result["cleared"] == 0
-    assert result["dark"] and result["zoomed"] and 0 < result["fitted"] < 1 and result["sorted"]
-    assert 10 < result["rows"] < 100  # those in sight
-    assert "10.0 % off by root mean squares" in result["details"] and "not a number off" in result["details"]
-    assert result["gaps"] and result["cell"] == "not a number" and result["coloured"] == ["hsl(10 70% 50%)", "#9aa3ab"]
-    assert "not compared" in result["legend"] and "tensors beyond the tolerance" in result["summary"]
-    assert result["engine"].startswith("other") and result["pairs"] > 100 and result["images"] == 0
-    assert result["draw_ms"] < 150, "2000 layers are to stay smooth; a busy machine is slower by half"
 
 
 def test_bench(plans, tmp_path, capfd):

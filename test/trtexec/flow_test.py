@@ -190,14 +190,14 @@ class Flow(unittest.TestCase):
             log = self.passes(f"--onnx={MODEL}", "--shapes=image:2x1x8x8", "--buildOnly", "--verbose",
                               "--profilingVerbosity=detailed", f"--exportLayerInfo={layers}", *switches).stdout
             return log, layers.read_text()
-        timed = re.compile(r" us, \d+ of \d+ rounds")
+        timed = re.compile(r" us, \d+ of (\d+) rounds")
         log, layers = built()
         self.assertIn("winograd", layers, "chosen or named among the losers")
         self.assertIn("TimeMicroseconds", layers)
         self.assertRegex(log, timed)
-        log, layers = built("--noWinograd", "--avgTiming=2")
+        log, layers = built("--noWinograd", "--avgTiming=20")
         self.assertNotIn("winograd", layers)
-        self.assertRegex(log, timed.pattern + " of 2 runs")
+        self.assertGreaterEqual(max(map(int, timed.findall(log))), 20, "on a CPU each run is a round")
         log, layers = built("--heuristic")
         self.assertNotIn("TimeMicroseconds", layers)
         self.assertIn("EstimateMicroseconds", layers)
@@ -282,15 +282,20 @@ class Flow(unittest.TestCase):
 
     def test_slow_layers(self):
         layers = self.folder / "slow.json"
-        # At the plan's making and of the plan: what the JSON says, in the same words.
-        for arguments in ([f"--onnx={MODEL}", "--shapes=image:2x1x8x8"], [f"--loadEngine={self.plan}"]):
+        # At the plan's making the builder says it, of a plan the summary: what the JSON says, once.
+        heads = ("Layers without a fast kernel take ", "=== Layers without a fast kernel: ")
+        for k, arguments in enumerate(([f"--onnx={MODEL}", "--shapes=image:2x1x8x8"], [f"--loadEngine={self.plan}"])):
             log = self.passes(*arguments, f"--exportLayerInfo={layers}", *QUICK).stdout
-            slow = json.loads(layers.read_text()).get("WithoutFastKernel")
-            self.assertEqual("=== Layers without a fast kernel: " in log, slow is not None)
-            for layer in (slow or {"Layers": []})["Layers"]:
-                self.assertIn(f"{layer['Name']}: {100 * layer['Share']:.1f} %: {layer['Reason']}", log)
-            if slow:
-                self.in_order(log, ["=== Performance summary ===", "=== Layers without a fast kernel: "])
+            engine = json.loads(layers.read_text())
+            slow = engine.get("WithoutFastKernel")
+            self.assertEqual(log.count(heads[k]), int(slow is not None))
+            self.assertNotIn(heads[1 - k], log)
+            self.assertEqual(log.count("Copies and changes of format"), int("Copies" in engine))
+            for reason in (slow or {"Reasons": []})["Reasons"]:
+                more = f" and {len(reason['Layers']) - 1} more" if len(reason["Layers"]) > 1 else ""
+                self.assertIn(f"{reason['Layers'][0]['Name']}{more}: {100 * reason['Share']:.1f} %: {reason['Reason']}", log)
+            if slow and k:
+                self.in_order(log, ["=== Performance summary ===", heads[k]])
 
     def test_dumps(self):
         result = self.load("--shapes=image:1x1x8x8", "--dumpOutput", "--dumpProfile", "--dumpLayerInfo")

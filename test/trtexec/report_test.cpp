@@ -196,11 +196,14 @@ TEST(LayerInformation, SlowLayersAreReadNotComputed)
 {
     // No times: what the engine says is what is printed.
     std::string const json = R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}], "Bindings": [], "WithoutFastKernel":
-        {"Share": 0.25, "Layers": [{"Name": "pool", "Share": 0.2, "Reason": "needs x"},
-                                   {"Name": "lrn", "Share": 0.05, "Reason": "42 us"}]}})";
+        {"Share": 0.25, "Reasons": [{"Share": 0.2, "Layers": [{"Name": "pool", "Share": 0.15}, {"Name": "p2", "Share": 0.05}],
+                                     "Reason": "needs x"},
+                                    {"Share": 0.05, "Layers": [{"Name": "lrn", "Share": 0.05}], "Reason": "42 us"}]},
+        "Copies": {"Share": 0.1, "Layers": [{"Name": "shuffle", "Share": 0.1}]}})";
     EXPECT_EQ(slowLayerLines(json),
-              (std::vector<std::string>{"=== Layers without a fast kernel: 25.0 % of the time ===",
-                                        "pool: 20.0 %: needs x", "lrn: 5.0 %: 42 us"}));
+              (std::vector<std::string>{
+                  "=== Layers without a fast kernel: 25.0 % of the time ===", "pool and 1 more: 20.0 %: needs x",
+                  "lrn: 5.0 %: 42 us", "=== Copies and changes of format: 10.0 % of the time: shuffle ==="}));
     EXPECT_TRUE(slowLayerLines(R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}]})").empty());
     EXPECT_TRUE(slowLayerLines("{}\n").empty()) << "engines that say nothing of their layers";
     EXPECT_TRUE(slowLayerLines("").empty());

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -111,6 +112,43 @@ TEST(Contest, DisturbedRoundsDoNotCountUnlessAllAre)
     ContestResult const r = hold(list, 1, {3, 15, 1e9});
     EXPECT_GT(r.discarded, 0);
     EXPECT_GE(r.rounds, 3);
+}
+
+// Of long runs a cold one tells enough: what takes three times as long is run once.
+TEST(Contest, LongOnesThatAreFarBehindRunOnce)
+{
+    Machine m(4);
+    m.spikes = 0;
+    int slow = 0, close = 0;
+    std::vector<Contestant> const list{m.contestant(20'000), Contestant{[&] { return ++slow, m.run(60'000); }, 0},
+                                       Contestant{[&] { return ++close, m.run(21'000); }, 0}};
+    EXPECT_EQ(hold(list, 1, {3, 15, 1e9}).winners[0], 0);
+    EXPECT_EQ(slow, 1);
+    EXPECT_GT(close, 4);
+}
+
+// Rounds that only more certainty asks for end with the budget, those that the user asks for do not.
+TEST(Contest, LeastRoundsAreForTheBudget)
+{
+    for (auto const& [minRounds, budget, least, most] :
+         {std::tuple{3, 1e9, 40, 40}, std::tuple{3, 0.0, 3, 3}, std::tuple{20, 0.0, 20, 20}}) {
+        Machine m(5);
+        std::vector<Contestant> const list{m.contestant(100), m.contestant(1000)};
+        ContestResult const r = hold(list, 1, {minRounds, 40, budget, 40});
+        EXPECT_GE(r.rounds, least) << minRounds << " " << budget;
+        EXPECT_LE(r.rounds, most) << minRounds << " " << budget;
+        EXPECT_EQ(r.winners[0], 0);
+    }
+}
+
+// Where everything is disturbed, time beyond the budget buys no better rounds.
+TEST(Contest, DisturbedRoundsEndWithTheBudget)
+{
+    Machine m(6);
+    m.disturbed = 1;
+    std::vector<Contestant> const list{m.contestant(100), m.contestant(101)};
+    EXPECT_EQ(hold(list, 1, {3, 15, 0}).discarded, 0);
+    EXPECT_LE(hold(list, 1, {3, 15, 1e9}).discarded, 7);
 }
 
 TEST(Contest, BudgetEndsIt)

@@ -160,6 +160,11 @@ TEST(Limit, APlainTacticLacksWhatTheOthersRefuse)
     EXPECT_EQ(tune::lackOf(problem, choice, options, true), "");
     choice.limitMicroseconds = 0; // not known
     EXPECT_EQ(tune::lackOf(problem, choice, options), "");
+    // What takes less than a kernel's start lacks nothing, the plain one neither.
+    choice.tactic = ops::pooling::cpuTactics.back()->id();
+    EXPECT_NE(tune::lackOf(problem, choice, options), "");
+    choice.microseconds = 0.9 * kStart;
+    EXPECT_EQ(tune::lackOf(problem, choice, options), "");
 }
 
 } // namespace tw::test

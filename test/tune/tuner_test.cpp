@@ -13,6 +13,7 @@
 #include "tactic/registry.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
+#include "tune/rivals.h"
 #include "tune/timing_cache.h"
 
 namespace tw::tune {
@@ -280,6 +281,31 @@ TEST(Tuner, CacheHitIsTakenAndForeignEntryIsAMiss)
     EXPECT_NE(keyWith({}), keyWith({&kRight}));
     static constexpr ops::PlainTactic kNewer{"relu_right", 2, right};
     EXPECT_NE(keyWith({&kNewer}), keyWith({&kRight}));
+}
+
+// By estimate: of layers that take long each candidate takes its time, so fewer are tried; the reason is told.
+TEST(Tuner, LongLayersTryFewerCandidates)
+{
+    static constexpr ops::PlainTactic kAny{"relu_any", 1, right};
+    Relu const relu(64);
+    auto kept = [&](double best) {
+        Options const options;
+        Rivals rivals(std::span(&relu.problem, 1), options);
+        std::vector<Candidate> list, reserve;
+        for (double times : {1.0, 2.9, 3.1, 7.9, 8.1}) {
+            Candidate& c = list.emplace_back();
+            c.tactic = &kAny;
+            c.estimate = times * best;
+        }
+        size_t const count = prune(std::move(list), std::span(&relu.problem, 1), reserve, rivals).size();
+        EXPECT_EQ(size_t(std::ranges::count(rivals.textOf(0), '\n')), 5 - count) << rivals.textOf(0);
+        EXPECT_TRUE(reserve.empty());
+        return count;
+    };
+    EXPECT_EQ(kept(100), 4U);
+    EXPECT_EQ(kept(999), 4U);
+    EXPECT_EQ(kept(1000), 2U);
+    EXPECT_EQ(kept(50'000), 2U);
 }
 
 TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)

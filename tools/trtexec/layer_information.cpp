@@ -46,14 +46,22 @@ std::string busyLine()
 std::vector<std::string> slowLayerLines(std::string const& engineJson)
 {
     Json const json = parsed(engineJson);
-    auto const slow = json.find("WithoutFastKernel");
-    if (slow == json.end())
-        return {};
-    std::vector<std::string> lines{"=== Layers without a fast kernel: " + shareText(slow->value("Share", 0.0)) +
-                                   " of the time ==="};
-    for (Json const& layer : slow->value("Layers", Json::array()))
-        lines.push_back(layer.value("Name", "") + ": " + shareText(layer.value("Share", 0.0)) + ": " +
-                        layer.value("Reason", ""));
+    auto textOf = [](Json const& part) {
+        Json const layers = part.value("Layers", Json::array());
+        std::string const more = layers.size() > 1 ? fmt::format(" and {} more", layers.size() - 1) : "";
+        return layers.empty() ? more : layers[0].value("Name", "") + more;
+    };
+    std::vector<std::string> lines;
+    if (auto const slow = json.find("WithoutFastKernel"); slow != json.end()) {
+        lines.push_back("=== Layers without a fast kernel: " + shareText(slow->value("Share", 0.0)) +
+                        " of the time ===");
+        for (Json const& reason : slow->value("Reasons", Json::array()))
+            lines.push_back(textOf(reason) + ": " + shareText(reason.value("Share", 0.0)) + ": " +
+                            reason.value("Reason", ""));
+    }
+    if (auto const copies = json.find("Copies"); copies != json.end())
+        lines.push_back("=== Copies and changes of format: " + shareText(copies->value("Share", 0.0)) +
+                        " of the time: " + textOf(*copies) + " ===");
     return lines;
 }
 

@@ -10,7 +10,8 @@ namespace tw::trtexec {
 // That other work takes the CPUs; empty where it does not.
 std::string busyLine();
 
-// Layers without a fast kernel, by their share of the time; none where it is too small to be said.
+// Layers without a fast kernel by what they lack, and copies, with their shares of the time; none where those are too
+// small to be said.
 std::vector<std::string> slowLayerLines(std::string const& engineJson);
 
 // How many layers compute in which type, where the JSON knows (engines with detailed profiling verbosity): what

@@ -85,7 +85,8 @@ bool reportRun(Log& log, LibraryLogger& logger, Workspace& work, Inference& infe
         log.info("--separateProfileRun measures both, one after the other.");
     } else {
         reportPerformance(log, trace, reporting);
-        std::vector<std::string> slow = slowLayerLines(layers());
+        bool const isSaid = options.build.loadEngine.empty(); // by the builder
+        std::vector<std::string> slow = isSaid ? std::vector<std::string>() : slowLayerLines(layers());
         if (std::string const busy = busyLine(); !slow.empty() && !busy.empty())
             slow.insert(slow.begin() + 1, busy);
         for (std::string const& line : slow)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // IBuilder: from a network and a config to a plan.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "api/builder/config.h"
@@ -25,6 +27,7 @@
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "tactic/cpu_tactic.h"
+#include "tune/phases.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -165,8 +168,10 @@ Result<std::unique_ptr<ir::Graph>> graphOf(NetworkObject& n, BuilderConfigObject
     return n.toGraph(inputsWithValues(c.profiles), c.has(BuilderFlag::kINT8) && c.int8Calibrator && !isExplicit(n));
 }
 
-Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
+Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins,
+                                  tune::Phases& phases)
 {
+    auto importing = std::make_optional<tune::Phases::Scope>(&phases, "network to graph");
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, graphOf(n, c));
@@ -259,6 +264,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     std::map<std::string, dla::Layout> layouts;
     TW_ASSIGN(options.io,
               ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO), dlaTensorsOf(n, c, onDla), &layouts));
+    options.tune.phases = &phases;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
     options.tune.minRounds = std::max(options.tune.minRounds, c.minTimingIterations);
     options.tune.leastRounds = c.minTimingIterations;
@@ -297,7 +303,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
                                                 .workers = options.tune.buildWorkers,
                                                 .maxMemoryBytes = b.maxMemoryBytes,
                                                 .log = &b.reporter};
+    importing.emplace(&phases, "ranges of INT8");
     TW_ASSIGN(options.ranges, rangesOf(n, c, contents, calibration, b.gpu.get(), b.reporter));
+    importing.reset();
     if (!onDla.isEmpty())
         unifyRanges(onDla, options.ranges);
     TW_TRY(settleScales(*contents.graph, n, options.ranges));
@@ -316,7 +324,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
     TW_ASSIGN(plugins, finishPlugins(contents, services));
-    for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
+    nlohmann::ordered_json sums;
+    addSums(sums, *contents.graph, contents.targets.back().root);
+    for (std::string const& line : linesOfSums(sums))
         b.reporter.info(line);
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         for (std::string const& line : builder::sparsityLines(sparse, *contents.graph, contents.targets.back().root))
@@ -324,6 +334,24 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     peak.finish(b.reporter);
     change.finish(b.reporter, "TensorRT-managed allocation in building engine", options.cuda.get());
     return contents;
+}
+
+// The bytes of a plan, with what becomes of a network.
+Result<std::string> toPlan(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
+{
+    auto const begin = std::chrono::steady_clock::now();
+    tune::Phases phases;
+    TW_ASSIGN(plan::Contents contents, toContents(b, n, c, plugins, phases));
+    auto writing = std::make_optional<tune::Phases::Scope>(&phases, "writing the plan");
+    TW_ASSIGN(std::string bytes, plan::write(contents));
+    if (contents.engineCapability == int32_t(nvinfer1::EngineCapability::kDLA_STANDALONE))
+        TW_SET(bytes, toLoadable(contents, bytes));
+    writing.reset();
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+    b.reporter.verbose("Time of the build by parts, by the clock; kernels are made, checked and timed on all threads:");
+    for (std::string const& line : phases.table(seconds.count()))
+        b.reporter.verbose(line);
+    return bytes;
 }
 
 } // namespace
@@ -336,10 +364,7 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 {
     return guarded<IHostMemory*>(objectOf(*this), nullptr, [&](BuilderObject& b) -> Result<IHostMemory*> {
         PluginList plugins;
-        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
-        TW_ASSIGN(std::string bytes, plan::write(contents));
-        if (contents.engineCapability == int32_t(EngineCapability::kDLA_STANDALONE))
-            TW_SET(bytes, toLoadable(contents, bytes));
+        TW_ASSIGN(std::string bytes, toPlan(b, objectOf(network), objectOf(config), plugins));
         return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
     });
 }
@@ -352,9 +377,8 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
                 "EngineCapability::kDLA_STANDALONE: a loadable is no engine; buildSerializedNetwork() makes "
                 "it, and cuDLA runs it");
         PluginList plugins;
-        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         // Through the bytes: the engine must not refer to the caller's weights.
-        TW_ASSIGN(std::string bytes, plan::write(contents));
+        TW_ASSIGN(std::string bytes, toPlan(b, objectOf(network), objectOf(config), plugins));
         TW_ASSIGN(EngineObject * engine, makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator,
                                                     b.gpu, b.maxThreads, plugins));
         return engine;

@@ -11,6 +11,7 @@
 #include "ir/op_def.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/layer_facts.h"
+#include "tune/limit.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -114,6 +115,15 @@ Json factJson(ops::Fact const& fact)
         fact);
 }
 
+// What its limit is made of, at the dimensions that the record shows.
+void addWork(Json& j, runtime::LoadedStep const& step, runtime::Instance const& instance)
+{
+    ops::Problem const problem = runtime::problemOf(step, instance, instance, 1);
+    j["LimitBytes"] = int64_t(tune::bytesOf(problem));
+    if (double const operations = tune::operationsOf(problem); operations > 0)
+        j["LimitOperations"] = int64_t(operations);
+}
+
 // The op's own attributes and constants, by its own names.
 void addAttributes(Json& j, ir::Node const& node)
 {
@@ -199,8 +209,12 @@ std::string InspectorObject::layer(int index, bool json) const
     if (node.device.value.kind == ir::DeviceKind::kDla)
         j["Device"] = fmt::format("DLA core {} of {} ({})", node.device.value.core, dla::nameOf(contents.dlaModel),
                                   dla::kNotTheDevice);
-    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size()))
-        addReport(j, node, p.steps[size_t(index)].choice);
+    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size())) {
+        plan::Choice const& choice = p.steps[size_t(index)].choice;
+        addReport(j, node, choice);
+        if (instance && choice.limitMicroseconds > 0 && !instance->skipped[size_t(index)])
+            addWork(j, step, *instance);
+    }
     if (json)
         return text(j);
     std::string line;
@@ -274,8 +288,7 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         for (int k = 0; k < count; ++k)
             j["Layers"].push_back(Json::parse(i.layer(k, true)));
         j["Bindings"] = i.state->bindingNames;
-        if (Json without = withoutFastKernel(*contents.graph, i.state->core->planned()); !without.is_null())
-            j["WithoutFastKernel"] = std::move(without);
+        addSums(j, *contents.graph, i.state->core->planned());
         i.engineText = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
         return i.engineText.c_str();
     });

@@ -15,13 +15,10 @@ namespace tw::api {
 // Time, limit, config and rivals of a layer's tactic; under "Precision" its type and the types that it is not in.
 void addReport(nlohmann::ordered_json& layer, ir::Node const& node, plan::Choice const& choice);
 
-// The layers without a fast kernel by what records of all layers say (`Name` and addReport()), and their share of the
-// time; null where it is no more than 3 %.
-nlohmann::ordered_json withoutFastKernel(nlohmann::ordered_json const& layers);
-// The same of a plan's choices.
-nlohmann::ordered_json withoutFastKernel(ir::Graph const& graph, plan::Block const& chosen);
-// For the log: what it is, then a line for each layer.
-std::vector<std::string> linesOf(nlohmann::ordered_json const& withoutFastKernel);
+// What the layers' times add up to, each where it is more than 3 % of all: `WithoutFastKernel`, by reason, and `Copies`.
+void addSums(nlohmann::ordered_json& engine, ir::Graph const& graph, plan::Block const& chosen);
+// The same for the log: a line for each reason, and one for copies.
+std::vector<std::string> linesOfSums(nlohmann::ordered_json const& engine);
 
 // "FP32", as in formats and types of tensors.
 char const* typeText(DataType type);

@@ -119,9 +119,10 @@ Json factJson(ops::Fact const& fact)
 void addWork(Json& j, runtime::LoadedStep const& step, runtime::Instance const& instance)
 {
     ops::Problem const problem = runtime::problemOf(step, instance, instance, 1);
-    j["LimitBytes"] = int64_t(tune::bytesOf(problem));
+    auto whole = [](double count) { return int64_t(std::min(count, 0x1p62)); };
+    j["LimitBytes"] = whole(tune::bytesOf(problem));
     if (double const operations = tune::operationsOf(problem); operations > 0)
-        j["LimitOperations"] = int64_t(operations);
+        j["LimitOperations"] = whole(operations);
 }
 
 // The op's own attributes and constants, by its own names.

@@ -134,7 +134,7 @@ void addSums(Json& engine, ir::Graph const& graph, plan::Block const& chosen)
     for (size_t i = 0; i < chosen.steps.size() && i < graph.nodes.size(); ++i) {
         ir::Node const& node = *graph.nodes[i];
         plan::Choice const& choice = chosen.steps[i].choice;
-        double const us = std::max(choice.microseconds, 0.0);
+        double const us = choice.microseconds > 0 ? choice.microseconds : 0; // what a file says may be no number
         all += us;
         if (us > 0 && isCopy(node))
             copies.add(node.name, us);

@@ -47,6 +47,8 @@ ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
 // x convolved with w by the node's attributes, but in this window.
 WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel);
 ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window);
+// AveragePool by the node's attributes.
+ITensor& averagePooled(ImportContext& ctx, ITensor& x);
 // MatMul.
 ITensor& multiplied(ImportContext& ctx, ITensor& a, ITensor& b);
 
@@ -67,6 +69,17 @@ ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s);
 // Operators on quantized tensors, which 8.5 does not have: only a parser whose environment allows them imports them.
 inline constexpr char const* kQuantizedOps[] = {"QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger",
                                                 "DynamicQuantizeLinear"};
+// Those that ONNX Runtime's quantizer writes beside them.
+inline constexpr char const kMicrosoft[] = "com.microsoft";
+inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
+                                                         "QLinearMul",
+                                                         "QLinearConcat",
+                                                         "QLinearGlobalAveragePool",
+                                                         "QLinearAveragePool",
+                                                         "QLinearSigmoid",
+                                                         "QLinearLeakyRelu",
+                                                         "QLinearSoftmax",
+                                                         "QGemm"};
 // In a model with such operators, whose tensors have any zero points: QuantizeLinear and DequantizeLinear that are not
 // symmetric. False: they are, and keep to the rules of 8.5.
 bool quantizedWithZeroPoint(ImportContext& ctx);

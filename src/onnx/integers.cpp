@@ -67,6 +67,12 @@ ITensor& wholeIntegers(ImportContext& ctx, Value const& v)
     return ctx.cast(wholeFloats(ctx, v), DataType::kINT32);
 }
 
+ITensor& plainTensor(ImportContext& ctx, Value const& v)
+{
+    bool const isOther = v.isOneTensor() && v.integers() != Integers::kOfType;
+    return isOther ? wholeIntegers(ctx, v) : ctx.asTensor(v);
+}
+
 ITensor& wrapped(ImportContext& ctx, ITensor& x, Integers integers)
 {
     IntegerRange const r = rangeOf(integers);

@@ -23,6 +23,8 @@ char const* nameOf(Integers integers);
 // The numbers of a value, whatever its form.
 ITensor& wholeFloats(ImportContext& ctx, Value const& v);
 ITensor& wholeIntegers(ImportContext& ctx, Value const& v);
+// What goes in and out of loops and conditionals: a tensor, of other integers as kINT32.
+ITensor& plainTensor(ImportContext& ctx, Value const& v);
 // x, kINT32, reduced to the type as arithmetic of its width does it.
 ITensor& wrapped(ImportContext& ctx, ITensor& x, Integers integers);
 // What leaves the network as kUINT8.

@@ -145,6 +145,11 @@ void ModelImporter::tryPlugin(OnnxNode& ctx)
         if (a.has_g() || a.graphs_size() > 0)
             ctx.fail("operator '" + ctx.opType() + "' runs subgraphs (attribute '" + cleanName(a.name()) +
                      "'); of such operators If, Loop and Scan can be imported");
+    // Forms of quantized tensors are the importer's own.
+    for (int i = 0; i < ctx.nbInputs(); ++i)
+        if (Value const v = ctx.optionalInput(i);
+            v.isTensor() && v.integers() != Integers::kOfType && v.type() != DataType::kUINT8)
+            ctx.replaceInput(i, Value(wholeIntegers(ctx, v), v.integers()));
     if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node()))
         return importPlugin(ctx, ctx.node(), *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
@@ -367,8 +372,10 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
     takeZeroPoints(std::ranges::any_of(graph.node(), [&](auto const& node) {
-        return isDefaultDomain(node.domain()) && contains(kQuantizedOps, node.op_type()) &&
-               importers_.contains(node.op_type());
+        std::string const& op = node.op_type();
+        return isDefaultDomain(node.domain()) ? contains(kQuantizedOps, op) && importers_.contains(op)
+                                              : node.domain() == kMicrosoft && contains(kMicrosoftQuantizedOps, op) &&
+                                                    importers_.contains(op, kMicrosoft);
     }));
     readInitializers(graph);
     importInputs(graph);

@@ -43,9 +43,12 @@ public:
         : network_(network), logger_(logger)
     {
         registerAll(importers_);
-        if (!quantizedOps)
-            for (char const* op : kQuantizedOps)
-                importers_.remove(op);
+        if (quantizedOps)
+            return;
+        for (char const* op : kQuantizedOps)
+            importers_.remove(op);
+        for (char const* op : kMicrosoftQuantizedOps)
+            importers_.remove(op, kMicrosoft);
     }
 
     bool parse(void const* data, size_t size, char const* modelPath) override

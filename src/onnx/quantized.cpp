@@ -112,6 +112,36 @@ Value rounded(ImportContext& ctx, ITensor& x, Value const& zero, int axis)
                  isSigned ? Integers::kInt8 : Integers::kUint8);
 }
 
+ITensor& realNumbers(ImportContext& ctx, Quantized const& t, int axis)
+{
+    if (t.q.type() == DataType::kINT8 && t.q.isTensor() && isOneNumber(t.scale) && isOneZero(t.zero)) {
+        Value const scale(ctx.converted(t.scale.constant(), DataType::kFLOAT));
+        ITensor& v = dequantize(ctx, t.q.tensor(), scale, 0);
+        double const up = double(shiftOf(t.q, t.zero)) * scale.constant().floatAt(0);
+        return up == 0 ? v : ctx.elementwise(v, ctx.scalarLike(up, v), Op::kSUM);
+    }
+    InFloat const inFloat(ctx);
+    ITensor& s = spread(ctx, ctx.cast(ctx.asTensor(t.scale), DataType::kFLOAT), t.q.rank(), axis);
+    ITensor& y = ctx.elementwise(centered(ctx, t, axis), s, Op::kPROD);
+    inFloat.apply();
+    return y;
+}
+
+Value quantizedNumbers(ImportContext& ctx, ITensor& v, Quantized const& y, int axis)
+{
+    if (isOneNumber(y.scale) && isOneZero(y.zero)) {
+        bool const toUint8 = y.zero.isNull() || isUint8(y.zero);
+        double const up = double((toUint8 ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
+        ITensor& moved = up == 0 ? v : ctx.elementwise(v, ctx.scalarLike(up, v), Op::kSUM);
+        return quantize(ctx, moved, Value(ctx.converted(y.scale.constant(), DataType::kFLOAT)), toUint8);
+    }
+    InFloat const inFloat(ctx);
+    ITensor& s = spread(ctx, ctx.cast(ctx.asTensor(y.scale), DataType::kFLOAT), v.getDimensions().nbDims, axis);
+    Value const q = rounded(ctx, ctx.elementwise(v, s, Op::kDIV), y.zero, axis);
+    inFloat.apply();
+    return q;
+}
+
 // ---- QuantizeLinear and DequantizeLinear
 
 namespace {
@@ -143,23 +173,12 @@ bool quantizedWithZeroPoint(ImportContext& ctx)
 {
     if (!isAsymmetric(ctx))
         return false;
-    Value const scale = standing(ctx, ctx.input(1)), zero = ctx.optionalInput(2);
+    Quantized const y{Value(), standing(ctx, ctx.input(1)), ctx.optionalInput(2)};
     ITensor& x = ctx.cast(ctx.tensor(0), DataType::kFLOAT);
     int const axis = axisOf(ctx, Value(x));
-    if (!zero.isNull())
-        checkType(ctx, zero, 2);
-    if (isOneNumber(scale) && isOneZero(zero)) {
-        bool const toUint8 = zero.isNull() || isUint8(zero);
-        double const up = double((toUint8 ? -128 : 0) + zeroOf(zero)) * scale.constant().floatAt(0);
-        ITensor& v = up == 0 ? x : ctx.elementwise(x, ctx.scalarLike(up, x), Op::kSUM);
-        Value const s(ctx.converted(scale.constant(), DataType::kFLOAT));
-        ctx.setOutput(0, quantize(ctx, v, s, toUint8));
-        return true;
-    }
-    InFloat const inFloat(ctx);
-    ITensor& s = spread(ctx, ctx.cast(ctx.asTensor(scale), DataType::kFLOAT), x.getDimensions().nbDims, axis);
-    ctx.setOutput(0, rounded(ctx, ctx.elementwise(x, s, Op::kDIV), zero, axis));
-    inFloat.apply();
+    if (!y.zero.isNull())
+        checkType(ctx, y.zero, 2);
+    ctx.setOutput(0, quantizedNumbers(ctx, x, y, axis));
     return true;
 }
 
@@ -168,24 +187,13 @@ bool dequantizedWithZeroPoint(ImportContext& ctx)
     if (!isAsymmetric(ctx))
         return false;
     Quantized const t{ctx.input(0), standing(ctx, ctx.input(1)), ctx.optionalInput(2)};
-    int const axis = axisOf(ctx, t.q), rank = t.q.rank();
+    int const axis = axisOf(ctx, t.q);
     checkType(ctx, t.q, 0);
     if (!t.zero.isNull())
         checkType(ctx, t.zero, 2);
     DataType const type = t.scale.type();
     ctx.check(isFloating(type), "its scale is " + std::string(typeName(type)) + ", not FLOAT or HALF");
-    if (t.q.type() == DataType::kINT8 && t.q.isTensor() && isOneNumber(t.scale) && isOneZero(t.zero)) {
-        Value const scale(ctx.converted(t.scale.constant(), DataType::kFLOAT));
-        ITensor& v = dequantize(ctx, t.q.tensor(), scale, 0);
-        double const up = double(shiftOf(t.q, t.zero)) * scale.constant().floatAt(0);
-        ctx.setOutput(0, ctx.cast(up == 0 ? v : ctx.elementwise(v, ctx.scalarLike(up, v), Op::kSUM), type));
-        return true;
-    }
-    InFloat const inFloat(ctx);
-    ITensor& s = spread(ctx, ctx.cast(ctx.asTensor(t.scale), DataType::kFLOAT), rank, axis);
-    ITensor& y = ctx.elementwise(centered(ctx, t, axis), s, Op::kPROD);
-    inFloat.apply();
-    ctx.setOutput(0, ctx.cast(y, type));
+    ctx.setOutput(0, ctx.cast(realNumbers(ctx, t, axis), type));
     return true;
 }
 

@@ -42,6 +42,11 @@ Value quantize(ImportContext& ctx, ITensor& v, Value const& scale, bool toUint8)
 // clamp(round(x) + zero) in FLOAT.
 Value rounded(ImportContext& ctx, ITensor& x, Value const& zero, int axis);
 
+// The numbers that a quantized tensor stands for, in FLOAT; scales and zero points along the axis.
+ITensor& realNumbers(ImportContext& ctx, Quantized const& t, int axis);
+// And back, to the scale and zero point of y.
+Value quantizedNumbers(ImportContext& ctx, ITensor& v, Quantized const& y, int axis);
+
 // Whole numbers need FLOAT, also where FP16 is allowed.
 class InFloat
 {

@@ -129,7 +129,7 @@ Value ModelImporter::find(std::string const& name)
         ITensor*& entered = inner.entered[&v.tensor()];
         if (!entered)
             entered = &inner.enter(v.tensor());
-        v = Value(entered);
+        v = Value(*entered, v.integers());
     }
     return v;
 }

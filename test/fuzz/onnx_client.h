@@ -36,6 +36,8 @@ public:
 
 struct Client
 {
+    // Operators on quantized tensors, too.
+    int const allowed = ::setenv("TENSORWRIGHT_ONNX_QUANTIZED_OPS", "1", 1);
     QuietLogger logger;
     std::unique_ptr<nvinfer1::IBuilder> builder{nvinfer1::createInferBuilder(logger)};
     std::unique_ptr<nvinfer1::INetworkDefinition> network{builder->createNetworkV2(

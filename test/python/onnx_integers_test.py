@@ -186,3 +186,25 @@ def test_strings_are_refused():
                               [helper.make_tensor_value_info("t", TensorProto.STRING, [1])])
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
     assert "element type STRING, which cannot be imported" in parsed(data)[1]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_in_loops_and_branches(dtype):
+    """Numbers that wrap on every trip."""
+    r = np.random.default_rng(12)
+    x, step = numbers(r, dtype, 5), numbers(r, dtype, 5)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    def value(name, shape, of=kind):
+        return helper.make_tensor_value_info(name, of, shape)
+    body = helper.make_graph([helper.make_node("Add", ["c", "step"], ["d"]), helper.make_node("Identity", ["go"], ["on"])], "body",
+                             [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("c", [5])],
+                             [value("on", [], TensorProto.BOOL), value("d", [5]), value("d", [5])])
+    yes, no = (helper.make_graph([helper.make_node("Add", ["x", name], [name + "y"])], name, [], [value(name + "y", [5])]) for name in ("step", "last"))
+    model = Model(17)
+    model.fed("x", x)
+    model.fed("step", step)
+    model.node("Loop", [model.constant("n", np.array(4, np.int64)), "", "x"], ["last", "all"], body=body)
+    model.node("If", [model.fed("which", np.array(False))], ["y"], then_branch=yes, else_branch=no)
+    trips = [(x + k * step.astype(np.int64)).astype(dtype) for k in range(1, 5)]
+    check(model, {"last": trips[-1], "all": np.stack(trips), "y": (x + trips[-1]).astype(dtype)})

@@ -26,7 +26,7 @@ class Model:
     """Nodes with initializers and inputs made as they are named: arrays of `fed` are inputs, the others initializers."""
 
     def __init__(self, opset=17):
-        self.nodes, self.initializers, self.feed, self.opset = [], [], {}, opset
+        self.nodes, self.initializers, self.feed, self.opset, self.domains = [], [], {}, opset, set()
 
     def constant(self, name, array):
         self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
@@ -37,6 +37,8 @@ class Model:
         return name
 
     def node(self, op, inputs, outputs, **attributes):
+        if attributes.get("domain"):
+            self.domains.add(attributes["domain"])
         self.nodes.append(helper.make_node(op, inputs, outputs, **attributes))
 
     def bytes(self, **outputs):
@@ -44,7 +46,7 @@ class Model:
             return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
         graph = helper.make_graph(self.nodes, "g", [value(n, a.dtype, a.shape) for n, a in self.feed.items()],
                                   [value(n, d, s) for n, (d, s) in outputs.items()], self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, 1) for d in self.domains], ir_version=8)
         onnx.checker.check_model(model)
         return model.SerializeToString()
 

@@ -229,6 +229,116 @@ def test_network(seed):
     assert kinds.count(trt.LayerType.QUANTIZE) >= 4 and trt.LayerType.UNARY not in kinds  # on integers throughout
 
 
+MICROSOFT = {"domain": "com.microsoft"}
+
+
+def quantized_input(model, r, name, of, kind, shape):
+    return [model.fed(name, integers(r, of, shape)), model.constant(name + "s", scale(r)), model.constant(name + "z", zero(r, of, kind))]
+
+
+@pytest.mark.parametrize("of", [np.uint8, np.int8])
+@pytest.mark.parametrize("kind", ["middle", "end", "any"])
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearGlobalAveragePool", "QLinearAveragePool", "QLinearSigmoid",
+                                "QLinearLeakyRelu", "QLinearSoftmax"])
+def test_functions_of_onnx_runtime(op, kind, of):
+    r = np.random.default_rng(sum(map(ord, op + kind)) + (of == np.int8))
+    model = Model()
+    x = quantized_input(model, r, "x", of, kind, (2, 3, 6, 5))
+    largest, attributes = 255 * 0.05, {}
+    if op in ("QLinearAdd", "QLinearMul", "QLinearConcat"):
+        x += quantized_input(model, r, "u", of, "middle" if kind == "end" else kind, (3, 1, 5) if op != "QLinearConcat" else (2, 2, 6, 5))
+    if op == "QLinearMul":
+        largest = 40
+    elif op == "QLinearAveragePool":
+        attributes = {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1], "count_include_pad": 1}
+    elif op == "QLinearConcat":
+        attributes = {"axis": 1}
+    elif op == "QLinearLeakyRelu":
+        attributes = {"alpha": 0.2}
+    elif op == "QLinearSoftmax":
+        largest, attributes = 1, {"axis": 3, "opset": 13}
+    elif op == "QLinearSigmoid":
+        largest = 1
+    y = [model.constant("ys", np.float32(largest / 128)), model.constant("yz", zero(r, of, "middle"))]
+    model.node(op, y + x if op == "QLinearConcat" else x + y, ["y"], **attributes, **MICROSOFT)
+    data = model.bytes(y=(of, [None] * 4))
+    got, _ = outputs(data, model.feed)
+    want = model.answer(data)["y"].astype(int)
+    difference = np.abs(got["y"].astype(int) - want)
+    # ONNX Runtime's SoftMax and Sigmoid look numbers up in tables of their own.
+    assert got["y"].dtype == of and difference.max() <= 1 and np.mean(difference > 0) < (0.1 if "Soft" in op or "Sig" in op else 0.02)
+    assert len(np.unique(want)) > 2
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_gemm_of_onnx_runtime(seed):
+    r = np.random.default_rng(600 + seed)
+    of_a, of_b = TYPES[seed % 3]
+    kind = ["middle", "end", "any"][seed // 3 % 3]
+    m, k, n = (int(v) for v in r.integers(2, 40, 3))
+    trans_a, trans_b = int(seed % 5 == 0), int(r.integers(2))
+    model = Model()
+    a, az, sa, sb = integers(r, of_a, (k, m) if trans_a else (m, k)), zero(r, of_a, kind), scale(r), scale(r)
+    b, bz = integers(r, of_b, (n, k) if trans_b else (k, n)), zero(r, of_b, "middle")
+    model.fed("a", a)
+    (model.fed if seed % 4 == 3 else model.constant)("b", b)
+    inputs = ["a", model.constant("as", sa), model.constant("az", az), "b", model.constant("bs", sb), model.constant("bz", bz)]
+    inputs.append(model.constant("c", r.integers(-9000, 9000, n).astype(np.int32)) if r.integers(2) else "")
+    isFloat = seed % 4 == 1
+    if not isFloat:
+        product = (a.T if trans_a else a).astype(float) @ (b.T if trans_b else b)
+        ys, yz = result(r, of_a, kind, sa * sb * (np.abs(product).max() + 1) * np.ones(1))
+        inputs += [model.constant("ys", ys), model.constant("yz", yz)]
+    elif not inputs[-1]:
+        inputs.pop()
+    model.node("QGemm", inputs, ["y"], transA=trans_a, transB=trans_b, **MICROSOFT)
+    data = model.bytes(y=(np.float32 if isFloat else of_a, [m, n]))
+    got, want = outputs(data, model.feed)[0]["y"], model.answer(data)["y"]
+    if isFloat:
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+    else:
+        assert np.abs(got.astype(int) - want.astype(int)).max() <= 1 and np.mean(got != want) < 0.01
+
+
+@pytest.mark.parametrize("activations, weights, per_channel", [("QUInt8", "QInt8", False), ("QUInt8", "QInt8", True), ("QUInt8", "QUInt8", False),
+                                                               ("QInt8", "QInt8", True)])
+def test_what_the_quantizer_writes(activations, weights, per_channel, tmp_path):
+    """A network with a residual sum, depthwise convolution and classifier, quantized by ONNX Runtime's tool."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    r = np.random.default_rng(8)
+    model = Model(13)
+    model.fed("x", r.standard_normal((4, 3, 16, 16)).astype(np.float32))
+
+    def weight(name, *shape):
+        return model.constant(name, (0.3 * r.standard_normal(shape)).astype(np.float32))
+    model.node("Conv", ["x", weight("w1", 8, 3, 3, 3), weight("b1", 8)], ["c1"], pads=[1, 1, 1, 1])
+    model.node("Relu", ["c1"], ["r1"])
+    model.node("MaxPool", ["r1"], ["p1"], kernel_shape=[2, 2], strides=[2, 2])
+    model.node("Conv", ["p1", weight("w2", 8, 1, 3, 3), weight("b2", 8)], ["c2"], pads=[1, 1, 1, 1], group=8)
+    model.node("Add", ["c2", "p1"], ["sum"])
+    model.node("LeakyRelu", ["sum"], ["r2"], alpha=0.1)
+    model.node("AveragePool", ["r2"], ["p2"], kernel_shape=[2, 2], strides=[2, 2])
+    model.node("Concat", ["p2", "p2"], ["two"], axis=1)
+    model.node("GlobalAveragePool", ["two"], ["g"])
+    model.node("Flatten", ["g"], ["f"])
+    model.node("Gemm", ["f", weight("w4", 10, 16), weight("b4", 10)], ["y"], transB=1)
+    (tmp_path / "float.onnx").write_bytes(model.bytes(y=(np.float32, [4, 10])))
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.batches = iter([model.feed])
+
+        def get_next(self):
+            return next(self.batches, None)
+    kinds = quantization.QuantType
+    quantization.quantize_static(str(tmp_path / "float.onnx"), str(tmp_path / "q.onnx"), Reader(), quant_format=quantization.QuantFormat.QOperator,
+                                 activation_type=kinds[activations], weight_type=kinds[weights], per_channel=per_channel)
+    data = (tmp_path / "q.onnx").read_bytes()
+    got, _ = outputs(data, model.feed)
+    want = model.answer(data)["y"]
+    assert np.linalg.norm(got["y"] - want) <= 0.03 * np.linalg.norm(want)
+
+
 def test_dynamic_product():
     """As dynamic quantization writes it."""
     r = np.random.default_rng(7)

@@ -18,9 +18,9 @@ void ImporterMap::add(char const* opType, Importer run, int firstOpset, int last
     entries.push_back({run, firstOpset, lastOpset});
 }
 
-void ImporterMap::remove(char const* opType)
+void ImporterMap::remove(char const* opType, char const* domain)
 {
-    entries_.erase({"", opType});
+    entries_.erase({domain, opType});
 }
 
 Importer ImporterMap::find(std::string const& opType, int opset, std::string const& domain) const

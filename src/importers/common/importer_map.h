@@ -28,7 +28,7 @@ public:
     // domain of ONNX's own operators is "".
     void add(char const* opType, Importer run, int firstOpset = 1, int lastOpset = kNewestOpset,
              char const* domain = "");
-    void remove(char const* opType);                                                           // of ONNX's own
+    void remove(char const* opType, char const* domain = "");
     Importer find(std::string const& opType, int opset, std::string const& domain = "") const; // nullptr: there is none
     bool contains(std::string const& opType, std::string const& domain = "") const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, DynamicQuantizeLinear. With q the numbers of a tensor, z its zero point and s its scale, it stands for s (q - z).
+// QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, DynamicQuantizeLinear; QGemm of ONNX Runtime. With q the numbers of a tensor, z its zero point and s its scale, it stands for s (q - z).
 //
 // Where scales and zero points are constants and w - z of the weights fits INT8, products run on INT8 layers:
 //   q - z = i + shift, i the INT8 form of q (integers.h), shift = 128 - z for UINT8, -z for INT8
@@ -128,30 +128,96 @@ bool isOneOrColumns(Value const& scale, int64_t columns)
     return scale.isConstant() && (scale.constant().count == 1 || scale.constant().count == columns);
 }
 
+// sums: added to those of the products, in their scale; null where there are none.
+Value quantizedProduct(ImportContext& ctx, Quantized const& a, Quantized const& b, Quantized const& y,
+                       Value const& sums)
+{
+    bool const known = isOneNumber(a.scale) && isOneZero(a.zero) && isOneNumber(y.scale) && isOneZero(y.zero) &&
+                       (sums.isNull() || sums.isConstant());
+    auto const weights = known ? columnsOf(ctx, a, b) : std::nullopt;
+    bool const areWeights = weights && isOneOrColumns(b.scale, b.q.dims().d[1]);
+    bool const areSymmetric = known && !areWeights && a.q.isTensor() && b.q.isTensor() && isOneNumber(b.scale) &&
+                              isOneZero(b.zero) && shiftOf(a.q, a.zero) == 0 && shiftOf(b.q, b.zero) == 0 &&
+                              sums.isNull();
+    if (areWeights || areSymmetric) {
+        ITensor& w = areWeights ? ctx.asTensor(Value(weights->w)) : asInt8(ctx, b.q);
+        ITensor& v = multiplied(ctx, dequantize(ctx, asInt8(ctx, a.q), a.scale, 0), dequantize(ctx, w, b.scale, 1));
+        double const up = double((isUint8(y.zero) ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
+        std::vector<double> list(areWeights ? weights->sums.size() : 1, up);
+        for (size_t i = 0; areWeights && i < list.size(); ++i) {
+            double sum = double(shiftOf(a.q, a.zero)) * weights->sums[i];
+            if (!sums.isNull())
+                sum += sums.constant().floatAt(sums.constant().count > 1 ? int64_t(i) : 0);
+            list[i] += sum * a.scale.constant().floatAt(0) *
+                       b.scale.constant().floatAt(b.scale.constant().count > 1 ? int64_t(i) : 0);
+        }
+        return quantize(ctx, plusList(ctx, v, list), y.scale, isUint8(y.zero));
+    }
+    InFloat const inFloat(ctx);
+    ITensor* product = &exactProduct(ctx, a, b);
+    if (!sums.isNull())
+        product = &ctx.elementwise(*product, ctx.cast(ctx.asTensor(sums), DataType::kFLOAT), Op::kSUM);
+    int const rank = product->getDimensions().nbDims;
+    Value const q = requantized(ctx, *product, a.scale, b.scale, rank - 1, y);
+    inFloat.apply();
+    return q;
+}
+
 void importQLinearMatMul(ImportContext& ctx)
 {
     Quantized const a = quantized(ctx, 0, 1, 2), b = quantized(ctx, 3, 4, 5);
     Quantized const y{Value(), standing(ctx, ctx.input(6)), ctx.input(7)};
     checkType(ctx, y.zero, 7);
-    bool const known = isOneNumber(a.scale) && isOneZero(a.zero) && isOneNumber(y.scale) && isOneZero(y.zero);
-    auto const weights = known ? columnsOf(ctx, a, b) : std::nullopt;
-    bool const areWeights = weights && isOneOrColumns(b.scale, b.q.dims().d[1]);
-    bool const areSymmetric = known && !areWeights && a.q.isTensor() && b.q.isTensor() && isOneNumber(b.scale) &&
-                              isOneZero(b.zero) && shiftOf(a.q, a.zero) == 0 && shiftOf(b.q, b.zero) == 0;
-    if (areWeights || areSymmetric) {
-        ITensor& w = areWeights ? ctx.asTensor(Value(weights->w)) : asInt8(ctx, b.q);
-        ITensor* v = &multiplied(ctx, dequantize(ctx, asInt8(ctx, a.q), a.scale, 0), dequantize(ctx, w, b.scale, 1));
-        double const up = double((isUint8(y.zero) ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
-        std::vector<double> list(areWeights ? weights->sums.size() : 1, up);
-        for (size_t i = 0; areWeights && i < list.size(); ++i)
-            list[i] += double(shiftOf(a.q, a.zero)) * weights->sums[i] * a.scale.constant().floatAt(0) *
-                       b.scale.constant().floatAt(b.scale.constant().count > 1 ? int64_t(i) : 0);
-        return ctx.setOutput(0, quantize(ctx, plusList(ctx, *v, list), y.scale, isUint8(y.zero)));
+    ctx.setOutput(0, quantizedProduct(ctx, a, b, y, Value()));
+}
+
+Value transposed(ImportContext& ctx, Value const& v)
+{
+    if (v.rank() != 2)
+        ctx.invalid("a factor has shape " + describe(v.dims()) + ", not two dimensions");
+    if (!v.isConstant())
+        return Value(ctx.transpose(v.type() == DataType::kUINT8 ? wholeFloats(ctx, v) : v.tensor(), {1, 0}),
+                     v.integers());
+    Constant const& from = v.constant();
+    int64_t const rows = from.dims.d[0], columns = from.dims.d[1];
+    Constant c = ctx.newConstant(from.type, Dims{2, {int32_t(columns), int32_t(rows)}});
+    c.integers = from.integers;
+    for (int64_t i = 0; i < c.count; ++i)
+        ctx.store(c, i, from.floatAt(i % rows * columns + i / rows));
+    return Value(c);
+}
+
+// ONNX Runtime's: C has the scale of the products; without a scale of y the result is in FLOAT.
+void importQGemm(ImportContext& ctx)
+{
+    Quantized a = quantized(ctx, 0, 1, 2), b = quantized(ctx, 3, 4, 5);
+    ctx.check(ctx.attrFloat("alpha", 1) == 1, "alpha other than 1 cannot be imported");
+    if (ctx.attrInt("transA", 0) != 0)
+        a.q = transposed(ctx, a.q);
+    if (ctx.attrInt("transB", 0) != 0)
+        b.q = transposed(ctx, b.q);
+    Value const c = ctx.optionalInput(6);
+    if (!c.isNull() && c.type() != DataType::kINT32)
+        ctx.invalid("C is " + std::string(typeName(c.type())) + ", not INT32");
+    ctx.check(c.isNull() || !c.isConstant() || c.rank() <= 1 || c.dims().d[0] == 1,
+              "C of shape " + describe(c.dims()) + " cannot be imported: one number for each column can");
+    int64_t const columns = b.q.rank() == 2 ? b.q.dims().d[1] : -1;
+    if (c.isConstant() && c.constant().count != 1 && c.constant().count != columns)
+        ctx.invalid(fmt::format("C has {} numbers for {} columns", c.constant().count, columns));
+    if (ctx.hasInput(7)) {
+        Quantized const y{Value(), standing(ctx, ctx.input(7)), ctx.optionalInput(8)};
+        if (!y.zero.isNull())
+            checkType(ctx, y.zero, 8);
+        return ctx.setOutput(0, quantizedProduct(ctx, a, b, y, c));
     }
     InFloat const inFloat(ctx);
-    ITensor& sums = exactProduct(ctx, a, b);
-    int const rank = sums.getDimensions().nbDims;
-    ctx.setOutput(0, requantized(ctx, sums, a.scale, b.scale, rank - 1, y));
+    ITensor* v = &exactProduct(ctx, a, b);
+    if (!c.isNull())
+        v = &ctx.elementwise(*v, ctx.cast(ctx.asTensor(c), DataType::kFLOAT), Op::kSUM);
+    int const rank = v->getDimensions().nbDims;
+    ITensor& step = ctx.elementwise(spread(ctx, ctx.asTensor(a.scale), rank, -1),
+                                    spread(ctx, ctx.asTensor(b.scale), rank, 1), Op::kPROD);
+    ctx.setOutput(0, ctx.elementwise(*v, step, Op::kPROD));
     inFloat.apply();
 }
 
@@ -334,6 +400,7 @@ void importDynamicQuantizeLinear(ImportContext& ctx)
 
 void register_composites_quantized(ImporterMap& map)
 {
+    map.add("QGemm", importQGemm, 1, ImporterMap::kNewestOpset, kMicrosoft);
     map.add("QLinearConv", importQLinearConv);
     map.add("QLinearMatMul", importQLinearMatMul);
     map.add("MatMulInteger", importMatMulInteger);

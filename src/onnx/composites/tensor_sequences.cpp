@@ -87,7 +87,7 @@ void importAt(ImportContext& ctx)
     ctx.setOutput(0, v.isTensor() ? Value(ctx.identity(v.tensor()), v.integers()) : v);
 }
 
-void importConcat(ImportContext& ctx)
+void importConcatFromSequence(ImportContext& ctx)
 {
     std::vector<Value> const& list = sequence(ctx, 0);
     if (list.empty())
@@ -123,7 +123,7 @@ Sizes splitSizes(ImportContext& ctx, Size const& extent)
     return sizes;
 }
 
-void importSplit(ImportContext& ctx)
+void importSplitToSequence(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
     Sizes const all = ctx.sizesOf(x);
@@ -203,8 +203,8 @@ void register_composites_tensor_sequences(ImporterMap& map)
     map.add("SequenceLength",
             [](auto& ctx) { ctx.setOutput(0, Value(ctx.intScalar(int64_t(sequence(ctx, 0).size())))); });
     map.add("SequenceMap", importMap);
-    map.add("ConcatFromSequence", importConcat);
-    map.add("SplitToSequence", importSplit);
+    map.add("ConcatFromSequence", importConcatFromSequence);
+    map.add("SplitToSequence", importSplitToSequence);
     map.add("Optional", importOptional);
     map.add("OptionalHasElement", importHasElement);
     map.add("OptionalGetElement", importGetElement);

@@ -2,6 +2,7 @@
 // If. Tensors from around enter a branch through an input layer, so that the branch runs only when it is taken; with a
 // condition that is known at import the branch becomes part of the graph around.
 #include "onnx/importer.h"
+#include "onnx/integers.h"
 
 namespace tw::onnx {
 
@@ -55,13 +56,13 @@ void importIf(ImportContext& ctx)
             continue;
         ctx.check(then[size_t(i)].isOneTensor() && otherwise[size_t(i)].isOneTensor(),
                   "its condition must be an initializer! (Branches give sequences or optional values.)");
-        ITensor &a = ctx.asTensor(then[size_t(i)]), &b = ctx.asTensor(otherwise[size_t(i)]);
+        ITensor &a = plainTensor(ctx, then[size_t(i)]), &b = plainTensor(ctx, otherwise[size_t(i)]);
         if (a.getType() != b.getType() || !mayBeEqual(a.getDimensions(), b.getDimensions()))
             ctx.fail(
                 fmt::format("output {} is {}{} in then_branch and {}{} in else_branch; type and shape must be equal", i,
                             typeName(a.getType()), describe(a.getDimensions()), typeName(b.getType()),
                             describe(b.getDimensions())));
-        ctx.setOutput(i, ctx.out(ctx.added(made->addOutput(a, b))));
+        ctx.setOutput(i, Value(ctx.out(ctx.added(made->addOutput(a, b))), then[size_t(i)].integers()));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "importers/common/loops.h"
+#include "onnx/integers.h"
 
 namespace tw::onnx {
 
@@ -62,7 +63,7 @@ void importUnrolled(ImportContext& ctx, int nbCarried)
         std::vector<Value> const outputs = ctx.importGraph("body", inputs);
         carried.assign(outputs.begin() + 1, outputs.begin() + 1 + nbCarried);
         for (size_t i = 0; i < stacks.size(); ++i)
-            stacks[i].push_back(&ctx.unsqueeze(ctx.asTensor(outputs[size_t(1 + nbCarried) + i]), {0}));
+            stacks[i].push_back(&ctx.unsqueeze(plainTensor(ctx, outputs[size_t(1 + nbCarried) + i]), {0}));
         ctx.check(!hasCondition || isOne(outputs[0]),
                   "the body works on sequences, so that its condition must be known at import");
         goesOn = !hasCondition || outputs[0].constant().intAt(0) != 0;
@@ -96,7 +97,7 @@ void importLoop(ImportContext& ctx)
     inputs.emplace_back(addTripNumber(ctx, carried, 0));
     inputs.emplace_back(ctx.filled(1, DataType::kBOOL, Dims{0, {}}));
     for (int i = 0; i < nbCarried; ++i)
-        inputs.emplace_back(carried.add(ctx.tensor(2 + i)));
+        inputs.emplace_back(carried.add(plainTensor(ctx, ctx.input(2 + i))), ctx.input(2 + i).integers());
     auto const outputs = ctx.importGraph("body", inputs);
     if (hasCount)
         ctx.added(loop.addTripLimit(ctx.asScalar(ctx.cast(ctx.tensor(0), DataType::kINT32)), TripLimit::kCOUNT));
@@ -110,14 +111,15 @@ void importLoop(ImportContext& ctx)
         ctx.added(loop.addTripLimit(goOn, TripLimit::kWHILE));
     }
     for (int i = 0; i < nbCarried; ++i) {
-        carried.setNext(size_t(i) + 1, ctx.asTensor(outputs[size_t(1 + i)]), fmt::format("carried value {}", i));
+        carried.setNext(size_t(i) + 1, plainTensor(ctx, outputs[size_t(1 + i)]), fmt::format("carried value {}", i));
         if (ctx.wantsOutput(i))
-            ctx.setOutput(i, carried.last(size_t(i) + 1));
+            ctx.setOutput(i, Value(carried.last(size_t(i) + 1), ctx.input(2 + i).integers()));
     }
     // As long as the number of trips, which the run decides where the condition may end the loop.
     for (int i = nbCarried; i < ctx.nbOutputs(); ++i)
         if (ctx.wantsOutput(i))
-            ctx.setOutput(i, stacked(ctx, loop, ctx.asTensor(outputs[size_t(1 + i)]), 0, false, nullptr));
+            ctx.setOutput(i, Value(stacked(ctx, loop, plainTensor(ctx, outputs[size_t(1 + i)]), 0, false, nullptr),
+                                   outputs[size_t(1 + i)].integers()));
 }
 
 // ---- Scan
@@ -169,11 +171,11 @@ std::vector<ITensor*> scan(ImportContext& ctx, ScanAttrs const& a, std::vector<I
     auto const outputs = ctx.importGraph("body", inputs);
     std::vector<ITensor*> results;
     for (size_t i = 0; i < states.size(); ++i) {
-        carried.setNext(i, ctx.asTensor(outputs[i]), fmt::format("state {}", i));
+        carried.setNext(i, plainTensor(ctx, outputs[i]), fmt::format("state {}", i));
         results.push_back(&carried.last(i));
     }
     for (size_t k = 0; k < size_t(a.nbStacked); ++k) {
-        ITensor& x = ctx.asTensor(outputs[states.size() + k]);
+        ITensor& x = plainTensor(ctx, outputs[states.size() + k]);
         int const axis = ctx.axis(a.stackAxes[k], x.getDimensions().nbDims + 1, "scan_output_axes");
         results.push_back(&stacked(ctx, loop, x, axis, a.stackReverse[k] != 0, &length));
     }

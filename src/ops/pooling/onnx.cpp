@@ -114,9 +114,9 @@ ITensor& numbered(ImportContext& ctx, ITensor& x, bool columnsFirst)
     return *sum;
 }
 
-void importPool(ImportContext& ctx, PoolingType type)
+ITensor& pooled(ImportContext& ctx, ITensor& input, PoolingType type)
 {
-    ITensor* x = &ctx.tensor(0);
+    ITensor* x = &input;
     int const spatial = x->getDimensions().nbDims - 2;
     ctx.check(spatial >= 1 && spatial <= 3, "input of shape " + describe(x->getDimensions()) +
                                                 " must have 1, 2 or 3 dimensions behind batch and channel");
@@ -139,7 +139,7 @@ void importPool(ImportContext& ctx, PoolingType type)
                   : dilatedMean(ctx, *x, window, ctx.attrInt("count_include_pad", 0) != 0);
         if (wantsPlaces)
             ctx.setOutput(1, clip ? withoutEmptyWindows(ctx, *places, *x, window) : *places);
-        return ctx.setOutput(0, clip ? withoutEmptyWindows(ctx, y, *x, window) : y);
+        return clip ? withoutEmptyWindows(ctx, y, *x, window) : y;
     }
     if (spatial == 1) {
         x = &ctx.unsqueeze(*x, {2});
@@ -155,8 +155,9 @@ void importPool(ImportContext& ctx, PoolingType type)
     ITensor* y = &ctx.out(pool);
     if (clip)
         y = &withoutEmptyWindows(ctx, *y, *x, window);
-    ctx.setOutput(0, spatial == 1 ? ctx.squeeze(*y, {2}) : *y);
+    return spatial == 1 ? ctx.squeeze(*y, {2}) : *y;
 }
+
 // A reduction: it needs no window, so that the spatial sizes may be unknown.
 void importGlobal(ImportContext& ctx, nvinfer1::ReduceOperation op)
 {
@@ -170,10 +171,15 @@ void importGlobal(ImportContext& ctx, nvinfer1::ReduceOperation op)
 }
 } // namespace
 
+ITensor& averagePooled(ImportContext& ctx, ITensor& x)
+{
+    return pooled(ctx, x, PoolingType::kAVERAGE);
+}
+
 void register_pooling(ImporterMap& map)
 {
-    map.add("MaxPool", [](auto& ctx) { importPool(ctx, PoolingType::kMAX); });
-    map.add("AveragePool", [](auto& ctx) { importPool(ctx, PoolingType::kAVERAGE); });
+    map.add("MaxPool", [](auto& ctx) { ctx.setOutput(0, pooled(ctx, ctx.tensor(0), PoolingType::kMAX)); });
+    map.add("AveragePool", [](auto& ctx) { ctx.setOutput(0, averagePooled(ctx, ctx.tensor(0))); });
     map.add("GlobalMaxPool", [](auto& ctx) { importGlobal(ctx, nvinfer1::ReduceOperation::kMAX); });
     map.add("GlobalAveragePool", [](auto& ctx) { importGlobal(ctx, nvinfer1::ReduceOperation::kAVG); });
 }

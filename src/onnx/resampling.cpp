@@ -11,6 +11,8 @@ namespace {
 using nvinfer1::InterpolationMode;
 using Op = nvinfer1::ElementWiseOperation;
 
+constexpr int64_t kMostNumbers = 1 << 24; // that the import computes for an axis
+
 // Where element o of the output lies in the input.
 double coordinate(ImportContext const& ctx, std::string const& name, ResampledAxis const& a, int64_t o)
 {
@@ -67,7 +69,6 @@ bool isOutside(Resampling const& r, ResampledAxis const& a, double x)
 // [in, out]: column o has the weights of the elements that make element o; elements beyond the ends are those at the ends.
 Constant matrixOf(ImportContext& ctx, Resampling const& r, ResampledAxis const& a, DataType type)
 {
-    constexpr int64_t kMostNumbers = 1 << 24;
     ctx.check(
         a.in * a.out <= kMostNumbers,
         fmt::format("a resize of {} to {} elements as a product has a matrix of more than 2^24 numbers", a.in, a.out));
@@ -138,6 +139,8 @@ ITensor& resampled(ImportContext& ctx, ITensor& x, Resampling const& r, std::vec
     for (ResampledAxis const& a : axes) {
         if (a.in < 1 || a.out < 0 || a.out > INT32_MAX)
             ctx.invalid(fmt::format("axis {} has {} elements and gets {}", a.axis, a.in, a.out));
+        ctx.check(a.out <= kMostNumbers,
+                  fmt::format("axis {} gets {} elements; the import computes 2^24 at most", a.axis, a.out));
         y = &alongAxis(ctx, *y, r, a);
         if (r.coordinates != "tf_crop_and_resize")
             continue;

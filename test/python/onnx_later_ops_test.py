@@ -167,7 +167,9 @@ def test_resize_refusals():
     refusal("Resize", [x, None, None, np.array([1, 1, 4, 4])], "keep_aspect_ratio_policy", keep_aspect_ratio_policy="sometimes")
     refusal("Resize", [x, np.zeros(3, np.float32), scales], "roi has 3 numbers for 4 axes", coordinate_transformation_mode="tf_crop_and_resize")
     refusal("Resize", [x, None, scales * [1, 1, -1, 1]], "one of the scales is -2", mode="linear", antialias=1)
-    refusal("Resize", [x, None, scales * np.float32(1e8)], "matrix of more than 2^24 numbers", mode="linear", antialias=1)
+    refusal("Resize", [x, None, scales * np.float32(1e8)], "the import computes 2^24 at most", mode="linear", antialias=1)
+    refusal("Resize", [x, None, scales * [1, 1, 2e6, 1]], "matrix of more than 2^24 numbers", mode="linear", antialias=1)
+    refusal("Resize", [x, None, None, np.array([1, 1, 1 << 40, 4])], "the import computes 2^24 at most", keep_aspect_ratio_policy="not_smaller")
     refusal("Resize", [x, None, scales[:3]], "there are 3 scales for 4 axes", mode="linear", antialias=1)
     refusal("Resize", [x, None, np.array([1, 1, np.nan, 1], np.float32)], "one of the scales is nan", mode="linear", antialias=1)
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger and DynamicQuantizeLinear at random, beside ONNX Runtime."""
 
+import os
+import pathlib
+import subprocess
+
 import numpy as np
 import pytest
 import tensorrt as trt
@@ -354,6 +358,19 @@ def test_dynamic_product():
     assert np.linalg.norm(got["y"] - want) <= 1e-2 * np.linalg.norm(want)
     compiled = tensorwright.compile(data, precision="int8", cache=False)
     np.testing.assert_allclose(np.asarray(compiled(model.feed["x"])).reshape(want.shape), got["y"], rtol=1e-5)
+
+
+def test_trtexec_imports_them(tmp_path):
+    r = np.random.default_rng(3)
+    model = Model(13)
+    model.fed("a", integers(r, np.uint8, (4, 8)))
+    model.node("MatMulInteger", ["a", model.constant("b", integers(r, np.int8, (8, 3)))], ["y"])
+    (tmp_path / "m.onnx").write_bytes(model.bytes(y=(np.int32, [4, 3])))
+    tool = pathlib.Path(trt.tensorrt.__file__).resolve().parents[2] / "bin/trtexec"
+    environment = {k: v for k, v in os.environ.items() if k != "TENSORWRIGHT_ONNX_QUANTIZED_OPS"}
+    done = subprocess.run([tool, f"--onnx={tmp_path / 'm.onnx'}", "--int8", "--device=cpu", "--buildOnly"], env=environment, capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 @pytest.mark.parametrize("op", FIVE)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/common/hopper.cuh"
+#include "kernels/cuda/common/tf32.cuh"
 #include "kernels/cuda/gemm/wgmma_params.h"
 
 namespace tw::cuda::gemm_f16 {

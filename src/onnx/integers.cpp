@@ -114,11 +114,6 @@ IntegerForm formTaken(std::string const& opType)
                             "If",
                             "QuantizeLinear",
                             "DequantizeLinear",
-                            "QLinearConv",
-                            "QLinearMatMul",
-                            "MatMulInteger",
-                            "ConvInteger",
-                            "DynamicQuantizeLinear",
                             "Loop",
                             "SequenceConstruct",
                             "SequenceInsert",
@@ -127,14 +122,14 @@ IntegerForm formTaken(std::string const& opType)
                             "Optional",
                             "OptionalGetElement",
                             "OptionalHasElement"};
-    static Names const kMoved{"Reshape", "Transpose", "Flatten",      "Squeeze",     "Unsqueeze",
-                              "Slice",   "Split",     "Concat",       "Gather",      "Expand",
-                              "Tile",    "MaxPool",   "DepthToSpace", "SpaceToDepth"};
+    static Names const kMoved{"Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze",    "Slice",       "Split",
+                              "Concat",  "Gather",    "Expand",  "Tile",    "DepthToSpace", "SpaceToDepth"};
     static Names const kFloats{"Resize", "Upsample", "GlobalMaxPool", "MatMul", "Gemm"};
-    return kAny.contains(opType)      ? IntegerForm::kAny
-           : kMoved.contains(opType)  ? IntegerForm::kMoved
-           : kFloats.contains(opType) ? IntegerForm::kFloat
-                                      : IntegerForm::kInt32;
+    return kAny.contains(opType) || contains(kQuantizedOps, opType) ? IntegerForm::kAny
+           : kMoved.contains(opType)                                ? IntegerForm::kMoved
+           : opType == "MaxPool"                                    ? IntegerForm::kMovedFloat
+           : kFloats.contains(opType)                               ? IntegerForm::kFloat
+                                                                    : IntegerForm::kInt32;
 }
 
 Integers resultIntegers(ImportContext const& ctx, int output)
@@ -154,16 +149,12 @@ Integers resultIntegers(ImportContext const& ctx, int output)
                                "Scan",
                                "QuantizeLinear",
                                "DequantizeLinear",
-                               "QLinearConv",
-                               "QLinearMatMul",
-                               "MatMulInteger",
-                               "ConvInteger",
                                "RandomUniformLike",
                                "RandomNormalLike",
                                "NonMaxSuppression"};
     static Names const kFirstAlone{"TopK", "MaxPool", "Unique", "Dropout"};
     std::string const& op = ctx.opType();
-    if (kOthers.contains(op) || (output > 0 && kFirstAlone.contains(op)))
+    if (kOthers.contains(op) || contains(kQuantizedOps, op) || (output > 0 && kFirstAlone.contains(op)))
         return Integers::kOfType;
     int const source = op == "Where" ? 1 : op == "OneHot" ? 2 : 0;
     return ctx.hasInput(source) ? ctx.input(source).integers() : Integers::kOfType;

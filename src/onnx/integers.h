@@ -37,9 +37,10 @@ ITensor& asInt8(ImportContext& ctx, Value const& v);
 enum class IntegerForm
 {
     kInt32,
-    kFloat, // its layer has no kINT32
-    kMoved, // any form, as long as it is that of all inputs
-    kAny    // the importer asks for what it needs
+    kFloat,      // its layer has no kINT32
+    kMoved,      // any form but kUINT8, as long as it is that of all inputs, else kINT32
+    kMovedFloat, // the same, else kFLOAT
+    kAny         // the importer asks for what it needs
 };
 IntegerForm formTaken(std::string const& opType);
 // The integers of an output, where the importer does not say.

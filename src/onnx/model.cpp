@@ -177,27 +177,27 @@ void checkKinds(ImportContext const& ctx)
 
 void ModelImporter::prepareIntegers(OnnxNode& ctx)
 {
-    IntegerForm const form = formTaken(ctx.opType());
-    if (form == IntegerForm::kAny)
-        return;
     std::set<DataType> forms;
     for (int i = 0; i < ctx.nbInputs(); ++i)
         if (Value const v = ctx.optionalInput(i); v.isOneTensor() && v.integers() != Integers::kOfType)
             forms.insert(v.type());
-    if (form == IntegerForm::kMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8))
+    if (forms.empty())
+        return;
+    IntegerForm const form = formTaken(ctx.opType());
+    bool const isMoved = form == IntegerForm::kMoved || form == IntegerForm::kMovedFloat;
+    if (form == IntegerForm::kAny || (isMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8)))
         return;
     for (int i = 0; i < ctx.nbInputs(); ++i) {
         Value const v = ctx.optionalInput(i);
         if (!v.isTensor() || v.integers() == Integers::kOfType)
             continue;
-        if (form == IntegerForm::kFloat || ctx.opType() == "MaxPool") {
+        if (form == IntegerForm::kFloat || form == IntegerForm::kMovedFloat) {
             ctx.replaceInput(i, Value(wholeFloats(ctx, v), v.integers()));
         } else if (v.type() != DataType::kINT32) {
-            bool const isOutside = scopes_.size() == 1;
-            ITensor* const made =
-                isOutside && asInt32_.count(&v.tensor()) ? asInt32_[&v.tensor()] : &wholeIntegers(ctx, v);
-            if (isOutside)
-                asInt32_[&v.tensor()] = made;
+            ITensor* inside = nullptr; // of loops and conditionals it is made each time
+            ITensor*& made = scopes_.size() == 1 ? asInt32_[&v.tensor()] : inside;
+            if (!made)
+                made = &wholeIntegers(ctx, v);
             ctx.replaceInput(i, Value(*made, v.integers()));
         }
     }

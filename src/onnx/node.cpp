@@ -34,10 +34,6 @@ AttributeProto::AttributeType kindOf(AttributeProto const& a)
                                   : AttributeProto::INTS;
 }
 
-} // namespace
-
-namespace {
-
 bool hasOp(tw_onnx::GraphProto const& graph, std::string const& prefix)
 {
     return std::ranges::any_of(graph.node(), [&](auto const& node) {

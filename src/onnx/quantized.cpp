@@ -17,6 +17,14 @@ void checkType(ImportContext& ctx, Value const& v, int i)
                           v.integers() != Integers::kOfType ? nameOf(v.integers()) : typeName(v.type())));
 }
 
+Value zeroPoint(ImportContext& ctx, int i)
+{
+    Value const zero = ctx.optionalInput(i);
+    if (!zero.isNull())
+        checkType(ctx, zero, i);
+    return zero;
+}
+
 Value standing(ImportContext& ctx, Value const& v)
 {
     if (!v.isConstant())
@@ -29,10 +37,8 @@ Value standing(ImportContext& ctx, Value const& v)
 
 Quantized quantized(ImportContext& ctx, int q, int scale, int zero)
 {
-    Quantized t{ctx.input(q), scale < 0 ? Value() : standing(ctx, ctx.input(scale)), ctx.optionalInput(zero)};
-    checkType(ctx, t.q, q);
-    if (!t.zero.isNull())
-        checkType(ctx, t.zero, zero);
+    checkType(ctx, ctx.input(q), q);
+    Quantized const t{ctx.input(q), scale < 0 ? Value() : standing(ctx, ctx.input(scale)), zeroPoint(ctx, zero)};
     if (!t.scale.isNull() && t.scale.type() != DataType::kFLOAT)
         ctx.invalid(fmt::format("input {}, a scale, is {}, not FLOAT", scale, typeName(t.scale.type())));
     if (t.scale.isConstant())
@@ -62,13 +68,17 @@ int64_t shiftOf(Value const& q, Value const& zero)
     return (isUint8(q) ? 128 : 0) - zeroOf(zero);
 }
 
+double raiseOf(Quantized const& y, bool isUint8)
+{
+    return double((isUint8 ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
+}
+
 ITensor& spread(ImportContext& ctx, ITensor& x, int rank, int axis)
 {
     Dims const d = x.getDimensions();
     if (d.nbDims == rank)
         return x;
-    Dims y{rank, {}};
-    std::fill_n(y.d, rank, 1);
+    Dims y = unitDims(rank);
     if (volume(d) != 1) {
         if (d.nbDims != 1 || axis < 0 || d.d[0] < 0)
             ctx.invalid(fmt::format("a scale or zero point has shape {}; the tensor has rank {}", describe(d), rank));
@@ -131,7 +141,7 @@ Value quantizedNumbers(ImportContext& ctx, ITensor& v, Quantized const& y, int a
 {
     if (isOneNumber(y.scale) && isOneZero(y.zero)) {
         bool const toUint8 = y.zero.isNull() || isUint8(y.zero);
-        double const up = double((toUint8 ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
+        double const up = raiseOf(y, toUint8);
         ITensor& moved = up == 0 ? v : ctx.elementwise(v, ctx.scalarLike(up, v), Op::kSUM);
         return quantize(ctx, moved, Value(ctx.converted(y.scale.constant(), DataType::kFLOAT)), toUint8);
     }
@@ -173,11 +183,9 @@ bool quantizedWithZeroPoint(ImportContext& ctx)
 {
     if (!isAsymmetric(ctx))
         return false;
-    Quantized const y{Value(), standing(ctx, ctx.input(1)), ctx.optionalInput(2)};
+    Quantized const y{Value(), standing(ctx, ctx.input(1)), zeroPoint(ctx, 2)};
     ITensor& x = ctx.cast(ctx.tensor(0), DataType::kFLOAT);
     int const axis = axisOf(ctx, Value(x));
-    if (!y.zero.isNull())
-        checkType(ctx, y.zero, 2);
     ctx.setOutput(0, quantizedNumbers(ctx, x, y, axis));
     return true;
 }
@@ -186,11 +194,9 @@ bool dequantizedWithZeroPoint(ImportContext& ctx)
 {
     if (!isAsymmetric(ctx))
         return false;
-    Quantized const t{ctx.input(0), standing(ctx, ctx.input(1)), ctx.optionalInput(2)};
+    checkType(ctx, ctx.input(0), 0);
+    Quantized const t{ctx.input(0), standing(ctx, ctx.input(1)), zeroPoint(ctx, 2)};
     int const axis = axisOf(ctx, t.q);
-    checkType(ctx, t.q, 0);
-    if (!t.zero.isNull())
-        checkType(ctx, t.zero, 2);
     DataType const type = t.scale.type();
     ctx.check(isFloating(type), "its scale is " + std::string(typeName(type)) + ", not FLOAT or HALF");
     ctx.setOutput(0, ctx.cast(realNumbers(ctx, t, axis), type));

@@ -21,6 +21,8 @@ inline bool isUint8(Value const& v)
 }
 // INT8 and UINT8 alone. i: the number of the input.
 void checkType(ImportContext& ctx, Value const& v, int i);
+// Input i, a zero point, where it is given.
+Value zeroPoint(ImportContext& ctx, int i);
 // As it stands, since constants of the layers come of it.
 Value standing(ImportContext& ctx, Value const& v);
 Quantized quantized(ImportContext& ctx, int q, int scale, int zero);
@@ -30,6 +32,8 @@ bool isOneZero(Value const& zero);
 int64_t zeroOf(Value const& zero);
 // What the INT8 form is less than q - z by.
 int64_t shiftOf(Value const& q, Value const& zero);
+// What is added to a result in front of Q, for the zero point of the operator; by known scale and zero point.
+double raiseOf(Quantized const& y, bool isUint8);
 
 // One number, a list along the axis, or one dimension for each of x, to be broadcast to tensors of this rank.
 ITensor& spread(ImportContext& ctx, ITensor& x, int rank, int axis);

@@ -121,8 +121,7 @@ ITensor& alongAxis(ImportContext& ctx, ITensor& x, Resampling const& r, Resample
 // 1 for the elements of the output along the axis that lie in the input, else 0; in a tensor to be broadcast.
 ITensor& insides(ImportContext& ctx, Resampling const& r, ResampledAxis const& a, DataType type, int rank)
 {
-    Dims d{rank, {}};
-    std::fill_n(d.d, rank, 1);
+    Dims d = unitDims(rank);
     d.d[a.axis] = int32_t(a.out);
     Constant c = ctx.newConstant(type, d);
     for (int64_t o = 0; o < a.out; ++o)

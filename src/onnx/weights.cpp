@@ -102,10 +102,6 @@ T load(char const* at)
     return v;
 }
 
-} // namespace
-
-namespace {
-
 // UINT32 and UINT64 are in one field.
 bool isInUint64s(int onnxType)
 {

@@ -244,7 +244,8 @@ private:
         int64_t const rowBytes = g.in[2] * p.xPixel, planeBytes = g.in[1] * rowBytes,
                       imageBytes = g.in[0] * planeBytes * (isNchw ? filters.groupC : 1);
         void const* pointers[kMaxRows];
-        int64_t under[kMaxRows];
+        int64_t under[kMaxRows];    // rows of x under the filter: numbers of their first pixels,
+        uintptr_t starts[kMaxRows]; // and where they lie
         int32_t rowStartBuffer[kMostTileRows];
         GemmArgs a;
         a.a = pointers;
@@ -279,26 +280,21 @@ private:
             a.pointers = inside.count > 0 ? d.count * r.count : 0;
             a.b = w + (d.first * tapRows + r.first) * filters.depth * taps * blockLanes;
             size_t rowsUnder = 0;
-            for (int64_t i = d.first; hasSigns() && i < d.first + d.count; ++i)
-                for (int64_t tap = inside.first; tap < inside.first + inside.count; ++tap) {
+            for (int64_t i = d.first; i < d.first + d.count; ++i)
+                for (int64_t tap = r.first; tap < r.first + r.count; ++tap) {
                     int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(i)];
                     int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
-                    under[rowsUnder++] = ((n * g.in[0] + z) * g.in[1] + h) * g.in[2];
+                    bool const isZero = tap < inside.first || tap >= inside.first + inside.count;
+                    under[rowsUnder] = ((n * g.in[0] + z) * g.in[1] + h) * g.in[2];
+                    starts[rowsUnder++] = isZero ? reinterpret_cast<uintptr_t>(p.zeros.data())
+                                                 : image + uintptr_t(z * planeBytes + h * rowBytes);
                 }
             if (bytes_)
                 a.start = rows.starts[rows.startOf[size_t(q)]][columnPhase].data() + lane;
             for (; tile < t.tiles && left > 0; ++tile, --left) {
                 int64_t const column = t.begins[size_t(tile)];
-                void const** to = pointers;
-                for (int64_t i = d.first; i < d.first + d.count; ++i)
-                    for (int64_t tap = r.first; tap < r.first + r.count; ++tap) {
-                        int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(i)];
-                        int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
-                        bool const isZero = tap < inside.first || tap >= inside.first + inside.count;
-                        uintptr_t const at = isZero ? reinterpret_cast<uintptr_t>(p.zeros.data())
-                                                    : image + uintptr_t(z * planeBytes + h * rowBytes);
-                        *to++ = reinterpret_cast<void const*>(at + uintptr_t(column * a.ldaBytes));
-                    }
+                for (size_t i = 0; i < rowsUnder; ++i)
+                    pointers[i] = reinterpret_cast<void const*>(starts[i] + uintptr_t(column * a.ldaBytes));
                 if (p.pixelsAlone)
                     a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * a.ldaBytes));
                 int64_t const at = pixel + column * columns.axis.step;

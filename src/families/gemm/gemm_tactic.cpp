@@ -311,7 +311,7 @@ Factors byteFactors(CpuTactic const& t, Problem const& p)
     auto const factors = t.variant<Factors>();
     return factors == Factors::kByteDots
                ? factors
-               : kernels::jit::byteFactors(device::CpuInfo(), t.isa(), ir::Signs().isNonNegative(*p.node->inputs[0]));
+               : kernels::jit::byteFactors(t.isa(), ir::Signs().isNonNegative(*p.node->inputs[0]));
 }
 
 std::vector<Config> configsOfBytes(CpuTactic const& t, Problem const& p)

@@ -59,6 +59,13 @@ std::vector<float> Constant::floats() const
     return v;
 }
 
+Dims unitDims(int rank)
+{
+    Dims d{rank, {}};
+    std::fill_n(d.d, rank, 1);
+    return d;
+}
+
 Dims makeDims(std::vector<int64_t> const& values)
 {
     Dims d{int32_t(std::min<size_t>(values.size(), Dims::MAX_DIMS)), {}};

@@ -151,6 +151,7 @@ struct Size
 using Sizes = std::vector<Size>;
 
 // ---- shapes
+Dims unitDims(int rank);                           // each 1
 Dims makeDims(std::vector<int64_t> const& values); // at most 8 entries, each within int32: checked by the caller
 std::vector<int64_t> toVector(Dims const& dims);
 int64_t volume(Dims const& dims); // -1 when a dimension is unknown

@@ -47,8 +47,7 @@ ITensor& digitsOf(ImportContext& ctx, ITensor& x, int digits)
     std::vector<int64_t> powers;
     for (int i = 0; i < below; ++i)
         powers.push_back(int64_t(1) << i);
-    Dims d{rank, {}};
-    std::fill_n(d.d, rank, 1);
+    Dims d = unitDims(rank);
     d.d[rank - 1] = below;
     ITensor& by = ctx.asTensor(Value(ctx.reshaped(ctx.intConstant(powers), d)));
     ITensor& low = lastDigits(ctx, ctx.elementwise(column, by, Op::kFLOOR_DIV), 2);
@@ -64,8 +63,7 @@ ITensor& fromDigits(ImportContext& ctx, ITensor& x, int digits)
     std::vector<int64_t> powers;
     for (int i = 0; i < digits; ++i)
         powers.push_back(i == 31 ? INT32_MIN : int64_t(1) << i);
-    Dims d{rank, {}};
-    std::fill_n(d.d, rank, 1);
+    Dims d = unitDims(rank);
     d.d[rank - 1] = digits;
     ITensor& by = ctx.asTensor(Value(ctx.reshaped(ctx.intConstant(powers), d)));
     return ctx.reduce(ctx.elementwise(x, by, Op::kPROD), nvinfer1::ReduceOperation::kSUM, {rank - 1}, false);

@@ -96,8 +96,7 @@ ITensor& plusList(ImportContext& ctx, ITensor& x, std::vector<double> const& lis
 {
     if (std::ranges::all_of(list, [](double v) { return v == 0; }))
         return x;
-    Dims d{std::max(x.getDimensions().nbDims, 1), {}};
-    std::fill_n(d.d, d.nbDims, 1);
+    Dims d = unitDims(std::max(x.getDimensions().nbDims, 1));
     d.d[d.nbDims - 1] = int32_t(list.size());
     return ctx.elementwise(x, ctx.asTensor(Value(ctx.floatConstant({list.begin(), list.end()}, d))), Op::kSUM);
 }
@@ -142,8 +141,7 @@ Value quantizedProduct(ImportContext& ctx, Quantized const& a, Quantized const& 
     if (areWeights || areSymmetric) {
         ITensor& w = areWeights ? ctx.asTensor(Value(weights->w)) : asInt8(ctx, b.q);
         ITensor& v = multiplied(ctx, dequantize(ctx, asInt8(ctx, a.q), a.scale, 0), dequantize(ctx, w, b.scale, 1));
-        double const up = double((isUint8(y.zero) ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
-        std::vector<double> list(areWeights ? weights->sums.size() : 1, up);
+        std::vector<double> list(areWeights ? weights->sums.size() : 1, raiseOf(y, isUint8(y.zero)));
         for (size_t i = 0; areWeights && i < list.size(); ++i) {
             double sum = double(shiftOf(a.q, a.zero)) * weights->sums[i];
             if (!sums.isNull())
@@ -205,9 +203,7 @@ void importQGemm(ImportContext& ctx)
     if (c.isConstant() && c.constant().count != 1 && c.constant().count != columns)
         ctx.invalid(fmt::format("C has {} numbers for {} columns", c.constant().count, columns));
     if (ctx.hasInput(7)) {
-        Quantized const y{Value(), standing(ctx, ctx.input(7)), ctx.optionalInput(8)};
-        if (!y.zero.isNull())
-            checkType(ctx, y.zero, 8);
+        Quantized const y{Value(), standing(ctx, ctx.input(7)), zeroPoint(ctx, 8)};
         return ctx.setOutput(0, quantizedProduct(ctx, a, b, y, c));
     }
     InFloat const inFloat(ctx);
@@ -337,8 +333,7 @@ void importQLinearConv(ImportContext& ctx)
                        isOneOrColumns(w.scale, outputs) && (bias.isNull() || bias.isConstant());
     auto const weights = known ? weightsOf(ctx, w, 0) : std::nullopt;
     if (weights) {
-        double const up = double((isUint8(y.zero) ? -128 : 0) + zeroOf(y.zero)) * y.scale.constant().floatAt(0);
-        std::vector<double> list(size_t(outputs), up);
+        std::vector<double> list(size_t(outputs), raiseOf(y, isUint8(y.zero)));
         for (size_t i = 0; i < list.size() && !bias.isNull(); ++i)
             list[i] += double(bias.constant().intAt(int64_t(i))) * x.scale.constant().floatAt(0) *
                        w.scale.constant().floatAt(w.scale.constant().count > 1 ? int64_t(i) : 0);

@@ -12,9 +12,7 @@ using Op = nvinfer1::ElementWiseOperation;
 // At inputs scale and zero, for the output.
 Quantized resultAt(ImportContext& ctx, int scale, int zero)
 {
-    Quantized const y{Value(), standing(ctx, ctx.input(scale)), ctx.optionalInput(zero)};
-    if (!y.zero.isNull())
-        checkType(ctx, y.zero, zero);
+    Quantized const y{Value(), standing(ctx, ctx.input(scale)), zeroPoint(ctx, zero)};
     if (y.scale.type() != DataType::kFLOAT)
         ctx.invalid(fmt::format("input {}, a scale, is {}, not FLOAT", scale, typeName(y.scale.type())));
     return y;

@@ -162,8 +162,7 @@ void importConvTranspose(ImportContext& ctx)
                        nvinfer1::SliceMode::kFILL);
         if (!p.bias.isNull()) {
             ITensor* b = &ctx.asTensor(p.bias);
-            Dims shape{int32_t(sizes.size()), {}};
-            std::fill_n(shape.d, shape.nbDims, 1);
+            Dims shape = unitDims(int(sizes.size()));
             shape.d[1] = int32_t(maps);
             y = &ctx.elementwise(*y, ctx.reshape(*b, shape), nvinfer1::ElementWiseOperation::kSUM);
         }

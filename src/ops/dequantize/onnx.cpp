@@ -15,8 +15,7 @@ void importBias(ImportContext& ctx, Constant const& x)
     QuantizationScale const s = readQuantizationScale(ctx, DataType::kINT32);
     if (ctx.asLayers()) {
         ITensor* scale = &ctx.asTensor(Value(s.scale));
-        Dims dims{x.dims.nbDims, {}};
-        std::fill_n(dims.d, dims.nbDims, 1);
+        Dims dims = unitDims(x.dims.nbDims);
         if (s.axis >= 0)
             dims.d[s.axis] = int32_t(s.scale.count);
         ITensor& numbers = ctx.cast(ctx.asTensor(Value(x)), s.scale.type);

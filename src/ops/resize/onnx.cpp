@@ -29,10 +29,10 @@ InterpolationMode resizeModeOf(ImportContext& ctx)
 }
 
 // `isWhole`: output sizes are products of sizes and scales, not these rounded down.
-void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool nearest, bool isWhole)
+void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Resampling const& r, bool isWhole)
 {
-    std::string const name = ctx.attrString("coordinate_transformation_mode", "half_pixel");
-    std::string const rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
+    std::string const &name = r.coordinates, &rounding = r.rounding;
+    bool const nearest = r.mode == InterpolationMode::kNEAREST;
     ResizeRoundMode round = ResizeRoundMode::kHALF_DOWN;
     if (rounding == "round_prefer_ceil")
         round = ResizeRoundMode::kHALF_UP;
@@ -185,12 +185,11 @@ void importByScales(ImportContext& ctx)
 }
 
 // Whether the layer has the operator's coordinates and filter. isWhole: output sizes are products of sizes and scales.
-bool isOfLayer(ImportContext& ctx, InterpolationMode mode, bool isWhole)
+bool isOfLayer(ImportContext& ctx, Resampling const& r, bool isWhole)
 {
-    std::string const name = ctx.attrString("coordinate_transformation_mode", "half_pixel");
-    std::string const rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
-    bool const isNearest = mode == InterpolationMode::kNEAREST;
-    return (isNearest || ctx.attrInt("antialias", 0) == 0) && name != "tf_crop_and_resize" &&
+    std::string const &name = r.coordinates, &rounding = r.rounding;
+    bool const isNearest = r.mode == InterpolationMode::kNEAREST;
+    return (isNearest || !r.antialiases) && name != "tf_crop_and_resize" &&
            ctx.attrString("keep_aspect_ratio_policy", "stretch") == "stretch" &&
            (name != "half_pixel_symmetric" || isWhole) &&
            (name != "tf_half_pixel_for_nn" || (isNearest && (rounding == "floor" || rounding == "round_prefer_floor")));
@@ -202,7 +201,7 @@ std::vector<int> namedAxes(ImportContext& ctx, int rank)
     return ctx.hasAttr("axes") ? ctx.axes(ctx.attrInts("axes"), rank) : allAxes(rank);
 }
 
-std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, bool scaled)
+std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, Resampling const& r, bool scaled)
 {
     Dims const d = x.getDimensions();
     std::vector<int> const axes = namedAxes(ctx, d.nbDims);
@@ -221,7 +220,7 @@ std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, bool sc
         ctx.invalid("attribute 'keep_aspect_ratio_policy' is '" + policy +
                     "' (allowed: stretch, not_larger, not_smaller)");
     std::vector<float> roi;
-    if (ctx.attrString("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
+    if (r.coordinates == "tf_crop_and_resize") {
         roi = ctx.constantFloats(1, "roi");
         if (roi.size() != 2 * axes.size())
             ctx.invalid(fmt::format("roi has {} numbers for {} axes", roi.size(), axes.size()));
@@ -260,17 +259,22 @@ std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, bool sc
     return list;
 }
 
-ITensor& importedAsProducts(ImportContext& ctx, ITensor& x, InterpolationMode mode, bool scaled)
+Resampling resamplingOf(ImportContext& ctx)
 {
     Resampling r;
-    r.mode = mode;
+    r.mode = resizeModeOf(ctx);
     r.coordinates = ctx.attrString("coordinate_transformation_mode", "half_pixel");
     r.rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
     r.cubicCoefficient = ctx.attrFloat("cubic_coeff_a", -0.75f);
     r.extrapolation = ctx.attrFloat("extrapolation_value", 0);
     r.excludesOutside = ctx.attrInt("exclude_outside", 0) != 0;
     r.antialiases = ctx.attrInt("antialias", 0) != 0;
-    ITensor& y = resampled(ctx, x, r, resampledAxes(ctx, x, scaled));
+    return r;
+}
+
+ITensor& importedAsProducts(ImportContext& ctx, ITensor& x, Resampling const& r, bool scaled)
+{
+    ITensor& y = resampled(ctx, x, r, resampledAxes(ctx, x, r, scaled));
     return &y == &x ? ctx.identity(y) : y;
 }
 
@@ -283,19 +287,19 @@ void importResize(ImportContext& ctx)
     bool const scaled = given(2), sized = given(3);
     if (scaled == sized)
         ctx.invalid("needs exactly one of 'scales' and 'sizes'");
-    InterpolationMode const mode = resizeModeOf(ctx);
+    Resampling const r = resamplingOf(ctx);
     bool const computed = scaled && isComputed(ctx, 2);
     std::vector<float> scales;
     if (scaled && !computed)
         scales = spread(ctx, ctx.constantFloats(2, "scales"), std::vector<float>(size_t(rank), 1.0f));
-    if (!isOfLayer(ctx, mode, sized || (!computed && isWhole(x.getDimensions(), scales))))
-        return ctx.setOutput(0, asImage(ctx, importedAsProducts(ctx, x, mode, scaled), mode));
+    bool const toWhole = sized || (!computed && isWhole(x.getDimensions(), scales));
+    if (!isOfLayer(ctx, r, toWhole))
+        return ctx.setOutput(0, asImage(ctx, importedAsProducts(ctx, x, r, scaled), r.mode));
     auto& layer = ctx.added(ctx.network().addResize(x));
-    layer.setResizeMode(mode);
-    setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST,
-                   sized || (!computed && isWhole(x.getDimensions(), scales)));
-    layer.setCubicCoeff(ctx.attrFloat("cubic_coeff_a", -0.75f));
-    layer.setExcludeOutside(ctx.attrInt("exclude_outside", 0) != 0);
+    layer.setResizeMode(r.mode);
+    setCoordinates(ctx, layer, r, toWhole);
+    layer.setCubicCoeff(float(r.cubicCoefficient));
+    layer.setExcludeOutside(r.excludesOutside);
     if (computed) {
         Sizes const all = ctx.sizesOf(x);
         Sizes extents = all;
@@ -311,7 +315,7 @@ void importResize(ImportContext& ctx)
         layer.setInput(1, ctx.input(3).tensor());
     else
         setSizes(ctx, layer, spread(ctx, ctx.sizesFrom(ctx.input(3)), ctx.sizesOf(x)), rank);
-    ctx.setOutput(0, asImage(ctx, ctx.out(layer), mode));
+    ctx.setOutput(0, asImage(ctx, ctx.out(layer), r.mode));
 }
 
 } // namespace

@@ -30,6 +30,8 @@ inline bool isPairs(Factors f)
 }
 // The best ones for bytes of this CPU. isNonNegative: no a is below 0.
 Factors byteFactors(device::CpuInfo const& cpu, Isa isa, bool isNonNegative = false);
+// Of CPUs without dot products.
+Factors byteFactors(Isa isa, bool isNonNegative);
 // Whether this CPU has the instructions; of AMX, whether the process may use them.
 bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors);
 // Elements of A that a step takes.

@@ -418,11 +418,13 @@ bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
 
 Factors byteFactors(device::CpuInfo const& cpu, Isa isa, bool isNonNegative)
 {
-    if (isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni)
-        return Factors::kByteDots;
-    if (isNonNegative)
-        return Factors::kBytePairs;
-    return isa == Isa::kAvx2 ? Factors::kByteSigns : Factors::kByteWords;
+    bool const hasDots = isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni;
+    return hasDots ? Factors::kByteDots : byteFactors(isa, isNonNegative);
+}
+
+Factors byteFactors(Isa isa, bool isNonNegative)
+{
+    return isNonNegative ? Factors::kBytePairs : isa == Isa::kAvx2 ? Factors::kByteSigns : Factors::kByteWords;
 }
 
 ByteTable byteTableOf(device::CpuInfo const& cpu, Isa isa)

@@ -36,6 +36,18 @@ constexpr Switch kSwitches[] = {
     {"TENSORWRIGHT_BF16_TENSORS", Permission::kBf16Tensors, false},
 };
 
+// Where compiled kernels are kept: what the variable names, else what programs keep for themselves in a home.
+std::string kernelCacheFolder()
+{
+    std::string_view const given = variable("TENSORWRIGHT_KERNEL_CACHE"), caches = variable("XDG_CACHE_HOME"),
+                           home = variable("HOME");
+    if (!given.empty())
+        return given == "off" ? std::string() : std::string(given);
+    if (caches.empty() && home.empty())
+        return {};
+    return (caches.empty() ? std::string(home) + "/.cache" : std::string(caches)) + "/tensorwright/kernels";
+}
+
 bool isCuda(std::string_view device)
 {
     if (device.substr(0, 4) != "cuda")
@@ -60,6 +72,7 @@ Result<Environment> readEnvironment()
     if (size_t const colon = device.find(':'); colon != std::string_view::npos)
         e.gpu = std::atoi(std::string(device.substr(colon + 1)).c_str());
     e.nvrtc = variable("TENSORWRIGHT_NVRTC");
+    e.kernelCache = kernelCacheFolder();
     e.cublasLt = variable("TENSORWRIGHT_CUBLASLT");
     e.cudnn = variable("TENSORWRIGHT_CUDNN");
     e.virtualEnvironment = variable("VIRTUAL_ENV");

@@ -26,6 +26,9 @@ struct Environment
     int gpu = -1; // N; -1: the client's current device
     // TENSORWRIGHT_NVRTC: file or folder of the compiler for CUDA kernels.
     std::string nvrtc;
+    // TENSORWRIGHT_KERNEL_CACHE=folder|off: where compiled CUDA kernels are kept for later builds. Else tensorwright/kernels in
+    // XDG_CACHE_HOME or in ~/.cache. Empty: nowhere.
+    std::string kernelCache;
     // TENSORWRIGHT_CUBLASLT, TENSORWRIGHT_CUDNN: the same of the libraries whose kernels compete with ours.
     std::string cublasLt, cudnn;
     // Whose packages may hold them: VIRTUAL_ENV and CONDA_PREFIX; PATH finds the Python that runs us.

@@ -9,6 +9,7 @@
 
 #include "api/engine/stream.h"
 #include "device/cpu.h"
+#include "device/cuda/kernel_cache.h"
 #include "device/cuda/libraries.h"
 #include "device/cuda/search_path.h"
 
@@ -124,7 +125,9 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
         return cuda::searchPathFor({given, libraryFolder(), prefixes}, packages);
     };
     return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(cuda::Target::of(
-        *device, std::make_shared<cuda::LazyCompiler>(pathOf(environment.nvrtc, {"cu13/lib", "cuda_nvrtc/lib"})),
+        *device,
+        std::make_shared<cuda::LazyCompiler>(pathOf(environment.nvrtc, {"cu13/lib", "cuda_nvrtc/lib"}),
+                                             std::make_shared<cuda::KernelCache>(environment.kernelCache)),
         std::make_shared<cuda::Libraries>(pathOf(environment.cublasLt, {"cu13/lib", "cublas/lib"}),
                                           pathOf(environment.cudnn, {"cudnn/lib", "cu13/lib"})))));
 }

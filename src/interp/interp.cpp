@@ -38,7 +38,8 @@ Result<Tensor> copyAs(DataType type, TensorRef const& from)
 }
 
 // Symbols of a graph input's shape that are plain names take the input's sizes; every other dimension is compared.
-Result<void> bindInput(ir::Graph const& g, ir::Value const& v, TensorRef const& t, ir::Bindings& bindings)
+Result<void> bindInput(ir::Graph const& g, ir::Value const& v, TensorRef const& t, Options const& options,
+                       ir::Bindings& bindings)
 {
     std::string const where = "graph '" + g.name + "': input '" + v.name + "'";
     if (t.type != v.type)
@@ -58,7 +59,7 @@ Result<void> bindInput(ir::Graph const& g, ir::Value const& v, TensorRef const& 
             if (names.size() == 1 && d == Dim::symbol(names[0]))
                 bindings[names[0]] = t.dims[i];
         }
-        if (want != t.dims[i])
+        if (want != t.dims[i] && !(i == 0 && options.takesAnyBatch))
             return invalidArgument("{} has shape {}; dimension {} must be {}", where, t.dims.str(), i, want);
     }
     return {};
@@ -198,7 +199,7 @@ Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> c
         TensorRef declared = inputs[i];
         if (options.widensHalf && isFullFloat(declared.type))
             declared.type = graph.inputs[i]->type; // of a graph within a wider one
-        TW_TRY(bindInput(graph, *graph.inputs[i], declared, bindings));
+        TW_TRY(bindInput(graph, *graph.inputs[i], declared, options, bindings));
         TW_TRY(keep(graph.inputs[i], inputs[i]));
     }
     for (auto const& v : graph.values())

@@ -22,6 +22,8 @@ struct Options
     std::vector<bool> wanted;
     // What is f16 is kept in f32, rounded nowhere between inputs and outputs: kernels may compute f16 graphs so.
     bool widensHalf = false;
+    // Axis 0 of inputs may have another size than the graph declares.
+    bool takesAnyBatch = false;
     // A loop that runs longer than this is an error: graphs may be untrusted.
     int64_t maxTrips = 1'000'000;
 };

@@ -93,6 +93,7 @@ struct Checker::Formatted
 {
     ops::Formats formats;
     std::vector<Tensor> storage;
+    std::optional<AlikeImages> images;
     std::vector<Guarded> guarded; // of each output
     Buffers buffers;
 };
@@ -130,6 +131,39 @@ Checker::Set& Checker::set(size_t which)
     return *s;
 }
 
+// In the problem's formats; whole ones for a CPU. Those of a GPU are whole there (DeviceTensors): here their elements are the
+// originals' where they consist of images.
+Result<void> Checker::fillInputs(Formatted& f, CheckSet const& values, ops::Problem const& problem)
+{
+    std::vector<TensorRef> linear = values.inputs();
+    f.images = values.images() ? std::optional(*values.images()) : std::nullopt;
+    auto const repeat = [&](TensorRef& t) -> Result<void> {
+        TensorRef const originals = t;
+        t.dims[0] = f.images->count();
+        f.storage.emplace_back(t.type, t.dims, t.format);
+        t.data = f.storage.back().data();
+        if (!t.data)
+            return noMemory();
+        f.images->repeat(originals, t, workers_);
+        return {};
+    };
+    for (size_t i = 0; f.images && i < linear.size(); ++i)
+        if (Format const format = problem.inputs[i].format;
+            f.images->hasImages(i) && format != Format::kLinear && channelAxis(format, linear[i].dims.rank) < 1) {
+            TW_TRY(repeat(linear[i])); // its images do not lie one behind the other
+            f.images->drop(i);
+        }
+    TW_ASSIGN(f.buffers.inputs, inFormats(linear, problem.inputs, f.storage, workers_));
+    for (size_t i = 0; f.images && i < linear.size(); ++i) {
+        TensorRef& t = f.buffers.inputs[i];
+        if (f.images->hasImages(i) && problem.target.cuda)
+            t.dims[0] = f.images->count();
+        else if (f.images->hasImages(i))
+            TW_TRY(repeat(t));
+    }
+    return {};
+}
+
 Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& problem)
 {
     ops::Formats const formats = ops::formatsOf(problem);
@@ -138,18 +172,20 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
             return f.get();
     auto f = std::make_unique<Formatted>();
     f->formats = formats;
-    TW_ASSIGN(f->buffers.inputs, inFormats(set.values.inputs(), problem.inputs, f->storage, workers_));
+    TW_TRY(fillInputs(*f, set.values, problem));
     for (size_t i = 0; i < set.values.outputs().size(); ++i) {
         TensorRef out = set.values.outputs()[i];
         out.format = problem.outputs[i].format;
-        f->guarded.emplace_back(out.sizeBytes());
+        bool const isList = problem.target.cuda && i == 0 && !set.values.samples().empty();
+        f->guarded.emplace_back(isList ? int64_t(set.values.samples().size()) * sizeOf(out.type) : out.sizeBytes());
         if (!f->guarded.back().ok())
             return noMemory();
         out.data = f->guarded.back().data();
         f->buffers.outputs.push_back(out);
     }
     if (problem.target.cuda)
-        TW_SET(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts));
+        TW_SET(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts,
+                                                          f->images ? &*f->images : nullptr));
     set.formatted.push_back(std::move(f));
     return set.formatted.back().get();
 }
@@ -183,9 +219,12 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
                                 ? std::string(x.as<char>(), size_t(x.sizeBytes()))
                                 : std::string());
     uint64_t state = kSeed;
+    TensorRef list; // of a GPU's output 0 the samples alone
     if (problem.target.cuda) {
+        if (!values.samples().empty())
+            list = {outputs[0].type, {int64_t(values.samples().size())}, outputs[0].data};
         TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, f->buffers.onDevice));
-        TW_TRY(onDevice->run(outputs, values.samples(), &state));
+        TW_TRY(onDevice->run(outputs, values.samples(), list, &state));
     } else {
         TW_ASSIGN(auto prepared, kernel.prepare(inputs, outputs));
         ops::RunArgs args{inputs, outputs, workspace.data(), &state, &workers};
@@ -202,7 +241,8 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
             return wrong(fmt::format("it writes to its input {}", i));
     Checked checked;
     for (size_t i = 0; i < outputs.size(); ++i) {
-        std::string const why = values.compare(i, outputs[i], tried.rounding);
+        bool const isList = i == 0 && list.data;
+        std::string const why = values.compare(i, isList ? list : outputs[i], tried.rounding, isList);
         if (why.empty())
             continue;
         if (!tried.isPlain || !values.mayRound(i, outputs[i]))

@@ -17,6 +17,7 @@
 
 namespace tw::tune {
 
+class CheckSet;
 class DeviceTensors;
 class Phases;
 
@@ -91,6 +92,7 @@ private:
     struct Formatted;
     Set& set(size_t which);
     Result<Formatted*> formatted(Set& set, ops::Problem const& problem);
+    Result<void> fillInputs(Formatted& f, CheckSet const& values, ops::Problem const& problem);
     Result<Checked> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
                              Workers& workers, Tried const& tried);
 

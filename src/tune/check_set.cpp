@@ -35,6 +35,7 @@ namespace {
 
 constexpr int64_t kSamples = 160; // random elements of large outputs
 constexpr int64_t kFewSamples = 32;
+constexpr size_t kProbes = 8;        // places of images where the reference shows that they do not depend on each other
 constexpr double kLargerScale = 100; // exp() overflows from 89 on
 constexpr int64_t kMostLargerBytes = 256 << 20;
 constexpr int64_t kMostStepwiseBytes = 64 << 20;   // of outputs whose nodes must be run on all elements
@@ -89,29 +90,61 @@ TensorRef CheckSet::make(DataType type, Extents const& dims)
     return storage_.back().ref();
 }
 
-Result<void> CheckSet::addInput(ops::Problem const& p, size_t i, Extents const& dims, TensorRef const& contents,
-                                Values values, uint64_t seed)
+Result<void> CheckSet::fillInput(size_t i, Extents const& dims, Values values, uint64_t seed)
 {
-    ops::TensorSpec const& spec = p.inputs[i];
-    fixed_.push_back(spec.constant || contents.data);
-    if (!spec.present) {
-        inputs_.emplace_back();
-    } else if (spec.constant) {
-        inputs_.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
-    } else if (contents.data) {
-        inputs_.push_back(contents);
-    } else {
-        inputs_.push_back(make(spec.type, dims));
-        if (!inputs_.back().data)
-            return noMemory();
-        ops::Domain domain = domainOf(*p.node, int(i));
-        if (values == Values::kLarger && isFloating(spec.type)) {
-            domain.lo *= kLargerScale;
-            domain.hi *= kLargerScale;
-        }
-        fillRandom(inputs_.back(), domain, seed + i);
+    inputs_[i] = make(inputs_[i].type, dims);
+    if (!inputs_[i].data)
+        return noMemory();
+    ops::Domain domain = domainOf(*node_, int(i));
+    if (values == Values::kLarger && isFloating(inputs_[i].type)) {
+        domain.lo *= kLargerScale;
+        domain.hi *= kLargerScale;
     }
+    fillRandom(inputs_[i], domain, seed + i);
     return {};
+}
+
+Result<void> CheckSet::fill(ops::Problem const& p, std::span<InputAt const> given, Values values, int64_t randomSamples,
+                            uint64_t seed)
+{
+    node_ = p.node;
+    isThere_ = true;
+    std::vector<size_t> large; // and ours: sizes of outputs do not depend on what they hold
+    for (size_t i = 0; i < given.size(); ++i) {
+        ops::TensorSpec const& spec = p.inputs[i];
+        fixed_.push_back(spec.constant || given[i].contents.data);
+        inputs_.emplace_back();
+        if (!spec.present)
+            continue;
+        inputs_[i] = spec.constant ? TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())}
+                     : given[i].contents.data ? given[i].contents
+                                              : TensorRef{spec.type, given[i].dims, nullptr};
+        if (fixed_[i])
+            continue;
+        if (inputs_[i].count() > ir::kMaxContent)
+            large.push_back(i);
+        else
+            TW_TRY(fillInput(i, given[i].dims, values, seed));
+    }
+    auto const shapes = interp::inferConcrete(*node_, inputs_);
+    if (!shapes.ok()) {
+        incomparable_ = shapes.error().message;
+        return {};
+    }
+    for (auto const& s : *shapes)
+        outputs_.push_back(TensorRef{s.type, s.dims, nullptr});
+    images_ = AlikeImages::of(*node_, inputs_, outputs_, fixed_, seed);
+    if (images_) {
+        for (size_t i : large)
+            TW_TRY(fillInput(i, images_->hasImages(i) ? AlikeImages::few(given[i].dims) : given[i].dims, values, seed));
+        TW_ASSIGN(bool const areAlike, referImages(randomSamples));
+        if (areAlike)
+            return {};
+        images_.reset();
+    }
+    for (size_t i : large)
+        TW_TRY(fillInput(i, given[i].dims, values, seed));
+    return refer(seed, randomSamples);
 }
 
 Result<void> CheckSet::fill(ops::Problem const& p, Values values)
@@ -121,33 +154,99 @@ Result<void> CheckSet::fill(ops::Problem const& p, Values values)
     if ((values == Values::kLarger && (!takesAnyValues(*p.node) || bytesAtOptimum(p) > kMostLargerBytes)) ||
         (values == Values::kOther && !isSmall))
         return {};
-    uint64_t const seed = kSeed + uint64_t(values) * 1000;
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-        TW_TRY(addInput(p, i, p.inputs[i].dims, p.inputs[i].contents, values, seed));
     slack_ = values == Values::kLarger ? kSlack * kLargerScale : kSlack;
-    return refer(p, values == Values::kFirst ? kSamples : kFewSamples, seed);
+    auto const given = mapped<InputAt>(p.inputs, [](ops::TensorSpec const& t) { return InputAt{t.dims, t.contents}; });
+    return fill(p, given, values, values == Values::kFirst ? kSamples : kFewSamples, kSeed + uint64_t(values) * 1000);
 }
 
 Result<void> CheckSet::fill(ops::Problem const& p, Point const& point)
 {
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-        TW_TRY(addInput(p, i, point.inputs[i].dims, point.inputs[i].contents, Values::kFirst, kSeedOfPoints));
-    return refer(p, kFewSamples, kSeedOfPoints);
+    return fill(p, point.inputs, Values::kFirst, kFewSamples, kSeedOfPoints);
 }
 
-Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples, uint64_t seed)
+Result<std::vector<Tensor>> CheckSet::run(std::vector<TensorRef> const& inputs, std::vector<bool> const& wanted) const
 {
-    node_ = p.node;
-    isThere_ = true;
-    auto const shapes = interp::inferConcrete(*node_, inputs_);
-    if (!shapes.ok()) {
-        incomparable_ = shapes.error().message;
-        return {};
+    uint64_t state = kSeed;
+    interp::Options options;
+    options.randomState = &state;
+    if (node_->op->reference || mayBeSampled(*node_->body))
+        options.wanted = wanted;
+    options.takesAnyBatch = true;
+    return interp::runNode(*node_, inputs, options);
+}
+
+// The reference's answers for the originals, and that an image of the output is a matter of that image of the inputs alone:
+// in another order they give the same, and so does one of them beside itself.
+Result<bool> CheckSet::referImages(int64_t randomSamples)
+{
+    constexpr int64_t kOriginals = AlikeImages::kOriginals;
+    Extents const &whole = outputs_[0].dims, few = AlikeImages::few(whole);
+    int64_t const image = whole.volume(1, whole.rank), element = sizeOf(outputs_[0].type);
+    auto const samples = sample(whole, randomSamples);
+    if (samples.empty())
+        return false;
+    std::vector<int64_t> probes; // positions in an image
+    for (size_t i = 0; i < samples.size(); i += samples.size() / kProbes + 1)
+        probes.push_back(samples[i] % image);
+    std::vector<int64_t> at; // of the samples, in the originals
+    std::vector<bool> probed(size_t(kOriginals * image), false);
+    for (int64_t n = 0; n < kOriginals; ++n)
+        for (int64_t const p : probes)
+            probed[size_t(n * image + p)] = true;
+    std::vector<bool> wanted = probed;
+    for (int64_t const s : samples) {
+        at.push_back(images_->original(s / image) * image + s % image);
+        wanted[size_t(at.back())] = true;
     }
-    for (auto const& s : *shapes) {
-        outputs_.push_back(make(s.type, s.dims));
-        want_.push_back(make(s.type, s.dims));
-        if (!outputs_.back().data || !want_.back().data)
+    auto first = run(inputs_, wanted);
+    if (!first.ok() || first->size() != 1 || (*first)[0].dims() != few)
+        return false;
+    // With original (n * step + 1) % kOriginals as image n.
+    auto const givesTheSame = [&](int64_t step) -> Result<bool> {
+        auto const from = [&](int64_t n) { return (n * step + 1) % kOriginals; };
+        std::vector<Tensor> storage;
+        std::vector<TensorRef> in = inputs_;
+        for (size_t i = 0; i < in.size(); ++i) {
+            if (!images_->hasImages(i))
+                continue;
+            TensorRef const original = in[i];
+            storage.emplace_back(original.type, original.dims);
+            in[i] = storage.back().ref();
+            if (!in[i].data)
+                return noMemory();
+            int64_t const size = original.sizeBytes() / kOriginals;
+            for (int64_t n = 0; n < kOriginals; ++n)
+                std::memcpy(in[i].as<char>() + n * size, original.as<char>() + from(n) * size, size_t(size));
+        }
+        auto const other = run(in, probed);
+        if (!other.ok() || (*other)[0].dims() != few)
+            return false;
+        char const *const a = (*other)[0].ref().as<char>(), *const b = (*first)[0].ref().as<char>();
+        for (int64_t n = 0; n < kOriginals; ++n)
+            for (int64_t const p : probes)
+                if (std::memcmp(a + (n * image + p) * element, b + (from(n) * image + p) * element, size_t(element)) !=
+                    0)
+                    return false;
+        return true;
+    };
+    for (int64_t const step : {1, 0}) {
+        TW_ASSIGN(bool const isSame, givesTheSame(step));
+        if (!isSame)
+            return false;
+    }
+    storage_.push_back(std::move((*first)[0]));
+    want_.push_back(storage_.back().ref());
+    wanted_ = std::move(wanted);
+    samples_ = samples;
+    wantedAt_ = std::move(at);
+    return true;
+}
+
+Result<void> CheckSet::refer(uint64_t seed, int64_t randomSamples)
+{
+    for (TensorRef const& t : outputs_) {
+        want_.push_back(make(t.type, t.dims));
+        if (!want_.back().data)
             return noMemory();
     }
     uint64_t state = kSeed;
@@ -163,6 +262,7 @@ Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples, uint6
         wanted_.assign(size_t(want_[0].count()), false);
     for (int64_t i : samples_)
         wanted_[size_t(i)] = true;
+    wantedAt_ = samples_;
     if (node_->op->reference) {
         std::vector<Extents> dims;
         auto run = [&]() -> Result<void> {
@@ -179,6 +279,7 @@ Result<void> CheckSet::refer(ops::Problem const& p, int64_t randomSamples, uint6
         if (done.ok() && !samples_.empty() && dims[0] != want_[0].dims) {
             // Data decide the size: positions in the largest tensor mean nothing in what there is.
             samples_.clear();
+            wantedAt_.clear();
             wanted_.clear();
             done = run();
         }
@@ -216,6 +317,7 @@ CheckSet::References const& CheckSet::stepwise()
     interp::Options options;
     uint64_t state = kSeed;
     options.randomState = &state;
+    options.takesAnyBatch = images_.has_value();
     if (mayBeSampled(*body))
         options.wanted = wanted_;
     else if (want_[0].sizeBytes() > kMostStepwiseBytes)
@@ -231,46 +333,46 @@ CheckSet::References const& CheckSet::stepwise()
 }
 
 std::string CheckSet::compareWith(std::vector<TensorRef> const& wants, TensorRef const& out, size_t i,
-                                  ops::Rounding rounding)
+                                  ops::Rounding rounding, bool isList)
 {
     ops::Tolerance tolerance = ops::toleranceFor(rounding, toleranceOf(*node_, out.type));
     tolerance.absolute *= slack_;
     tolerance.relative *= slack_;
-    if (i == 0 && !samples_.empty() && out.dims == wants[0].dims) {
-        Tensor const got = gather(out, samples_);
+    if (i == 0 && !samples_.empty() && (isList || out.dims == outputs_[0].dims)) {
+        Tensor const got = isList ? Tensor() : gather(out, samples_);
         std::vector<Tensor> lists;
         std::vector<TensorRef> refs;
         for (TensorRef const& w : wants) {
-            lists.push_back(gather(w, samples_));
+            lists.push_back(gather(w, wantedAt_));
             refs.push_back(lists.back().ref());
         }
-        std::string const why = tune::compare(got.ref(), refs, tolerance);
+        std::string const why = tune::compare(isList ? out : got.ref(), refs, tolerance);
         return why.empty() ? why : fmt::format("of {} samples {}", samples_.size(), why);
     }
-    TensorRef got = out;
-    if (out.format != Format::kLinear) {
-        got = outputs_[i];
-        got.dims = out.dims;
-        ops::convertFormat(out, got);
-    }
-    return tune::compare(got, wants, tolerance, i == 0 ? wanted_ : std::vector<bool>{});
+    if (out.format == Format::kLinear)
+        return tune::compare(out, wants, tolerance, i == 0 ? wanted_ : std::vector<bool>{});
+    Tensor const linear(out.type, out.dims);
+    if (!linear.data())
+        return noMemory().message;
+    ops::convertFormat(out, linear.ref());
+    return tune::compare(linear.ref(), wants, tolerance, i == 0 ? wanted_ : std::vector<bool>{});
 }
 
-std::string CheckSet::compare(size_t i, TensorRef const& got, ops::Rounding rounding)
+std::string CheckSet::compare(size_t i, TensorRef const& got, ops::Rounding rounding, bool isList)
 {
     std::vector<TensorRef> wants{want_[i]};
-    std::string const why = compareWith(wants, got, i, rounding);
+    std::string const why = compareWith(wants, got, i, rounding, isList);
     if (why.empty())
         return why;
     for (std::vector<Tensor> const& reference : stepwise())
         if (reference[i].type() == want_[i].type && reference[i].dims() == want_[i].dims)
             wants.push_back(reference[i].ref());
-    return wants.size() > 1 ? compareWith(wants, got, i, rounding) : why;
+    return wants.size() > 1 ? compareWith(wants, got, i, rounding, isList) : why;
 }
 
 bool CheckSet::mayRound(size_t i, TensorRef const& got) const
 {
-    return isFloating(got.type) && got.type == want_[i].type && got.dims == want_[i].dims &&
+    return isFloating(got.type) && got.type == want_[i].type && (images_ || got.dims == want_[i].dims) &&
            !onlyMoves(want_[i], i == 0 ? wanted_ : std::vector<bool>{});
 }
 

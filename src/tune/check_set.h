@@ -11,6 +11,7 @@
 #include "tactic/domain.h"
 #include "tactic/rounded_factors.h"
 #include "tactic/tactic.h"
+#include "tune/alike_images.h"
 #include "tune/options.h"
 
 namespace tw::tune {
@@ -42,15 +43,18 @@ public:
     // Why the reference gives nothing (random inputs may be none that the node accepts); empty: it does.
     std::string const& incomparable() const { return incomparable_; }
 
-    std::vector<TensorRef> const& inputs() const { return inputs_; }   // linear
-    std::vector<TensorRef> const& outputs() const { return outputs_; } // linear, for kernels that write another format
+    // Linear. Those that have images (of images()) are the originals alone.
+    std::vector<TensorRef> const& inputs() const { return inputs_; }
+    std::vector<TensorRef> const& outputs() const { return outputs_; } // whole sizes, no elements
+    // Null: all inputs are whole.
+    AlikeImages const* images() const { return images_ ? &*images_ : nullptr; }
     // Positions in output 0 that are compared; empty: all.
     std::vector<int64_t> const& samples() const { return samples_; }
 
     // Compares a kernel's output `i`, in its format, with what the region computes: exactly, and where that does not
     // fit as its nodes would one by one, each rounded to its type. Each element may be within the tolerance of either.
-    // Empty, or where and by how much it is wrong.
-    std::string compare(size_t i, TensorRef const& got, ops::Rounding rounding);
+    // Empty, or where and by how much it is wrong. `isList`: `got` holds the samples alone, in order.
+    std::string compare(size_t i, TensorRef const& got, ops::Rounding rounding, bool isList = false);
     // Whether rounding may be why a kernel's output `i` is not the reference's: floating, of the same size, and not all
     // of it elements of the inputs and zeros, of which none was rounded.
     bool mayRound(size_t i, TensorRef const& got) const;
@@ -58,13 +62,16 @@ public:
 private:
     using References = std::vector<std::vector<Tensor>>;
 
-    Result<void> addInput(ops::Problem const& problem, size_t i, Extents const& dims, TensorRef const& contents,
-                          Values values, uint64_t seed);
-    Result<void> refer(ops::Problem const& problem, int64_t randomSamples, uint64_t seed);
+    Result<void> fill(ops::Problem const& problem, std::span<InputAt const> given, Values values, int64_t randomSamples,
+                      uint64_t seed);
+    Result<void> fillInput(size_t i, Extents const& dims, Values values, uint64_t seed);
+    Result<void> refer(uint64_t seed, int64_t randomSamples);
+    Result<bool> referImages(int64_t randomSamples);
+    Result<std::vector<Tensor>> run(std::vector<TensorRef> const& inputs, std::vector<bool> const& wanted) const;
     References const& stepwise();
     bool onlyMoves(TensorRef const& want, std::vector<bool> const& wanted) const;
-    std::string compareWith(std::vector<TensorRef> const& wants, TensorRef const& got, size_t i,
-                            ops::Rounding rounding);
+    std::string compareWith(std::vector<TensorRef> const& wants, TensorRef const& got, size_t i, ops::Rounding rounding,
+                            bool isList);
     TensorRef make(DataType type, Extents const& dims);
 
     ir::Node const* node_ = nullptr;
@@ -73,9 +80,11 @@ private:
     std::string incomparable_;
     std::vector<Tensor> storage_;
     std::vector<TensorRef> inputs_, outputs_, want_;
-    std::vector<bool> fixed_;  // inputs that are not ours to fill
-    std::vector<bool> wanted_; // of output 0; empty: all
-    std::vector<int64_t> samples_;
+    std::vector<bool> fixed_; // inputs that are not ours to fill
+    std::optional<AlikeImages> images_;
+    std::vector<bool> wanted_;           // of want_[0]; empty: all
+    std::vector<int64_t> samples_;       // in the whole output 0,
+    std::vector<int64_t> wantedAt_;      // and the elements of want_[0] that they are compared with
     std::optional<References> stepwise_; // made when first needed
 };
 

@@ -8,6 +8,7 @@
 #include "ir/shape_values.h"
 #include "tactic/cuda_tactic.h"
 #include "tactic/parts.h"
+#include "tune/alike_images.h"
 
 namespace tw::tune {
 
@@ -35,14 +36,30 @@ struct DeviceTensors::State
         memory.push_back(std::move(b));
         return asPart ? ops::partOf(whole, t) : whole;
     }
+    // From the host, which holds its originals alone where it consists of images.
+    Result<void> fill(TensorRef const& whole, TensorRef const& from, AlikeImages const* images) const
+    {
+        cuda::Driver const& driver = device->driver();
+        if (!images)
+            return cuda::upload(driver, whole.data, from.data, size_t(whole.sizeBytes()));
+        auto const size = size_t(whole.sizeBytes() / images->count());
+        TW_TRY(cuda::upload(driver, whole.data, from.data, size * AlikeImages::kOriginals));
+        uint64_t const at = cuda::addressOf(whole.data);
+        for (int64_t n = AlikeImages::kOriginals; n < images->count(); ++n)
+            TW_CUDA(driver, cuMemcpyDtoDAsync(at + uint64_t(n) * size, at + uint64_t(images->original(n)) * size, size,
+                                              nullptr));
+        return driver.check(driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+    }
     // A host tensor to its part on the GPU, which was placed last. By way of a whole one there: millions of short rows
     // would take long from the host.
-    Result<void> uploadPart(TensorRef const& part, TensorRef from)
+    Result<void> fillPart(TensorRef const& part, TensorRef from, AlikeImages const* images)
     {
         cuda::Driver const& driver = device->driver();
         TW_ASSIGN(cuda::Buffer const whole, cuda::Buffer::allocate(device, from.sizeBytes()));
-        TW_TRY(cuda::upload(driver, whole.data(), from.data, size_t(from.sizeBytes())));
-        from.data = whole.data();
+        TensorRef dense = from;
+        dense.data = whole.data();
+        TW_TRY(fill(dense, from, images));
+        from = dense;
         cuda::Buffer const& around = memory.back();
         TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(around.data()), kNaN, size_t(around.sizeBytes()), nullptr));
         TW_TRY(ops::copyPixels(driver, from, part, nullptr));
@@ -57,7 +74,8 @@ DeviceTensors::~DeviceTensors() = default;
 
 Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const& problem,
                                                              std::span<TensorRef const> inputs,
-                                                             std::span<TensorRef const> outputs, bool asParts)
+                                                             std::span<TensorRef const> outputs, bool asParts,
+                                                             AlikeImages const* images)
 {
     std::shared_ptr<DeviceTensors> tensors(new DeviceTensors);
     State& s = *tensors->state_;
@@ -68,8 +86,8 @@ Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const&
         if (t.data && !ir::isShapeInput(*problem.node, i)) {
             bool const asPart = asParts && !problem.inputs[i].constant && ops::canBePart(t);
             TW_ASSIGN(t, s.place(t, asPart));
-            TW_TRY(asPart ? s.uploadPart(t, inputs[i])
-                          : cuda::upload(s.device->driver(), t.data, inputs[i].data, size_t(t.sizeBytes())));
+            AlikeImages const* const its = images && images->hasImages(i) ? images : nullptr;
+            TW_TRY(asPart ? s.fillPart(t, inputs[i], its) : s.fill(t, inputs[i], its));
         }
         s.inputs.push_back(t);
     }
@@ -166,7 +184,8 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(ops::Problem const& problem
     return run;
 }
 
-Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t const> wanted, uint64_t* randomState)
+Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t const> wanted, TensorRef const& list,
+                            uint64_t* randomState)
 {
     State& s = *state_;
     cuda::Driver const& driver = s.device->driver();
@@ -181,14 +200,17 @@ Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t cons
         outputs[i].dims = out[i].dims;
         if (out[i].sizeBytes() == 0)
             continue;
-        bool const isSampled = i == 0 && !wanted.empty() && out[i].dims == s.outputs[i].dims;
-        int64_t const size = sizeOf(out[i].type);
-        for (int64_t element : isSampled ? wanted : std::span<int64_t const>())
-            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].as<char>() + outputs[i].place(element) * size,
-                                              cuda::addressOf(out[i].as<char>() + out[i].place(element) * size),
-                                              size_t(size), stream));
-        if (isSampled)
+        if (i == 0 && !wanted.empty()) {
+            if (out[i].dims != s.outputs[i].dims)
+                return internalError("it gives {} as output 0, which is {}", out[i].dims.str(),
+                                     s.outputs[i].dims.str());
+            int64_t const size = sizeOf(out[i].type);
+            for (size_t k = 0; k < wanted.size(); ++k)
+                TW_CUDA(driver, cuMemcpyDtoHAsync(list.as<char>() + int64_t(k) * size,
+                                                  cuda::addressOf(out[i].as<char>() + out[i].place(wanted[k]) * size),
+                                                  size_t(size), stream));
             continue;
+        }
         TensorRef dense = out[i];
         cuda::Buffer copied;
         if (out[i].stride > 0) {

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "calibrate/calibrate.h"
+#include "device/cuda/compiler.h"
+#include "device/cuda/kernel_cache.h"
 #include "ir/text.h"
 #include "plan/network.h"
 #include "support/plugin_samples.h"
@@ -279,6 +281,9 @@ int main(int argc, char** argv)
         cache.insert(c.name, tune::CacheEntry{index, {1, 2, 3}, double(index)});
         if (++caches < 4)
             save("fuzz_timing_cache", c.name + ".cache", cache.serialize());
+        if (caches < 8)
+            save("fuzz_kernel_cache", c.name + ".kernel",
+                 cuda::writeKernelFile({c.name, {{c.name, 32, 0, 1024}, {"second", 255, int(index), 0}}, 0}, {1, 2}));
     }
     for (Format f : {Format::kLinear, Format::kCHW32, Format::kHWC}) {
         plan::Contents network = test::smallNetwork();

@@ -163,7 +163,8 @@ TEST(Fault, EveryOneIsRefused)
                             Fault::kDoesNothing};
     int refused = 0, planted = 0;
     for (Format format : {kLinear, kLast})
-        for (Extents const& dims : {Extents{2, 3, 5, 7}, Extents{2, 17, 6, 6}, Extents{3, 67, 33, 31}}) {
+        for (Extents const& dims :
+             {Extents{2, 3, 5, 7}, Extents{2, 17, 6, 6}, Extents{3, 67, 33, 31}, Extents{24, 13, 80, 80}}) {
             Sigmoid const s(dims, dims, format);
             for (Fault f : {Fault::kNone, Fault::kWritesGaps}) {
                 auto const checked = s.check(f);
@@ -179,7 +180,7 @@ TEST(Fault, EveryOneIsRefused)
             }
         }
     EXPECT_EQ(refused, planted);
-    EXPECT_EQ(planted, 3 * 13 + 3 * 12);
+    EXPECT_EQ(planted, 4 * 13 + 4 * 12);
 }
 
 // Right for the optimum, one image, and wrong for the maximum: engines run both.

@@ -24,6 +24,7 @@
 #include "builder/sparse_layers.h"
 #include "builder/types.h"
 #include "device/cpu.h"
+#include "device/cuda/kernel_cache.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "tactic/cpu_tactic.h"
@@ -351,6 +352,11 @@ Result<std::string> toPlan(BuilderObject& b, NetworkObject& n, BuilderConfigObje
     b.reporter.verbose("Time of the build by parts, by the clock; kernels are made, checked and timed on all threads:");
     for (std::string const& line : phases.table(seconds.count()))
         b.reporter.verbose(line);
+    if (cuda::KernelCache* const kept = b.gpu ? b.gpu->compiler->kept() : nullptr) {
+        b.reporter.verbose("{} compiled sources of kernels came from '{}'", kept->foundCount(), kept->folder());
+        if (std::string const complaint = kept->takeComplaint(); !complaint.empty())
+            b.reporter.warning("The cache of compiled kernels is left aside: {}", complaint);
+    }
     return bytes;
 }
 

@@ -3,12 +3,16 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
+#include "device/cuda/kernel_cache.h"
 #include "device/cuda/library.h"
 
 namespace tw::cuda {
 
 namespace {
+
+constexpr char const* kOptions[] = {"--std=c++17", "--ptxas-options=-v", "--no-source-include"};
 
 // The number before `what`, in the line that begins at `from`.
 int numberBefore(std::string const& log, size_t from, size_t end, char const* what)
@@ -49,9 +53,10 @@ std::vector<KernelResources> resourcesOf(std::string const& log)
 
 Compiler::~Compiler() = default;
 
-Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
+Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path, std::shared_ptr<KernelCache> kept)
 {
     std::unique_ptr<Compiler> c(new Compiler);
+    c->kept_ = std::move(kept);
     TW_ASSIGN(c->library_, openLibraryOfDriver("NVRTC, the compiler for CUDA kernels,", "libnvrtc.so", path));
 #define TW_NVRTC(name, result, parameters)                                                                             \
     c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
@@ -63,6 +68,8 @@ Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
     if (c->nvrtcVersion(&major, &minor) != 0 || major < 12)
         return failedInitialization("{} is NVRTC {}, 12 is the oldest that works", c->library_->file(), major);
     c->version_ = major * 1000 + minor * 10;
+    std::error_code unknown;
+    c->fileBytes_ = std::filesystem::file_size(c->library_->file(), unknown);
     return c;
 }
 
@@ -70,7 +77,7 @@ Result<Compiler*> LazyCompiler::get()
 {
     std::lock_guard lock(mutex_);
     if (!compiler_) {
-        TW_ASSIGN(compiler_, Compiler::open(path_));
+        TW_ASSIGN(compiler_, Compiler::open(path_, kept_));
     }
     return compiler_.get();
 }
@@ -87,7 +94,7 @@ Result<std::shared_ptr<Compiled const>> Compiler::compile(std::string const& nam
             return it->second;
         running_.insert(key);
     }
-    auto fresh = compileNow(name, source, architecture);
+    auto fresh = compileOnce(name, source, architecture);
     std::lock_guard lock(mutex_);
     running_.erase(key);
     ended_.notify_all();
@@ -100,6 +107,24 @@ size_t Compiler::compiledCount() const
 {
     std::lock_guard lock(mutex_);
     return done_.size();
+}
+
+Result<Compiled> Compiler::compileOnce(std::string const& name, std::string const& source,
+                                       std::string const& architecture) const
+{
+    if (!kept_)
+        return compileNow(name, source, architecture);
+    std::string text = fmt::format("{} {} {}", version_, fileBytes_, architecture);
+    for (char const* option : kOptions)
+        text += std::string(" ") + option;
+    text += "\n" + source;
+    Hash128 const key = hashBytes128(text.data(), text.size());
+    if (auto found = kept_->find(key))
+        return std::move(*found);
+    auto fresh = compileNow(name, source, architecture);
+    if (fresh.ok())
+        kept_->keep(key, *fresh);
+    return fresh;
 }
 
 Result<Compiled> Compiler::compileNow(std::string const& name, std::string const& source,
@@ -117,7 +142,7 @@ Result<Compiled> Compiler::compileNow(std::string const& name, std::string const
         ~Destroy() { c.nvrtcDestroyProgram(p); }
     } const destroy{*this, &program};
     std::string const target = "--gpu-architecture=" + architecture;
-    char const* const options[] = {target.c_str(), "--std=c++17", "--ptxas-options=-v", "--no-source-include"};
+    char const* const options[] = {target.c_str(), kOptions[0], kOptions[1], kOptions[2]};
     int const status = nvrtcCompileProgram(program, int(std::size(options)), options);
     size_t bytes = 0;
     std::string log;

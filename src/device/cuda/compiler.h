@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVRTC, opened at run time: CUDA C++ text to device code. It needs no GPU and no driver. Each distinct text is
-// compiled once in the compiler's life; several threads may compile at once.
+// compiled once in the compiler's life, or was by an earlier one that kept it in a folder; several threads may compile at
+// once.
 #pragma once
 
 #include <condition_variable>
@@ -16,6 +17,7 @@
 
 namespace tw::cuda {
 
+class KernelCache;
 struct NvrtcProgram; // NVRTC's own
 
 // What the assembler said of one kernel.
@@ -40,7 +42,7 @@ public:
     ~Compiler();
     Compiler(Compiler const&) = delete;
     Compiler& operator=(Compiler const&) = delete;
-    static Result<std::unique_ptr<Compiler>> open(SearchPath const& path);
+    static Result<std::unique_ptr<Compiler>> open(SearchPath const& path, std::shared_ptr<KernelCache> kept = nullptr);
 
     // 13000 is NVRTC 13.0.
     int version() const { return version_; }
@@ -53,11 +55,16 @@ private:
     Compiler() = default;
     Result<Compiled> compileNow(std::string const& name, std::string const& source,
                                 std::string const& architecture) const;
+    // Of the folder where there is one, else compiled and kept there.
+    Result<Compiled> compileOnce(std::string const& name, std::string const& source,
+                                 std::string const& architecture) const;
 
 #define TW_NVRTC(name, result, parameters) result(*name) parameters = nullptr;
 #include "device/cuda/nvrtc.def"
 #undef TW_NVRTC
     std::unique_ptr<Library> library_;
+    std::shared_ptr<KernelCache> kept_; // may be null
+    uint64_t fileBytes_ = 0;            // of the library: versions do not tell builds of NVRTC apart
     int version_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable ended_;
@@ -69,11 +76,15 @@ private:
 class LazyCompiler
 {
 public:
-    explicit LazyCompiler(SearchPath path) : path_(std::move(path)) {}
+    explicit LazyCompiler(SearchPath path, std::shared_ptr<KernelCache> kept = nullptr)
+        : path_(std::move(path)), kept_(std::move(kept))
+    {}
     Result<Compiler*> get();
+    KernelCache* kept() const { return kept_.get(); }
 
 private:
     SearchPath path_;
+    std::shared_ptr<KernelCache> kept_;
     std::mutex mutex_;
     std::unique_ptr<Compiler> compiler_;
 };

@@ -225,6 +225,10 @@ void cases(CaseList& list)
         image("3d_" + name, x, w, bias, form);
     };
     volume("3x3x3", {2, 24, 5, 7, 9}, {40, 24, 3, 3, 3}, true, evenly(1, 1));
+    volume("3x3x3_few", {1, 16, 5, 17, 33}, {16, 16, 3, 3, 3}, true, evenly(1, 1));
+    volume("3x3x3_one", {1, 1, 6, 9, 20}, {16, 1, 3, 3, 3}, true, evenly(1, 1));
+    volume("1x1x1_to_3", {2, 32, 4, 9, 18}, {3, 32, 1, 1, 1}, true, evenly(1, 0));
+    volume("5x3x1", {1, 24, 7, 10, 21}, {20, 24, 5, 3, 1}, true, {.pre = {2, 0, 0}, .post = {1, 2, 0}});
     volume("3x3x3_long", {1, 72, 3, 4, 4}, {136, 72, 3, 3, 3}, true, evenly(1, 1));
     volume("3x3x3_stride2", {1, 17, 6, 7, 8}, {33, 17, 3, 3, 3}, true, evenly(2, 1));
     volume("3x3x3_dilated", {1, 16, 6, 7, 8}, {24, 16, 3, 3, 3}, false, evenly(1, 2, 2));

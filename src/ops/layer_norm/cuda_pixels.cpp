@@ -73,9 +73,12 @@ std::vector<Config> configs(Problem const& problem)
         while (packs > 1 && s.sizes.outer * segments * ((s.sizes.n + rows * packs - 1) / (rows * packs)) < processors)
             packs /= 2;
         // Every block adds up what all of its image left: a few for each multiprocessor.
+        int64_t const shares = std::max<int64_t>(s.sizes.outer * segments, 1);
         for (int64_t each : {2, 6})
-            list.push_back({segment, packs,
-                            std::max<int64_t>(processors * each / std::max<int64_t>(s.sizes.outer * segments, 1), 1)});
+            list.push_back({segment, packs, std::max<int64_t>(processors * each / shares, 1)});
+        // Of small images that adding up is most of the time: fewer blocks, with more pixels each.
+        if (packs < kMostPacks)
+            list.push_back({segment, kMostPacks, std::max<int64_t>(processors / shares, 1)});
     };
     add(std::min((std::max(s.unit(), 2 * line) + s.unit() - 1) / s.unit() * s.unit(), channels));
     add(channels);

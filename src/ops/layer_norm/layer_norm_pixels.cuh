@@ -154,19 +154,21 @@ TW_KERNEL __launch_bounds__(kThreads) normalize(const __grid_constant__ PixelPar
         float2 const* const parts =
             static_cast<float2 const*>(p.parts) + (i64(s.image) * p.groups + s.firstChannel / kGroup + g) * p.slabs;
         auto countOf = [&](int i) { return float(min(u64(p.each), p.n - u64(i) * p.each)) * kGroup; };
-        float mean = 0, squares = 0;
-        if constexpr (!kRms) {
-            for (int i = lane; i < p.slabs; i += 32)
-                mean += parts[i].x * countOf(i);
-            mean = warpReduce(mean, sum) / all;
-        }
+        // Around the first slab's mean, so that what is taken off the squares is as small as slabs are alike.
+        float const around = kRms ? 0 : parts[0].x;
+        float away = 0, squares = 0;
+#pragma unroll 4
         for (int i = lane; i < p.slabs; i += 32) {
             float2 const part = parts[i];
-            squares += part.y + (part.x - mean) * (part.x - mean) * countOf(i);
+            float const count = countOf(i), d = part.x - around;
+            away += count * d;
+            squares += part.y + count * d * d;
         }
-        squares = warpReduce(squares, sum);
+        away = warpReduce(away, sum);
+        squares = warpReduce(squares, sum) - away * away / all;
+        float const mean = around + away / all;
         if (lane == 0)
-            sets[g] = make_float2(mean, scaleOf(squares, all));
+            sets[g] = make_float2(mean, scaleOf(squares < 0 ? 0 : squares, all)); // NaN stays
     }
     __syncthreads();
     float2 set[kWidth];

@@ -32,6 +32,28 @@ Result<void> copyToDevice(ir::Graph& graph, std::set<ir::Value const*> const& on
     return {};
 }
 
+// What writes in place comes after all other readers of what it writes over, but for those that need what it gives: a client may
+// give an input and the output that is its changed copy one address.
+void writeLast(ir::Graph& graph)
+{
+    auto const writes = [](auto const& n) { return n->op->writesInPlace; };
+    if (std::ranges::none_of(graph.nodes, writes))
+        return;
+    for (size_t i = graph.nodes.size(); i-- > 0;) {
+        ir::Node const* const node = graph.nodes[i].get();
+        if (!writes(graph.nodes[i]))
+            continue;
+        size_t to = i; // as late as possible: in front of the first that reads what it gives
+        auto const reads = [&](ir::Node const& other) {
+            return std::ranges::any_of(other.inputs, [&](ir::Value const* v) { return v && v->producer == node; });
+        };
+        while (to + 1 < graph.nodes.size() && !reads(*graph.nodes[to + 1]))
+            ++to;
+        std::rotate(graph.nodes.begin() + int64_t(i), graph.nodes.begin() + int64_t(i) + 1,
+                    graph.nodes.begin() + int64_t(to) + 1);
+    }
+}
+
 // Shape tensors among the outputs, and all that decides shapes, stand on the host. Inputs lie where the client was told.
 Result<void> schedule(ir::Graph& graph, plan::Contents const& contents, bool isForGpu)
 {
@@ -45,6 +67,7 @@ Result<void> schedule(ir::Graph& graph, plan::Contents const& contents, bool isF
     for (ir::Value const* v : onHost)
         if (v->producer || v->isConstant())
             const_cast<ir::Value*>(v)->host = true;
+    writeLast(graph);
     graph.form = ir::Form::kScheduled;
     return ir::verify(graph);
 }

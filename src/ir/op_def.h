@@ -91,6 +91,7 @@ struct OpDef
     bool isElementwise = false;  // an element of y needs that element of the inputs alone
     bool isCheap = false;        // moves or combines elements: little more than reading and writing them
     bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
+    bool writesInPlace = false;  // y is input 0 but for what is written: it runs where both lie at one address, too
     bool readsPart = false;      // of input 0 at most as many elements as it writes
     bool computesShapes = false; // small ones, on the host: t in the guide's signatures of layers
     // Of ops with regions: from this input of a region on they are inputs of the node as it is, the last of both. Null: from

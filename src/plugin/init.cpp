@@ -80,6 +80,7 @@ constexpr Published kPublished[] = {
     {"SpecialSlice_TRT", "1"},
     {"Split", "1"},
     {"SplitGeLU", "1"},
+    {"TensorScatter", "1"},
     {"VoxelGeneratorPlugin", "1"},
     {"fMHA_V2", "1"},
     {"fMHCA", "1"},

@@ -112,6 +112,7 @@ constexpr PluginSample kSamples[] = {
     {"SpecialSlice_TRT", "1", "", "t2x5x6*1"},
     {"Split", "1", "axis=1 lengths=2,3", "t2x5x3*1"},
     {"SplitGeLU", "1", "", "t2x3x16*1"},
+    {"TensorScatter", "1", "axis=-2", "t2x3x5x4*1 t2x3x2x4*1 i2=1,3"},
     {"VoxelGeneratorPlugin", "1",
      "max_num_points_per_voxel=3 max_voxels=12 point_cloud_range=-2.,-2.,-3.,2.,2.,1. voxel_feature_num=9 "
      "voxel_size=0.5,0.5,4.",

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A unit of y for each thread: of u where a row of it goes there, else of x. Where y holds x, a unit of u for each thread.
+//   bool kCircular
+#pragma once
+
+#include "kernels/cuda/common/prelude.cuh"
+#include "ops/cache_update/cache_update_params.h"
+
+namespace tw::ops::cache_update {
+
+TW_INLINE i64 firstOf(Params const& p, idx image)
+{
+    i64 const first = p.index ? p.index[image] : 0, capacity = i64(p.capacity);
+    return kCircular ? (first % capacity + capacity) % capacity : first;
+}
+template <class U>
+TW_INLINE void merge(Params const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.count)
+        return;
+    idx const row = divide(i, p.row), group = divide(row, p.group);
+    i64 from = i64(row - group * idx(p.group.d)) - firstOf(p, divide(group, p.image)); // row of u
+    if (kCircular && from < 0)
+        from += i64(p.capacity);
+    bool const isNew = from >= 0 && from < i64(p.rows);
+    static_cast<U*>(p.y)[i] =
+        isNew ? static_cast<U const*>(p.u)[(group * idx(p.rows) + idx(from)) * idx(p.row.d) + (i - row * idx(p.row.d))]
+              : static_cast<U const*>(p.x)[i];
+}
+template <class U>
+TW_INLINE void write(Params const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.count)
+        return;
+    idx const row = divide(i, p.row), group = divide(row, p.group);
+    i64 to = i64(row - group * idx(p.group.d)) + firstOf(p, divide(group, p.image));
+    if (kCircular && to >= i64(p.capacity))
+        to -= i64(p.capacity);
+    if (to >= 0 && to < i64(p.capacity))
+        static_cast<U*>(p.y)[(group * idx(p.capacity) + idx(to)) * idx(p.row.d) + (i - row * idx(p.row.d))] =
+            static_cast<U const*>(p.u)[i];
+}
+
+} // namespace tw::ops::cache_update

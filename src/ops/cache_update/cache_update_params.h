@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/params.h"
+
+namespace tw::ops::cache_update {
+
+struct Params
+{
+    void const* x = nullptr; // null: y holds it
+    void const* u = nullptr;
+    void* y = nullptr;
+    cuda::i32 const* index = nullptr; // may be null
+    cuda::u64 count = 0;              // units of what is written: of y, or of u where y holds x
+    cuda::u64 capacity = 0, rows = 0;
+    cuda::Div row, group, image; // units of a row; rows of a group (of y, or of u); groups of an image
+};
+
+} // namespace tw::ops::cache_update

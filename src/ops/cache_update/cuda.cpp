@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
+#include "ops/cache_update/cache_update_params.h"
+#include "ops/cache_update/op.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::cache_update {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const bytes = sizeOf(problem.outputs[0].type);
+    CudaSource source{.text = cuda::flag("kCircular", a.circular) + cuda::include("ops/cache_update/cache_update.cuh"),
+                      .wide = isWide(problem),
+                      .isDependent = true};
+    for (std::string const what : {"merge", "write"})
+        source.addUnits("cache_update_" + what, "tw::ops::cache_update::" + what, "tw::ops::cache_update::Params",
+                        bytes, kThreads);
+    int const kinds = int(source.names.size()) / 2;
+    return kernelsOf(std::move(source), [&a, kinds, bytes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &u = args.inputs[1], &y = args.outputs[0];
+        Layout const at(a, x.dims, u.dims);
+        bool const isInPlace = x.data == y.data;
+        int64_t const written = isInPlace ? u.count() : y.count();
+        if (written == 0)
+            return {};
+        int64_t const unit = widestUnit(bytes, cuda::addressOf(x.data) | cuda::addressOf(u.data) |
+                                                   cuda::addressOf(y.data) | uint64_t(at.inner * bytes)),
+                      row = at.inner * bytes / unit;
+        Params p{.x = isInPlace ? nullptr : x.data, .u = u.data, .y = y.data};
+        p.index = args.inputs.size() > 2 ? args.inputs[2].as<int32_t>() : nullptr;
+        p.count = uint64_t(written * bytes / unit);
+        p.capacity = uint64_t(at.capacity);
+        p.rows = uint64_t(at.rows);
+        p.row = cuda::divBy(row);
+        p.group = cuda::divBy(isInPlace ? at.rows : at.capacity);
+        p.image = cuda::divBy(at.groups);
+        int const kernel = (isInPlace ? kinds : 0) + std::countr_zero(uint64_t(unit / bytes));
+        return launch(kernel, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    });
+}
+
+constexpr CudaTactic kPlain{"cache_update_any_plain_cuda", 1, plainKernels};
+
+} // namespace
+
+extern constinit TacticList const cudaTactics = kTactics<kPlain>;
+
+} // namespace tw::ops::cache_update

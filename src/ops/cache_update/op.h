@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// y is the cache x [b, .., s, ..], in which row p + i along `axis` of each image n, p = index[n] (0 without an index), is row i of
+// the update u [b, .., k, ..], k <= s; all other dimensions are those of x. Circular: row (p + i) mod s. Linear: rows that
+// would lie outside are not written. x and y may lie at one address: then the rows of u are all that is written.
+// Rule: ONNX TensorScatter-24.
+#pragma once
+
+#include "base/extents.h"
+#include "ir/attrs.h"
+
+namespace tw::ops::cache_update {
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    int64_t axis = 1; // 1 to rank - 1
+    bool circular = false;
+
+    void visit(ir::AttrVisitor& v) override
+    {
+        v.field(1, "axis", axis);
+        v.field(2, "circular", circular);
+    }
+};
+
+// Rows of u lie as [images, groups, rows, inner] elements, those of x and y with `capacity` in place of rows.
+struct Layout
+{
+    int64_t images, groups, rows, capacity, inner;
+
+    Layout(Attrs const& a, Extents const& x, Extents const& u)
+        : images(x[0]), groups(x.volume(1, int(a.axis))), rows(u[int(a.axis)]), capacity(x[int(a.axis)]),
+          inner(x.volume(int(a.axis) + 1, x.rank))
+    {}
+    // Where row i of an image with this index goes; negative: nowhere.
+    int64_t place(Attrs const& a, int64_t index, int64_t i) const
+    {
+        int64_t const at = index + i;
+        if (a.circular)
+            return (at % capacity + capacity) % capacity;
+        return at < 0 || at >= capacity ? -1 : at;
+    }
+};
+
+} // namespace tw::ops::cache_update

@@ -13,10 +13,11 @@ std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsI
     hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
-    fuseReduce, fuseLogSoftmax, sinkReshapes, patchesToMatmul, convolutionToMatmul, mergeMatmuls, mergeUnrolledProducts,
-    mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue, multiplyByReciprocals,
-    fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseMatmulNorm, fuseResultQuantization,
-    moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants;
+    fuseReduce, fuseLogSoftmax, sinkReshapes, pixelsToRows, patchesToMatmul, convolutionToMatmul, mergeMatmuls,
+    mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
+    multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseMatmulNorm,
+    fuseResultQuantization, moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision,
+    shareNodes, shareConstants;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

@@ -1,19 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of weights of a row on CPUs.
+// Scores and sums of weights of a row on CPUs, by kernels of an instruction set or plain ones.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/element.h"
 #include "families/decoding/row_params.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "kernels/cpu/token_weights.h"
 
 namespace tw::ops::decoding {
 
-template <class T>
-float scoreAt(T const* x, int64_t i)
+using kernels::TokenKernels;
+
+inline constexpr TokenKernels kPlainTokens = {
+    [](float const* x, int64_t n, float t, float* y) {
+        for (int64_t i = 0; i < n; ++i)
+            y[i] = scoreOf(scoreOf(x[i]) / t);
+    },
+    [](uint16_t const* x, int64_t n, float* y) {
+        for (int64_t i = 0; i < n; ++i)
+            y[i] = scoreOf(halfToFloat(x[i]));
+    },
+    [](float const* y, int64_t n) {
+        float m = never();
+        for (int64_t i = 0; i < n; ++i)
+            m = std::max(m, y[i]);
+        return m;
+    },
+    [](float const* y, int64_t n, float most, float least, uint64_t leastWeight) {
+        uint64_t total = 0;
+        for (int64_t i = 0; i < n; ++i)
+            if (y[i] >= least)
+                if (uint64_t const w = weightOf(most - y[i]); w >= leastWeight)
+                    total += w;
+        return total;
+    },
+};
+inline TokenKernels const& tokensOf(kernels::jit::Isa isa)
 {
-    return scoreOf(loadElement(x[i]));
+    return isa == kernels::jit::Isa::kAvx512 ? avx512::kTokens : avx2::kTokens;
+}
+
+template <class T>
+void scoresOf(TokenKernels const& k, T const* x, int64_t n, float* y)
+{
+    if constexpr (std::is_same_v<T, float>)
+        k.divide(x, n, 1, y);
+    else if constexpr (std::is_same_v<T, uint16_t>)
+        k.scoresOfHalves(x, n, y);
+    else
+        for (int64_t i = 0; i < n; ++i)
+            y[i] = scoreOf(loadElement(x[i]));
 }
 
 struct LogSum
@@ -23,17 +63,17 @@ struct LogSum
     // Of a token's score.
     double of(float score) const { return double(score) - double(most) - log; }
 };
-template <class T>
-LogSum logSumOf(T const* x, int64_t count)
+// `parts(f)` calls f(scores, count) for all of them, some at a time.
+template <class Parts>
+LogSum logSumOf(TokenKernels const& k, Parts const& parts)
 {
     LogSum sum;
-    for (int64_t i = 0; i < count; ++i)
-        sum.most = std::max(sum.most, scoreAt(x, i));
+    parts([&](float const* y, int64_t n) { sum.most = std::max(sum.most, k.most(y, n)); });
+    if (isNever(sum.most))
+        return sum;
     uint64_t total = 0;
-    if (!isNever(sum.most))
-        for (int64_t i = 0; i < count; ++i)
-            total += weightOf(sum.most - scoreAt(x, i));
-    sum.log = total > 0 ? logOfSum(total) : 0;
+    parts([&](float const* y, int64_t n) { total += k.sum(y, n, sum.most, -kLargest, 0); });
+    sum.log = logOfSum(total);
     return sum;
 }
 

@@ -29,10 +29,9 @@ void beamStep(PluginLowering& p)
     token_scores::Attrs scored;
     scored.beams = p.known(sequences, 1);
     scored.logSoftmax = true;
-    ir::Value* const rows = p.reshape(sequences, {-1, p.known(sequences, 2)});
     ir::Value* const scores = p.value(token_scores::def(), scored,
-                                      {p.in(kScores), rows, p.in(kLengths), p.in(kPrompts), p.in(kFloats), p.in(kInts),
-                                       given(kEndIds), given(kPluginBadWords)},
+                                      {p.in(kScores), sequences, p.in(kLengths), p.in(kPrompts), p.in(kFloats),
+                                       p.in(kInts), given(kEndIds), given(kPluginBadWords)},
                                       "scores");
     PluginLowering::Values in(p.inputs.begin(), p.inputs.begin() + kEndIds);
     in[kScores] = scores;

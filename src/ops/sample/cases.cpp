@@ -82,6 +82,15 @@ std::vector<double> repeated(std::vector<double> const& row, int64_t rows)
     return all;
 }
 
+// -1 to 6.
+std::vector<double> cycled(int64_t count)
+{
+    std::vector<double> all;
+    for (int64_t i = 0; i < count; ++i)
+        all.push_back(double(5 * i % 8 - 1));
+    return all;
+}
+
 // Rows of other streams.
 void settings(CaseList& list, std::string const& name, DataType type, int64_t rows, int64_t tokens,
               std::vector<double> const& floats, double topK)
@@ -117,10 +126,10 @@ void cases(CaseList& list)
     settings(list, "coldest", DataType::kFloat, 16, 600, {1e-44, 0.5}, 3);
     list.add("equal_scores", none(),
              {f32({6, 1000}, std::vector<double>(6000, 0.5)), f32({6, 1000}), i32({6, 9}), i32({6}), i32({6}),
-              f32({6, 2}, repeated({1, 0.5}, 6)), i32({6, 7})});
+              f32({6, 2}, repeated({1, 0.5}, 6)), i32({6, 7}, cycled(42))});
     list.add("numbers", none(),
              {f32({9, 40}), f32({9, 40}), i32({9, 9}), i32({9}), i32({9}, {-1, 0, 3, 9, 10, 2147483647, -5, 2, 1}),
-              f32({9, 3}), i32({9, 10}), i32({3}), i32({9, 2, 5})});
+              f32({9, 3}), i32({9, 10}, cycled(90)), i32({3}), i32({9, 2, 5})});
     list.add("no_columns", none(),
              {f32({9, 40}), f32({9, 40}), i32({9, 9}), i32({9}), i32({9}), f32({9, 0}), i32({9, 0})});
     list.add("no_tokens", none(),
@@ -134,14 +143,17 @@ void cases(CaseList& list)
 
 void randomCase(CaseList& list, Draw& d, std::string const& name)
 {
-    int64_t const n = d.from(1, 6), tokens = d.size(600), capacity = d.size(40);
+    int64_t const n = d.from(1, 6), tokens = d.size(600), capacity = d.size(40), columns = d.from(1, 10);
+    std::vector<double> ints;
+    for (int64_t i = 0; i < n * columns; ++i)
+        ints.push_back(double(i % columns == 0 ? d.from(-1, 40) : d.chance(30) ? d.from(-1, 50) : 0));
     std::vector<CaseInput> in{f32({n, tokens}),
                               input(d.type(), {n, tokens}),
                               i32({n, capacity}),
                               i32({n}),
                               i32({n}),
                               f32({n, d.from(1, 7)}),
-                              i32({n, d.from(1, 10)}),
+                              i32({n, columns}, ints),
                               d.chance(50) ? i32({d.from(1, 4)}) : absent()};
     if (d.chance(50))
         in.push_back(i32({n, 2, d.from(1, 9)}));

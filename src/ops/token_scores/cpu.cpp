@@ -76,12 +76,12 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return slotsOf(in[kLogits].dims[0]) * in[kLogits].dims[1] * int64_t(sizeof(uint32_t));
 }
 
-Result<void> run(ir::Node const& node, RunArgs& args)
+Result<void> runBy(TokenKernels const& k, ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     std::span<TensorRef const> const in = args.inputs;
     int64_t const rows = in[kLogits].dims[0], tokens = in[kLogits].dims[1], slots = slotsOf(rows);
-    auto const capacity = int32_t(in[kSequences].dims[1]);
+    auto const capacity = int32_t(in[kSequences].dims[in[kSequences].dims.rank - 1]);
     args.workers->run(slots, [&](int64_t slot, int) {
         for (int64_t r = slot; r < rows; r += slots) {
             int64_t const n = r / a.beams;
@@ -91,14 +91,13 @@ Result<void> run(ir::Node const& node, RunArgs& args)
                 std::fill_n(y, tokens, never());
                 continue;
             }
-            withFloat(in[kLogits].type, [&](auto element) {
-                auto const* x = in[kLogits].as<decltype(element)>() + r * tokens;
-                LogSum const sum = a.logSoftmax ? logSumOf(x, tokens) : LogSum{};
-                for (int64_t i = 0; i < tokens; ++i) {
-                    float const v = scoreAt(x, i);
-                    y[i] = a.logSoftmax && !isNever(v) ? float(sum.of(v)) : v;
-                }
-            });
+            withFloat(in[kLogits].type,
+                      [&](auto element) { scoresOf(k, in[kLogits].as<decltype(element)>() + r * tokens, tokens, y); });
+            if (a.logSoftmax) {
+                LogSum const sum = logSumOf(k, [&](auto const& f) { f(y, tokens); });
+                for (int64_t i = 0; i < tokens; ++i)
+                    y[i] = isNever(y[i]) ? y[i] : float(sum.of(y[i]));
+            }
             Row const row{requestAt(in[kFloats], in[kInts], n),
                           in[kSequences].as<int32_t>() + r * capacity,
                           length,
@@ -112,10 +111,19 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"token_scores_any_plain_cpu", 1, run, workspace};
+constexpr PlainTactic kPlain{"token_scores_any_plain_cpu", 1,
+                             [](ir::Node const& node, RunArgs& args) { return runBy(kPlainTokens, node, args); },
+                             workspace};
+
+constexpr CpuFunctions kVectors{.load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) {
+    auto const run = [node = p.node, &k = tokensOf(t.isa())](RunArgs& args) { return runBy(k, *node, args); };
+    return CpuFunctions::Loaded(kernelOf(*p.node, run, workspace));
+}};
+constexpr CpuTactic kAvx512{"token_scores_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
+constexpr CpuTactic kAvx2{"token_scores_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
 
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::token_scores

@@ -24,7 +24,7 @@ Result<void> runRows(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
                    .y = args.outputs[0].as<float>(),
                    .counts = static_cast<uint32_t*>(args.workspace),
                    .tokens = int32_t(in[kLogits].dims[1]),
-                   .capacity = int32_t(in[kSequences].dims[1]),
+                   .capacity = int32_t(in[kSequences].dims[in[kSequences].dims.rank - 1]),
                    .beams = int32_t(a.beams),
                    .floatColumns = int32_t(in[kFloats].dims[1]),
                    .intColumns = int32_t(in[kInts].dims[1]),

@@ -26,7 +26,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (rows.isConst() && rows.value() % a.beams != 0)
         return ctx.error("the rows of logits {} are no multiple of {} beams", ctx.describe(kLogits), a.beams);
     Dim const n = a.beams == 1 ? rows : rows.isConst() ? Dim(rows.value() / a.beams) : Dim(-1);
-    TW_TRY(checkInput(ctx, kSequences, "sequences", DataType::kInt32, {rows, -1}, "[rows, capacity]"));
+    if (ctx.rank(kSequences) == 3)
+        TW_TRY(checkInput(ctx, kSequences, "sequences", DataType::kInt32, {n, a.beams, -1}, "[rows, beams, capacity]"));
+    else
+        TW_TRY(checkInput(ctx, kSequences, "sequences", DataType::kInt32, {rows, -1}, "[rows, capacity]"));
     TW_TRY(checkInput(ctx, kLengths, "lengths", DataType::kInt32, {n}, "[rows / beams]"));
     TW_TRY(checkInput(ctx, kPrompts, "lengths of prompts", DataType::kInt32, {n}, "[rows / beams]"));
     TW_TRY(checkInput(ctx, kFloats, "numbers", DataType::kFloat, {n, -1}, "[rows / beams, columns]"));
@@ -50,7 +53,7 @@ void domain(ir::Node const& node, int input, Domain& d)
         break;
     case kLengths:
     case kPrompts:
-        d = decoding::below(shape(kSequences)[1] + 1, 0);
+        d = decoding::below(shape(kSequences).back() + 1, 0);
         break;
     case kFloats:
         d = {0.25, 2};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores of the tokens that may come next, what decoding puts in front of choosing one: penalties for tokens that were there,
 // and tokens that may not come.
-//   logits [n beams, V] f32 or f16; sequences [n beams, S] i32, S the capacity; lengths [n] i32: of a row's sequences, prompts
+//   logits [n beams, V] f32 or f16; sequences [n beams, S] or [n, beams, S] i32, S the capacity; lengths [n] i32: of a row's sequences, prompts
 //   included; prompts [n] i32: lengths of prompts; floats [n, F]; ints [n, I] i32, columns by families/decoding; ends [E] i32
 //   (optional): ids that end a sequence beside the row's own; bad words [n, 2, L] i32 (optional); `beams` rows of logits and
 //   sequences are a row of the others.   y [n beams, V] f32

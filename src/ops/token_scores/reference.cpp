@@ -53,7 +53,7 @@ Result<void> reference(RefContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     int64_t const rows = ctx.in(kLogits).dims[0], tokens = ctx.in(kLogits).dims[1];
-    int64_t const capacity = ctx.in(kSequences).dims[1];
+    int64_t const capacity = ctx.in(kSequences).dims[ctx.in(kSequences).dims.rank - 1];
     for (int64_t row = 0; row < rows; ++row) {
         int64_t const n = row / a.beams;
         auto const number = [&](int column, double otherwise) {

@@ -8,7 +8,7 @@ import tensorrt as trt
 import decoding
 from decoding import beam_search, settings, step, word_list
 from onnx_models import Model
-from small import QUIET, run
+from small import QUIET, Tensors, run
 from standard_plugins import Lines, check, close, engine_of, make, outputs_of
 
 I32 = np.int32
@@ -239,6 +239,26 @@ def test_a_loop_generates_all_in_one_run():
             last = right[np.arange(rows), np.maximum(ends - 1, 0)]
             _, over, _, right, ends = outputs_of(host, [table[last] @ out, right, ends, start, feed_floats, feed_ints])
         assert (y["all"] == right).all() and (y["ends"] == ends).all() and (ends[:4] > start[:4]).all() and ends[4] == 0
+
+
+def test_state_may_stay_where_it_is():
+    """Sequences and lengths whose outputs are given the memory of the inputs: each run is a step."""
+    random = np.random.default_rng(29)
+    rows, tokens, capacity = 4, 30, 12
+    arrays = [(2 * random.standard_normal((rows, tokens))).astype(np.float32), random.integers(0, tokens, (rows, capacity)).astype(I32), np.array([1, 3, 0, 10], I32),
+              np.ones(rows, I32), *settings(rows, eos=2, stream=range(rows), repetition=1.2)]
+    engine = engine_of(make("GenerateSample"), arrays)
+    context, tensors = engine.create_execution_context(), Tensors()
+    addresses = [tensors.given(f"x{i}", a.copy()) for i, a in enumerate(arrays)]
+    for i, address in enumerate(addresses):
+        assert context.set_tensor_address(f"x{i}", address)
+    for i, shape in enumerate([(rows,), (rows,), (rows,), (rows, capacity), (rows,)]):
+        assert context.set_tensor_address(f"y{i}", addresses[i - 2] if i > 2 else tensors.room(f"y{i}", shape, np.float32 if i == 2 else I32))
+    for _ in range(4):
+        assert context.execute_async_v3(0)
+        token, over, log, arrays[1], arrays[2] = step(*arrays)
+        y = tensors.results()
+        close([y["y0"], y["y1"], y["y2"]], [token, over, log], 1e-5)
 
 
 def test_from_onnx():

@@ -9,3 +9,4 @@
 #include "kernels/cpu/int8_pixels_vectors.h"
 #include "kernels/cpu/magnitudes_vectors.h"
 #include "kernels/cpu/rows_vectors.h"
+#include "kernels/cpu/token_weights_vectors.h"

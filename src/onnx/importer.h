@@ -47,8 +47,12 @@ ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
 // x convolved with w by the node's attributes, but in this window.
 WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel);
 ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window);
+ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window,
+                   int64_t groups);
 // AveragePool by the node's attributes.
 ITensor& averagePooled(ImportContext& ctx, ITensor& x);
+// The sum of each window, which may have dilations; without a clip of windows that begin behind the input.
+ITensor& windowSums(ImportContext& ctx, ITensor& x, WindowAttrs const& window);
 // MatMul.
 ITensor& multiplied(ImportContext& ctx, ITensor& a, ITensor& b);
 

@@ -142,6 +142,7 @@ Integers resultIntegers(ImportContext const& ctx, int output)
                                "NonZero",
                                "Cast",
                                "CastLike",
+                               "BitCast",
                                "EyeLike",
                                "ConstantOfShape",
                                "If",
@@ -162,9 +163,9 @@ Integers resultIntegers(ImportContext const& ctx, int output)
 
 bool leavesRange(std::string const& opType)
 {
-    static Names const kThese{
-        "Add",     "Sub", "Mul", "Neg", "Abs", "Sum", "Pow", "CumSum", "ReduceSum", "ReduceProd", "ReduceSumSquare",
-        "ReduceL1"};
+    static Names const kThese{"Add",     "Sub",    "Mul",     "Neg",       "Abs",        "Sum",
+                              "Pow",     "CumSum", "CumProd", "ReduceSum", "ReduceProd", "ReduceSumSquare",
+                              "ReduceL1"};
     return kThese.contains(opType);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: onnx_backend_cases <data> <exclusions.txt> <floors.txt> [--filter=GLOB] [--parse-only] [--verbose] [--all]
-//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS [--build]] [--seed=N]
+//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS [--build]] [--seed=N] [--set=NAME]
 // Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of
 // its own with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when
 // an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
-// its reason does not hold for the model, and when a count falls below its floor. --filter looks at some cases and
-// checks no floors.
+// its reason does not hold for the model, and when a count falls below its floor, which is called NAME.<count> for a set
+// with a name. --filter looks at some cases and checks no floors.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -131,7 +131,7 @@ int main(int argc, char** argv)
         return 2;
     }
     std::string const data = argv[1];
-    std::string filter, report;
+    std::string filter, report, set;
     bool parseOnly = false, verbose = false, all = false, build = false;
     int jobs = 2, changed = 0;
     unsigned seed = 1;
@@ -141,6 +141,8 @@ int main(int argc, char** argv)
             filter = a.substr(9);
         else if (a.rfind("--report=", 0) == 0)
             report = a.substr(9);
+        else if (a.rfind("--set=", 0) == 0)
+            set = a.substr(6) + ".";
         else if (a.rfind("--jobs=", 0) == 0)
             jobs = std::max(1, std::atoi(a.c_str() + 7));
         else if (a.rfind("--changed=", 0) == 0)
@@ -285,12 +287,12 @@ int main(int argc, char** argv)
         summary << "excluded (" << kind << ") " << count << "\n";
     std::fputs(summary.str().c_str(), stdout);
     if (!report.empty())
-        std::ofstream(report) << summary.str();
+        std::ofstream(report) << (set.empty() ? "" : "set " + set.substr(0, set.size() - 1) + "\n") << summary.str();
 
     if (filter.empty() && !parseOnly) {
         std::ifstream floors(argv[3]);
         std::string line;
-        std::map<std::string, int> const have{{"cases", int(cases.size())}, {"passed", passed}};
+        std::map<std::string, int> have{{set + "cases", int(cases.size())}, {set + "passed", passed}};
         while (std::getline(floors, line)) {
             line = trim(line);
             if (line.empty() || line[0] == '#')
@@ -299,11 +301,19 @@ int main(int argc, char** argv)
             std::string name;
             int floor = -1;
             words >> name >> floor;
+            if (name.substr(0, name.find('.') + 1) != set)
+                continue; // of another set
             auto it = have.find(name);
             if (it == have.end() || floor < 0 || it->second < floor) {
                 std::printf("FLOOR     '%s' is not reached\n", line.c_str());
                 ++problems;
             }
+            if (it != have.end())
+                have.erase(it);
+        }
+        for (auto const& [name, count] : have) {
+            std::printf("FLOOR     %s (%d) has none in %s\n", name.c_str(), count, argv[3]);
+            ++problems;
         }
     }
     return failed || problems ? 1 : 0;

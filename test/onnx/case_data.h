@@ -34,8 +34,11 @@ Recorded readRecorded(std::string const& path, bool isOptional = false); // thro
 void readAs(Recorded& r, int onnxType);
 std::vector<double> toDoubles(void const* data, nvinfer1::DataType type, int64_t count);
 
-// Empty when |y - want| <= 1e-7 + 1e-3 |want| for every element (the tolerance of the ONNX suite), NaN equal to NaN and
-// infinities to themselves; else the first difference and how many there are. Integers and truth values must be equal.
-std::string compare(std::vector<double> const& got, std::vector<double> const& want, bool exact);
+// What a recorded result may differ by, relative to it: the tolerance of the ONNX suite, for numbers of few digits two units of
+// the last one (BFLOAT16 is FP32 here, and not rounded on the way); integers and truth values must be equal.
+double toleranceFor(Recorded const& want);
+// Empty when |y - want| <= 1e-7 + tolerance |want| for every element, or y = want with a tolerance of 0, NaN equal to NaN and
+// infinities to themselves; else the first difference and how many there are.
+std::string compare(std::vector<double> const& got, std::vector<double> const& want, double tolerance);
 
 } // namespace tw::test

@@ -84,6 +84,10 @@ inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
                                                          "QLinearLeakyRelu",
                                                          "QLinearSoftmax",
                                                          "QGemm"};
+// What the layers on INT8 do not have: blocks, and integers of 2, 4 and 16 bits, as arithmetic; initializers of any type become
+// numbers at once. False: it is none of these.
+bool quantizedAsNumbers(ImportContext& ctx);
+bool dequantizedAsNumbers(ImportContext& ctx);
 // In a model with such operators, whose tensors have any zero points: QuantizeLinear and DequantizeLinear that are not
 // symmetric. False: they are, and keep to the rules of 8.5.
 bool quantizedWithZeroPoint(ImportContext& ctx);

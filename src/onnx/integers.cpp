@@ -22,6 +22,10 @@ ITensor& dequantized(ImportContext& ctx, ITensor& x)
 IntegerRange rangeOf(Integers integers)
 {
     switch (integers) {
+    case Integers::kInt2:
+        return {2, -2, 1};
+    case Integers::kUint2:
+        return {2, 0, 3};
     case Integers::kInt4:
         return {4, -8, 7};
     case Integers::kUint4:
@@ -44,7 +48,8 @@ IntegerRange rangeOf(Integers integers)
 
 char const* nameOf(Integers integers)
 {
-    constexpr char const* kNames[] = {"INT32", "INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16", "UINT32", "UINT64"};
+    constexpr char const* kNames[] = {"INT32", "INT2",  "UINT2",  "INT4",   "UINT4", "INT8",
+                                      "UINT8", "INT16", "UINT16", "UINT32", "UINT64"};
     return kNames[size_t(integers)];
 }
 

@@ -176,7 +176,6 @@ bool isAsymmetric(ImportContext& ctx)
 
 int axisOf(ImportContext& ctx, Value const& x)
 {
-    ctx.check(ctx.attrInt("block_size", 0) == 0, "scales for blocks (attribute 'block_size') are not possible");
     return x.rank() > 1 ? ctx.axis(ctx.attrInt("axis", 1), x.rank()) : 0;
 }
 

@@ -33,7 +33,7 @@ constexpr int kTimeLimitS = 60;
 
 struct Exclusion
 {
-    std::string pattern, kind, detail; // kind: 8.5-rule, later-op, type
+    std::string pattern, kind, detail; // kind: 8.5-rule, later-op, type, digits
     int line = 0, matches = 0;
 };
 
@@ -68,8 +68,10 @@ bool readExclusions(char const* path, std::vector<Exclusion>& list)
             e.detail = trim(text.substr(colon + 1));
         }
         e.line = line;
-        if ((e.kind != "8.5-rule" && e.kind != "later-op" && e.kind != "type") || e.detail.empty()) {
-            std::fprintf(stderr, "%s:%d: expected 'pattern | 8.5-rule, later-op or type: detail'\n", path, line);
+        if ((e.kind != "8.5-rule" && e.kind != "later-op" && e.kind != "type" && e.kind != "digits") ||
+            e.detail.empty()) {
+            std::fprintf(stderr, "%s:%d: expected 'pattern | 8.5-rule, later-op, type or digits: detail'\n", path,
+                         line);
             return false;
         }
         list.push_back(e);
@@ -253,11 +255,10 @@ int main(int argc, char** argv)
         if (c.exclusion && !c.crashed) {
             ++excluded[c.exclusion->kind];
             if (c.result.passed && !parseOnly) {
-                std::printf("STALE     %s passes, but exclusions.txt:%d excludes it\n", c.name.c_str(),
-                            c.exclusion->line);
+                std::printf("STALE     %s passes, but %s:%d excludes it\n", c.name.c_str(), argv[2], c.exclusion->line);
                 ++problems;
             } else if (std::string const wrong = checkReason(*c.exclusion, data + "/" + c.name); !wrong.empty()) {
-                std::printf("REASON    %s: exclusions.txt:%d: %s\n", c.name.c_str(), c.exclusion->line, wrong.c_str());
+                std::printf("REASON    %s: %s:%d: %s\n", c.name.c_str(), argv[2], c.exclusion->line, wrong.c_str());
                 ++problems;
             } else if (all) {
                 std::printf("excluded  %s: %s: %s %s\n", c.name.c_str(), c.exclusion->kind.c_str(),
@@ -276,7 +277,7 @@ int main(int argc, char** argv)
     if (filter.empty())
         for (Exclusion const& e : exclusions)
             if (e.matches == 0) {
-                std::printf("UNUSED    exclusions.txt:%d: '%s' fits no case\n", e.line, e.pattern.c_str());
+                std::printf("UNUSED    %s:%d: '%s' fits no case\n", argv[2], e.line, e.pattern.c_str());
                 ++problems;
             }
 

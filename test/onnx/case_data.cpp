@@ -135,6 +135,11 @@ Recorded readRecorded(std::string const& path, bool isOptional)
     r.onnxType = t.data_type();
     r.dims.assign(t.dims().begin(), t.dims().end());
     int64_t const n = volume(r.dims);
+    constexpr int kUint4 = 21, kInt4 = 22, kUint2 = 25, kInt2 = 26; // which the messages here do not know
+    int const bits = r.onnxType == kUint4 || r.onnxType == kInt4   ? 4
+                     : r.onnxType == kUint2 || r.onnxType == kInt2 ? 2
+                                                                   : 0;
+    bool const isSigned = r.onnxType == kInt4 || r.onnxType == kInt2;
     bool const raw = t.has_raw_data();
     char const* p = t.raw_data().data();
     auto at = [&](int64_t i) -> double {
@@ -162,6 +167,15 @@ Recorded readRecorded(std::string const& path, bool isOptional)
         case TensorProto::BFLOAT16: // the upper half of a float
             return std::bit_cast<float>(uint32_t(raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i))))
                                         << 16);
+        case kUint4:
+        case kInt4:
+        case kUint2:
+        case kInt2: {
+            int const inByte = 8 / bits;
+            int const byte = raw ? uint8_t(p[i / inByte]) : t.int32_data(int(i / inByte));
+            int const v = byte >> (i % inByte * bits) & ((1 << bits) - 1);
+            return isSigned && v >> (bits - 1) ? v - (1 << bits) : v;
+        }
         case TensorProto::UINT8:
         case TensorProto::BOOL:
             return raw ? double(uint8_t(p[i])) : t.int32_data(int(i));
@@ -188,6 +202,10 @@ Recorded readRecorded(std::string const& path, bool isOptional)
     case TensorProto::UINT32:
     case TensorProto::INT64:
     case TensorProto::UINT64:
+    case kUint4:
+    case kInt4:
+    case kUint2:
+    case kInt2:
         r.type = DataType::kINT32;
         break;
     default:
@@ -211,7 +229,9 @@ Recorded readRecorded(std::string const& path, bool isOptional)
     }
     int64_t const typed =
         t.float_data_size() + t.double_data_size() + t.int64_data_size() + t.uint64_data_size() + t.int32_data_size();
-    if (raw ? t.raw_data().size() != size_t(n) * elementSize : typed != n)
+    int64_t const inOne = bits ? 8 / bits : 1;
+    size_t const wanted = bits ? size_t((n + inOne - 1) / inOne) : size_t(n) * elementSize;
+    if (raw ? t.raw_data().size() != wanted : typed != (n + inOne - 1) / inOne)
         throw std::runtime_error(path + " is no tensor, or has the wrong number of elements");
     for (int64_t i = 0; i < n; ++i) {
         double v = at(i);

@@ -229,7 +229,7 @@ bool dequantizedAsNumbers(ImportContext& ctx)
         isKnown && isByte && !ctx.takesZeroPoints() && (x.type() != DataType::kINT8 || !isZero(zero));
     if (!inBlocks && !isOtherKind(x) && !isFloat && !isAsymmetric)
         return false;
-    ctx.check(!isFloating(x.type()) || isFloat,
+    ctx.check(!isFloating(x.type()) || isFloat || x.integers() != Integers::kOfType,
               "its input is " + std::string(typeName(x.type())) + "; integers can be dequantized");
     Steps const s = stepsOf(ctx, x.dims());
     DataType const type = typeOfResult(ctx, s.scale.type());

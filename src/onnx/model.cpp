@@ -63,11 +63,11 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
         log(ILogger::Severity::kWARNING,
             fmt::format("the model uses opset {}; opsets below 7 are imported where they mean the same as opset 7",
                         opset_));
-    if (opset_ > 17)
+    constexpr int kNewestKnown = 28;
+    if (opset_ > kNewestKnown)
         log(ILogger::Severity::kWARNING,
-            fmt::format("the model uses opset {}; operators are imported with their meaning in opset 17, pools, "
-                        "reductions, Pad, Resize and Split with what came later",
-                        opset_));
+            fmt::format("the model uses opset {}; operators are imported with their meaning in opset {}", opset_,
+                        kNewestKnown));
     if (model.graph().sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");

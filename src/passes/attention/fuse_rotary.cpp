@@ -2,7 +2,8 @@
 // Makes one node of rotary positions, as exporters write them:
 //   x c + concat(-x[h:], x[:h]) s                                          x1 = x[:h], x2 = x[h:]
 //   concat(x1 c - x2 s, x2 c + x1 s), c and s with a number for each pair
-//   the same two of neighbours: x1 = x[::2], x2 = x[1::2], put side by side by a dimension of their own
+//   the same two of neighbours: x1 = x[::2], x2 = x[1::2], put side by side by a dimension of their own (of the second the
+//   reshape behind that may give any shape)
 // and of concat(y, z[r:]) where x is z[:r]. Where x comes out of [B, S, heads, n] by a transpose of the two in the middle,
 // the node stands in front of that, so that an attention behind it reads the rows where they lie. Expects
 // Form::kCanonical. Stands in front of fuse_attention. Leaves alone: values inside that others read, cosines and sines of
@@ -67,8 +68,9 @@ public:
     }
 
 private:
-    // The two inputs of concat, or of the concatenation of a dimension of their own behind a reshape.
-    bool takePair(ir::Node* n, ir::Value*& first, ir::Value*& second)
+    // The two inputs of concat, or of the concatenation of a dimension of their own behind a reshape, which gives any shape
+    // where that is allowed.
+    bool takePair(ir::Node* n, ir::Value*& first, ir::Value*& second, bool anyShape)
     {
         if (isPair(n)) {
             first = n->inputs[0];
@@ -87,7 +89,7 @@ private:
             shape.push_back(1);
             ir::Shape twice = apart->inputs[0]->shape;
             twice.back() = twice.back() * ir::Dim(2);
-            if (!(shape == joined->inputs[i]->shape) || !(twice == n->outputs[0]->shape))
+            if (!(shape == joined->inputs[i]->shape) || (!anyShape && !(twice == n->outputs[0]->shape)))
                 return false;
             nodes.push_back(apart);
             parts[i] = apart->inputs[0];
@@ -151,7 +153,7 @@ private:
                 if (!is(plain, Operation::kProd) || !is(product, Operation::kProd))
                     return false;
                 ir::Node* turned = product->inputs[j]->producer;
-                if (!turned || !takePair(turned, first, second))
+                if (!turned || !takePair(turned, first, second, false))
                     continue;
                 first = negated(first);
                 if (!first || !areHalves(second, first))
@@ -169,7 +171,7 @@ private:
     bool pairs(ir::Node* root)
     {
         ir::Value *low = nullptr, *high = nullptr;
-        if (!takePair(root, low, high))
+        if (!takePair(root, low, high, true))
             return false;
         ir::Node *difference = low->producer, *sum = high->producer;
         if (!is(difference, Operation::kSub) || !is(sum, Operation::kSum))

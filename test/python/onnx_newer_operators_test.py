@@ -287,6 +287,43 @@ def test_rotations_that_are_none():
     assert "position_ids" in error((1, 1, 2, 4), (5, 2), at=(2,))
 
 
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("neighbours", [0, 1])
+@pytest.mark.parametrize("past", [0, 3])
+def test_a_layer_of_a_decoder(flat, neighbours, past):
+    """A norm, projections, positions, attention with shared heads and what is kept of earlier calls, a residual sum."""
+    b, s, heads, kv, size = 2, 5, 4, 2, 8
+    width, r = heads * size, np.random.default_rng(4)
+    draw = lambda *shape: (r.standard_normal(shape) * 0.3).astype(np.float32)  # noqa: E731
+    model = Model(24)
+    model.node("RMSNormalization", [model.fed("x", draw(b, s, width)), model.constant("g", 1 + draw(width))], ["n"])
+    angles = r.uniform(-3, 3, (16, size // 2)).astype(np.float32)
+    model.constant("cos", np.cos(angles)), model.constant("sin", np.sin(angles))
+    model.fed("at", np.broadcast_to(np.arange(past, past + s), (b, s)).copy())
+    for name, count in (("q", heads), ("k", kv), ("v", kv)):
+        model.node("MatMul", ["n", model.constant(f"w_{name}", draw(width, count * size))], [f"{name}_rows"])
+        if not flat:
+            model.node("Reshape", [f"{name}_rows", model.constant(f"{name}_shape", np.array([0, 0, count, size]))], [f"{name}_parts"])
+            model.node("Transpose", [f"{name}_parts"], [f"{name}_heads"], perm=[0, 2, 1, 3])
+        if name != "v":
+            attributes = {"num_heads": count} if flat else {}
+            model.node("RotaryEmbedding", [f"{name}_rows" if flat else f"{name}_heads", "cos", "sin", "at"], [name], interleaved=neighbours, **attributes)
+    inputs = ["q", "k", "v_rows" if flat else "v_heads"]
+    if past:
+        inputs += ["", model.fed("pk", draw(b, kv, past, size)), model.fed("pv", draw(b, kv, past, size))]
+    attributes = {"q_num_heads": heads, "kv_num_heads": kv} if flat else {}
+    kept = ["keys", "values"] if past else []
+    model.node("Attention", inputs, ["a", *kept], is_causal=1, **attributes)
+    rows = "a"
+    if not flat:
+        model.node("Transpose", ["a"], ["a_parts"], perm=[0, 2, 1, 3])
+        model.node("Reshape", ["a_parts", model.constant("shape", np.array([0, 0, width]))], ["a_rows"])
+        rows = "a_rows"
+    model.node("MatMul", [rows, model.constant("w_o", draw(width, width))], ["o"])
+    model.node("Add", ["o", "x"], ["y"])
+    check(model, "y", *kept)
+
+
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 def test_tensor_scatter(mode):
     for seed in range(16):

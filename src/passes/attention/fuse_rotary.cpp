@@ -45,6 +45,15 @@ bool isPair(ir::Node const* n)
            n->attrsAs<ops::concatenation::Attrs>().axis == n->outputs[0]->rank() - 1;
 }
 
+// A reshape, and a transpose behind it.
+bool isReshapeInFront(ir::Node const* n)
+{
+    if (!isShuffle(n))
+        return false;
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    return a.hasReshape && a.firstTranspose.empty();
+}
+
 class RotaryMatch
 {
 public:
@@ -77,7 +86,7 @@ private:
             second = n->inputs[1];
             return true;
         }
-        ir::Node* joined = isReshape(n) ? n->inputs[0]->producer : nullptr;
+        ir::Node* joined = isReshape(n) || (anyShape && isReshapeInFront(n)) ? n->inputs[0]->producer : nullptr;
         if (!isPair(joined))
             return false;
         ir::Value* parts[2];
@@ -227,6 +236,21 @@ private:
     recipe::Recipes const* refit_;
 };
 
+// The reshape of `n`, which is its transpose alone then.
+Result<ir::Node*> takenApart(ir::Graph& g, ir::Node& n)
+{
+    TW_ASSIGN(ir::Value * v, addReshape(g, n.inputs[0], beforeTranspose(n), g.positionOf(&n)));
+    if (!v)
+        return static_cast<ir::Node*>(nullptr);
+    v->producer->layers = n.layers;
+    v->producer->device = n.device;
+    ops::shuffle::Attrs a;
+    a.firstTranspose = n.attrsAs<ops::shuffle::Attrs>().secondTranspose;
+    n.attrs = a.clone();
+    n.inputs = {v};
+    return v->producer;
+}
+
 ops::shuffle::Attrs transpose()
 {
     ops::shuffle::Attrs a;
@@ -314,7 +338,7 @@ Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 
 Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
 {
-    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshape(&n); };
+    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshapeInFront(&n); };
     return rewriteEach(g, isRoot, [&](ir::Node& root) -> Result<bool> {
         RotaryMatch m(g, ctx.recipes);
         if (!m.from(&root))
@@ -322,6 +346,11 @@ Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
         sortNodes(g, m.nodes);
         if (!canFuse(g, m.nodes))
             return false;
+        if (isReshapeInFront(&root) && !isReshape(&root)) {
+            TW_ASSIGN(m.nodes.back(), takenApart(g, root));
+            if (!m.nodes.back())
+                return false;
+        }
         TW_ASSIGN(ir::Node * n,
                   fuseNodes(g, m.nodes, ops::rotary::def(), m.attrs.clone(), {{m.x, m.x}, {m.c, m.c}, {m.s, m.s}}));
         if (n)

@@ -173,7 +173,12 @@ TEST(OnnxParser, BrokenGraphs)
          ErrorCode::kINVALID_GRAPH},
         {"defined by no node", [](ModelProto& m) { m.mutable_graph()->mutable_output(0)->set_name("q"); },
          ErrorCode::kINVALID_GRAPH},
-        {"functions", [](ModelProto& m) { m.add_functions()->set_name("f"); }, ErrorCode::kUNSUPPORTED_GRAPH},
+        {"function 'f' of domain '' is defined twice",
+         [](ModelProto& m) {
+             m.add_functions()->set_name("f");
+             m.add_functions()->set_name("f");
+         },
+         ErrorCode::kUNSUPPORTED_GRAPH},
         {"sparse", [](ModelProto& m) { m.mutable_graph()->add_sparse_initializer(); }, ErrorCode::kUNSUPPORTED_GRAPH},
         {"not a tensor",
          [](ModelProto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); },

@@ -261,16 +261,17 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     }
 }
 
-ITensor* ModelImporter::layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made)
+ITensor* ModelImporter::layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, int opset,
+                                 ITensor*& made)
 {
     bool const isOutside = scopes_.size() == 1;
     if (made && isOutside)
         return made;
-    Importer const run = importers_.find(node.op_type(), opset_);
+    Importer const run = importers_.find(node.op_type(), opset);
     if (!run)
         return nullptr;
     try {
-        OnnxNode ctx(*this, node, inputs, opset_, true);
+        OnnxNode ctx(*this, node, inputs, opset, true);
         run(ctx);
         Value const& v = ctx.outputs().at(0);
         ITensor* const t = v.isNull() ? nullptr : &ctx.asTensor(v);

@@ -82,7 +82,7 @@ public:
     WeightReader& weights() { return weights_; }
     // The output of layers that do a folded node's work; null where there are none. made: what it gave before, outside of loops and
     // conditionals.
-    ITensor* layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made);
+    ITensor* layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, int opset, ITensor*& made);
 
 private:
     // The names of a graph; those of the graphs around it stand before it.

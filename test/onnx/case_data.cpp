@@ -96,40 +96,63 @@ std::string readFile(std::string const& path)
 
 namespace {
 
-// Field 3 of an OptionalProto, whose schema the messages here do not have: a tensor.
-std::string tensorOf(std::string const& optional, std::string const& path)
+// Fields 3 of an OptionalProto or a SequenceProto, whose schemas the messages here do not have: tensors.
+std::vector<std::string> tensorsOf(std::string const& message)
 {
     size_t at = 0;
     auto varint = [&] {
         uint64_t v = 0;
-        for (int shift = 0; at < optional.size() && shift < 64; shift += 7) {
-            auto const byte = uint8_t(optional[at++]);
+        for (int shift = 0; at < message.size() && shift < 64; shift += 7) {
+            auto const byte = uint8_t(message[at++]);
             v |= uint64_t(byte & 127) << shift;
             if (byte < 128)
                 break;
         }
         return v;
     };
-    while (at < optional.size()) {
+    std::vector<std::string> tensors;
+    while (at < message.size()) {
         uint64_t const tag = varint(), v = varint(); // of the kinds of field there are numbers and bytes
         if (tag % 8 != 2)
             continue;
-        if (v > optional.size() - at)
+        if (v > message.size() - at)
             break;
         if (tag / 8 == 3)
-            return optional.substr(at, v);
+            tensors.push_back(message.substr(at, v));
         at += v;
     }
-    throw std::runtime_error(path + " has no tensor");
+    return tensors;
 }
+
+Recorded recordedOf(std::string const& bytes, std::string const& path);
 
 } // namespace
 
 Recorded readRecorded(std::string const& path, bool isOptional)
 {
-    TensorProto t;
     std::string const bytes = readFile(path);
-    if (!t.ParseFromString(isOptional ? tensorOf(bytes, path) : bytes))
+    if (!isOptional)
+        return recordedOf(bytes, path);
+    std::vector<std::string> const tensors = tensorsOf(bytes);
+    if (tensors.empty())
+        throw std::runtime_error(path + " has no tensor");
+    return recordedOf(tensors[0], path);
+}
+
+std::vector<Recorded> readSequence(std::string const& path)
+{
+    std::vector<Recorded> list;
+    for (std::string const& bytes : tensorsOf(readFile(path)))
+        list.push_back(recordedOf(bytes, path));
+    return list;
+}
+
+namespace {
+
+Recorded recordedOf(std::string const& bytes, std::string const& path)
+{
+    TensorProto t;
+    if (!t.ParseFromString(bytes))
         throw std::runtime_error(path + " is not a tensor");
     Recorded r;
     r.onnxType = t.data_type();
@@ -260,6 +283,8 @@ Recorded readRecorded(std::string const& path, bool isOptional)
     }
     return r;
 }
+
+} // namespace
 
 void readAs(Recorded& r, int onnxType)
 {

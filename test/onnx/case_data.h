@@ -30,6 +30,7 @@ int64_t volume(std::vector<int64_t> const& dims);
 std::string readFile(std::string const& path); // throws std::runtime_error
 // isOptional: the file holds a tensor that could be missing (OptionalProto).
 Recorded readRecorded(std::string const& path, bool isOptional = false); // throws std::runtime_error
+std::vector<Recorded> readSequence(std::string const& path);             // likewise
 // As the model says: BFLOAT16 was recorded as UINT16, the upper halves of floats.
 void readAs(Recorded& r, int onnxType);
 std::vector<double> toDoubles(void const* data, nvinfer1::DataType type, int64_t count);

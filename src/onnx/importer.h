@@ -47,8 +47,12 @@ ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
 // x convolved with w by the node's attributes, but in this window.
 WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel);
 ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window);
+ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window,
+                   int64_t groups);
 // AveragePool by the node's attributes.
 ITensor& averagePooled(ImportContext& ctx, ITensor& x);
+// The sum of each window, which may have dilations; without a clip of windows that begin behind the input.
+ITensor& windowSums(ImportContext& ctx, ITensor& x, WindowAttrs const& window);
 // MatMul.
 ITensor& multiplied(ImportContext& ctx, ITensor& a, ITensor& b);
 
@@ -80,6 +84,10 @@ inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
                                                          "QLinearLeakyRelu",
                                                          "QLinearSoftmax",
                                                          "QGemm"};
+// What the layers on INT8 do not have: blocks, and integers of 2, 4 and 16 bits, as arithmetic; initializers of any type become
+// numbers at once. False: it is none of these.
+bool quantizedAsNumbers(ImportContext& ctx);
+bool dequantizedAsNumbers(ImportContext& ctx);
 // In a model with such operators, whose tensors have any zero points: QuantizeLinear and DequantizeLinear that are not
 // symmetric. False: they are, and keep to the rules of 8.5.
 bool quantizedWithZeroPoint(ImportContext& ctx);

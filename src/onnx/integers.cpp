@@ -22,6 +22,10 @@ ITensor& dequantized(ImportContext& ctx, ITensor& x)
 IntegerRange rangeOf(Integers integers)
 {
     switch (integers) {
+    case Integers::kInt2:
+        return {2, -2, 1};
+    case Integers::kUint2:
+        return {2, 0, 3};
     case Integers::kInt4:
         return {4, -8, 7};
     case Integers::kUint4:
@@ -44,7 +48,8 @@ IntegerRange rangeOf(Integers integers)
 
 char const* nameOf(Integers integers)
 {
-    constexpr char const* kNames[] = {"INT32", "INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16", "UINT32", "UINT64"};
+    constexpr char const* kNames[] = {"INT32", "INT2",  "UINT2",  "INT4",   "UINT4", "INT8",
+                                      "UINT8", "INT16", "UINT16", "UINT32", "UINT64"};
     return kNames[size_t(integers)];
 }
 
@@ -142,6 +147,7 @@ Integers resultIntegers(ImportContext const& ctx, int output)
                                "NonZero",
                                "Cast",
                                "CastLike",
+                               "BitCast",
                                "EyeLike",
                                "ConstantOfShape",
                                "If",
@@ -162,9 +168,9 @@ Integers resultIntegers(ImportContext const& ctx, int output)
 
 bool leavesRange(std::string const& opType)
 {
-    static Names const kThese{
-        "Add",     "Sub", "Mul", "Neg", "Abs", "Sum", "Pow", "CumSum", "ReduceSum", "ReduceProd", "ReduceSumSquare",
-        "ReduceL1"};
+    static Names const kThese{"Add",     "Sub",    "Mul",     "Neg",       "Abs",        "Sum",
+                              "Pow",     "CumSum", "CumProd", "ReduceSum", "ReduceProd", "ReduceSumSquare",
+                              "ReduceL1"};
     return kThese.contains(opType);
 }
 

@@ -13,15 +13,6 @@ namespace tw::onnx {
 using nvinfer1::ILogger;
 using nvonnxparser::ErrorCode;
 
-namespace {
-
-bool isDefaultDomain(std::string const& domain)
-{
-    return domain.empty() || domain == "ai.onnx";
-}
-
-} // namespace
-
 ParserError::ParserError(ErrorCode code, std::string desc, SourceLocation where, int node)
     : code_(code), desc_(std::move(desc)), func_(where.function), line_(int(where.line)), node_(node)
 {
@@ -32,9 +23,9 @@ ParserError::ParserError(ErrorCode code, std::string desc, SourceLocation where,
 }
 
 ModelImporter::ModelImporter(nvinfer1::INetworkDefinition& network, ILogger& logger, ImporterMap const& importers,
-                             Memory& memory)
+                             Memory& memory, Models& kept)
     : ImportedNetwork(network, logger, memory, "ONNX parser"), importers_(importers),
-      weights_(memory, [this](std::string const& m) { log(ILogger::Severity::kWARNING, m); })
+      weights_(memory, [this](std::string const& m) { log(ILogger::Severity::kWARNING, m); }), kept_(kept)
 {}
 
 // ---- the graph as a whole
@@ -46,9 +37,7 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
     if (network().hasImplicitBatchDimension())
         fail(ErrorCode::kINVALID_VALUE, "ONNX models need a network with explicit batch; create it with "
                                         "NetworkDefinitionCreationFlag::kEXPLICIT_BATCH");
-    if (model.functions_size() > 0)
-        fail(ErrorCode::kUNSUPPORTED_GRAPH, "the model defines functions of its own ('" + model.functions(0).name() +
-                                                "'), which cannot be imported; inline them before the export");
+    findFunctions(model);
     opset_ = 0;
     for (auto const& set : model.opset_import())
         if (isDefaultDomain(set.domain()))
@@ -63,11 +52,11 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
         log(ILogger::Severity::kWARNING,
             fmt::format("the model uses opset {}; opsets below 7 are imported where they mean the same as opset 7",
                         opset_));
-    if (opset_ > 17)
+    constexpr int kNewestKnown = 28;
+    if (opset_ > kNewestKnown)
         log(ILogger::Severity::kWARNING,
-            fmt::format("the model uses opset {}; operators are imported with their meaning in opset 17, pools, "
-                        "reductions, Pad, Resize and Split with what came later",
-                        opset_));
+            fmt::format("the model uses opset {}; operators are imported with their meaning in opset {}", opset_,
+                        kNewestKnown));
     if (model.graph().sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");
@@ -223,16 +212,31 @@ void ModelImporter::finishIntegers(OnnxNode& ctx)
     }
 }
 
+// An operator that is imported as such is not one, whatever the model says of it.
+tw_onnx::FunctionProto const* ModelImporter::functionOf(tw_onnx::NodeProto const& node) const
+{
+    auto const it = functions_.find({node.domain(), node.op_type()});
+    if (it == functions_.end())
+        return nullptr;
+    bool const isDefault = isDefaultDomain(node.domain());
+    bool const isImported = isDefault ? importers_.find(node.op_type(), opset_) != nullptr
+                                      : importers_.find(node.op_type(), 1, node.domain()) != nullptr;
+    return isImported ? nullptr : it->second;
+}
+
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
 {
     tw_onnx::NodeProto const& node = graph.node(index);
     auto inputs =
         mapped<Value>(node.input(), [&](std::string const& name) { return name.empty() ? Value() : find(name); });
     OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
-    bool const known = isDefaultDomain(node.domain());
+    tw_onnx::FunctionProto const* const function = functionOf(node);
+    bool const known = isDefaultDomain(node.domain()) && !function;
     if (known)
         checkKinds(ctx);
-    if (!known || !fold(ctx)) {
+    if (function) {
+        importFunction(ctx, *function);
+    } else if (!known || !fold(ctx)) {
         if (known)
             prepareIntegers(ctx);
         Importer const run =
@@ -257,16 +261,17 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     }
 }
 
-ITensor* ModelImporter::layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made)
+ITensor* ModelImporter::layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, int opset,
+                                 ITensor*& made)
 {
     bool const isOutside = scopes_.size() == 1;
     if (made && isOutside)
         return made;
-    Importer const run = importers_.find(node.op_type(), opset_);
+    Importer const run = importers_.find(node.op_type(), opset);
     if (!run)
         return nullptr;
     try {
-        OnnxNode ctx(*this, node, inputs, opset_, true);
+        OnnxNode ctx(*this, node, inputs, opset, true);
         run(ctx);
         Value const& v = ctx.outputs().at(0);
         ITensor* const t = v.isNull() ? nullptr : &ctx.asTensor(v);

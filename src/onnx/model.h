@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <list>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,12 +16,18 @@
 #include "onnx/weights.h"
 
 namespace tw_onnx {
+class FunctionProto;
 class GraphProto;
 class ModelProto;
 class ValueInfoProto;
 } // namespace tw_onnx
 
 namespace tw::onnx {
+
+inline bool isDefaultDomain(std::string const& domain)
+{
+    return domain.empty() || domain == "ai.onnx";
+}
 
 struct ParserError final : nvonnxparser::IParserError
 {
@@ -39,8 +47,10 @@ struct ParserError final : nvonnxparser::IParserError
 class ModelImporter : public ImportedNetwork
 {
 public:
+    // kept: models that live as long as the network's build, since weights point into them.
+    using Models = std::list<std::unique_ptr<tw_onnx::ModelProto>>;
     ModelImporter(nvinfer1::INetworkDefinition& network, nvinfer1::ILogger& logger, ImporterMap const& importers,
-                  Memory& memory);
+                  Memory& memory, Models& kept);
 
     // Throws ImportError for the model as a whole and NodeError for one node. `model` must outlive the network's build.
     struct NodeError
@@ -56,9 +66,15 @@ public:
     static std::vector<int> topologicalOrder(tw_onnx::GraphProto const& graph,
                                              std::function<bool(std::string const&)> const& isAround = {});
 
-    // Imports a subgraph of a node: its inputs are `inputs`, other names are those around.
+    // Imports a subgraph of a node: its inputs are `inputs`, other names are those around, or there are none.
+    enum class Names
+    {
+        kAround,
+        kOwn
+    };
     std::vector<Value> importSubgraph(tw_onnx::GraphProto const& graph, std::string const& title,
-                                      std::vector<Value> const& inputs, std::function<ITensor&(ITensor&)> enter);
+                                      std::vector<Value> const& inputs, std::function<ITensor&(ITensor&)> enter,
+                                      Names names = Names::kAround);
 
     // How many nodes of topologicalOrder() were imported before the error.
     int nbImported() const { return nbImported_; }
@@ -66,7 +82,7 @@ public:
     WeightReader& weights() { return weights_; }
     // The output of layers that do a folded node's work; null where there are none. made: what it gave before, outside of loops and
     // conditionals.
-    ITensor* layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, ITensor*& made);
+    ITensor* layersOf(tw_onnx::NodeProto const& node, std::vector<Value> const& inputs, int opset, ITensor*& made);
 
 private:
     // The names of a graph; those of the graphs around it stand before it.
@@ -85,6 +101,10 @@ private:
     void importInputs(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(OnnxNode& ctx);
+    // Functions that the model defines; null: the node calls none.
+    void findFunctions(tw_onnx::ModelProto const& model);
+    tw_onnx::FunctionProto const* functionOf(tw_onnx::NodeProto const& node) const;
+    void importFunction(OnnxNode& ctx, tw_onnx::FunctionProto const& function);
     // Integers that the API has no type for: inputs in the form that the operator takes, outputs as the model's type.
     void prepareIntegers(OnnxNode& ctx);
     void finishIntegers(OnnxNode& ctx);
@@ -97,6 +117,9 @@ private:
 
     ImporterMap const& importers_;
     WeightReader weights_;
+    Models& kept_;
+    std::map<std::pair<std::string, std::string>, tw_onnx::FunctionProto const*> functions_; // by domain and name
+    size_t bytesOfFunctions_ = 0;                                                            // of all calls
     int opset_ = 0;
     int nbImported_ = 0;
     int64_t nbOfSubgraphs_ = 0; // nodes that were imported of subgraphs, of some of which once for each trip

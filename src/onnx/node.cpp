@@ -119,9 +119,8 @@ std::vector<Value> OnnxNode::importGraph(char const* attr, std::vector<Value> co
 
 std::function<ITensor*()> OnnxNode::again() const
 {
-    return [&model = model_, &node = node_, inputs = inputs_, made = static_cast<ITensor*>(nullptr)]() mutable {
-        return model.layersOf(node, inputs, made);
-    };
+    return [&model = model_, &node = node_, inputs = inputs_, opset = opset(),
+            made = static_cast<ITensor*>(nullptr)]() mutable { return model.layersOf(node, inputs, opset, made); };
 }
 
 } // namespace tw::onnx

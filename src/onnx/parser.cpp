@@ -71,7 +71,7 @@ public:
         guarded([&] {
             tw_onnx::ModelProto const& model = read(data, size);
             std::vector<int> const order = ModelImporter::topologicalOrder(model.graph());
-            ModelImporter importer(network_, logger_, importers_, memory_);
+            ModelImporter importer(network_, logger_, importers_, memory_, models_);
             int opset = 1;
             for (auto const& set : model.opset_import())
                 if (set.domain().empty() || set.domain() == "ai.onnx")
@@ -82,7 +82,10 @@ public:
             for (size_t i = 0; i < order.size(); ++i) {
                 auto const& node = model.graph().node(order[i]);
                 bool const failed = !all && int(i) == importer.nbImported();
-                if (failed || !(importers_.find(node.op_type(), opset) || findPlugin(node))) {
+                bool const isFunction = std::ranges::any_of(model.functions(), [&](auto const& f) {
+                    return f.name() == node.op_type() && f.domain() == node.domain();
+                });
+                if (failed || !(isFunction || importers_.find(node.op_type(), opset) || findPlugin(node))) {
                     open = false;
                     continue;
                 }
@@ -178,7 +181,7 @@ private:
 
     void importModel(tw_onnx::ModelProto const& model, std::string const& path)
     {
-        ModelImporter(network_, logger_, importers_, memory_).import(model, path);
+        ModelImporter(network_, logger_, importers_, memory_, models_).import(model, path);
     }
 
     // In pieces: the file is never in memory as a whole.

@@ -35,7 +35,6 @@ QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type)
     QuantizationScale out;
     out.scale = ctx.constant(1, "scale");
     Constant const& scale = out.scale;
-    ctx.check(ctx.attrInt("block_size", 0) == 0, "scales for blocks (attribute 'block_size') are not possible");
     if (!isFloating(scale.type))
         ctx.invalid(fmt::format("its scale is {}, not FLOAT or HALF", typeName(scale.type)));
     ctx.check(scale.dims.nbDims <= 1 || scale.count == 1,

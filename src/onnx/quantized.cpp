@@ -38,9 +38,12 @@ Value standing(ImportContext& ctx, Value const& v)
 Quantized quantized(ImportContext& ctx, int q, int scale, int zero)
 {
     checkType(ctx, ctx.input(q), q);
-    Quantized const t{ctx.input(q), scale < 0 ? Value() : standing(ctx, ctx.input(scale)), zeroPoint(ctx, zero)};
-    if (!t.scale.isNull() && t.scale.type() != DataType::kFLOAT)
-        ctx.invalid(fmt::format("input {}, a scale, is {}, not FLOAT", scale, typeName(t.scale.type())));
+    Quantized t{ctx.input(q), scale < 0 ? Value() : standing(ctx, ctx.input(scale)), zeroPoint(ctx, zero)};
+    if (!t.scale.isNull() && !isFloating(t.scale.type()))
+        ctx.invalid(fmt::format("input {}, a scale, is {}, not FLOAT or HALF", scale, typeName(t.scale.type())));
+    if (!t.scale.isNull() && t.scale.type() == DataType::kHALF)
+        t.scale = t.scale.isConstant() ? Value(ctx.converted(t.scale.constant(), DataType::kFLOAT))
+                                       : Value(ctx.cast(t.scale.tensor(), DataType::kFLOAT));
     if (t.scale.isConstant())
         for (float s : t.scale.constant().floats())
             ctx.check(s > 0 && std::isfinite(s),
@@ -173,7 +176,6 @@ bool isAsymmetric(ImportContext& ctx)
 
 int axisOf(ImportContext& ctx, Value const& x)
 {
-    ctx.check(ctx.attrInt("block_size", 0) == 0, "scales for blocks (attribute 'block_size') are not possible");
     return x.rank() > 1 ? ctx.axis(ctx.attrInt("axis", 1), x.rank()) : 0;
 }
 

@@ -17,13 +17,13 @@ std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
     return fmt::format("node {}{} ({})", index, node.name().empty() ? "" : " '" + node.name() + "'", node.op_type());
 }
 
-using Names = std::set<std::string>;
-void addReads(tw_onnx::NodeProto const& node, Names& names);
+using NameSet = std::set<std::string>;
+void addReads(tw_onnx::NodeProto const& node, NameSet& names);
 
 // What a graph reads and does not define.
-void addFreeNames(tw_onnx::GraphProto const& graph, Names& names)
+void addFreeNames(tw_onnx::GraphProto const& graph, NameSet& names)
 {
-    Names read, defined;
+    NameSet read, defined;
     for (auto const& node : graph.node()) {
         addReads(node, read);
         defined.insert(node.output().begin(), node.output().end());
@@ -38,7 +38,7 @@ void addFreeNames(tw_onnx::GraphProto const& graph, Names& names)
 }
 
 // The node's inputs, and what its subgraphs take from around.
-void addReads(tw_onnx::NodeProto const& node, Names& names)
+void addReads(tw_onnx::NodeProto const& node, NameSet& names)
 {
     for (std::string const& name : node.input())
         if (!name.empty())
@@ -69,7 +69,7 @@ std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& grap
     std::vector<std::vector<int>> users(size_t(graph.node_size()));
     std::vector<int> waiting(size_t(graph.node_size()), 0);
     for (int i = 0; i < graph.node_size(); ++i) {
-        Names names;
+        NameSet names;
         addReads(graph.node(i), names);
         for (std::string const& name : names) {
             auto it = producer.find(name);
@@ -147,7 +147,7 @@ void ModelImporter::readInitializers(tw_onnx::GraphProto const& graph)
 
 std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& graph, std::string const& title,
                                                  std::vector<Value> const& inputs,
-                                                 std::function<ITensor&(ITensor&)> enter)
+                                                 std::function<ITensor&(ITensor&)> enter, Names names)
 {
     // Each level takes some of the stack of importers.
     constexpr size_t kMostLevels = 32;
@@ -163,7 +163,10 @@ std::vector<Value> ModelImporter::importSubgraph(tw_onnx::GraphProto const& grap
                                                         title, kMostNodes));
     if (graph.sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH, title + ": sparse initializers cannot be imported");
-    auto const order = topologicalOrder(graph, [this](std::string const& name) { return isDefined(name); });
+    std::function<bool(std::string const&)> isAround;
+    if (names == Names::kAround)
+        isAround = [this](std::string const& name) { return isDefined(name); };
+    auto const order = topologicalOrder(graph, isAround);
     struct Leave
     {
         std::vector<Scope>& scopes;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "onnx/integers.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {
@@ -56,8 +57,9 @@ struct ElementType
     int64_t sizeBits = 0; // 0: it cannot be imported
     DataType type{};      // that it becomes
     Integers integers = Integers::kOfType;
+    bool isStored = false; // of initializers alone: layers do not round to it
 };
-// By the numbers of TensorProto. FP32 has all numbers of BFLOAT16, INT32 those of the small integers.
+// By the numbers of TensorProto. FP32 has all numbers of the smaller floating types, INT32 those of the small integers.
 constexpr ElementType kElementTypes[] = {
     {"UNDEFINED"},
     {"FLOAT", 32, DataType::kFLOAT},
@@ -76,12 +78,16 @@ constexpr ElementType kElementTypes[] = {
     {"COMPLEX64"},
     {"COMPLEX128"},
     {"BFLOAT16", 16, DataType::kFLOAT},
-    {"FLOAT8E4M3FN"},
-    {"FLOAT8E4M3FNUZ"},
-    {"FLOAT8E5M2"},
-    {"FLOAT8E5M2FNUZ"},
+    {"FLOAT8E4M3FN", 8, DataType::kFLOAT, Integers::kOfType, true},
+    {"FLOAT8E4M3FNUZ", 8, DataType::kFLOAT, Integers::kOfType, true},
+    {"FLOAT8E5M2", 8, DataType::kFLOAT, Integers::kOfType, true},
+    {"FLOAT8E5M2FNUZ", 8, DataType::kFLOAT, Integers::kOfType, true},
     {"UINT4", 4, DataType::kINT32, Integers::kUint4},
     {"INT4", 4, DataType::kINT32, Integers::kInt4},
+    {"FLOAT4E2M1", 4, DataType::kFLOAT, Integers::kOfType, true},
+    {"FLOAT8E8M0", 8, DataType::kFLOAT, Integers::kOfType, true},
+    {"UINT2", 2, DataType::kINT32, Integers::kUint2},
+    {"INT2", 2, DataType::kINT32, Integers::kInt2},
 };
 
 ElementType const* elementType(int onnxType)
@@ -108,9 +114,57 @@ bool isInUint64s(int onnxType)
     return onnxType == TensorProto::UINT32 || onnxType == TensorProto::UINT64;
 }
 
-bool isHalfAByte(int onnxType)
+// Numbers of few bits: a sign, an exponent and a mantissa. Which of them are no numbers differs.
+struct SmallFloat
 {
-    return integersOf(onnxType) == Integers::kInt4 || integersOf(onnxType) == Integers::kUint4;
+    enum class Special
+    {
+        kNone,
+        kIeee,      // the largest exponent: infinities and NaN
+        kLastIsNan, // NaN is all ones behind the sign, there is no infinity
+        kMinusZero  // NaN stands where -0 would
+    };
+    int exponentBits, mantissaBits, bias;
+    Special special;
+
+    float number(unsigned bits) const
+    {
+        int const mantissa = int(bits & ((1u << mantissaBits) - 1));
+        int const largest = (1 << exponentBits) - 1, exponent = int(bits >> mantissaBits) & largest;
+        bool const isNegative = bits >> (exponentBits + mantissaBits) & 1;
+        constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+        bool const isLast = exponent == largest && mantissa == (1 << mantissaBits) - 1;
+        if ((special == Special::kLastIsNan && isLast) ||
+            (special == Special::kMinusZero && isNegative && exponent == 0 && mantissa == 0))
+            return kNan;
+        float magnitude = exponent == 0
+                              ? std::ldexp(float(mantissa), 1 - bias - mantissaBits)
+                              : std::ldexp(float((1 << mantissaBits) + mantissa), exponent - bias - mantissaBits);
+        if (special == Special::kIeee && exponent == largest)
+            magnitude = mantissa ? kNan : std::numeric_limits<float>::infinity();
+        return isNegative ? -magnitude : magnitude;
+    }
+};
+
+// Of types that are stored alone. `bits` of no more than the type has.
+float smallNumber(int onnxType, unsigned bits)
+{
+    using Special = SmallFloat::Special;
+    constexpr int kE4m3fn = 17, kE4m3fnuz = 18, kE5m2 = 19, kE5m2fnuz = 20, kE2m1 = 23;
+    switch (onnxType) {
+    case kE4m3fn:
+        return SmallFloat{4, 3, 7, Special::kLastIsNan}.number(bits);
+    case kE4m3fnuz:
+        return SmallFloat{4, 3, 8, Special::kMinusZero}.number(bits);
+    case kE5m2:
+        return SmallFloat{5, 2, 15, Special::kIeee}.number(bits);
+    case kE5m2fnuz:
+        return SmallFloat{5, 2, 16, Special::kMinusZero}.number(bits);
+    case kE2m1:
+        return SmallFloat{2, 1, 1, Special::kNone}.number(bits);
+    default: // FLOAT8E8M0: a power of two
+        return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, int(bits) - 127);
+    }
 }
 
 } // namespace
@@ -118,7 +172,7 @@ bool isHalfAByte(int onnxType)
 bool dataTypeOf(int onnxType, DataType& type)
 {
     ElementType const* const e = elementType(onnxType);
-    if (!e || e->sizeBits == 0)
+    if (!e || e->sizeBits == 0 || e->isStored)
         return false;
     type = e->type;
     return true;
@@ -219,8 +273,10 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     int const onnxType = tensor.data_type();
     Constant c;
     c.name = tensor.name();
-    if (!dataTypeOf(onnxType, c.type))
+    ElementType const* const e = elementType(onnxType);
+    if (!e || e->sizeBits == 0)
         fail(ErrorCode::kUNSUPPORTED_NODE, what + ": element type " + onnxTypeName(onnxType) + " cannot be imported");
+    c.type = e->type;
     c.integers = integersOf(onnxType);
     if (tensor.has_segment())
         fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": tensors stored in segments cannot be imported");
@@ -251,7 +307,7 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
                                : onnxType == TensorProto::INT64  ? tensor.int64_data_size()
                                : isInUint64s(onnxType)           ? tensor.uint64_data_size()
                                                                  : tensor.int32_data_size();
-    int64_t const wanted = isHalfAByte(onnxType) ? (c.count + 1) / 2 : c.count;
+    int64_t const wanted = e->sizeBits < 8 ? sizeBytes(onnxType, c.count) : c.count; // several in a byte
     if (bytes.data() ? int64_t(bytes.size()) != sizeBytes(onnxType, c.count) : typedCount != wanted)
         fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: shape {} of {} needs {} elements, the data has {}", what,
                                                     describe(c.dims), onnxTypeName(onnxType), c.count,
@@ -351,16 +407,24 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
                                                      : int32_t(int16_t(v));
         });
         break;
-    default:
-        if (!isHalfAByte(onnxType))
+    default: {
+        if (e->sizeBits > 8)
             fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
+        auto const bitsOf = [&, bits = e->sizeBits](int64_t i) { // the lower ones of a byte first
+            int64_t const inByte = 8 / bits;
+            int const byte = raw ? raw[i / inByte] : tensor.int32_data(int(i / inByte));
+            return byte >> (i % inByte * bits) & ((1 << bits) - 1);
+        };
+        if (e->isStored) {
+            make([&](int64_t i) { return smallNumber(onnxType, unsigned(bitsOf(i))); });
+            break;
+        }
         once(warnedSmall_, (onnxTypeName(onnxType) + kBecomeInt32).c_str());
-        make([&](int64_t i) { // two in a byte, the lower half first
-            int const byte = raw ? raw[i / 2] : tensor.int32_data(int(i / 2));
-            int32_t const v = byte >> (i % 2 ? 4 : 0) & 15;
-            return c.integers == Integers::kInt4 ? (v ^ 8) - 8 : v;
+        make([&, sign = rangeOf(c.integers).lowest < 0 ? 1 << (e->sizeBits - 1) : 0](int64_t i) {
+            return int32_t((bitsOf(i) ^ sign) - sign);
         });
         break;
+    }
     case TensorProto::DOUBLE:
         once(warnedDouble_, "the model has DOUBLE weights, which become FLOAT");
         make([&](int64_t i) {

@@ -35,7 +35,7 @@ private:
          warnedUnsigned_ = false;
 };
 
-// False for types that 8.5 cannot import. INT64 -> kINT32, DOUBLE -> kFLOAT.
+// False for types that tensors of the network cannot have. INT64 -> kINT32, DOUBLE -> kFLOAT.
 bool dataTypeOf(int onnxType, DataType& type);
 Integers integersOf(int onnxType);
 std::string onnxTypeName(int onnxType);

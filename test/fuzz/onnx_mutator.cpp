@@ -77,7 +77,7 @@ public:
             return;
         case 14:
             if (model_.opset_import_size() > 0)
-                model_.mutable_opset_import(0)->set_version(int64_t(1 + below(20)));
+                model_.mutable_opset_import(0)->set_version(int64_t(1 + below(30)));
             return;
         case 15:
         case 16:

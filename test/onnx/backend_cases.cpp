@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: onnx_backend_cases <data> <exclusions.txt> <floors.txt> [--filter=GLOB] [--parse-only] [--verbose] [--all]
-//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS [--build]] [--seed=N]
+//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS [--build]] [--seed=N] [--set=NAME]
 // Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of
 // its own with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when
 // an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
-// its reason does not hold for the model, and when a count falls below its floor. --filter looks at some cases and
-// checks no floors.
+// its reason does not hold for the model, and when a count falls below its floor, which is called NAME.<count> for a set
+// with a name. --filter looks at some cases and checks no floors.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,7 +33,7 @@ constexpr int kTimeLimitS = 60;
 
 struct Exclusion
 {
-    std::string pattern, kind, detail; // kind: 8.5-rule, later-op, type
+    std::string pattern, kind, detail; // kind: 8.5-rule, later-op, type, digits
     int line = 0, matches = 0;
 };
 
@@ -68,8 +68,10 @@ bool readExclusions(char const* path, std::vector<Exclusion>& list)
             e.detail = trim(text.substr(colon + 1));
         }
         e.line = line;
-        if ((e.kind != "8.5-rule" && e.kind != "later-op" && e.kind != "type") || e.detail.empty()) {
-            std::fprintf(stderr, "%s:%d: expected 'pattern | 8.5-rule, later-op or type: detail'\n", path, line);
+        if ((e.kind != "8.5-rule" && e.kind != "later-op" && e.kind != "type" && e.kind != "digits") ||
+            e.detail.empty()) {
+            std::fprintf(stderr, "%s:%d: expected 'pattern | 8.5-rule, later-op, type or digits: detail'\n", path,
+                         line);
             return false;
         }
         list.push_back(e);
@@ -131,7 +133,7 @@ int main(int argc, char** argv)
         return 2;
     }
     std::string const data = argv[1];
-    std::string filter, report;
+    std::string filter, report, set;
     bool parseOnly = false, verbose = false, all = false, build = false;
     int jobs = 2, changed = 0;
     unsigned seed = 1;
@@ -141,6 +143,8 @@ int main(int argc, char** argv)
             filter = a.substr(9);
         else if (a.rfind("--report=", 0) == 0)
             report = a.substr(9);
+        else if (a.rfind("--set=", 0) == 0)
+            set = a.substr(6) + ".";
         else if (a.rfind("--jobs=", 0) == 0)
             jobs = std::max(1, std::atoi(a.c_str() + 7));
         else if (a.rfind("--changed=", 0) == 0)
@@ -251,11 +255,10 @@ int main(int argc, char** argv)
         if (c.exclusion && !c.crashed) {
             ++excluded[c.exclusion->kind];
             if (c.result.passed && !parseOnly) {
-                std::printf("STALE     %s passes, but exclusions.txt:%d excludes it\n", c.name.c_str(),
-                            c.exclusion->line);
+                std::printf("STALE     %s passes, but %s:%d excludes it\n", c.name.c_str(), argv[2], c.exclusion->line);
                 ++problems;
             } else if (std::string const wrong = checkReason(*c.exclusion, data + "/" + c.name); !wrong.empty()) {
-                std::printf("REASON    %s: exclusions.txt:%d: %s\n", c.name.c_str(), c.exclusion->line, wrong.c_str());
+                std::printf("REASON    %s: %s:%d: %s\n", c.name.c_str(), argv[2], c.exclusion->line, wrong.c_str());
                 ++problems;
             } else if (all) {
                 std::printf("excluded  %s: %s: %s %s\n", c.name.c_str(), c.exclusion->kind.c_str(),
@@ -274,7 +277,7 @@ int main(int argc, char** argv)
     if (filter.empty())
         for (Exclusion const& e : exclusions)
             if (e.matches == 0) {
-                std::printf("UNUSED    exclusions.txt:%d: '%s' fits no case\n", e.line, e.pattern.c_str());
+                std::printf("UNUSED    %s:%d: '%s' fits no case\n", argv[2], e.line, e.pattern.c_str());
                 ++problems;
             }
 
@@ -285,12 +288,12 @@ int main(int argc, char** argv)
         summary << "excluded (" << kind << ") " << count << "\n";
     std::fputs(summary.str().c_str(), stdout);
     if (!report.empty())
-        std::ofstream(report) << summary.str();
+        std::ofstream(report) << (set.empty() ? "" : "set " + set.substr(0, set.size() - 1) + "\n") << summary.str();
 
     if (filter.empty() && !parseOnly) {
         std::ifstream floors(argv[3]);
         std::string line;
-        std::map<std::string, int> const have{{"cases", int(cases.size())}, {"passed", passed}};
+        std::map<std::string, int> have{{set + "cases", int(cases.size())}, {set + "passed", passed}};
         while (std::getline(floors, line)) {
             line = trim(line);
             if (line.empty() || line[0] == '#')
@@ -299,11 +302,19 @@ int main(int argc, char** argv)
             std::string name;
             int floor = -1;
             words >> name >> floor;
+            if (name.substr(0, name.find('.') + 1) != set)
+                continue; // of another set
             auto it = have.find(name);
             if (it == have.end() || floor < 0 || it->second < floor) {
                 std::printf("FLOOR     '%s' is not reached\n", line.c_str());
                 ++problems;
             }
+            if (it != have.end())
+                have.erase(it);
+        }
+        for (auto const& [name, count] : have) {
+            std::printf("FLOOR     %s (%d) has none in %s\n", name.c_str(), count, argv[3]);
+            ++problems;
         }
     }
     return failed || problems ? 1 : 0;

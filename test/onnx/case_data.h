@@ -30,12 +30,16 @@ int64_t volume(std::vector<int64_t> const& dims);
 std::string readFile(std::string const& path); // throws std::runtime_error
 // isOptional: the file holds a tensor that could be missing (OptionalProto).
 Recorded readRecorded(std::string const& path, bool isOptional = false); // throws std::runtime_error
+std::vector<Recorded> readSequence(std::string const& path);             // likewise
 // As the model says: BFLOAT16 was recorded as UINT16, the upper halves of floats.
 void readAs(Recorded& r, int onnxType);
 std::vector<double> toDoubles(void const* data, nvinfer1::DataType type, int64_t count);
 
-// Empty when |y - want| <= 1e-7 + 1e-3 |want| for every element (the tolerance of the ONNX suite), NaN equal to NaN and
-// infinities to themselves; else the first difference and how many there are. Integers and truth values must be equal.
-std::string compare(std::vector<double> const& got, std::vector<double> const& want, bool exact);
+// What a recorded result may differ by, relative to it: the tolerance of the ONNX suite, for numbers of few digits two units of
+// the last one (BFLOAT16 is FP32 here, and not rounded on the way); integers and truth values must be equal.
+double toleranceFor(Recorded const& want);
+// Empty when |y - want| <= 1e-7 + tolerance |want| for every element, or y = want with a tolerance of 0, NaN equal to NaN and
+// infinities to themselves; else the first difference and how many there are.
+std::string compare(std::vector<double> const& got, std::vector<double> const& want, double tolerance);
 
 } // namespace tw::test

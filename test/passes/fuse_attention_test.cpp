@@ -328,6 +328,49 @@ TEST(FuseAttention, GuardAgainstRowsWithoutColumns)
             }
 }
 
+// The same where queries share the heads of keys and values: each column of the result has the row of its own head.
+TEST(FuseAttention, GuardWithSharedHeads)
+{
+    double const inf = std::numeric_limits<double>::infinity();
+    for (bool apart : {false, true}) // [B, heads, S, size] at once
+        for (bool finite : {true, false}) {
+            AttentionMaker m;
+            constexpr int64_t kKeys = 2, kAll = kKeys * kHeads;
+            auto operand = [&](std::string const& name, int64_t own) {
+                if (apart)
+                    return m.input(name, ir::shapeOf({2, own, 5, kSize}));
+                ir::Value* rows = m.input(name, ir::shapeOf({2, 5, own * kSize}));
+                return m.shuffle(rows, {2, 5, own, kSize}, {0, 2, 1, 3}, name + "1");
+            };
+            auto repeated = [&](ir::Value* x, std::string const& name, Permutation const& turned) {
+                ops::slice::Attrs a;
+                a.start = {0, 0, 0, 0, 0};
+                a.size = {2, kKeys, kHeads, 5, kSize};
+                a.stride = {1, 1, 0, 1, 1};
+                ir::Value* v = m.shuffle(x, {2, kKeys, 1, 5, kSize}, {}, name + "2");
+                return m.shuffle(m.add(ops::slice::def(), a, {v}, name + "3"), {2, kAll, 5, kSize}, turned, name + "4");
+            };
+            ir::Value* v = operand("v", kKeys);
+            if (!finite)
+                v = m.apply(Operation::kSum, v, m.constant("bad", {1, kKeys, 1, 1}, {0, inf}), "v.bad");
+            ir::Value* s = m.multiply(operand("q", kAll), repeated(operand("k", kKeys), "k", {0, 1, 3, 2}), "scores");
+            std::vector<double> mask(25, 0);
+            std::fill_n(mask.begin() + 5, 7, -inf); // a row, and a part of the next one
+            s = m.apply(Operation::kSum, s, m.constant("mask", {1, 1, 5, 5}, mask), "masked");
+            ir::Value* p = m.softmax(s);
+            p = m.add(ops::select::def(), {m.apply(Operation::kEqual, p, p, "equal"), p, m.number("zero", 0)},
+                      "guarded");
+            ir::Value* y = m.multiply(p, repeated(v, "v", {}), "result");
+            m.output(m.shuffle(y, {2, 5, kAll * kSize}, {}, "merge", {0, 2, 1, 3}), "y");
+            checkPass(m.g, passes::fuseAttention, true);
+            for (auto const& n : m.g.nodes)
+                if (n->op == &ops::attention::def())
+                    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().headsPerKey, kHeads);
+                else
+                    EXPECT_NE(n->op, &ops::softmax::def()) << nodesOf(m.g);
+        }
+}
+
 TEST(FuseAttention, OthersReadKeys)
 {
     AttentionMaker m;

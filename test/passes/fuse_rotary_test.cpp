@@ -109,6 +109,44 @@ TEST(FuseRotary, OfTablesByPair)
     }
 }
 
+// The reshape that puts neighbours side by side has become one with another behind it.
+TEST(FuseRotary, OfNeighboursInAnotherShape)
+{
+    for (std::vector<int64_t> const& shape : {std::vector<int64_t>{2, 5, 24}, {2, 5, 3, 1, 8}, {240}}) {
+        RotaryMaker m;
+        ir::Value* x = m.input("x", {2, 5, 3, 8});
+        ir::Value* y = m.pairs(x, m.constant("c", {1, 5, 1, 4}), m.constant("s", {1, 5, 1, 4}), true);
+        ir::Node* const last = y->producer;
+        m.output(m.reshape(last->inputs[0], shape, "y_other"), "y");
+        m.g.eraseNode(last);
+        checkPass(m.g, passes::fuseRotary, true);
+        ASSERT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes[0]->op, &ops::rotary::def());
+        EXPECT_TRUE(m.g.nodes[0]->attrsAs<ops::rotary::Attrs>().interleaved);
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+// ... or with a transpose.
+TEST(FuseRotary, OfNeighboursThatAreMoved)
+{
+    RotaryMaker m;
+    ir::Value* x = m.input("x", {2, 5, 3, 8});
+    ir::Value* y = m.pairs(x, m.constant("c", {1, 5, 1, 4}), m.constant("s", {1, 5, 1, 4}), true);
+    ir::Node* const last = y->producer;
+    ops::shuffle::Attrs a;
+    a.hasReshape = true;
+    a.reshape = {2, 5, 3, 8};
+    a.secondTranspose = {0, 2, 1, 3};
+    m.output(m.add(ops::shuffle::def(), a, {last->inputs[0]}, "y_moved"), "y");
+    m.g.eraseNode(last);
+    checkPass(m.g, passes::fuseRotary, true);
+    ASSERT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
+    EXPECT_EQ(m.g.nodes[0]->op, &ops::rotary::def());
+    EXPECT_FALSE(m.g.nodes[1]->attrsAs<ops::shuffle::Attrs>().hasReshape);
+    checkBody(*m.g.nodes[0]);
+}
+
 TEST(FuseRotary, OfAPart)
 {
     RotaryMaker m;

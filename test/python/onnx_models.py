@@ -41,12 +41,14 @@ class Model:
             self.domains.add(attributes["domain"])
         self.nodes.append(helper.make_node(op, inputs, outputs, **attributes))
 
-    def bytes(self, **outputs):
+    def bytes(self, dynamic=False, **outputs):
+        """dynamic: no dimension of an input is said."""
         def value(name, dtype, shape):
             return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
-        graph = helper.make_graph(self.nodes, "g", [value(n, a.dtype, a.shape) for n, a in self.feed.items()],
+        graph = helper.make_graph(self.nodes, "g", [value(n, a.dtype, [None] * a.ndim if dynamic else a.shape) for n, a in self.feed.items()],
                                   [value(n, d, s) for n, (d, s) in outputs.items()], self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, 1) for d in self.domains], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, 1) for d in self.domains],
+                                  ir_version=8 if self.opset < 18 else onnx.IR_VERSION)
         onnx.checker.check_model(model)
         return model.SerializeToString()
 
@@ -85,6 +87,11 @@ def outputs(data, feed, fp16=False):
     config.set_flag(trt.BuilderFlag.INT8)
     if fp16:
         config.set_flag(trt.BuilderFlag.FP16)
+    if any(-1 in network.get_input(i).shape for i in range(network.num_inputs)):
+        profile = builder.create_optimization_profile()
+        for name, a in feed.items():
+            profile.set_shape(name, a.shape, a.shape, a.shape)
+        config.add_optimization_profile(profile)
     plan = builder.build_serialized_network(network, config)
     assert plan is not None, logger.lines[-3:]
     kinds = [network.get_layer(i).type for i in range(network.num_layers)]

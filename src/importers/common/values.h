@@ -51,6 +51,8 @@ struct ImportError
 enum class Integers : uint8_t
 {
     kOfType, // as the tensor's type says
+    kInt2,
+    kUint2,
     kInt4,
     kUint4,
     kInt8,

@@ -27,24 +27,35 @@ void importMean(ImportContext& ctx)
     ctx.setOutput(0, n == 1 ? sum : ctx.elementwise(sum, ctx.scalarLike(1.0 / n, sum), Op::kPROD));
 }
 
-// fmod 0: the result has the sign of the divisor (integers only); fmod 1: that of the dividend.
+// Of floating numbers, with the sign of the dividend, or (opset 28) with that of the divisor.
+ITensor& floatingRest(ImportContext& ctx, ITensor& a, ITensor& b, bool ofDividend)
+{
+    ITensor& q = ctx.elementwise(a, b, Op::kDIV);
+    ITensor& magnitude = ctx.unary(ctx.unary(q, UnaryOperation::kABS), UnaryOperation::kFLOOR);
+    ITensor& whole = ctx.elementwise(magnitude, ctx.unary(q, UnaryOperation::kSIGN), Op::kPROD);
+    ITensor& difference = ctx.elementwise(a, ctx.elementwise(whole, b, Op::kPROD), Op::kSUB);
+    // By an infinity too the rest of a small number is the number.
+    ITensor& zero = ctx.scalarLike(0, q);
+    ITensor& rest = ctx.select(ctx.elementwise(whole, zero, Op::kEQUAL), a, difference);
+    if (ofDividend)
+        return rest;
+    ITensor& signs =
+        ctx.elementwise(ctx.unary(rest, UnaryOperation::kSIGN), ctx.unary(b, UnaryOperation::kSIGN), Op::kPROD);
+    return ctx.select(ctx.elementwise(signs, zero, Op::kLESS), ctx.elementwise(rest, b, Op::kSUM), rest);
+}
+
+// fmod 0: the result has the sign of the divisor; fmod 1: that of the dividend.
 void importMod(ImportContext& ctx)
 {
     ITensor *a = &ctx.tensor(0), *b = &ctx.tensor(1);
     bool const fmod = ctx.attrInt("fmod", 0) != 0;
-    ITensor* quotient = nullptr;
-    if (!fmod) {
-        if (isFloating(a->getType()))
+    if (isFloating(a->getType())) {
+        if (!fmod && ctx.opset() < 28)
             ctx.invalid("fmod must be 1 for floating inputs");
-        quotient = &ctx.elementwise(*a, *b, Op::kFLOOR_DIV);
-    } else if (!isFloating(a->getType())) {
-        quotient = &ctx.elementwise(*a, *b, Op::kDIV); // integer division truncates
-    } else {
-        ITensor& q = ctx.elementwise(*a, *b, Op::kDIV);
-        ITensor& whole = ctx.unary(ctx.unary(q, UnaryOperation::kABS), UnaryOperation::kFLOOR);
-        quotient = &ctx.elementwise(whole, ctx.unary(q, UnaryOperation::kSIGN), Op::kPROD);
+        return ctx.setOutput(0, floatingRest(ctx, *a, *b, fmod));
     }
-    ctx.setOutput(0, ctx.elementwise(*a, ctx.elementwise(*quotient, *b, Op::kPROD), Op::kSUB));
+    ITensor& quotient = ctx.elementwise(*a, *b, fmod ? Op::kDIV : Op::kFLOOR_DIV); // kDIV of integers truncates
+    ctx.setOutput(0, ctx.elementwise(*a, ctx.elementwise(quotient, *b, Op::kPROD), Op::kSUB));
 }
 
 ITensor& orEqual(ImportContext& ctx, Op op)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot, BitShift, of which layers know nothing: whole numbers in their binary digits.
+// BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot, BitShift, BitCast, of which layers know nothing: whole numbers in their binary digits.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "onnx/importer.h"
 #include "onnx/integers.h"
+#include "onnx/weights.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::onnx {
 
@@ -12,18 +15,22 @@ namespace {
 
 using Op = nvinfer1::ElementWiseOperation;
 
-// Integers as kINT32, and how many digits they have.
-ITensor& integers(ImportContext& ctx, int i, int& digits)
+struct Numbers
+{
+    ITensor* x;      // kINT32
+    Integers kind{}; // that they have in the model; kOfType: INT32 or INT64
+    int digits() const { return rangeOf(kind).bits; }
+    bool isSigned() const { return rangeOf(kind).lowest < 0; }
+};
+
+Numbers numbers(ImportContext& ctx, int i)
 {
     Value const& v = ctx.input(i);
-    if (v.integers() != Integers::kOfType) {
-        digits = rangeOf(v.integers()).bits;
-        return wholeIntegers(ctx, v);
-    }
-    ITensor& x = ctx.tensor(i);
-    ctx.check(x.getType() == DataType::kINT32 || x.getType() == DataType::kINT8,
-              fmt::format("input {} is {}; integers are needed", i, typeName(x.getType())));
-    return ctx.cast(x, DataType::kINT32);
+    if (v.integers() != Integers::kOfType)
+        return {&wholeIntegers(ctx, v), v.integers()};
+    ctx.check(v.type() == DataType::kINT32 || v.type() == DataType::kINT8,
+              fmt::format("input {} is {}; integers are needed", i, typeName(v.type())));
+    return {&wholeIntegers(ctx, v), v.type() == DataType::kINT8 ? Integers::kInt8 : Integers::kOfType};
 }
 
 ITensor& number(ImportContext& ctx, int32_t value, ITensor& like)
@@ -88,32 +95,71 @@ enum class Bitwise
 template <Bitwise kind>
 void importBitwise(ImportContext& ctx)
 {
-    int digits = 32;
-    ITensor *a = &integers(ctx, 0, digits), *b = &integers(ctx, 1, digits);
+    Numbers const of = numbers(ctx, 0);
+    ITensor *a = of.x, *b = numbers(ctx, 1).x;
     if (kind == Bitwise::kAnd) // with a mask of one element, whose rank may be the larger one
         for (int i : {0, 1})
             if (int32_t const power = powerAbove(ctx, i)) {
                 ctx.broadcast(a, b);
-                return ctx.setOutput(0, lastDigits(ctx, i == 0 ? *b : *a, power));
+                return ctx.setOutput(0, Value(lastDigits(ctx, i == 0 ? *b : *a, power), of.kind));
             }
     ctx.broadcast(a, b);
     ctx.check(a->getDimensions().nbDims < Dims::MAX_DIMS,
               fmt::format("numbers in {} dimensions cannot be taken apart into digits", Dims::MAX_DIMS));
-    ITensor &x = digitsOf(ctx, *a, digits), &y = digitsOf(ctx, *b, digits);
+    ITensor &x = digitsOf(ctx, *a, of.digits()), &y = digitsOf(ctx, *b, of.digits());
     ITensor* z = &ctx.elementwise(x, y, kind == Bitwise::kAnd ? Op::kPROD : kind == Bitwise::kOr ? Op::kMAX : Op::kSUB);
     if (kind == Bitwise::kXor)
         z = &ctx.elementwise(*z, *z, Op::kPROD);
-    ctx.setOutput(0, fromDigits(ctx, *z, digits));
+    ctx.setOutput(0, Value(wrapped(ctx, fromDigits(ctx, *z, of.digits()), of.kind), of.kind));
 }
 
 void importNot(ImportContext& ctx)
 {
-    int digits = 32;
-    ITensor& x = integers(ctx, 0, digits);
-    IntegerRange const range = rangeOf(ctx.input(0).integers());
-    ctx.check(digits < 32 || range.lowest < 0, "the numbers of " + std::string(nameOf(ctx.input(0).integers())) +
-                                                   " that this gives are beyond those of INT32");
-    ctx.setOutput(0, ctx.elementwise(number(ctx, range.lowest < 0 ? -1 : int32_t(range.largest), x), x, Op::kSUB));
+    Numbers const of = numbers(ctx, 0);
+    IntegerRange const range = rangeOf(of.kind);
+    ctx.check(of.digits() < 32 || of.isSigned(),
+              "the numbers of " + std::string(nameOf(of.kind)) + " that this gives are beyond those of INT32");
+    ITensor& ones = number(ctx, of.isSigned() ? -1 : int32_t(range.largest), *of.x);
+    ctx.setOutput(0, Value(ctx.elementwise(ones, *of.x, Op::kSUB), of.kind));
+}
+
+// 2^by; by: 0 to `most`, at most 30.
+ITensor& powerOfTwo(ImportContext& ctx, ITensor& by, int most)
+{
+    std::vector<int64_t> list;
+    for (int i = 0; i <= most; ++i)
+        list.push_back(int64_t(1) << i);
+    return ctx.gather(ctx.asTensor(Value(ctx.intConstant(list))), by, nvinfer1::GatherMode::kDEFAULT, 0);
+}
+
+// Of signed numbers (opset 28): to the right the sign comes in, to the left digits fall out. A shift by less than 0 or by all
+// digits or more leaves none of the number's own.
+ITensor& shiftedSigned(ImportContext& ctx, Numbers const& of, ITensor& by, bool isLeft)
+{
+    ITensor& x = *of.x;
+    auto of2 = [&](ITensor& a, ITensor& b, Op op) -> ITensor& { return ctx.elementwise(a, b, op); };
+    int const most = of.digits() - 1;
+    ITensor& largest = number(ctx, most, by);
+    ITensor& isBeyond = of2(of2(by, number(ctx, 0, by), Op::kLESS), of2(by, largest, Op::kGREATER), Op::kOR);
+    ITensor& amount = ctx.select(isBeyond, largest, by);
+    if (!isLeft) {
+        ITensor &half = of2(amount, number(ctx, 2, by), Op::kFLOOR_DIV), &rest = of2(amount, half, Op::kSUB);
+        ITensor& once = of2(x, powerOfTwo(ctx, half, 16), Op::kFLOOR_DIV);
+        return of2(once, powerOfTwo(ctx, rest, 16), Op::kFLOOR_DIV);
+    }
+    ITensor& zero = number(ctx, 0, x);
+    if (most < 16)
+        return ctx.select(isBeyond, zero, wrapped(ctx, of2(x, powerOfTwo(ctx, amount, 15), Op::kPROD), of.kind));
+    // What stays, as a signed number: no product leaves INT32. By 0 it is x.
+    ITensor& one = number(ctx, 1, by);
+    ITensor& some = of2(amount, one, Op::kMAX);
+    ITensor& half = powerOfTwo(ctx, of2(largest, some, Op::kSUB), 30); // of the numbers that stay
+    ITensor& above = of2(x, half, Op::kFLOOR_DIV);
+    ITensor& low = of2(x, of2(above, half, Op::kPROD), Op::kSUB);
+    ITensor& sign = of2(lastDigits(ctx, above, 2), half, Op::kPROD);
+    ITensor& moved = of2(of2(low, sign, Op::kSUB), powerOfTwo(ctx, of2(some, one, Op::kSUB), 30), Op::kPROD);
+    ITensor& y = of2(moved, number(ctx, 2, moved), Op::kPROD);
+    return ctx.select(isBeyond, zero, ctx.select(of2(amount, number(ctx, 0, by), Op::kEQUAL), x, y));
 }
 
 // Of unsigned numbers: what leaves eight or sixteen digits is gone. Of more digits INT32 has 31, and a number beyond them
@@ -123,15 +169,14 @@ void importBitShift(ImportContext& ctx)
     std::string const direction = ctx.attrString("direction", "");
     if (direction != "LEFT" && direction != "RIGHT")
         ctx.invalid("attribute 'direction' is '" + direction + "' (allowed: LEFT, RIGHT)");
-    int digits = 32, digitsOfBy = 32;
-    ITensor &x = integers(ctx, 0, digits), &by = integers(ctx, 1, digitsOfBy);
-    int const most = std::min(digits, 30);
-    std::vector<int64_t> list;
-    for (int i = 0; i <= most; ++i)
-        list.push_back(int64_t(1) << i);
-    ITensor& powers = ctx.asTensor(Value(ctx.intConstant(list)));
-    ITensor& power =
-        ctx.gather(powers, ctx.elementwise(by, number(ctx, most, by), Op::kMIN), nvinfer1::GatherMode::kDEFAULT, 0);
+    Numbers const of = numbers(ctx, 0);
+    ITensor *xs = of.x, *bys = numbers(ctx, 1).x;
+    ctx.broadcast(xs, bys);
+    ITensor &x = *xs, &by = *bys;
+    if (of.isSigned())
+        return ctx.setOutput(0, Value(shiftedSigned(ctx, {xs, of.kind}, by, direction == "LEFT"), of.kind));
+    int const digits = of.digits(), most = std::min(digits, 30);
+    ITensor& power = powerOfTwo(ctx, ctx.elementwise(by, number(ctx, most, by), Op::kMIN), most);
     ITensor& isBeyond = ctx.elementwise(by, number(ctx, most, by), Op::kGREATER);
     if (direction == "RIGHT") {
         ITensor& y = ctx.elementwise(x, power, Op::kFLOOR_DIV);
@@ -151,6 +196,58 @@ void importBitShift(ImportContext& ctx)
     ctx.setOutput(0, ctx.select(clamps, largest, ctx.elementwise(x, power, Op::kPROD)));
 }
 
+bool isTruth(DataType type)
+{
+    return type == DataType::kBOOL;
+}
+
+bool isWhole(Value const& v) // INT32 or INT64
+{
+    return v.type() == DataType::kINT32 && v.integers() == Integers::kOfType;
+}
+
+Constant sameBits(ImportContext& ctx, Constant const& x, DataType type)
+{
+    Constant y = ctx.newConstant(type, x.dims);
+    if (x.count > 0)
+        std::memcpy(const_cast<void*>(y.values), x.values, size_t(x.count * sizeOf(type)));
+    ctx.decideBy(Value(x));
+    return y;
+}
+
+// Between integers of one width, and of constants: layers know numbers, not their bits.
+void importBitCast(ImportContext& ctx)
+{
+    int64_t const asked = ctx.requireInt("to");
+    int const to = int(std::clamp<int64_t>(asked, INT32_MIN, INT32_MAX));
+    Value const& x = ctx.input(0);
+    DataType type;
+    ctx.check(dataTypeOf(to, type),
+              "attribute 'to' asks for " + onnxTypeName(to) + ", a type that the API does not have");
+    using tw_onnx::TensorProto;
+    Integers const wanted = to == TensorProto::INT8 ? Integers::kInt8 : integersOf(to);
+    if (x.isConstant() && to == TensorProto::INT32 && isFloating(x.type()) && sizeOf(x.type()) == sizeOf(type))
+        return ctx.setOutput(0, sameBits(ctx, x.constant(), type));
+    if (x.isConstant() && to == TensorProto::FLOAT && isWhole(x))
+        return ctx.setOutput(0, sameBits(ctx, x.constant(), type));
+    bool const isFloat = isFloating(x.type()) || isFloating(type);
+    ctx.check(!isFloat && to != TensorProto::INT64,
+              fmt::format("bits of {} that are read as {} cannot be imported: layers know "
+                          "numbers, not their bits",
+                          typeName(x.type()), onnxTypeName(to)));
+    if (isTruth(x.type()))
+        return ctx.setOutput(0, Value(ctx.cast(ctx.asTensor(x), DataType::kINT32), wanted));
+    Numbers const of = numbers(ctx, 0);
+    if (isTruth(type))
+        return ctx.setOutput(0, ctx.cast(*of.x, type));
+    if (rangeOf(of.kind).bits != rangeOf(wanted).bits)
+        ctx.invalid(fmt::format("attribute 'to' asks for {}; the input has another width, {} bits", onnxTypeName(to),
+                                rangeOf(of.kind).bits));
+    ctx.check(of.digits() < 32 || of.kind == wanted,
+              "numbers of UINT32 and UINT64 beyond those of INT32 have no bits here");
+    ctx.setOutput(0, Value(ctx.identity(wrapped(ctx, *of.x, wanted)), wanted));
+}
+
 } // namespace
 
 void register_composites_bits(ImporterMap& map)
@@ -160,6 +257,7 @@ void register_composites_bits(ImporterMap& map)
     map.add("BitwiseXor", importBitwise<Bitwise::kXor>);
     map.add("BitwiseNot", importNot);
     map.add("BitShift", importBitShift);
+    map.add("BitCast", importBitCast);
 }
 
 } // namespace tw::onnx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CumSum. 8.5 has no layer for it: sums of 1, 2, 4, ... neighbours are made of each other until they reach over the
+// CumSum, CumProd. 8.5 has no layer for them: sums of 1, 2, 4, ... neighbours are made of each other until they reach over the
 // whole axis, each from the one before and the same moved along the axis. Exact for integers. The builder knows the
-// form (passes/fusion/fuse_cumulative_sum.cpp) and makes one step of it.
+// form of sums (passes/fusion/fuse_cumulative_sum.cpp) and makes one step of it.
 #include "onnx/importer.h"
 
 namespace tw::onnx {
@@ -10,15 +10,18 @@ namespace {
 
 constexpr int64_t kLongest = INT32_MAX; // of an axis whose length is not known yet
 
-// y[i] = x[i - by] along the axis, 0 outside.
-ITensor& moved(ImportContext& ctx, ITensor& x, Sizes const& size, int axis, int64_t by)
+using Op = nvinfer1::ElementWiseOperation;
+
+// y[i] = x[i - by] along the axis; outside it is what changes nothing, 0 of sums and 1 of products.
+ITensor& moved(ImportContext& ctx, ITensor& x, Sizes const& size, int axis, int64_t by, Op op)
 {
     Sizes start(size.size(), Size(0));
     start[size_t(axis)] = Size(-by);
-    return ctx.slice(x, start, size, Sizes(size.size(), Size(1)), nvinfer1::SliceMode::kFILL);
+    ITensor* const fill = op == Op::kPROD ? &ctx.scalar(1, x.getType(), 0) : nullptr;
+    return ctx.slice(x, start, size, Sizes(size.size(), Size(1)), nvinfer1::SliceMode::kFILL, fill);
 }
 
-void importCumSum(ImportContext& ctx)
+void importCumulative(ImportContext& ctx, Op op)
 {
     ITensor* x = &ctx.tensor(0);
     int const rank = x->getDimensions().nbDims;
@@ -36,9 +39,9 @@ void importCumSum(ImportContext& ctx)
     if (x->getType() == DataType::kBOOL) // what PyTorch writes for the sum of a mask
         x = &ctx.cast(*x, DataType::kINT32);
     if (exclusive)
-        x = &moved(ctx, *x, size, axis, direction);
+        x = &moved(ctx, *x, size, axis, direction, op);
     for (int64_t window = 1; window < reach; window *= 2)
-        x = &ctx.elementwise(*x, moved(ctx, *x, size, axis, direction * window), nvinfer1::ElementWiseOperation::kSUM);
+        x = &ctx.elementwise(*x, moved(ctx, *x, size, axis, direction * window, op), op);
     ctx.setOutput(0, *x);
 }
 
@@ -46,7 +49,8 @@ void importCumSum(ImportContext& ctx)
 
 void register_composites_cumulative_sum(ImporterMap& map)
 {
-    map.add("CumSum", importCumSum);
+    map.add("CumSum", [](auto& ctx) { importCumulative(ctx, Op::kSUM); });
+    map.add("CumProd", [](auto& ctx) { importCumulative(ctx, Op::kPROD); });
 }
 
 } // namespace tw::onnx

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DFT, STFT: products with a matrix of cosines and sines; MelWeightMatrix.
 //   X[k] = sum over i of x[i] exp(-2 pi j i k / n), with + and a factor 1 / n when inverse.
-// Complex numbers are the last dimension, of size 2; 1 there means real ones.
+// Complex numbers are the last dimension, of size 2; 1 there means real ones. Of real x the X[k] and X[n - k] are conjugate:
+// one side, k <= n / 2, has all of them, and gives real numbers when inverse.
 #include <cmath>
 
 #include "onnx/importer.h"
@@ -18,23 +19,43 @@ struct Transform
     int64_t bins;   // k < bins
     int64_t parts;  // of an element: 1 or 2
     bool isInverse;
+    bool isFromOneSide = false; // bins -> length real numbers
+
+    int64_t inputs() const { return isFromOneSide ? bins : length; }
+    int64_t outputs() const { return isFromOneSide ? length : bins; }
+    int64_t outputParts() const { return isFromOneSide ? 1 : 2; }
 };
 
 Transform transformOf(ImportContext& ctx, int64_t length, int64_t parts, bool isInverse, bool isOneSided)
 {
     if (length < 1 || length > INT32_MAX)
         ctx.invalid(fmt::format("the length of the transform is {}", length));
-    if (isInverse && isOneSided)
-        ctx.fail("attributes 'inverse' and 'onesided' exclude each other");
-    Transform const t{length, isOneSided ? length / 2 + 1 : length, parts, isInverse};
+    Transform const t{length, isOneSided ? length / 2 + 1 : length, parts, isInverse, isInverse && isOneSided};
     ctx.check(t.bins <= kMostElements / (t.length * 2 * parts),
               fmt::format("a transform of {} elements has a matrix of more than {} numbers", length, kMostElements));
     return t;
 }
 
+// [bins * parts, length]: x[i] is a sum over all k, of which those beyond n / 2 add what their mirror images do.
+ITensor& matrixFromOneSide(ImportContext& ctx, Transform const& t)
+{
+    Constant m = ctx.newConstant(DataType::kFLOAT, makeDims({t.bins * t.parts, t.length}));
+    int64_t to = 0;
+    for (int64_t k = 0; k < t.bins; ++k)
+        for (int64_t part = 0; part < t.parts; ++part)
+            for (int64_t i = 0; i < t.length; ++i) {
+                double const angle = 2 * M_PI * double(i * k % t.length) / double(t.length);
+                double const factor = (k == 0 || 2 * k == t.length ? 1 : 2) / double(t.length);
+                ctx.store(m, to++, factor * (part == 0 ? std::cos(angle) : -std::sin(angle)));
+            }
+    return ctx.asTensor(Value(m));
+}
+
 // [length * parts, bins * 2]: rows of real and imaginary parts of x in turn, columns of those of X.
 ITensor& matrixOf(ImportContext& ctx, Transform const& t)
 {
+    if (t.isFromOneSide)
+        return matrixFromOneSide(ctx, t);
     Constant m = ctx.newConstant(DataType::kFLOAT, makeDims({t.length * t.parts, t.bins * 2}));
     int64_t to = 0;
     for (int64_t i = 0; i < t.length; ++i)
@@ -49,15 +70,15 @@ ITensor& matrixOf(ImportContext& ctx, Transform const& t)
     return ctx.asTensor(Value(m));
 }
 
-// x: [rest..., length, parts] -> [rest..., bins, 2]
+// x: [rest..., length, parts] -> [rest..., bins, 2], or from one side [rest..., bins, parts] -> [rest..., length, 1]
 ITensor& transformed(ImportContext& ctx, ITensor& x, Transform const& t)
 {
     Sizes to = ctx.sizesOf(x);
     to.resize(to.size() - 2);
-    ITensor& rows = ctx.reshape(ctx.cast(x, DataType::kFLOAT), Sizes{ctx.product(to), Size(t.length * t.parts)});
+    ITensor& rows = ctx.reshape(ctx.cast(x, DataType::kFLOAT), Sizes{ctx.product(to), Size(t.inputs() * t.parts)});
     ITensor& y = ctx.cast(ctx.matmul(rows, matrixOf(ctx, t)), x.getType());
-    to.emplace_back(t.bins);
-    to.emplace_back(2);
+    to.emplace_back(t.outputs());
+    to.emplace_back(t.outputParts());
     return ctx.reshape(y, to);
 }
 
@@ -91,10 +112,12 @@ void importDft(ImportContext& ctx)
     int const axis = ctx.axis(given, rank);
     if (axis == rank - 1)
         ctx.invalid(fmt::format("axis {} is that of real and imaginary parts", given));
-    int64_t const length = ctx.hasInput(1) ? scalarInput(ctx, 1, "dft_length") : d.d[axis];
-    ctx.check(length >= 0, fmt::format("axis {} has no fixed size; give dft_length", given));
-    Transform const t =
-        transformOf(ctx, length, parts, ctx.attrInt("inverse", 0) != 0, ctx.attrInt("onesided", 0) != 0);
+    bool const isInverse = ctx.attrInt("inverse", 0) != 0, isOneSided = ctx.attrInt("onesided", 0) != 0;
+    ctx.check(ctx.hasInput(1) || d.d[axis] >= 0, fmt::format("axis {} has no fixed size; give dft_length", given));
+    int64_t const length = ctx.hasInput(1)           ? scalarInput(ctx, 1, "dft_length")
+                           : isInverse && isOneSided ? 2 * (int64_t(d.d[axis]) - 1)
+                                                     : int64_t(d.d[axis]);
+    Transform const t = transformOf(ctx, length, parts, isInverse, isOneSided);
     std::vector<int> there, back(size_t(rank), 0); // the axis stands before the last
     for (int i = 0; i < rank - 1; ++i)
         if (i != axis)
@@ -104,9 +127,9 @@ void importDft(ImportContext& ctx)
     for (int i = 0; i < rank; ++i)
         back[size_t(there[size_t(i)])] = i;
     ITensor* signal = &ctx.transpose(x, there);
-    if (d.d[axis] != length) { // cut, or filled with zeros
+    if (d.d[axis] != t.inputs()) { // cut, or filled with zeros
         Sizes size = ctx.sizesOf(*signal);
-        size[size_t(rank - 2)] = Size(length);
+        size[size_t(rank - 2)] = Size(t.inputs());
         signal = &ctx.slice(*signal, Sizes(size.size(), Size(0)), size, Sizes(size.size(), Size(1)),
                             nvinfer1::SliceMode::kFILL);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one tensor: HardSwish, Swish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf.
+// Functions of one tensor: HardSwish, Swish, SwiGLU (of two), Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,12 +21,21 @@ void importHardSwish(ImportContext& ctx)
 }
 
 // x sigmoid(alpha x)
-void importSwish(ImportContext& ctx)
+ITensor& swish(ImportContext& ctx, ITensor& x)
 {
-    ITensor& x = ctx.tensor(0);
     float const alpha = ctx.attrFloat("alpha", 1);
     ITensor& scaled = alpha == 1 ? x : ctx.elementwise(x, ctx.scalarLike(alpha, x), Op::kPROD);
-    ctx.setOutput(0, ctx.elementwise(x, ctx.activation(scaled, ActivationType::kSIGMOID), Op::kPROD));
+    return ctx.elementwise(x, ctx.activation(scaled, ActivationType::kSIGMOID), Op::kPROD);
+}
+
+void importSwish(ImportContext& ctx)
+{
+    ctx.setOutput(0, swish(ctx, ctx.tensor(0)));
+}
+
+void importSwiGlu(ImportContext& ctx)
+{
+    ctx.setOutput(0, ctx.elementwise(swish(ctx, ctx.tensor(0)), ctx.tensor(1), Op::kPROD));
 }
 
 // max(0, x) + min(0, alpha (exp(x / alpha) - 1)) = ELU with slope: alpha (exp(x / alpha) - 1) below 0.
@@ -189,6 +198,7 @@ void register_composites_functions(ImporterMap& map)
 {
     map.add("HardSwish", importHardSwish);
     map.add("Swish", importSwish);
+    map.add("SwiGLU", importSwiGlu);
     map.add("Celu", importCelu);
     map.add("Mish", importMish);
     map.add("Gelu", importGelu);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNormalization, InstanceNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
 // MeanVarianceNormalization, LpNormalization. Norms become elementary layers, of which passes make one node again.
+#include <limits>
 
 #include "onnx/importer.h"
 
@@ -230,7 +231,10 @@ void importLpNormalization(ImportContext& ctx)
         norm = &ctx.reduce(ctx.elementwise(x, x, Op::kPROD), ReduceOperation::kSUM, {axis}, true);
         norm = &ctx.unary(*norm, UnaryOperation::kSQRT);
     }
-    ctx.setOutput(0, ctx.elementwise(x, *norm, Op::kDIV));
+    // 0 where all is 0.
+    ITensor& tiny =
+        ctx.scalarLike(norm->getType() == DataType::kHALF ? 0x1p-24 : std::numeric_limits<float>::min(), *norm);
+    ctx.setOutput(0, ctx.elementwise(x, ctx.elementwise(*norm, tiny, Op::kMAX), Op::kDIV));
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LpPool and GlobalLpPool: (sum over the window of |x|^p)^(1/p) = (window size * average of |x|^p)^(1/p).
+#include <algorithm>
+
 #include "importers/common/window.h"
 #include "onnx/importer.h"
 
@@ -39,12 +41,16 @@ void importLpPool(ImportContext& ctx)
         return ctx.setOutput(0, power(ctx, sum, 1.0 / double(p)));
     }
     WindowAttrs w = readWindow(ctx, spatial, {});
-    for (int64_t d : w.dilations)
-        ctx.check(d == 1, "dilations other than 1 cannot be imported");
     // The average counts every position of a window that lies inside of input and padding: rounding up by more padding
     // instead of by the mode leaves it at the window's size.
     Dims const d = x.getDimensions();
     bool const clip = roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}) || w.mode == PaddingMode::kCAFFE_ROUND_UP;
+    if (std::ranges::any_of(w.dilations, [](int64_t d) { return d > 1; })) { // of opset 18
+        if (clip)
+            w.mode = PaddingMode::kEXPLICIT_ROUND_UP;
+        ITensor& sums = windowSums(ctx, *t, w);
+        return ctx.setOutput(0, power(ctx, clip ? withoutEmptyWindows(ctx, sums, *t, w) : sums, 1.0 / double(p)));
+    }
     if (w.mode == PaddingMode::kCAFFE_ROUND_UP || w.mode == PaddingMode::kEXPLICIT_ROUND_UP) {
         w.mode = PaddingMode::kEXPLICIT_ROUND_DOWN;
         for (size_t i = 0; i < w.after.size(); ++i)

@@ -46,8 +46,12 @@ void importSpaceToDepth(ImportContext& ctx)
     int64_t const b = blockOf(ctx, x);
     Sizes const s = ctx.sizesOf(x);
     Size const h = ctx.floorDiv(s[2], b), w = ctx.floorDiv(s[3], b);
+    std::string const mode = ctx.attrString("mode", "DCR"); // of opset 28
+    if (mode != "DCR" && mode != "CRD")
+        ctx.invalid("mode '" + mode + "' is neither DCR nor CRD");
     ITensor& split = ctx.reshape(x, Sizes{s[0], s[1], h, b, w, b});
-    ITensor& moved = ctx.transpose(split, {0, 3, 5, 1, 2, 4});
+    ITensor& moved =
+        ctx.transpose(split, mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4} : std::vector<int>{0, 1, 3, 5, 2, 4});
     ctx.setOutput(0, ctx.reshape(moved, Sizes{s[0], ctx.mul(s[1], b * b), h, w}));
 }
 

@@ -62,21 +62,32 @@ ITensor& coordinates(ImportContext& ctx, Size const& count, bool alignCorners)
     return ctx.elementwise(moved, number(alignCorners ? ctx.max(last, 1) : count), Op::kDIV);
 }
 
-// grid[n, i, j] = theta[n] (x_j, y_i, 1)
+// grid[n, i, j] = theta[n] (x_j, y_i, 1); of volumes grid[n, k, i, j] = theta[n] (x_j, y_i, z_k, 1)
 void importAffineGrid(ImportContext& ctx)
 {
     ITensor& theta = ctx.tensor(0);
     Sizes const size = ctx.sizesFrom(ctx.input(1));
-    ctx.check(size.size() == 4 && theta.getDimensions().nbDims == 3,
-              "grids of images can be imported: 4 sizes and theta of shape [n, 2, 3]");
+    int const spatial = int(size.size()) - 2;
+    if ((spatial != 2 && spatial != 3) || theta.getDimensions().nbDims != 3)
+        ctx.invalid(fmt::format("there are {} sizes, and theta has shape {}; 4 and [n, 2, 3] belong together, 5 and "
+                                "[n, 3, 4]",
+                                size.size(), describe(theta.getDimensions())));
     bool const alignCorners = ctx.attrInt("align_corners", 0) != 0;
-    Sizes const plane{size[2], size[3], Size(1)};
-    ITensor& x = ctx.expand(ctx.unsqueeze(coordinates(ctx, size[3], alignCorners), {0, 2}), plane);
-    ITensor& y = ctx.expand(ctx.unsqueeze(coordinates(ctx, size[2], alignCorners), {1, 2}), plane);
-    ITensor& one = ctx.expand(ctx.scalar(1, DataType::kFLOAT, 3), plane);
-    ITensor& points = ctx.reshape(ctx.concat({&x, &y, &one}, 2), Sizes{Size(1), ctx.mul(size[2], size[3]), Size(3)});
-    ITensor& grid = ctx.matmul(ctx.cast(points, theta.getType()), theta, false, true);
-    ctx.setOutput(0, ctx.reshape(grid, Sizes{size[0], size[2], size[3], Size(2)}));
+    Sizes extents(size.begin() + 2, size.end()), each = extents, grid = extents;
+    each.emplace_back(1);
+    grid.insert(grid.begin(), size[0]);
+    grid.emplace_back(spatial);
+    std::vector<ITensor*> parts; // the last axis first
+    for (int axis = spatial - 1; axis >= 0; --axis) {
+        std::vector<int> others = allAxes(spatial + 1);
+        std::erase(others, axis);
+        ITensor& along = ctx.unsqueeze(coordinates(ctx, extents[size_t(axis)], alignCorners), others);
+        parts.push_back(&ctx.expand(along, each));
+    }
+    parts.push_back(&ctx.expand(ctx.scalar(1, DataType::kFLOAT, spatial + 1), each));
+    ITensor& points = ctx.reshape(ctx.concat(parts, spatial), Sizes{Size(1), ctx.product(extents), Size(spatial + 1)});
+    ITensor& y = ctx.matmul(ctx.cast(points, theta.getType()), theta, false, true);
+    ctx.setOutput(0, ctx.reshape(y, grid));
 }
 
 } // namespace

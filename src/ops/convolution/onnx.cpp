@@ -179,8 +179,15 @@ WindowAttrs convolutionWindow(ImportContext& ctx, Dims const& kernel)
 
 ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window)
 {
+    return convolved(ctx, x, w, bias, window, ctx.attrInt("group", 1));
+}
+
+ITensor& convolved(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias, WindowAttrs const& window,
+                   int64_t groups)
+{
     Parts p = partsOf(ctx, x, w, bias);
     p.window = window;
+    p.groups = groups;
     return convolution(ctx, p);
 }
 

@@ -32,6 +32,8 @@ Value castTo(ImportContext& ctx, Value const& x, DataType to, Integers integers)
     bool const isOther = x.integers() != Integers::kOfType;
     if (integers != Integers::kOfType && to == DataType::kINT32)
         return castToIntegers(ctx, x, integers);
+    if (to == DataType::kINT8 && isOther) // numbers, as those of a quantized tensor are
+        return castToIntegers(ctx, x, Integers::kInt8);
     if (to == DataType::kINT8 && x.type() != DataType::kINT8)
         ctx.fail("a Cast to INT8 is not possible: INT8 tensors come from QuantizeLinear");
     if (x.type() == DataType::kINT8 && to != DataType::kINT8 && !isOther)

@@ -176,6 +176,11 @@ ITensor& averagePooled(ImportContext& ctx, ITensor& x)
     return pooled(ctx, x, PoolingType::kAVERAGE);
 }
 
+ITensor& windowSums(ImportContext& ctx, ITensor& x, WindowAttrs const& window)
+{
+    return dilated(ctx, x, window, nvinfer1::ElementWiseOperation::kSUM);
+}
+
 void register_pooling(ImporterMap& map)
 {
     map.add("MaxPool", [](auto& ctx) { ctx.setOutput(0, pooled(ctx, ctx.tensor(0), PoolingType::kMAX)); });

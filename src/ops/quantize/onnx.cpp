@@ -11,7 +11,7 @@ constexpr int64_t kInt8 = 3; // TensorProto::INT8
 
 void importQuantizeLinear(ImportContext& ctx)
 {
-    if (quantizedWithZeroPoint(ctx))
+    if (quantizedAsNumbers(ctx) || quantizedWithZeroPoint(ctx))
         return;
     int64_t const asked = ctx.attrInt("output_dtype", 0);
     ctx.check(asked == 0 || asked == kInt8,

@@ -112,7 +112,7 @@ void importPlain(ImportContext& ctx)
     ctx.setOutput(0, reduced(ctx, x, op, form, form.keepDims));
 }
 
-// Largest and least: of truth values by way of INT32.
+// Largest and least: of truth values by way of INT32, where the largest of none is below every number, and no truth.
 template <ReduceOperation op>
 void importExtreme(ImportContext& ctx)
 {
@@ -120,7 +120,7 @@ void importExtreme(ImportContext& ctx)
     bool const isTruth = x.getType() == DataType::kBOOL;
     Form const form = formOf(ctx, x.getDimensions().nbDims);
     ITensor& y = reduced(ctx, isTruth ? ctx.cast(x, DataType::kINT32) : x, op, form, form.keepDims);
-    ctx.setOutput(0, isTruth ? ctx.cast(y, DataType::kBOOL) : y);
+    ctx.setOutput(0, isTruth ? ctx.elementwise(y, ctx.scalarLike(0, y), ElementWiseOperation::kGREATER) : y);
 }
 
 // Of f(x).

@@ -172,15 +172,19 @@ Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guar
     mean.axes = uint32_t(1) << a.v.rowsAxis(v->rank());
     mean.keepDims = true;
     TW_ASSIGN(ir::Value * z, add(ops::reduce::def(), mean, {v}));
-    int64_t const columns = a.heads * a.valueSize;
-    if (headsFirst) {
-        // [B, heads, 1, size]: the heads lie side by side.
-    } else if (!v->shape[2].is(columns)) {
-        Tensor places(DataType::kInt32, {columns});
-        for (int64_t i = 0; i < columns; ++i)
-            places.ref().setInt(i, a.v.offset + i / a.valueSize * a.v.headStride + i % a.valueSize);
+    // Where each column of y comes from: an element of a row, or [B, heads, 1, size] by its head.
+    int64_t const columns = headsFirst ? a.heads : a.heads * a.valueSize;
+    Tensor places(DataType::kInt32, {columns});
+    bool isInOrder = v->shape[headsFirst ? 1 : 2].is(columns);
+    for (int64_t i = 0; i < columns; ++i) {
+        int64_t const head = (headsFirst ? i : i / a.valueSize) / a.headsPerKey;
+        int64_t const place = headsFirst ? head : a.v.offset + head * a.v.headStride + i % a.valueSize;
+        places.ref().setInt(i, place);
+        isInOrder = isInOrder && place == i;
+    }
+    if (!isInOrder) {
         ops::gather::Attrs gather;
-        gather.axis = 2;
+        gather.axis = headsFirst ? 1 : 2;
         TW_ASSIGN(z, add(ops::gather::def(), gather,
                          {z, g.addConstant(attention.name + ".columns", DataType::kInt32, {columns}, places.data())}));
     }

@@ -2,7 +2,8 @@
 // Makes one node of rotary positions, as exporters write them:
 //   x c + concat(-x[h:], x[:h]) s                                          x1 = x[:h], x2 = x[h:]
 //   concat(x1 c - x2 s, x2 c + x1 s), c and s with a number for each pair
-//   the same two of neighbours: x1 = x[::2], x2 = x[1::2], put side by side by a dimension of their own
+//   the same two of neighbours: x1 = x[::2], x2 = x[1::2], put side by side by a dimension of their own (of the second the
+//   reshape behind that may give any shape)
 // and of concat(y, z[r:]) where x is z[:r]. Where x comes out of [B, S, heads, n] by a transpose of the two in the middle,
 // the node stands in front of that, so that an attention behind it reads the rows where they lie. Expects
 // Form::kCanonical. Stands in front of fuse_attention. Leaves alone: values inside that others read, cosines and sines of
@@ -44,6 +45,15 @@ bool isPair(ir::Node const* n)
            n->attrsAs<ops::concatenation::Attrs>().axis == n->outputs[0]->rank() - 1;
 }
 
+// A reshape, and a transpose behind it.
+bool isReshapeInFront(ir::Node const* n)
+{
+    if (!isShuffle(n))
+        return false;
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    return a.hasReshape && a.firstTranspose.empty();
+}
+
 class RotaryMatch
 {
 public:
@@ -67,15 +77,16 @@ public:
     }
 
 private:
-    // The two inputs of concat, or of the concatenation of a dimension of their own behind a reshape.
-    bool takePair(ir::Node* n, ir::Value*& first, ir::Value*& second)
+    // The two inputs of concat, or of the concatenation of a dimension of their own behind a reshape, which gives any shape
+    // where that is allowed.
+    bool takePair(ir::Node* n, ir::Value*& first, ir::Value*& second, bool anyShape)
     {
         if (isPair(n)) {
             first = n->inputs[0];
             second = n->inputs[1];
             return true;
         }
-        ir::Node* joined = isReshape(n) ? n->inputs[0]->producer : nullptr;
+        ir::Node* joined = isReshape(n) || (anyShape && isReshapeInFront(n)) ? n->inputs[0]->producer : nullptr;
         if (!isPair(joined))
             return false;
         ir::Value* parts[2];
@@ -87,7 +98,7 @@ private:
             shape.push_back(1);
             ir::Shape twice = apart->inputs[0]->shape;
             twice.back() = twice.back() * ir::Dim(2);
-            if (!(shape == joined->inputs[i]->shape) || !(twice == n->outputs[0]->shape))
+            if (!(shape == joined->inputs[i]->shape) || (!anyShape && !(twice == n->outputs[0]->shape)))
                 return false;
             nodes.push_back(apart);
             parts[i] = apart->inputs[0];
@@ -151,7 +162,7 @@ private:
                 if (!is(plain, Operation::kProd) || !is(product, Operation::kProd))
                     return false;
                 ir::Node* turned = product->inputs[j]->producer;
-                if (!turned || !takePair(turned, first, second))
+                if (!turned || !takePair(turned, first, second, false))
                     continue;
                 first = negated(first);
                 if (!first || !areHalves(second, first))
@@ -169,7 +180,7 @@ private:
     bool pairs(ir::Node* root)
     {
         ir::Value *low = nullptr, *high = nullptr;
-        if (!takePair(root, low, high))
+        if (!takePair(root, low, high, true))
             return false;
         ir::Node *difference = low->producer, *sum = high->producer;
         if (!is(difference, Operation::kSub) || !is(sum, Operation::kSum))
@@ -224,6 +235,21 @@ private:
     ir::Graph& g_;
     recipe::Recipes const* refit_;
 };
+
+// The reshape of `n`, which is its transpose alone then.
+Result<ir::Node*> takenApart(ir::Graph& g, ir::Node& n)
+{
+    TW_ASSIGN(ir::Value * v, addReshape(g, n.inputs[0], beforeTranspose(n), g.positionOf(&n)));
+    if (!v)
+        return static_cast<ir::Node*>(nullptr);
+    v->producer->layers = n.layers;
+    v->producer->device = n.device;
+    ops::shuffle::Attrs a;
+    a.firstTranspose = n.attrsAs<ops::shuffle::Attrs>().secondTranspose;
+    n.attrs = a.clone();
+    n.inputs = {v};
+    return v->producer;
+}
 
 ops::shuffle::Attrs transpose()
 {
@@ -312,7 +338,7 @@ Result<void> liftTranspose(ir::Graph& g, ir::Node& n)
 
 Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
 {
-    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshape(&n); };
+    auto const isRoot = [](ir::Node const& n) { return is(&n, Operation::kSum) || isPair(&n) || isReshapeInFront(&n); };
     return rewriteEach(g, isRoot, [&](ir::Node& root) -> Result<bool> {
         RotaryMatch m(g, ctx.recipes);
         if (!m.from(&root))
@@ -320,6 +346,11 @@ Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx)
         sortNodes(g, m.nodes);
         if (!canFuse(g, m.nodes))
             return false;
+        if (isReshapeInFront(&root) && !isReshape(&root)) {
+            TW_ASSIGN(m.nodes.back(), takenApart(g, root));
+            if (!m.nodes.back())
+                return false;
+        }
         TW_ASSIGN(ir::Node * n,
                   fuseNodes(g, m.nodes, ops::rotary::def(), m.attrs.clone(), {{m.x, m.x}, {m.c, m.c}, {m.s, m.s}}));
         if (n)

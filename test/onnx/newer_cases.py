@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node cases of the onnx package, of operator sets 18 and later, which Debian's libonnx-testdata is too old for.
+
+usage: newer_cases.py FOLDER [COMMAND...]
+Writes them below FOLDER as the ONNX project ships its cases, then runs COMMAND with FOLDER behind its program's name. Leaves
+with 77 where there is no onnx package.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+FIRST = 18  # the operator set behind those of libonnx-testdata
+
+
+def version_of(model):
+    versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    return max(versions, default=0)
+
+
+def recorded(value, info, helper, tensor):
+    if isinstance(value, tensor):
+        return value
+    if info.type.HasField("sequence_type"):
+        return helper.from_list(value, info.name)
+    if info.type.HasField("optional_type"):
+        return helper.from_optional(value, info.name)
+    return helper.from_array(value, info.name)
+
+
+def write(case, folder, helper, tensor):
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data)
+    with open(os.path.join(folder, "model.onnx"), "wb") as file:
+        file.write(case.model.SerializeToString())
+    graph = case.model.graph
+    for kind, values, infos in zip(("input", "output"), case.data_sets[0], (graph.input, graph.output)):
+        for i, (value, info) in enumerate(zip(values, infos)):
+            with open(os.path.join(data, f"{kind}_{i}.pb"), "wb") as file:
+                file.write(recorded(value, info, helper, tensor).SerializeToString())
+
+
+def main():
+    try:
+        import numpy
+        from onnx import TensorProto, numpy_helper
+        from onnx.backend.test.case.node import collect_testcases
+    except ImportError as missing:
+        print(f"skipped: {missing}")
+        return 77
+    folder, command = sys.argv[1], sys.argv[2:]
+    shutil.rmtree(folder, ignore_errors=True)
+    numpy.random.seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    for case in cases:
+        if version_of(case.model) >= FIRST:
+            write(case, os.path.join(folder, case.kind, case.name), numpy_helper, TensorProto)
+    if command:
+        return subprocess.call([command[0], folder, *command[1:]])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

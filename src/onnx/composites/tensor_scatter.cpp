@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorScatter (opset 24): keys or values written into what is kept from earlier calls.
+// TensorScatter (opset 24): keys or values written into what is kept from earlier calls, in place where a client gives both
+// one address.
+#include <iterator>
+#include <vector>
+
 #include "onnx/importer.h"
 
 namespace tw::onnx {
 
 namespace {
-
-using Op = nvinfer1::ElementWiseOperation;
-
-// Where the update's rows go along the axis, in its shape: begin[b] + i, modulo `length` where they wrap.
-ITensor& placesOf(ImportContext& ctx, ITensor& begin, Sizes const& update, int axis, Size const& length, bool wraps)
-{
-    int const rank = int(update.size());
-    std::vector<int> others = allAxes(rank);
-    std::erase(others, axis);
-    ITensor& steps = ctx.unsqueeze(positions(ctx, update[size_t(axis)]), others);
-    std::vector<int> behind = allAxes(rank);
-    behind.erase(behind.begin());
-    ITensor* at = &ctx.elementwise(ctx.unsqueeze(begin, behind), steps, Op::kSUM);
-    if (wraps) {
-        ITensor& n = ctx.reshape(ctx.asScalar(length), unitDims(rank));
-        at = &ctx.elementwise(*at, ctx.elementwise(ctx.elementwise(*at, n, Op::kFLOOR_DIV), n, Op::kPROD), Op::kSUB);
-    }
-    return ctx.expand(*at, update);
-}
 
 void importTensorScatter(ImportContext& ctx)
 {
@@ -41,23 +26,28 @@ void importTensorScatter(ImportContext& ctx)
     std::string const mode = ctx.attrString("mode", "linear");
     if (mode != "linear" && mode != "circular")
         ctx.invalid("mode '" + mode + "' is neither linear nor circular");
-    Sizes const sizes = ctx.sizesOf(cache), written = ctx.sizesOf(update);
-    size_t const along = size_t(axis);
-    if (!ctx.hasInput(2)) { // the first rows
-        Sizes start(size_t(rank), Size(0)), rest = sizes;
-        start[along] = written[along];
-        rest[along] = ctx.sub(sizes[along], written[along]);
-        return ctx.setOutput(0,
-                             ctx.concat({&update, &ctx.slice(cache, start, rest, Sizes(size_t(rank), Size(1)))}, axis));
+    std::vector<ITensor*> inputs{&cache, &update};
+    if (ctx.hasInput(2)) {
+        ITensor& begin = ctx.tensor(2);
+        if (begin.getType() != DataType::kINT32 || begin.getDimensions().nbDims != 1)
+            ctx.invalid(fmt::format("write_indices is {} of shape {}, not integers of shape [batch]",
+                                    typeName(begin.getType()), describe(begin.getDimensions())));
+        inputs.push_back(&begin);
     }
-    ITensor& begin = ctx.tensor(2);
-    if (begin.getType() != DataType::kINT32 || begin.getDimensions().nbDims != 1)
-        ctx.invalid(fmt::format("write_indices is {} of shape {}, not integers of shape [batch]",
-                                typeName(begin.getType()), describe(begin.getDimensions())));
-    ITensor& places = placesOf(ctx, begin, written, axis, sizes[along], mode == "circular");
-    auto& layer = ctx.added(ctx.network().addScatter(cache, places, update, nvinfer1::ScatterMode::kELEMENT));
-    layer.setAxis(axis);
-    ctx.setOutput(0, ctx.out(layer));
+    bool const isBool = cache.getType() == DataType::kBOOL; // of which plugins have none
+    for (size_t i = 0; isBool && i < 2; ++i)
+        inputs[i] = &ctx.cast(*inputs[i], DataType::kINT32);
+    using enum nvinfer1::PluginFieldType;
+    auto const along = int32_t(axis);
+    nvinfer1::PluginField const fields[] = {{"axis", &along, kINT32, 1},
+                                            {"mode", mode.data(), kCHAR, int32_t(mode.size())}};
+    nvinfer1::PluginFieldCollection const collection{int32_t(std::size(fields)), fields};
+    auto* const creator = getPluginRegistry()->getPluginCreator("TensorScatter", "1", "tensorwright.standard");
+    ctx.check(creator, "this libnvinfer has no plugin TensorScatter");
+    PluginPtr const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
+    ctx.check(plugin != nullptr, "the plugin TensorScatter does not take its attributes");
+    ITensor& y = ctx.out(ctx.added(ctx.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin)));
+    ctx.setOutput(0, isBool ? ctx.cast(y, DataType::kBOOL) : y);
 }
 
 } // namespace

@@ -36,7 +36,7 @@ def engine(kind, axis, mode, batch, capacity, fp16=False):
     rows = model.input("rows", [*shape[:axis], "k", *shape[axis + 1:]], kind)
     index = model.input("index", [batch], "i")
     model.node("ReduceMax", past, axes=[3], keepdims=0, outputs=["old"])
-    present = model.node("TensorScatter", past, rows, index, axis=axis - 4, mode=mode, outputs=["present"])
+    present = model.node("TensorScatter", past, rows, index, axis=axis - 4, mode=mode, plugin_version="1", outputs=["present"])
     model.node("ReduceMax", present, axes=[3], keepdims=0, outputs=["new"])
     model.output("present", "new", "old", kinds=kind * 3)
     made = parsed(model, 16)
@@ -110,7 +110,7 @@ class Kept(trt.ILogger):
 ])
 def test_refusals(attributes, rows, sentence):
     model = Model()
-    model.node("TensorScatter", model.input("past", [2, 3, 5, 8]), model.input("rows", [2, 3, rows, 8]), outputs=["y"], **attributes)
+    model.node("TensorScatter", model.input("past", [2, 3, 5, 8]), model.input("rows", [2, 3, rows, 8]), outputs=["y"], plugin_version="1", **attributes)
     model.output("y")
     kept = Kept()
     builder = trt.Builder(kept)

@@ -44,7 +44,7 @@ class Net:
         return self.keep(f"n{self.count}_{len(self.weights)}", array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.int64))
 
     def keep(self, name, array):
-        self.weights[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        self.weights[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
         return name
 
     def weight(self, name, *shape, scale=None, centre=0.0):

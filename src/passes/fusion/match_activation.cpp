@@ -32,6 +32,12 @@ std::optional<double> evaluate(ir::Node const& n, Numbers const& numbers)
     double const a = numbers.at(n.inputs[0]);
     if (is(&n, ops::unary::Operation::kErf))
         return std::erf(a);
+    if (is(&n, ops::unary::Operation::kExp))
+        return std::exp(a);
+    if (is(&n, ops::unary::Operation::kNeg))
+        return -a;
+    if (is(&n, ops::unary::Operation::kRecip))
+        return 1 / a;
     if (n.op == &ops::activation::def()) {
         double y = 0;
         ops::activate(n.attrsAs<ops::activation::Attrs>(), &a, &y, 1);
@@ -63,6 +69,8 @@ std::optional<FusedActivation> familyOf(ir::Node const& n, Numbers const& zeros)
     using ops::activation::Kind;
     if (is(&n, ops::unary::Operation::kErf))
         return FusedActivation(FusedKind::kGeluErf);
+    if (is(&n, ops::unary::Operation::kExp))
+        return FusedActivation(FusedKind::kSwish);
     if (n.op != &ops::activation::def())
         return std::nullopt;
     auto const& a = n.attrsAs<ops::activation::Attrs>();

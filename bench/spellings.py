@@ -120,10 +120,12 @@ def attention(n, x, name, mask):
         q, k, v = (n.node("Squeeze", s, [0]) for s in n.node("Split", t, outputs=3, axis=0, num_outputs=3))
     else:
         q, k, v = (add(x, w, b, k) for (w, b), k in zip(parts, "qkv"))
+    if "joined_heads" in n.how:
+        q = n.node("Mul", q, head**-0.5)
     if "packed_heads" not in n.how:
         q, k, v = (n.node("Reshape", t, [BATCH, LENGTH, HEADS, head]) for t in (q, k, v))
     if "joined_heads" in n.how:  # as models of translation have it: batch and heads are one but where the mask is added
-        q, k, v = (n.node("Reshape", n.node("Transpose", t, perm=[0, 2, 1, 3]), [BATCH * HEADS, LENGTH, head]) for t in (n.node("Mul", q, head**-0.5), k, v))
+        q, k, v = (n.node("Reshape", n.node("Transpose", t, perm=[0, 2, 1, 3]), [BATCH * HEADS, LENGTH, head]) for t in (q, k, v))
         scores = n.node("Reshape", n.node("MatMul", q, n.node("Transpose", k, perm=[0, 2, 1])), [BATCH, HEADS, LENGTH, LENGTH])
         scores = n.node("Reshape", n.node("Add", scores, mask), [BATCH * HEADS, LENGTH, LENGTH])
         y = n.node("Reshape", n.node("MatMul", n.node("Softmax", scores, axis=-1), v), [BATCH, HEADS, LENGTH, head])

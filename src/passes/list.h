@@ -13,8 +13,8 @@ std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsI
     hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
-    fuseReduce, fuseLogSoftmax, sinkReshapes, pixelsToRows, patchesToMatmul, convolutionToMatmul, mergeMatmuls,
-    mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
+    fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements, pixelsToRows, patchesToMatmul, convolutionToMatmul,
+    mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseMatmulNorm,
     fuseResultQuantization, moveQuantization, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision,
     shareNodes, shareConstants;

@@ -41,6 +41,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
         {"batches_first", batchesFirst, Form::kCanonical, Form::kCanonical, 0},
+        {"cancel_movements", cancelMovements, Form::kCanonical, Form::kCanonical, 0},
         {"pixels_to_rows", pixelsToRows, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_shuffle_reduce", fuseShuffleReduce, Form::kCanonical, Form::kCanonical, 2},
         {"fuse_reduce", fuseReduce, Form::kCanonical, Form::kCanonical, 2},

@@ -104,6 +104,17 @@ void permute(StridedView& view, std::vector<int64_t> const& permutation)
     view.dimensions = ir::permuted(view.dimensions, permutation);
 }
 
+bool isInOrder(StridedView view, ir::Shape const& shape)
+{
+    if (view.offset != 0 || !reshape(view, shape))
+        return false;
+    ir::Dim step = 1;
+    for (size_t d = shape.size(); d-- > 0; step = step * shape[d])
+        if (!shape[d].is(1) && !(view.stride(d) == step))
+            return false;
+    return true;
+}
+
 std::optional<std::vector<ReshapeGroup>> reshapeGroups(ir::Shape const& from, ir::Shape const& to)
 {
     auto const realOf = [](ir::Shape const& s) {

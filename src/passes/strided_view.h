@@ -33,6 +33,9 @@ void permute(StridedView& view, std::vector<int64_t> const& permutation); // emp
 // The same elements in order under other dimensions; false where no runs can say it (the view is damaged then).
 bool reshape(StridedView& view, ir::Shape const& target);
 
+// Whether the view is all of a tensor of that shape, in order.
+bool isInOrder(StridedView view, ir::Shape const& shape);
+
 // Dimensions of two shapes with the same elements in order that have one volume.
 struct ReshapeGroup
 {

@@ -48,18 +48,6 @@ std::vector<int64_t> channelsLast(int rank)
     return order;
 }
 
-// Whether the view, under these dimensions, has the elements of a tensor of them in order.
-bool isInOrder(StridedView view, ir::Shape const& shape)
-{
-    if (view.offset != 0 || !reshape(view, shape))
-        return false;
-    ir::Dim step = 1;
-    for (size_t d = shape.size(); d-- > 0; step = step * shape[d])
-        if (!shape[d].is(1) && !(view.stride(d) == step))
-            return false;
-    return true;
-}
-
 // The tensor with channels last that x, with channels second, is of; null: there is none.
 ir::Value* rowsOf(ir::Value* x)
 {

@@ -78,7 +78,7 @@ FLAGS = {
     "--loadInputs": Flag(RUN, ["--loadInputs=image:{input}", "--shapes=image:1x1x8x8"], r"Using values loaded from \S+input for input image"),
     "--iterations": Flag(PLAIN, ["--iterations=17", "--warmUp=0", "--duration=0"], r"Timing trace has 1[78] queries"),
     "--warmUp": Flag(PLAIN, ["--warmUp=50", "--duration=0", "--iterations=1"], r"Warmup completed [1-9]\d* queries over 50 ms"),
-    "--duration": Flag(PLAIN, ["--duration=0.3", "--warmUp=0"], r"Timing trace has \d+ queries over (0\.[3-9]|[1-9])\S* s"),
+    "--duration": Flag(PLAIN, ["--duration=0.3", "--warmUp=0"], r"Timing trace has \d+ queries over (0\.(2[5-9]|[3-9])|[1-9])\S* s"),
     "--sleepTime": Flag(RUN, ["--sleepTime=5"], r"Sleep time: 5ms[\s\S]*Throughput: "),
     "--idleTime": Flag(RUN, ["--idleTime=20"], r"Throughput: [1-7]?\d(\.\d+)? qps"),
     "--streams": Flag(FIXED, ["--streams=2"], r"Streams: 2\n[\s\S]*Timing trace has ([6-9]|\d\d+) queries"),

@@ -110,19 +110,11 @@ ITensor& spreadOver(ImportContext& ctx, ITensor& t, ITensor& x, Steps const& s)
 // The type that attribute output_dtype asks for, where it is there.
 DataType typeOfResult(ImportContext& ctx, DataType ofScale)
 {
-    switch (int64_t const asked = ctx.attrInt("output_dtype", 0)) {
-    case 0:
-        return ofScale;
-    case TensorProto::FLOAT16:
-        return DataType::kHALF;
-    case TensorProto::FLOAT:
-    case TensorProto::DOUBLE:
-    case TensorProto::BFLOAT16:
-        return DataType::kFLOAT;
-    default:
-        ctx.fail(fmt::format("attribute 'output_dtype' asks for {}; FLOAT and FLOAT16 can be had",
-                             onnxTypeName(int(std::clamp<int64_t>(asked, -1, INT32_MAX)))));
-    }
+    int64_t const asked = ctx.attrInt("output_dtype", 0);
+    if (auto const type = floatingType(asked, ofScale))
+        return *type;
+    ctx.fail(fmt::format("attribute 'output_dtype' asks for {}; FLOAT and FLOAT16 can be had",
+                         onnxTypeName(int(std::clamp<int64_t>(asked, -1, INT32_MAX)))));
 }
 
 Constant decompressed(ImportContext& ctx, Constant const& x, Steps const& s, DataType type)

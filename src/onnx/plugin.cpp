@@ -106,6 +106,17 @@ nvinfer1::IPluginCreator* findPlugin(tw_onnx::NodeProto const& node)
                                                  textAttribute(node, "plugin_namespace", "").c_str());
 }
 
+ITensor& standardPlugin(ImportContext& ctx, char const* type, std::span<nvinfer1::PluginField const> fields,
+                        std::span<ITensor* const> inputs)
+{
+    nvinfer1::PluginFieldCollection const collection{int32_t(fields.size()), fields.data()};
+    auto* const creator = getPluginRegistry()->getPluginCreator(type, "1", "tensorwright.standard");
+    ctx.check(creator, std::string("this libnvinfer has no plugin ") + type);
+    PluginPtr const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
+    ctx.check(plugin != nullptr, std::string("the plugin ") + type + " does not take its attributes");
+    return ctx.out(ctx.added(ctx.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin)));
+}
+
 void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::IPluginCreator& creator)
 {
     Fields fields(ctx);

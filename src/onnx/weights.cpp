@@ -184,6 +184,22 @@ Integers integersOf(int onnxType)
     return e ? e->integers : Integers::kOfType;
 }
 
+std::optional<DataType> floatingType(int64_t onnxType, DataType absent)
+{
+    switch (onnxType) {
+    case 0:
+        return absent;
+    case TensorProto::FLOAT16:
+        return DataType::kHALF;
+    case TensorProto::FLOAT:
+    case TensorProto::DOUBLE:
+    case TensorProto::BFLOAT16:
+        return DataType::kFLOAT;
+    default:
+        return std::nullopt;
+    }
+}
+
 std::string onnxTypeName(int onnxType)
 {
     ElementType const* const e = elementType(onnxType);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "onnx/importer.h"
@@ -39,5 +40,7 @@ private:
 bool dataTypeOf(int onnxType, DataType& type);
 Integers integersOf(int onnxType);
 std::string onnxTypeName(int onnxType);
+// The type of ours that an attribute asks for by TensorProto's number of a floating one; `absent` for 0. None for other numbers.
+std::optional<DataType> floatingType(int64_t onnxType, DataType absent);
 
 } // namespace tw::onnx

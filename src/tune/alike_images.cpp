@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 
 #include "ir/op_def.h"
 #include "tactic/domain.h"
@@ -52,11 +51,7 @@ std::optional<AlikeImages> AlikeImages::of(ir::Node const& node, std::span<Tenso
     }
     if (!isWorthIt || !has || bytes < kLeastBytes)
         return {};
-    std::mt19937_64 random(seed);
-    for (int64_t n = 0; n < count; ++n) {
-        int64_t const step = int64_t(random() % (kOriginals - 1)) + 1; // never as the image before
-        out.originals_.push_back(n < kOriginals ? n : (out.originals_.back() + step) % kOriginals);
-    }
+    out.originals_ = repeatedOriginals(count, kOriginals, seed);
     return out;
 }
 

@@ -48,14 +48,20 @@ Tensor firstRows(TensorRef const& t, RowAxes const& rows)
 
 } // namespace
 
-AlikeRows::AlikeRows(ir::Node const& node, int64_t rows, uint64_t seed) : node_(&node)
+std::vector<int64_t> repeatedOriginals(int64_t count, int64_t few, uint64_t seed)
 {
     std::mt19937_64 random(seed);
-    for (int64_t row = 0; row < rows; ++row) {
-        int64_t const next = int64_t(random() % (kOriginals - 1)) + 1; // never as the row before
-        originals_.push_back(row < kOriginals ? row : (originals_.back() + next) % kOriginals);
+    std::vector<int64_t> of;
+    for (int64_t n = 0; n < count; ++n) {
+        int64_t const step = int64_t(random() % uint64_t(few - 1)) + 1;
+        of.push_back(n < few ? n : (of.back() + step) % few);
     }
+    return of;
 }
+
+AlikeRows::AlikeRows(ir::Node const& node, int64_t rows, uint64_t seed)
+    : node_(&node), originals_(repeatedOriginals(rows, kOriginals, seed))
+{}
 
 bool AlikeRows::isOf(ir::Node const& node)
 {

@@ -14,6 +14,10 @@
 
 namespace tw::tune {
 
+// For each of `count` rows or images the one of `few` that it repeats: the first are themselves, the others at random, never as
+// the one before.
+std::vector<int64_t> repeatedOriginals(int64_t count, int64_t few, uint64_t seed);
+
 class AlikeRows
 {
 public:

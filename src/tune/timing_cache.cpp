@@ -2,10 +2,10 @@
 #include "tune/timing_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "base/byte_stream.h"
 #include "base/hash.h"
 
 namespace tw::tune {
@@ -15,52 +15,6 @@ namespace {
 constexpr char kMagic[8] = {'T', 'W', 'T', 'C', 'A', 'C', 'H', 'E'};
 constexpr uint32_t kFormat = 3;                // 2: rivals; 3: hashed by XXH3
 constexpr uint32_t kVersion[4] = {8, 5, 3, 1}; // of the library: a cache is good for exactly one
-
-static_assert(std::endian::native == std::endian::little, "the bytes are written as they lie in memory");
-
-template <class T>
-void put(std::string& out, T value)
-{
-    out.append(reinterpret_cast<char const*>(&value), sizeof value);
-}
-void putText(std::string& out, std::string_view text)
-{
-    put(out, uint32_t(text.size()));
-    out += text;
-}
-
-// Reads on as long as the bytes last; `ok` is false from the first missing byte on.
-struct Reader
-{
-    char const* at;
-    char const* end;
-    bool ok = true;
-
-    bool has(size_t n) const { return n <= size_t(end - at); }
-    template <class T>
-    T get()
-    {
-        T value{};
-        if (!ok || !has(sizeof value)) {
-            ok = false;
-            return value;
-        }
-        std::memcpy(&value, at, sizeof value);
-        at += sizeof value;
-        return value;
-    }
-    std::string getText(size_t limit)
-    {
-        auto const n = get<uint32_t>();
-        if (!ok || n > limit || !has(n)) {
-            ok = false;
-            return {};
-        }
-        std::string text(at, n);
-        at += n;
-        return text;
-    }
-};
 
 bool isSound(std::string_view key, CacheEntry const& e)
 {
@@ -126,28 +80,28 @@ Result<void> TimingCache::combine(TimingCache const& other, bool ignoreMismatch)
 std::string TimingCache::serialize() const
 {
     std::lock_guard lock(mutex_);
-    std::string out(kMagic, sizeof kMagic);
-    put(out, kFormat);
+    ByteWriter to{std::string(kMagic, sizeof kMagic)};
+    to.put(kFormat);
     for (uint32_t v : kVersion)
-        put(out, v);
-    putText(out, fingerprint_.substr(0, kMaxFingerprintBytes));
-    put(out, uint64_t(entries_.size()));
+        to.put(v);
+    to.putText(fingerprint_.substr(0, kMaxFingerprintBytes));
+    to.put(uint64_t(entries_.size()));
     for (auto const& [key, e] : entries_) {
-        putText(out, key);
-        put(out, e.tactic);
-        put(out, uint32_t(e.config.size()));
+        to.putText(key);
+        to.put(e.tactic);
+        to.put(uint32_t(e.config.size()));
         for (int64_t c : e.config)
-            put(out, c);
-        put(out, e.microseconds);
-        put(out, uint32_t(e.rivals.size()));
+            to.put(c);
+        to.put(e.microseconds);
+        to.put(uint32_t(e.rivals.size()));
         for (plan::Rival const& r : e.rivals) {
-            putText(out, r.name);
-            put(out, r.microseconds);
-            putText(out, r.reason);
+            to.putText(r.name);
+            to.put(r.microseconds);
+            to.putText(r.reason);
         }
     }
-    put(out, hashBytes(out.data(), out.size()));
-    return out;
+    to.put(hashBytes(to.out.data(), to.out.size()));
+    return std::move(to.out);
 }
 
 Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t sizeBytes,
@@ -157,7 +111,7 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
         return Loaded{std::make_unique<TimingCache>(fingerprint), ""};
     if (!bytes)
         return invalidArgument("timing cache: a null pointer with size {}", sizeBytes);
-    Reader in{static_cast<char const*>(bytes), static_cast<char const*>(bytes) + sizeBytes};
+    ByteReader in{static_cast<char const*>(bytes), static_cast<char const*>(bytes) + sizeBytes};
     if (sizeBytes < sizeof kMagic || std::memcmp(in.at, kMagic, sizeof kMagic) != 0)
         return invalidArgument("timing cache: these {} bytes are no timing cache", sizeBytes);
     in.at += sizeof kMagic;
@@ -215,7 +169,7 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
             return damaged(fmt::format("entry {} is out of order", i));
         cache->entries_.emplace_hint(cache->entries_.end(), std::move(key), std::move(e));
     }
-    if (!in.ok || in.at != in.end)
+    if (!in.isAtEnd())
         return damaged(in.ok ? "bytes after the last entry" : "the entries are cut off");
     return Loaded{std::move(cache), ""};
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/byte_stream.h"
 #include "device/cuda/compiler.h"
 
 namespace tw::cuda {
@@ -34,67 +35,21 @@ struct Header
     uint64_t low, high, hash;
 };
 
-class Writer
-{
-public:
-    void number(uint32_t v) { bytes_.append(reinterpret_cast<char const*>(&v), sizeof v); }
-    void text(std::string const& s)
-    {
-        number(uint32_t(s.size()));
-        bytes_ += s;
-    }
-    std::string const& bytes() const { return bytes_; }
-
-private:
-    std::string bytes_;
-};
-
-class Reader
-{
-public:
-    explicit Reader(std::string_view bytes) : rest_(bytes) {}
-    uint32_t number()
-    {
-        uint32_t v = 0;
-        if (rest_.size() < sizeof v) {
-            isOk_ = false;
-            return 0;
-        }
-        std::memcpy(&v, rest_.data(), sizeof v);
-        rest_.remove_prefix(sizeof v);
-        return v;
-    }
-    std::string text()
-    {
-        uint32_t const size = number();
-        isOk_ = isOk_ && size <= rest_.size();
-        std::string out(rest_.substr(0, isOk_ ? size : 0));
-        rest_.remove_prefix(out.size());
-        return out;
-    }
-    bool isOk() const { return isOk_; }
-    bool isAtEnd() const { return isOk_ && rest_.empty(); }
-
-private:
-    std::string_view rest_;
-    bool isOk_ = true;
-};
-
 } // namespace
 
 std::string writeKernelFile(Compiled const& compiled, Hash128 const& key)
 {
-    Writer out;
-    out.number(uint32_t(compiled.kernels.size()));
+    ByteWriter to;
+    to.put(uint32_t(compiled.kernels.size()));
     for (KernelResources const& k : compiled.kernels) {
-        out.text(k.kernel);
+        to.putText(k.kernel);
         for (int const n : {k.registers, k.spillBytes, k.sharedBytes})
-            out.number(uint32_t(n));
+            to.put(n);
     }
-    out.text(compiled.cubin);
-    Header h{{}, kFormat, 0, key.low, key.high, hashText(out.bytes())};
+    to.putText(compiled.cubin);
+    Header h{{}, kFormat, 0, key.low, key.high, hashText(to.out)};
     std::memcpy(h.magic, kMagic, sizeof kMagic);
-    return std::string(reinterpret_cast<char const*>(&h), sizeof h) + out.bytes();
+    return std::string(reinterpret_cast<char const*>(&h), sizeof h) + to.out;
 }
 
 Result<Compiled> readKernelFile(std::string_view bytes, Hash128 const& key)
@@ -110,17 +65,17 @@ Result<Compiled> readKernelFile(std::string_view bytes, Hash128 const& key)
         return invalidArgument("it holds another source's kernels");
     if (h.hash != hashText(bytes))
         return invalidArgument("the hash does not fit the contents");
-    Reader in(bytes);
+    ByteReader in{bytes.data(), bytes.data() + bytes.size()};
     Compiled out;
-    uint32_t const count = in.number();
-    for (uint32_t i = 0; in.isOk() && i < std::min(count, kMostKernels); ++i) {
+    auto const count = in.get<uint32_t>();
+    for (uint32_t i = 0; in.ok && i < std::min(count, kMostKernels); ++i) {
         KernelResources k;
-        k.kernel = in.text();
+        k.kernel = in.getText(bytes.size());
         for (int* const n : {&k.registers, &k.spillBytes, &k.sharedBytes})
-            *n = int(in.number());
+            *n = in.get<int32_t>();
         out.kernels.push_back(std::move(k));
     }
-    out.cubin = in.text();
+    out.cubin = in.getText(bytes.size());
     if (count > kMostKernels || !in.isAtEnd() || out.cubin.empty())
         return invalidArgument("its contents are none");
     return out;
@@ -205,10 +160,8 @@ bool KernelCache::isOurs()
         return false; // it may come
     bool const isFolder = S_ISDIR(is.st_mode);
     isOurs_ = isFolder && is.st_uid == ::geteuid() && (is.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-    if (!*isOurs_ && !hasComplained_) {
-        hasComplained_ = true;
-        complaint_ = folder_ + (isFolder ? " may be written to by others" : " is no folder");
-    }
+    if (!*isOurs_)
+        note(folder_ + (isFolder ? " may be written to by others" : " is no folder"));
     return *isOurs_;
 }
 
@@ -253,6 +206,11 @@ void KernelCache::tidy()
 void KernelCache::complain(std::string const& what)
 {
     std::lock_guard lock(mutex_);
+    note(what);
+}
+
+void KernelCache::note(std::string const& what)
+{
     if (!hasComplained_)
         complaint_ = what;
     hasComplained_ = true;

@@ -43,6 +43,7 @@ private:
     bool isOurs(); // whether the folder is one that nobody else may write to
     void tidy();   // makes room, once a process
     void complain(std::string const& what);
+    void note(std::string const& what); // the same under the lock
     std::string fileOf(Hash128 const& key) const;
 
     std::string folder_;

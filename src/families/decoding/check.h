@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 
+#include "families/decoding/row_params.h"
 #include "ir/infer.h"
 #include "tactic/domain.h"
 
@@ -27,6 +28,15 @@ inline Result<void> checkInput(ir::InferContext& ctx, int i, char const* what, D
         fits = dims.begin()[d].is(-1) || !differ(shape[d], dims.begin()[d]);
     if (!fits)
         return ctx.error("{} {} must be {} {}", what, ctx.describe(i), nameOf(type), form);
+    return {};
+}
+
+inline Result<void> checkLogits(ir::InferContext& ctx, int i)
+{
+    if (!isFloating(ctx.type(i)) || ctx.rank(i) != 2)
+        return ctx.error("logits {} must be f32 or f16 [rows, tokens]", ctx.describe(i));
+    if (ir::Dim const& tokens = ctx.shape(i)[1]; tokens.isConst() && tokens.value() > kMostTokens)
+        return ctx.error("logits {} have {} tokens; {} are the most", ctx.describe(i), tokens.value(), kMostTokens);
     return {};
 }
 

@@ -2,12 +2,20 @@
 // Rows of the tensors that ops of decoding share, on the host's side.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "base/tensor.h"
 #include "families/decoding/row_params.h"
 
 namespace tw::ops::decoding {
+
+// Rows that a CPU works on at a time: each has memory for all tokens.
+inline int64_t slotsOf(int64_t rows)
+{
+    constexpr int64_t kRowsAtOnce = 32;
+    return std::min(rows, kRowsAtOnce);
+}
 
 inline Request requestAt(TensorRef const& floats, TensorRef const& ints, int64_t row)
 {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "onnx/importer.h"
-#include "tw_onnx.pb.h"
+#include "onnx/weights.h"
 
 namespace tw::onnx {
 
@@ -169,20 +169,10 @@ Mask maskOf(ImportContext& ctx, DataType type, Size const& queries, Size const& 
 
 DataType softmaxType(ImportContext& ctx, DataType type)
 {
-    using tw_onnx::TensorProto;
-    switch (ctx.attrInt("softmax_precision", 0)) {
-    case 0:
-        return type;
-    case TensorProto::FLOAT16:
-        return DataType::kHALF;
-    case TensorProto::FLOAT:
-    case TensorProto::DOUBLE:
-    case TensorProto::BFLOAT16:
-        return DataType::kFLOAT;
-    default:
-        ctx.invalid(fmt::format("softmax_precision is {} (allowed: 1, 10, 11, 16, the floating types)",
-                                ctx.attrInt("softmax_precision", 0)));
-    }
+    int64_t const asked = ctx.attrInt("softmax_precision", 0);
+    if (auto const precision = floatingType(asked, type))
+        return *precision;
+    ctx.invalid(fmt::format("softmax_precision is {} (allowed: 1, 10, 11, 16, the floating types)", asked));
 }
 
 void importAttention(ImportContext& ctx)

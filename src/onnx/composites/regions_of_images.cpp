@@ -42,13 +42,8 @@ void importRoiAlign(ImportContext& ctx)
                                   {"output_width", &columns, kINT32, 1},
                                   {"sampling_ratio", &samples, kINT32, 1},
                                   {"spatial_scale", &scale, kFLOAT32, 1}};
-    nvinfer1::PluginFieldCollection const collection{int32_t(std::size(fields)), fields};
-    auto* const creator = getPluginRegistry()->getPluginCreator("ROIAlign_TRT", "1", "tensorwright.standard");
-    ctx.check(creator, "this libnvinfer has no plugin ROIAlign_TRT");
-    PluginPtr const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
-    ctx.check(plugin != nullptr, "the plugin ROIAlign_TRT does not take its attributes");
     ITensor* const inputs[] = {&x, &ctx.cast(rois, x.getType()), &ctx.cast(ctx.tensor(2), DataType::kINT32)};
-    ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addPluginV2(inputs, 3, *plugin))));
+    ctx.setOutput(0, standardPlugin(ctx, "ROIAlign_TRT", fields, inputs));
 }
 
 // Pixel i of `count`: from -1 to 1, at the centres of the outer pixels or at their edges; 0 for one pixel.

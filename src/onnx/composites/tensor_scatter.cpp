@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorScatter (opset 24): keys or values written into what is kept from earlier calls, in place where a client gives both
 // one address.
-#include <iterator>
 #include <vector>
 
 #include "onnx/importer.h"
@@ -41,12 +40,7 @@ void importTensorScatter(ImportContext& ctx)
     auto const along = int32_t(axis);
     nvinfer1::PluginField const fields[] = {{"axis", &along, kINT32, 1},
                                             {"mode", mode.data(), kCHAR, int32_t(mode.size())}};
-    nvinfer1::PluginFieldCollection const collection{int32_t(std::size(fields)), fields};
-    auto* const creator = getPluginRegistry()->getPluginCreator("TensorScatter", "1", "tensorwright.standard");
-    ctx.check(creator, "this libnvinfer has no plugin TensorScatter");
-    PluginPtr const plugin(creator->createPlugin(ctx.name().c_str(), &collection));
-    ctx.check(plugin != nullptr, "the plugin TensorScatter does not take its attributes");
-    ITensor& y = ctx.out(ctx.added(ctx.network().addPluginV2(inputs.data(), int32_t(inputs.size()), *plugin)));
+    ITensor& y = standardPlugin(ctx, "TensorScatter", fields, inputs);
     ctx.setOutput(0, isBool ? ctx.cast(y, DataType::kBOOL) : y);
 }
 

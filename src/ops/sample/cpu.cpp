@@ -17,13 +17,6 @@ namespace {
 
 using namespace decoding;
 
-constexpr int64_t kRowsAtOnce = 32; // each has memory for all tokens
-
-int64_t slotsOf(int64_t rows)
-{
-    return std::min(rows, kRowsAtOnce);
-}
-
 // Larger for what comes first.
 uint64_t keyOf(float x, int64_t id)
 {

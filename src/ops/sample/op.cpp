@@ -2,7 +2,6 @@
 #include "ops/sample/op.h"
 
 #include "families/decoding/check.h"
-#include "families/decoding/row_params.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::sample {
@@ -14,12 +13,8 @@ using ir::Dim;
 
 Result<void> infer(ir::InferContext& ctx)
 {
-    if (!isFloating(ctx.type(kLogits)) || ctx.rank(kLogits) != 2)
-        return ctx.error("logits {} must be f32 or f16 [rows, tokens]", ctx.describe(kLogits));
+    TW_TRY(decoding::checkLogits(ctx, kLogits));
     Dim const n = ctx.shape(kLogits)[0], tokens = ctx.shape(kLogits)[1];
-    if (tokens.isConst() && tokens.value() > decoding::kMostTokens)
-        return ctx.error("logits {} have {} tokens; {} are the most", ctx.describe(kLogits), tokens.value(),
-                         decoding::kMostTokens);
     TW_TRY(checkInput(ctx, kScores, "scores", DataType::kFloat, {n, tokens}, "[rows, tokens]"));
     TW_TRY(checkInput(ctx, kSequences, "sequences", DataType::kInt32, {n, -1}, "[rows, capacity]"));
     TW_TRY(checkInput(ctx, kLengths, "lengths", DataType::kInt32, {n}, "[rows]"));

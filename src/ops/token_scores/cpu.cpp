@@ -13,13 +13,6 @@ namespace {
 
 using namespace decoding;
 
-constexpr int64_t kRowsAtOnce = 32; // each has counts of all tokens
-
-int64_t slotsOf(int64_t rows)
-{
-    return std::min(rows, kRowsAtOnce);
-}
-
 struct Row
 {
     Request request;

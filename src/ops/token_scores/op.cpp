@@ -2,7 +2,6 @@
 #include "ops/token_scores/op.h"
 
 #include "families/decoding/check.h"
-#include "families/decoding/row_params.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::token_scores {
@@ -17,12 +16,8 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     if (a.beams < 1 || a.beams > 1024)
         return ctx.error("the number of beams is {}; it must be 1 to 1024", a.beams);
-    if (!isFloating(ctx.type(kLogits)) || ctx.rank(kLogits) != 2)
-        return ctx.error("logits {} must be f32 or f16 [rows, tokens]", ctx.describe(kLogits));
+    TW_TRY(decoding::checkLogits(ctx, kLogits));
     Dim const rows = ctx.shape(kLogits)[0], tokens = ctx.shape(kLogits)[1];
-    if (tokens.isConst() && tokens.value() > decoding::kMostTokens)
-        return ctx.error("logits {} have {} tokens; {} are the most", ctx.describe(kLogits), tokens.value(),
-                         decoding::kMostTokens);
     if (rows.isConst() && rows.value() % a.beams != 0)
         return ctx.error("the rows of logits {} are no multiple of {} beams", ctx.describe(kLogits), a.beams);
     Dim const n = a.beams == 1 ? rows : rows.isConst() ? Dim(rows.value() / a.beams) : Dim(-1);

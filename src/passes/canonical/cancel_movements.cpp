@@ -4,6 +4,7 @@
 // Expects Form::kCanonical. Stands after fuse_attention, whose result often is turned back at once. Leaves alone: wishes of the
 // user, shapes that attributes of a reshape cannot say.
 #include "ops/shuffle/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
@@ -42,17 +43,13 @@ Result<bool> cancel(ir::Graph& g, ir::Node& n)
         g.eraseNode(&n);
         return true;
     }
-    auto const dims = reshapeDims(g, x->shape, y->shape);
-    if (!dims)
+    TW_ASSIGN(ir::Value * to, addReshape(g, x, y->shape, g.positionOf(&n)));
+    if (!to)
         return false;
-    ops::shuffle::Attrs reshape;
-    reshape.hasReshape = true;
-    reshape.reshape = dims->dims;
-    reshape.zeroIsPlaceholder = dims->placeholder;
-    TW_ASSIGN(ir::Node * to, g.addNode(ops::shuffle::def(), reshape.clone(), {x}, n.name, {}, g.positionOf(&n)));
-    takePlaceOf(*to, n);
-    to->outputs[0]->name = y->name;
-    g.replaceAllUses(y, to->outputs[0]);
+    to->producer->name = n.name;
+    takePlaceOf(*to->producer, n);
+    to->name = y->name;
+    g.replaceAllUses(y, to);
     g.eraseNode(&n);
     return true;
 }

@@ -10,6 +10,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
@@ -106,23 +107,16 @@ Result<bool> takeAsRows(ir::Graph& g, ir::Node& conv)
         takePlaceOf(*n, conv);
         return n;
     };
-    auto const constant = [&](ir::Value const& v, std::initializer_list<int64_t> last) {
-        Extents sizes;
-        for (int i = int(last.size()); i < x->rank(); ++i)
-            sizes.push(1);
-        for (int64_t d : last)
-            sizes.push(d);
-        return g.addConstant(v.name, v.type, sizes, v.constant);
-    };
+    ir::Value* const matrix = g.addConstant(w.name, w.type, {w.shape[0].value(), w.shape[1].value()}, w.constant);
     ops::matrix_multiply::Attrs product;
     product.b = ops::matrix_multiply::MatrixOperation::kTranspose;
-    TW_ASSIGN(ir::Node * last, add(ops::matrix_multiply::def(), product.clone(),
-                                   {x, constant(w, {w.shape[0].value(), w.shape[1].value()})}, conv.name));
+    TW_ASSIGN(ir::Node * last,
+              add(ops::matrix_multiply::def(), product.clone(), {x, withRank(g, *matrix, x->rank())}, conv.name));
     if (hasInput(conv, 2)) {
         last->outputs[0]->name = conv.outputs[0]->name + ".rows";
         ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
         TW_ASSIGN(last, add(ops::elementwise::def(), sum.clone(),
-                            {last->outputs[0], constant(*conv.inputs[2], {w.shape[0].value()})}, conv.name + ".bias"));
+                            {last->outputs[0], withRank(g, *conv.inputs[2], x->rank())}, conv.name + ".bias"));
     }
     if (!(shape == result->shape)) {
         ops::shuffle::Attrs back;

@@ -7,10 +7,13 @@ a bias or with a bias and GELU, cuDNN's or flash attention. Batch normalization 
 and v come from one product: what a careful user would do by hand.
 
 Weights are read in the order in which bench/models draws them; names and shapes are checked on the way.
-The networks of torch_networks.py are rows, too, as modules alone.
+The networks of torch_networks.py are rows, too, as modules alone, and so are those of a file that the user names.
 """
+import importlib.util
 import math
+import os
 import re
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -350,8 +353,11 @@ class Exported:
         self.name, self.batch = (batch[1], int(batch[2])) if batch else (key, 1)
         self.row = f"{self.name}_b{self.batch}"
 
+    def original(self):
+        return torch_networks.module(self.key)
+
     def onnx_file(self, path):
-        torch_networks.export(self.key, torch_networks.module(self.key), path)
+        torch_networks.export(self.key, self.original(), path)
 
     def module(self, model, body=False):
         """In FP32 on the CPU; convolutions' weights lie channels-last, as cuDNN's fast kernels want them."""
@@ -363,7 +369,7 @@ class Exported:
             def forward(self, *inputs):
                 return (self.module(*inputs),)
 
-        module = torch_networks.module(self.key)
+        module = self.original()
         first = next(iter(self.inputs(torch.Generator().manual_seed(1)).values()))
         if first.dim() in (4, 5):
             module = module.to(memory_format=torch.channels_last if first.dim() == 4 else torch.channels_last_3d)
@@ -371,6 +377,34 @@ class Exported:
 
     def inputs(self, generator, body=False):
         return torch_networks.draw(self.key, generator)
+
+
+class FromFile(Exported):
+    """A row of a Python file that has NETS, by name what makes a module and what draws its inputs; make(name): both of them, seeded;
+    export(module, inputs, path): writes the ONNX file, whose inputs are in0, in1, ..."""
+
+    def __init__(self, key, file):
+        super().__init__(key)
+        self.file = file
+
+    def original(self):
+        return self.file.make(self.key)[0]
+
+    def onnx_file(self, path):
+        self.file.export(*self.file.make(self.key), path)
+
+    def inputs(self, generator, body=False):
+        torch.manual_seed(int(torch.randint(2**31, (1,), generator=generator)))
+        drawn = self.file.NETS[self.key][1]()
+        return {f"in{i}": x.half().float() if x.is_floating_point() else x for i, x in enumerate(drawn)}
+
+
+def rows_of_file(path):
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location("networks_of_file", path)
+    file = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(file)
+    return [FromFile(key, file) for key in file.NETS]
 
 
 def exported_rows():

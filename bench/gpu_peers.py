@@ -54,6 +54,8 @@ def arguments():
     parser.add_argument("--gpus", type=int, default=0, help="rows at a time, one to a GPU (0: as many as there are GPUs)")
     parser.add_argument("--rows", help="NAME_bBATCH,...: these alone (the record needs all nine); names of "
                         "torch_networks.py, which needs torchvision, timm and transformers; exported, recurrent: all of those")
+    parser.add_argument("--networks", help="a Python file with networks (gpu_networks.py, FromFile, says what it holds): rows of it, all where "
+                        "--rows names none")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--time-seconds", type=float, default=12, help="most seconds of rounds for a row, behind the third")
     parser.add_argument("--row-seconds", type=float, default=400, help="a row is ended after that")
@@ -121,7 +123,8 @@ class Runner:
             json.dump({"models": os.path.abspath(options.models), "library": os.path.abspath(options.library), "folder": folder,
                        "inductor": inductor, "seed": options.seed, "skip_tc": options.skip_tc, "skip_ours": options.skip_ours,
                        "precision": options.precision, "io": options.io, "rounds": options.rounds,
-                       "time_seconds": options.time_seconds, "small": options.small}, file)
+                       "time_seconds": options.time_seconds, "small": options.small,
+                       "networks": options.networks and os.path.abspath(options.networks)}, file)
 
     def all(self, changed):
         """changed(results) is called after each row."""
@@ -232,9 +235,11 @@ def main():
     own, exported, recurrent = (output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
                                f"print(*[n.row for n in gpu_networks.{rows}()])").split()
                      for rows in ("small_rows" if options.small else "rows", "exported_rows", "recurrent_rows"))
-    names = own + exported + recurrent
+    of_file = output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
+                        f"print(*[n.row for n in gpu_networks.rows_of_file({options.networks!r})])").split() if options.networks else []
+    names = of_file or own + exported + recurrent
     groups = {"exported": exported, "recurrent": recurrent}
-    wanted = groups.get(options.rows) or (options.rows.split(",") if options.rows else own)
+    wanted = groups.get(options.rows) or (options.rows.split(",") if options.rows else of_file or own)
     unknown = [name for name in wanted if name not in names]
     if unknown or not names:
         sys.exit(f"gpu_peers.py: unknown row {unknown[0]!r}; there are {', '.join(names)}" if unknown else "gpu_peers.py: no torch")

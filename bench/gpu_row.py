@@ -379,8 +379,11 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # the reference is FP32
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(options["seed"])
-    rows = (gpu_networks.small_rows() if options["small"] else gpu_networks.rows()) + gpu_networks.exported_rows() + \
-        gpu_networks.recurrent_rows()
+    if options["networks"]:
+        rows = gpu_networks.rows_of_file(options["networks"])
+    else:
+        rows = (gpu_networks.small_rows() if options["small"] else gpu_networks.rows()) + gpu_networks.exported_rows() + \
+            gpu_networks.recurrent_rows()
     network = next(n for n in rows if n.row == sys.argv[2])
     with torch.no_grad(), open(sys.argv[4], "w", encoding="utf-8") as lock:
         row = Row(network, options, sys.argv[3])

@@ -26,6 +26,7 @@ constexpr Published kPublished[] = {
     {"BatchedNMS_TRT", "1"},
     {"BatchedNMSDynamic_TRT", "1"},
     {"BeamStep", "1"},
+    {"CachedAttention", "1"},
     {"Clip_TRT", "1"},
     {"CoordConvAC", "1"},
     {"CropAndResize", "1"},

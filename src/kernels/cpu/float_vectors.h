@@ -28,6 +28,23 @@ inline void store(float* p, V v)
     __builtin_memcpy(p, &v, sizeof(V));
 }
 
+// exp(v) for v <= 0, or NaN: 2^n (1 + f P(f)), |f| <= 1/2, relative error of the polynomial below 1e-7. 0 from -127 ln 2
+// on.
+[[gnu::always_inline]] inline V powerOf(V v)
+{
+    constexpr float kLog2e = 1.44269504f, kLowest = -88.02969f, kWhole = 12582912.f + 127;
+    V const x = v < V{} + kLowest ? V{} + kLowest : v; // NaN stays
+    V const n = x * kLog2e + kWhole;                   // n + 127 in the lowest bits
+    V const f = x * kLog2e - (n - kWhole);
+    V p = V{} + 0.001326472614891827f;
+    p = p * f + 0.009671512991189957f;
+    p = p * f + 0.05550733581185341f;
+    p = p * f + 0.24022242426872253f;
+    p = p * f + 0.6931470036506653f;
+    p = p * f + 1.f;
+    return p * V(I(n) << 23);
+}
+
 } // namespace
 
 } // namespace tw::TW_ISA

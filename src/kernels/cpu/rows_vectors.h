@@ -281,23 +281,6 @@ double productRow(float const* x, int64_t n)
     return product;
 }
 
-// exp(v) for v <= 0, or NaN: 2^n (1 + f P(f)), |f| <= 1/2, relative error of the polynomial below 1e-7. 0 from -127 ln 2
-// on.
-[[gnu::always_inline]] inline V powerOf(V v)
-{
-    constexpr float kLog2e = 1.44269504f, kLowest = -88.02969f, kWhole = 12582912.f + 127;
-    using Bits [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
-    V const x = v < V{} + kLowest ? V{} + kLowest : v; // NaN stays
-    V const n = x * kLog2e + kWhole;                   // n + 127 in the lowest bits
-    V const f = x * kLog2e - (n - kWhole);
-    V p = V{} + 0.001326472614891827f;
-    p = p * f + 0.009671512991189957f;
-    p = p * f + 0.05550733581185341f;
-    p = p * f + 0.24022242426872253f;
-    p = p * f + 0.6931470036506653f;
-    p = p * f + 1.f;
-    return p * V(Bits(n) << 23);
-}
 // n numbers of a vector, and `other` behind them.
 V loadSome(float const* p, int64_t n, float other)
 {

@@ -2,8 +2,8 @@
 // A block for each row of scores and each kThreads columns of the value: scores in chunks of kThreads, one for each
 // thread; sum and result are scaled again when the largest score grows.
 // Where weights are rounded, the sum is known before: a first walk over the keys finds it.
-//   type T, of q; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted; float kScoreStep,
-//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing
+//   type T, of q, Key, of k and v; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted; float kScoreStep,
+//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing; float kSoftcap: of scores, 0: none; bool kCausal, kWindow
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -43,7 +43,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     i64 const i = i64(rest - bh * idx(p.rowCount.d)), h = i64(bh - b * idx(p.headCount.d));
     i64 const d = i64(blockIdx.x - rest * idx(p.chunks.d)) * kThreads + threadIdx.x;
     T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
-    T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
+    Key const* const v = static_cast<Key const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
     i64 from = 0, to = p.columns; // keys that the row sees
     if (p.begins)
         for (i64 e = 0; e < p.beginCount; ++e) {
@@ -54,7 +54,14 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             }
             from = max(from, begin);
         }
-    float m = lowest(), s = 0, result = 0;
+    if (p.lengths)
+        to = max(min(i64(p.lengths[b]), p.columns), i64(0));
+    i64 const position = p.begins ? i : to - p.rows + i;
+    if constexpr (kWindow)
+        from = max(from, position - p.window + 1);
+    if constexpr (kCausal)
+        to = min(to, position + 1);
+    float m = p.sinks ? load<float>(static_cast<T const*>(p.sinks)[h]) : lowest(), s = p.sinks ? 1 : 0, result = 0;
     constexpr int kWalks = kWeightStep > 0 ? 2 : 1;
     for (int walk = 0; walk < kWalks; ++walk) {
         bool const isLast = walk == kWalks - 1;
@@ -62,17 +69,21 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             i64 const j = first + threadIdx.x;
             float t = lowest(), w = 0;
             if (j < to) {
-                T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
+                Key const* const k = static_cast<Key const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
                 t = 0;
                 for (i64 e = 0; e < p.size; ++e)
                     t += load<float>(q[e]) * load<float>(k[e]);
                 t *= kScale;
                 if constexpr (kScoreStep > 0)
                     t = rounded(t, kScoreStep);
+                if constexpr (kSoftcap > 0)
+                    t = kSoftcap * tanh(t / kSoftcap);
                 if (p.keep && (static_cast<b8 const*>(p.keep)[place(p.at[4], b, h, i) + j].v != 0) == kKeepInverted)
                     t = fill();
                 if (p.mask)
                     t += load<float>(static_cast<T const*>(p.mask)[place(p.at[3], b, h, i) + j]);
+                if (p.slopes)
+                    t += p.slopes[h] * float(j - position);
                 if constexpr (kSumStep > 0)
                     t = rounded(t, kSumStep);
             }
@@ -98,7 +109,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     }
     if (d < p.valueSize) {
         i64 const at = place(p.at[5], b, h, i) + d;
-        T const y = store<T>(p.columns == 0 ? 0.0f : kWalks > 1 ? result : result / s);
+        T const y = store<T>(from >= to ? 0.0f : kWalks > 1 ? result : result / s);
         if constexpr (kIntegers)
             static_cast<i8*>(p.y)[at] = store<i8>(Steps(*p.step)(load<float>(y)));
         else

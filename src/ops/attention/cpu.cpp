@@ -26,37 +26,39 @@ float rounded(float x, double step)
     return x != x ? 0 : float(step) * std::clamp(std::nearbyintf(x / float(step)), -128.0F, 127.0F);
 }
 
-// The keys that row i sees: [from, to).
-struct Keys
-{
-    int64_t from = 0, to = 0;
-};
-
 // `t`: one row of scores.
-template <class T>
+template <class T, class Key>
 void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
 {
     TensorRef const &y = args.outputs[0], none{};
     TensorRef const& mask = g.maskInput > 0 ? args.inputs[size_t(g.maskInput)] : none;
     TensorRef const& keep = g.keepInput > 0 ? args.inputs[size_t(g.keepInput)] : none;
+    auto vectorOf = [&](int i) { return i >= 0 ? args.inputs[size_t(i)] : none; };
+    TensorRef const sinks = vectorOf(g.sinksInput), slopes = vectorOf(g.slopesInput);
+    auto const* const lengths = vectorOf(g.lengthsInput).template as<int32_t>();
     float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
     auto rowOf = [&](int64_t b, int64_t h, int64_t i, Keys const& keys) {
         T const* q = at<T>(args.inputs[0], g.q, b, h, i);
-        float highest = -std::numeric_limits<float>::infinity();
+        float const sink = sinks.data ? loadElement(sinks.as<T>()[h]) : -std::numeric_limits<float>::infinity();
+        float highest = sink;
         for (int64_t j = keys.from; j < keys.to; ++j) {
-            T const* k = at<T>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
+            Key const* k = at<Key>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
             float s = 0;
             for (int64_t d = 0; d < a.size; ++d)
                 s += loadElement(q[d]) * loadElement(k[d]);
             s = rounded(s * float(a.scale), a.scoreStep);
+            if (a.softcap > 0)
+                s = float(a.softcap) * std::tanh(s / float(a.softcap));
             if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
                 s = float(a.fill);
             if (mask.data)
                 s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
+            if (slopes.data)
+                s += slopes.as<float>()[h] * float(j - keys.position);
             t[j] = s = rounded(s, a.sumStep);
             highest = std::max(highest, s); // passes over NaN: the sum finds it
         }
-        double sum = 0;
+        double sum = sinks.data ? double(std::exp(sink - highest)) : 0;
         for (int64_t j = keys.from; j < keys.to; ++j)
             sum += double(t[j] = std::exp(t[j] - highest));
         if (a.weightStep > 0) {
@@ -68,9 +70,9 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
         for (int64_t d = 0; d < a.valueSize; ++d) {
             double s = 0;
             for (int64_t j = keys.from; j < keys.to; ++j)
-                s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
+                s += double(t[j] * loadElement(at<Key>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
             T stored;
-            storeElement(stored, g.columns > 0 ? s / sum : 0);
+            storeElement(stored, keys.from < keys.to ? s / sum : 0);
             if (a.integers)
                 storeElement(y.as<int8_t>()[first + d], loadElement(stored) / step);
             else
@@ -79,16 +81,15 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     };
     for (int64_t b = 0; b < g.batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h) {
-            auto rows = [&](int64_t from, int64_t to, Keys const& keys) {
-                for (int64_t i = from; i < to; ++i)
-                    rowOf(b, h, i, keys);
+            auto rows = [&](int64_t begin, int64_t end, int64_t from, int64_t to) {
+                for (int64_t i = begin; i < end; ++i)
+                    rowOf(b, h, i, keysOf(a, from, to, g.rows, i));
             };
             if (g.beginsInput < 0)
-                rows(0, g.rows, {0, g.columns});
+                rows(0, g.rows, 0, lengthOf(lengths, b, g.columns));
             else
-                forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows, [&](int64_t from, int64_t to) {
-                    rows(from, to, {from, to});
-                });
+                forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows,
+                               [&](int64_t from, int64_t to) { rows(from, to, from, to); });
         }
 }
 
@@ -97,7 +98,9 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& a = node.attrsAs<Attrs>();
     Geometry const g = geometryOf(a, args.inputs);
     auto* t = static_cast<float*>(args.workspace);
-    withFloat(args.inputs[0].type, [&](auto element) { attend<decltype(element)>(a, g, args, t); });
+    withFloat(args.inputs[0].type, [&](auto element) {
+        withFloat(args.inputs[1].type, [&](auto key) { attend<decltype(element), decltype(key)>(a, g, args, t); });
+    });
     return {};
 }
 
@@ -107,8 +110,8 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 }
 
 constexpr PlainTactic kPlain{"attention_any_plain_cpu", 1, run, workspace};
-constexpr CpuTactic kAvx512{"attention_f32_jit_avx512", 2, kernels::jit::Isa::kAvx512, kJit};
-constexpr CpuTactic kAvx2{"attention_f32_jit_avx2", 2, kernels::jit::Isa::kAvx2, kJit};
+constexpr CpuTactic kAvx512{"attention_f32_jit_avx512", 3, kernels::jit::Isa::kAvx512, kJit};
+constexpr CpuTactic kAvx2{"attention_f32_jit_avx2", 3, kernels::jit::Isa::kAvx2, kJit};
 
 } // namespace
 

@@ -17,11 +17,13 @@ CudaSource sourceOf(Problem const& problem)
     CudaSource out;
     out.wide = isWide(problem);
     out.names = {"attention"};
-    out.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) + cuda::flag("kIntegers", a.integers) +
+    out.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+               cuda::type("Key", cuda::storageOf(problem.inputs[1].type)) + cuda::flag("kIntegers", a.integers) +
                cuda::constant("kThreads", kThreads) + cuda::number("kScale", float(a.scale)) +
                cuda::number("kFill", float(a.fill)) + cuda::number("kScoreStep", float(a.scoreStep)) +
                cuda::number("kSumStep", float(a.sumStep)) + cuda::number("kWeightStep", float(a.weightStep)) +
-               cuda::flag("kKeepInverted", a.keepInverted) + cuda::include("ops/attention/attention.cuh");
+               cuda::flag("kKeepInverted", a.keepInverted) + cuda::number("kSoftcap", float(a.softcap)) +
+               cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) + cuda::include("ops/attention/attention.cuh");
     return out;
 }
 
@@ -42,6 +44,14 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
             p.begins = args.inputs[size_t(g.beginsInput)].as<int32_t>();
             p.beginCount = args.inputs[size_t(g.beginsInput)].dims[0];
         }
+        if (g.lengthsInput >= 0)
+            p.lengths = args.inputs[size_t(g.lengthsInput)].as<int32_t>();
+        if (g.sinksInput >= 0)
+            p.sinks = args.inputs[size_t(g.sinksInput)].data;
+        if (g.slopesInput >= 0)
+            p.slopes = args.inputs[size_t(g.slopesInput)].as<float>();
+        p.rows = g.rows;
+        p.window = attrs.window;
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};
         std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
             return OperandPlace{from.offset, from.batch, from.head, from.row};
@@ -59,10 +69,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 4, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 5, generate};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma, kCudnn, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kF16Few, kTf32Mma, kF32Mma, kCudnn, kPlain>;
 
 } // namespace tw::ops::attention

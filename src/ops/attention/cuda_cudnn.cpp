@@ -145,6 +145,8 @@ Support supportsProblem(Problem const& p)
         return Support::no("makes no integers");
     if (a.segments)
         return Support::no("takes no sequences one behind the other");
+    if (a.ofDecoders())
+        return Support::no("takes neither lengths nor positions nor what changes scores");
     if (a.roundsScores() || a.weightStep > 0)
         return Support::no("rounds neither scores nor weights");
     constexpr int64_t kMostSize = 128, kUnit = 8;

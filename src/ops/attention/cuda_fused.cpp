@@ -59,11 +59,18 @@ MaskPlan maskPlan(Problem const& problem)
     plan.masks.sumSteps = attrs.sumStep > 0; // what is hidden by -infinity has a weight then
     plan.masks.weightSteps = attrs.weightStep > 0;
     plan.masks.segments = attrs.segments;
+    plan.masks.lengths = attrs.lengths;
+    plan.masks.causal = attrs.causal;
+    plan.masks.window = attrs.window > 0;
+    plan.masks.softcap = attrs.softcap > 0;
+    plan.masks.sinks = attrs.sinks;
+    plan.masks.slopes = attrs.slopes;
+    plan.masks.places = attrs.lengths || attrs.byPosition();
     for (bool keep : {true, false}) {
         int const m = maskInput(node, keep);
         if (m < 0)
             continue;
-        if (plan.causalInput < 0 && !plan.masks.sumSteps && isCausal(problem, m, keep)) {
+        if (plan.causalInput < 0 && !plan.masks.sumSteps && !attrs.ofDecoders() && isCausal(problem, m, keep)) {
             plan.causalInput = m;
             plan.masks.causal = true;
             continue;
@@ -105,6 +112,8 @@ Support supportsFused(Problem const& problem, DataType type)
         return Support::no(fmt::format("takes heads of up to 256 elements, these have {} and {}", a.size, a.valueSize));
     if (!(float(a.scale) > 0))
         return Support::no("takes scores with a positive factor");
+    if (a.ofDecoders() && (a.segments || a.sumStep > 0 || a.weightStep > 0))
+        return Support::no("takes what decoders have without sequences one behind the other and without rounding");
     if (a.segments && a.masksEnd(problem.inputs.size()) > 3)
         return Support::no("takes no masks beside sequences that lie one behind the other");
     Extents const &y = problem.outputs[0].maxDims, &k = problem.inputs[1].maxDims;
@@ -146,6 +155,14 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.sk = int32_t(g.columns);
     x.scale = float(a.scale);
     x.fill = float(a.fill);
+    if (g.lengthsInput >= 0)
+        x.lengths = args.inputs[size_t(g.lengthsInput)].as<int32_t>();
+    if (g.sinksInput >= 0)
+        x.sinks = args.inputs[size_t(g.sinksInput)].data;
+    if (g.slopesInput >= 0)
+        x.slopes = args.inputs[size_t(g.slopesInput)].as<float>();
+    x.window = int32_t(a.window);
+    x.softcap = float(a.softcap);
     x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});
     r.shape = {g.batch, a.heads, g.rows, g.columns};
     if (g.beginsInput >= 0) {

@@ -2,6 +2,7 @@
 // On tensor cores.
 #include <algorithm>
 
+#include "kernels/cuda/attention/few_rows.h"
 #include "kernels/cuda/attention/mma_f32.h"
 #include "kernels/cuda/attention/wgmma_f16.h"
 #include "ops/attention/cuda_fused.h"
@@ -32,6 +33,8 @@ Support supportsWgmma(Problem const& problem)
     if (auto const& a = problem.node->attrsAs<Attrs>(); a.valueSize != a.size)
         return Support::no(fmt::format("takes values of the size of keys, these have {}", a.valueSize));
     TW_SUPPORTS(supportsFused(problem, DataType::kHalf));
+    if (problem.node->attrsAs<Attrs>().ofDecoders())
+        return Support::no("takes neither lengths nor positions nor what changes scores");
     return copyUnit(problem) == 8 ? Support::yes() : Support::no("takes heads that begin at multiples of 8 elements");
 }
 
@@ -159,6 +162,62 @@ std::unique_ptr<CudaKernels> generateWgmma(Problem const& problem, Config const&
     return fusedKernels<WgmmaKernels>(problem, config, 3, wgmmaSpec);
 }
 
+// ---- FP16, few queries on a head of keys: kernels/cuda/attention/few_rows. The config: {warps, blocks}.
+
+namespace few = cuda::attention_few_rows;
+
+few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
+{
+    few::Spec s;
+    auto const& a = problem.node->attrsAs<Attrs>();
+    s.headDim = int(a.size);
+    s.valueDim = int(a.valueSize);
+    s.warps = int(c[0]);
+    s.splits = int(c[1]);
+    s.headsPerKey = a.headsPerKey;
+    s.masks = masks;
+    return s;
+}
+
+Support supportsFew(Problem const& problem)
+{
+    TW_SUPPORTS(supportsMma(problem));
+    auto const& a = problem.node->attrsAs<Attrs>();
+    if (a.integers)
+        return Support::no("makes no integers");
+    if (copyUnit(problem) != 8)
+        return Support::no("takes heads that begin at multiples of 8 elements");
+    if (char const* const reason = unsupported(fewSpec(problem, {1, 1}, maskPlan(problem).masks)))
+        return Support::no(reason);
+    constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times
+    if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows)
+        return Support::no(fmt::format("takes up to {} queries on a head of keys, these are {}", kMostRows, rows));
+    return Support::yes();
+}
+
+std::vector<Config> fewConfigs(Problem const& problem)
+{
+    FusedSizes const z = fusedSizes(problem);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const blocks = std::max<int64_t>(problem.outputs[0].dims[a.batchAxis()] * a.keyHeads(), 1);
+    std::vector<Config> list;
+    for (int64_t warps : {4, 8})
+        for (int64_t splits : {1, 2, 4, 8}) {
+            bool const isCluster = splits > 1, isIdle = blocks * splits > 4 * problem.target.cuda->multiprocessors;
+            if (isCluster && (problem.target.cuda->capability < 90 || isIdle || z.keys < splits * 32))
+                continue;
+            if (warps == 8 && z.keys < splits * 128)
+                continue;
+            list.push_back({warps, splits});
+        }
+    return list;
+}
+
+std::unique_ptr<CudaKernels> generateFew(Problem const& problem, Config const& config)
+{
+    return fusedKernels<FusedKernels<few::Spec>>(problem, config, 2, fewSpec);
+}
+
 // ---- FP32 on tensor cores: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
 // blocks, keys, parts}.
 
@@ -231,10 +290,11 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 } // namespace
 
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
-constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 3, generateMma, supportsMma, mmaConfigs};
+constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};
+constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 1, generateFew, supportsFew, fewConfigs};
 constinit CudaTactic const kTf32Mma{
-    "attention_tf32_mma_sm80",          2, generate<false>, supports, configs<false>, nullptr, nullptr,
+    "attention_tf32_mma_sm80",          3, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};
-constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 2, generate<true>, supports, configs<true>};
+constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 3, generate<true>, supports, configs<true>};
 
 } // namespace tw::ops::attention

@@ -7,6 +7,8 @@
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/matrix_copy.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
+#include "ops/attention/few_rows.h"
+#include "ops/attention/cpu_few_rows.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 #include "tactic/cpu_tactic.h"
@@ -130,7 +132,7 @@ public:
         threads_ = std::max(problem.threads, 1);
         for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
             if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing &&
-                attrs_.sumStep == 0)
+                attrs_.sumStep == 0 && !attrs_.ofDecoders())
                 findRowEnds(problem.inputs[i]);
     }
 
@@ -142,7 +144,7 @@ public:
         spec.deferred = true;
         spec.scoreStep = float(attrs_.scoreStep);
         spec.sumStep = float(attrs_.sumStep);
-        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
+        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())) && !attrs_.ofDecoders(); ++i)
             (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
         spec.ends = endsSayAll_;
         spec.fill = spec.fill && !spec.ends;
@@ -154,7 +156,8 @@ public:
     {
         Geometry const g = geometryOf(attrs_, in);
         int64_t const most = g.beginsInput >= 0 ? in[size_t(g.beginsInput)].dims[0] + 1 : 0; // sequences
-        return segmentsAt(g) + most * int64_t(sizeof(Sequence));
+        int64_t const whole = segmentsAt(g) + most * int64_t(sizeof(Sequence));
+        return takesFewRows(isa_, attrs_, g, in[1].type) ? std::max(whole, fewRowsWorkspace(attrs_, g, threads_)) : whole;
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
@@ -173,6 +176,9 @@ private:
     void packValues(Plan const& plan, float const* v, int64_t columns, float* to) const;
     void tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
               float* scratch, Fetch& fetch) const;
+    void adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,
+                Keys const& seen, float* scores) const;
+    Keys keysOfRow(Geometry const& g, Sequence const& of, int64_t i) const;
     uint32_t const* expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n, float* scratch) const;
 
     Isa isa_;
@@ -210,7 +216,7 @@ Scratch JitKernel::scratchOf(Geometry const& g) const
     int64_t const rows = gemmMaxRows(isa_, kPanelVectors), line = kCacheLine / int64_t(sizeof(float));
     Panels const keys = panelsOf(g.columns), values = panelsOf(attrs_.valueSize);
     Scratch s;
-    // A line more than it needs, so that rows do not lie a multiple of 4 KiB apart.
+    // Room for a sink; a line more than it needs, so that rows do not lie a multiple of 4 KiB apart.
     s.scoreStride = roundUp(keys.padded(), line) + line;
     s.keys = 0;
     s.values = s.keys + roundUp(keys.padded() * attrs_.size, line);
@@ -329,9 +335,21 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_
 {
     Geometry const& g = plan.g;
     int64_t const b = of.batch, first = of.first + tiles.begin(t), rows = tiles.rows(t);
-    int64_t const n = plan.tileColumns.empty() ? of.columns : plan.tileColumns[size_t(t)];
-    Plan::Kernels const& kernels = plan.kernels[size_t(rows)];
+    float* const y = args.outputs[0].as<float>() + b * g.y.batch + first * g.y.row + h * g.y.head;
     Panels const keys = panelsOf(of.columns);
+    // Keys that the tile sees, from a panel's begin on: later queries see later ones.
+    Keys seen{0, plan.tileColumns.empty() ? of.columns : plan.tileColumns[size_t(t)]};
+    if (attrs_.ofDecoders()) {
+        seen = {std::max<int64_t>(keysOfRow(g, of, first).from, 0) / keys.width * keys.width,
+                keysOfRow(g, of, first + rows - 1).to};
+        if (seen.from >= seen.to) {
+            for (int64_t i = 0; i < rows; ++i)
+                std::fill_n(y + i * g.y.row, attrs_.valueSize, 0.0F);
+            return;
+        }
+    }
+    int64_t const n = seen.to - seen.from;
+    Plan::Kernels const& kernels = plan.kernels[size_t(rows)];
     int64_t const size = attrs_.size, w = width(), queryStride = roundUp(size, kCacheLine / int64_t(sizeof(float)));
     float* queries = scratch + plan.scratch.queries;
     float* scores = scratch + plan.scratch.scores;
@@ -354,9 +372,9 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_
     gemm.bodyCount = size / kUnroll;
     gemm.tailCount = size % kUnroll;
     gemm.ldcBytes = scoreBytes;
-    for (int64_t p = 0; p * keys.width < n; ++p) {
+    for (int64_t p = seen.from / keys.width; p * keys.width < seen.to; ++p) {
         gemm.b = scratch + plan.scratch.keys + keys.begin(p, size);
-        gemm.c = scores + p * keys.width;
+        gemm.c = scores + p * keys.width - seen.from;
         fetch.some();
         kernels.products[keys.vectorsOf(p) - 1](gemm);
     }
@@ -365,16 +383,18 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_
     soft.x = soft.y = scores;
     soft.xStrideBytes = soft.yStrideBytes = scoreBytes;
     soft.rows = rows;
-    soft.n = n;
+    soft.n = n + attrs_.sinks; // a sink is one score more, of no value
     soft.reciprocals = scratch + plan.scratch.reciprocals;
-    if (g.maskInput > 0) {
+    if (attrs_.ofDecoders()) {
+        adjust(plan, args, of, h, first, rows, seen, scores);
+    } else if (g.maskInput > 0) {
         soft.mask =
             args.inputs[size_t(g.maskInput)].as<float>() + b * g.mask.batch + h * g.mask.head + first * g.mask.row;
         soft.maskStrideBytes = g.mask.row * 4;
     }
     if (endsSayAll_) {
         soft.ends = rowEnds_.data() + first;
-    } else if (g.keepInput > 0) {
+    } else if (g.keepInput > 0 && !attrs_.ofDecoders()) {
         uint8_t const* keep =
             args.inputs[size_t(g.keepInput)].as<uint8_t>() + b * g.keep.batch + h * g.keep.head + first * g.keep.row;
         soft.fillWhere = expandKeep(plan, keep, rows, n, scratch);
@@ -389,16 +409,57 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_
     gemm.tailCount = n % kUnroll;
     gemm.rowScale = soft.reciprocals;
     gemm.ldcBytes = g.y.row * 4;
-    float* y = args.outputs[0].as<float>() + b * g.y.batch + first * g.y.row + h * g.y.head;
     for (int64_t p = 0; p < plan.values.count(); ++p) {
         int const vectors = plan.values.vectorsOf(p);
         int64_t const columns = plan.values.columnsOf(p);
         bool const masked = columns != vectors * w;
-        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, of.columns);
+        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, of.columns) + seen.from * vectors * w;
         gemm.c = y + p * plan.values.width;
         gemm.lastColumns = columns - (vectors - 1) * w;
         fetch.some();
         (masked ? kernels.masked : kernels.sums[vectors - 1])(gemm);
+    }
+    for (int64_t i = 0; i < rows && attrs_.ofDecoders(); ++i)
+        if (Keys const of1 = keysOfRow(g, of, first + i); of1.from >= of1.to)
+            std::fill_n(y + i * g.y.row, attrs_.valueSize, 0.0F);
+}
+
+// Of row i, which counts from the first of all: keys of its sequence, whose first is 0.
+Keys JitKernel::keysOfRow(Geometry const& g, Sequence const& of, int64_t i) const
+{
+    int64_t const begin = attrs_.segments ? of.first : 0;
+    Keys const k = keysOf(attrs_, begin, begin + of.columns, g.rows, i);
+    return {k.from - begin, k.to - begin, k.position - begin};
+}
+
+// Scores of a tile, of the keys in `seen`: what decoders do with them.
+void JitKernel::adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,
+                       Keys const& seen, float* scores) const
+{
+    Geometry const& g = plan.g;
+    int64_t const begin = attrs_.segments ? of.first : 0, n = seen.to - seen.from;
+    auto input = [&](int i) { return i >= 0 ? &args.inputs[size_t(i)] : nullptr; };
+    TensorRef const *mask = input(g.maskInput), *keep = input(g.keepInput), *sinks = input(g.sinksInput),
+                    *slopes = input(g.slopesInput);
+    ScoreRules const rules{float(attrs_.softcap), float(attrs_.fill), attrs_.keepInverted};
+    auto const& kernels = isa_ == Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
+    for (int64_t i = 0; i < rows; ++i) {
+        FewRow row;
+        Keys const keys = keysOfRow(g, of, first + i);
+        row.from = keys.from - seen.from;
+        row.to = keys.to - seen.from;
+        row.position = keys.position - seen.from;
+        int64_t const at = begin + seen.from, r = first + i, b = of.batch;
+        if (mask)
+            row.mask = mask->as<float>() + b * g.mask.batch + h * g.mask.head + r * g.mask.row + at;
+        if (keep)
+            row.keep = keep->as<uint8_t>() + b * g.keep.batch + h * g.keep.head + r * g.keep.row + at;
+        if (slopes)
+            row.slope = slopes->as<float>()[h];
+        float* const t = scores + i * plan.scratch.scoreStride;
+        kernels.adjust({t, 0, n}, row, rules);
+        if (sinks)
+            t[n] = sinks->as<float>()[h];
     }
 }
 
@@ -411,6 +472,8 @@ Result<void> JitKernel::run(RunArgs& args) const
         std::memset(y.data, 0, size_t(y.sizeBytes()));
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return {};
+    if (takesFewRows(isa_, attrs_, g, args.inputs[1].type))
+        return runFewRows(isa_, attrs_, g, threads_, args);
     // Batches, or segments of each of them.
     auto* const segments = reinterpret_cast<Sequence*>(static_cast<std::byte*>(args.workspace) + segmentsAt(g));
     int64_t segmentCount = 0;
@@ -418,9 +481,10 @@ Result<void> JitKernel::run(RunArgs& args) const
         forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows, [&](int64_t from, int64_t to) {
             segments[segmentCount++] = {0, from, to - from, to - from};
         });
+    auto const* const lengths = g.lengthsInput >= 0 ? args.inputs[size_t(g.lengthsInput)].as<int32_t>() : nullptr;
     auto sequenceOf = [&](int64_t i) {
         if (segmentCount == 0)
-            return Sequence{i, 0, g.rows, g.columns};
+            return Sequence{i, 0, g.rows, lengthOf(lengths, i, g.columns)};
         Sequence s = segments[i % segmentCount];
         s.batch = i / segmentCount;
         return s;
@@ -468,9 +532,13 @@ Result<void> JitKernel::run(RunArgs& args) const
     return {};
 }
 
-Support supports(CpuTactic const&, Problem const& p)
+Support supports(CpuTactic const& t, Problem const& p)
 {
-    TW_SUPPORTS(takesOnly(DataType::kFloat, p));
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes queries in f32 only");
+    if (p.inputs[1].type != DataType::kFloat &&
+        (p.inputs[1].type != DataType::kHalf || !mayTakeFewRows(t.isa(), p.node->attrsAs<Attrs>())))
+        return Support::no("takes keys in f16 alone, where heads are whole vectors and nothing is rounded");
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)

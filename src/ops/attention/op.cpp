@@ -58,6 +58,32 @@ Result<void> checkMask(ir::InferContext& ctx, int input, ir::Shape const& scores
     return {};
 }
 
+// What only decoders have.
+Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.window < 0 || a.window > INT32_MAX)
+        return ctx.error("a window of {} keys is out of range (allowed: 0, none, to 2^31 - 1)", a.window);
+    if (!std::isfinite(a.softcap) || a.softcap < 0)
+        return ctx.error("softcap {} must be 0, none, or a positive number", a.softcap);
+    if (a.softcap > 0 && a.roundsScores())
+        return ctx.error("scores with a cap are not rounded (softcap {}, steps {} and {})", a.softcap, a.scoreStep,
+                         a.sumStep);
+    if (a.segments && a.lengths)
+        return ctx.error("sequences that lie one behind the other have no lengths beside their begins");
+    auto vector = [&](int i, char const* what, DataType type, Dim const& size) -> Result<void> {
+        if (i < 0)
+            return {};
+        if (!ctx.has(i) || ctx.type(i) != type || ctx.rank(i) != 1 || differ(ctx.shape(i)[0], size))
+            return ctx.error("{} {} must be {} of shape [{}]", what, ctx.has(i) ? ctx.describe(i) : "", nameOf(type),
+                             size.str());
+        return {};
+    };
+    TW_TRY(vector(a.lengthsInput(size_t(ctx.inputCount())), "lengths", DataType::kInt32, batch));
+    TW_TRY(vector(a.sinksInput(size_t(ctx.inputCount())), "sinks", ctx.type(0), a.heads));
+    return vector(a.slopesInput(size_t(ctx.inputCount())), "slopes", DataType::kFloat, a.heads);
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
@@ -76,8 +102,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
-        if (ctx.type(i) != ctx.type(0))
-            return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0));
+        if (ctx.type(i) != ctx.type(0) && !(ctx.type(0) == DataType::kFloat && isNarrowFloat(ctx.type(i))))
+            return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0) + ", or be f16 or bf16 beside f32");
+    if (ctx.type(1) != ctx.type(2))
+        return ctx.error(ctx.describe(1) + " and " + ctx.describe(2) + " must have one type");
     TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.heads, a.size));
     TW_ASSIGN(Rows const k, checkOperand(ctx, 1, a.k, a.keyHeads(), a.size));
     TW_ASSIGN(Rows const v, checkOperand(ctx, 2, a.v, a.keyHeads(), a.valueSize));
@@ -87,8 +115,10 @@ Result<void> infer(ir::InferContext& ctx)
     bool seen[2] = {};
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     if (masksEnd < 3 || masksEnd > 5)
-        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}", ctx.inputCount(),
-                         masksEnd < 3 ? "few" : "many", a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
+        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}", ctx.inputCount(),
+                         masksEnd < 3 ? "few" : "many", a.lengths ? ", lengths" : "", a.sinks ? ", sinks" : "",
+                         a.slopes ? ", slopes" : "", a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
+    TW_TRY(checkDecoder(ctx, q.batch));
     if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
         if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
             return ctx.error("begins " + (ctx.has(i) ? ctx.describe(i) : "") + " must be i32 of rank 1");
@@ -139,6 +169,17 @@ void domain(ir::Node const& node, int input, Domain& d)
         d.ascending = true;
         return;
     }
+    Attrs const& a = node.attrsAs<Attrs>();
+    if (input == a.lengthsInput(node.inputs.size())) { // from none to more than there is room for
+        ir::Value const& k = *node.inputs[1];
+        Dim const& columns = k.shape[size_t(a.k.rowsAxis(k.rank()))];
+        d = {0, columns.isConst() ? double(columns.value()) * 1.1 + 1 : 100, true};
+        return;
+    }
+    if (input == a.slopesInput(node.inputs.size())) {
+        d = {0, 0.1};
+        return;
+    }
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
     d.lo = keep ? 0 : -2;
     d.hi = keep ? 1 : 2;
@@ -161,6 +202,10 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
     double columns = double(g.columns);
     if (g.beginsInput >= 0) // as if sequences were of one length: what they hold may not be known
         columns /= double(std::max<int64_t>(in[size_t(g.beginsInput)].dims[0] - 1, 1));
+    if (a.window > 0)
+        columns = std::min(columns, double(a.window));
+    else if (a.causal) // a query in the middle sees half of the queries' own rows less
+        columns -= std::min(double(g.rows), columns) / 2;
     return 2.0 * double(g.batch * a.heads) * double(g.rows) * columns * double(a.size + a.valueSize);
 }
 
@@ -185,6 +230,9 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.v = placeOf(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
     int64_t const width = a.heads * a.valueSize;
     g.y = {0, a.rowsFirst ? width : g.rows * width, a.valueSize, a.rowsFirst ? g.batch * width : width};
+    g.lengthsInput = a.lengthsInput(inputs.size());
+    g.sinksInput = a.sinksInput(inputs.size());
+    g.slopesInput = a.slopesInput(inputs.size());
     g.beginsInput = a.beginsInput(inputs.size());
     for (size_t i = 3; i < size_t(a.masksEnd(inputs.size())); ++i) {
         Extents const& m = inputs[i].dims;
@@ -199,7 +247,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 constinit ir::OpDef const kDef{
     .name = "attention",
     TW_OP_PARTS(Attrs),
-    .inputs = {3, 7},
+    .inputs = {3, 10},
     .domain = domain,
     .tolerance = tolerance,
     // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.

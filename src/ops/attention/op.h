@@ -13,6 +13,14 @@
 // the rows of i's sequence alone, from a begin (or row 0) up to the next one that is larger (or the last row). Going through
 // them in order, one that is no larger than one in front of it begins nothing: for rows up to the first begin above i,
 //   from = max(0, those), to = min(S, that begin)
+// Lengths, positions and what else decoders have, each with or without the others:
+//   lengths  the input behind the masks, i32 [B]: image b has keys 0 to L - 1, L = lengths[b] within 0..Sj, in place of Sj; queries are
+//            the last Si of them: query i stands at position p = L - Si + i (with `segments` at i). Rows without keys give 0
+//   causal   a query sees keys j <= p
+//   window   above 0: keys j > p - window
+//   softcap  above 0: scale q k becomes softcap * tanh(scale q k / softcap)
+//   sinks    the next input, of q's type, [heads]: a score of head h more, whose weight goes nowhere
+//   slopes   the next input, f32 [heads]: slopes[h] * (j - p) is added, as the masks are (ALiBi)
 // With `integers` the last input is a scale, f32 [] or [1], and the output is what quantize makes of y (as it is stored) by
 // it. Made by passes, whose node's body holds the nodes it stands for, and by plugins.
 #pragma once
@@ -50,13 +58,23 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool integers = false;
     double scoreStep = 0, sumStep = 0, weightStep = 0;
     bool rowsFirst = false, segments = false;
+    bool lengths = false, causal = false, sinks = false, slopes = false;
+    int64_t window = 0;
+    double softcap = 0;
 
     int64_t keyHeads() const { return heads / headsPerKey; }
     int batchAxis() const { return rowsFirst ? 1 : 0; } // of y
     int rowsAxis() const { return rowsFirst ? 0 : 1; }
-    // Inputs from 3 up to here are masks; behind them stand the begins and the scale, where there are any.
-    int masksEnd(size_t inputs) const { return int(inputs) - integers - segments; }
-    int beginsInput(size_t inputs) const { return segments ? masksEnd(inputs) : -1; }
+    // Inputs from 3 up to here are masks; behind them stand lengths, sinks, slopes, begins and the scale, where there are any.
+    int masksEnd(size_t inputs) const { return int(inputs) - integers - segments - slopes - sinks - lengths; }
+    int lengthsInput(size_t inputs) const { return lengths ? masksEnd(inputs) : -1; }
+    int sinksInput(size_t inputs) const { return sinks ? masksEnd(inputs) + lengths : -1; }
+    int slopesInput(size_t inputs) const { return slopes ? masksEnd(inputs) + lengths + sinks : -1; }
+    int beginsInput(size_t inputs) const { return segments ? int(inputs) - integers - 1 : -1; }
+    // Whether which keys a query sees depends on where it stands.
+    bool byPosition() const { return causal || window > 0; }
+    // Whether there is anything that attention of whole sequences does not have.
+    bool ofDecoders() const { return lengths || byPosition() || sinks || slopes || softcap > 0; }
     int scaleInput(size_t inputs) const { return integers ? int(inputs) - 1 : -1; }
     bool roundsScores() const { return scoreStep > 0 || sumStep > 0; }
     void visit(ir::AttrVisitor& visitor) override
@@ -80,6 +98,12 @@ struct Attrs : ir::AttrsOf<Attrs>
         visitor.field(20, "k_rows_first", k.rowsFirst);
         visitor.field(21, "v_rows_first", v.rowsFirst);
         visitor.field(22, "segments", segments);
+        visitor.field(23, "lengths", lengths);
+        visitor.field(24, "causal", causal);
+        visitor.field(25, "window", window);
+        visitor.field(26, "softcap", softcap);
+        visitor.field(27, "sinks", sinks);
+        visitor.field(28, "slopes", slopes);
     }
 };
 
@@ -100,9 +124,26 @@ struct Geometry
 {
     int64_t batch = 0, rows = 0, columns = 0; // B, Si, Sj
     Strides q, k, v, mask, keep, y;
-    int maskInput = -1, keepInput = -1, beginsInput = -1;
+    int maskInput = -1, keepInput = -1, lengthsInput = -1, sinksInput = -1, slopesInput = -1, beginsInput = -1;
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
+
+// Keys that a row of queries sees, [from, to), and the position that it stands at.
+struct Keys
+{
+    int64_t from = 0, to = 0, position = 0;
+};
+// Of row i of `rows` whose sequence has keys [from, to): rows of a segment count from the first of all.
+inline Keys keysOf(Attrs const& a, int64_t from, int64_t to, int64_t rows, int64_t i)
+{
+    int64_t const at = a.segments ? i : to - rows + i;
+    return {a.window > 0 ? std::max(from, at - a.window + 1) : from, a.causal ? std::min(to, at + 1) : to, at};
+}
+// Keys of an image; lengths: null where there are none.
+inline int64_t lengthOf(int32_t const* lengths, int64_t image, int64_t columns)
+{
+    return lengths ? std::clamp<int64_t>(lengths[image], 0, columns) : columns;
+}
 
 // Calls f(from, to) for sequences in order, which are not empty and cover all rows.
 template <class F>

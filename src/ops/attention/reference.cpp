@@ -55,7 +55,7 @@ Result<void> reference(RefContext& ctx)
             for (int64_t i = 0; i < rows; ++i) {
                 int64_t const g = h / a.headsPerKey, keyHeads = a.keyHeads();
                 int64_t const first = (a.rowsFirst ? i * batch + b : b * rows + i) * y.dims[2] + h * a.valueSize;
-                int64_t from = 0, to = columns;
+                int64_t from = 0, to = columns; // of the row's sequence
                 if (a.segments)
                     for (int64_t e = 0; e < ctx.in(masksEnd).count(); ++e) {
                         int64_t const begin = ctx.in(masksEnd).getInt(e);
@@ -65,6 +65,11 @@ Result<void> reference(RefContext& ctx)
                         }
                         from = std::max(from, begin);
                     }
+                if (int const l = a.lengthsInput(size_t(ctx.inputCount())); l >= 0)
+                    to = std::clamp<int64_t>(ctx.in(l).getInt(b), 0, columns);
+                Keys const keys = keysOf(a, from, to, rows, i);
+                from = keys.from;
+                to = keys.to;
                 auto wants = [&](int64_t d) { return ctx.wants(first + d); };
                 int64_t some = 0;
                 while (some < a.valueSize && !wants(some))
@@ -72,12 +77,17 @@ Result<void> reference(RefContext& ctx)
                 if (some == a.valueSize)
                     continue;
                 double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+                if (a.sinks && from < to)
+                    highest = ctx.in(a.sinksInput(size_t(ctx.inputCount()))).get(h);
+                double const sink = highest;
                 for (int64_t j = from; j < to; ++j) {
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
                              element(k, keyHeads, a.k, a.size, b, g, j, d);
                     s = rounded(s * a.scale, a.scoreStep);
+                    if (a.softcap > 0)
+                        s = a.softcap * std::tanh(s / a.softcap);
                     for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type == DataType::kBool &&
                             (ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j)) != 0) == a.keepInverted)
@@ -85,11 +95,15 @@ Result<void> reference(RefContext& ctx)
                     for (int e = 3; e < masksEnd; ++e)
                         if (ctx.in(e).type != DataType::kBool)
                             s += ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j));
+                    if (a.slopes)
+                        s += ctx.in(a.slopesInput(size_t(ctx.inputCount()))).get(h) * double(j - keys.position);
                     t[size_t(j)] = s = rounded(s, a.sumStep);
                     highest = s > highest || std::isnan(s) ? s : highest;
                 }
                 for (int64_t j = from; j < to; ++j)
                     sum += t[size_t(j)] = std::exp(t[size_t(j)] - highest);
+                if (a.sinks && from < to)
+                    sum += std::exp(sink - highest);
                 for (int64_t j = from; j < to; ++j)
                     t[size_t(j)] = rounded(t[size_t(j)] / sum, a.weightStep);
                 for (int64_t d = some; d < a.valueSize; ++d) {

@@ -13,7 +13,7 @@ namespace tw::ops::attention {
 // tile's scores stay in L1 (L2 for thousands of keys).
 extern CpuFunctions const kJit;
 
-extern CudaTactic const kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma;
+extern CudaTactic const kF16Wgmma, kF16Mma, kF16Few, kTf32Mma, kF32Mma;
 
 // FP16 attention by cuDNN's fused engines. The config is one number, the engine's place in the list of the library's
 // heuristic; the image is the plan as the library writes it.

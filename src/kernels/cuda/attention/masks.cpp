@@ -29,7 +29,9 @@ std::string AttentionMasks::name() const
         s += std::string(keepRows ? "_keep" : "_keep_of_keys") + (inverted ? "_inverted" : "");
     s += std::string(scoreSteps ? "_score_steps" : "") + (sumSteps ? "_sum_steps" : "");
     s += weightSteps ? "_weight_steps" : "";
-    return s + ((mask || keep) && pairs ? "_pairs" : "") + (causal ? "_causal" : "") + (segments ? "_segments" : "");
+    return s + ((mask || keep) && pairs ? "_pairs" : "") + (causal ? "_causal" : "") + (segments ? "_segments" : "") +
+           (lengths ? "_lengths" : "") + (window ? "_window" : "") + (softcap ? "_softcap" : "") +
+           (sinks ? "_sinks" : "") + (slopes ? "_slopes" : "") + (places ? "_places" : "");
 }
 
 AttentionArgs forKernel(AttentionArgs args, AttentionSteps const& steps)
@@ -45,6 +47,10 @@ AttentionArgs forKernel(AttentionArgs args, AttentionSteps const& steps)
     if (steps.weights > 0) {
         args.weightSteps = float(1 / steps.weights);
         args.weightStep = float(steps.weights);
+    }
+    if (args.softcap > 0) {
+        args.capIn = args.scale / args.softcap;
+        args.capOut = args.softcap * kLog2E;
     }
     args.scale *= kLog2E;
     // An infinity stays one, a finite number must not become one: a row of nothing else has equal weights.
@@ -67,7 +73,8 @@ std::string attentionSource(AttentionMasks const& m)
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +
            flag("SCORE_STEPS", m.scoreSteps) + flag("SUM_STEPS", m.sumSteps) + flag("WEIGHT_STEPS", m.weightSteps) +
-           flag("SEGMENTS", m.segments) +
+           flag("SEGMENTS", m.segments) + flag("LENGTHS", m.lengths) + flag("WINDOW", m.window) +
+           flag("SOFTCAP", m.softcap) + flag("SINKS", m.sinks) + flag("SLOPES", m.slopes) + flag("PLACES", m.places) +
            include(m.single ? "kernels/cuda/attention/masks_f32.cuh" : "kernels/cuda/attention/masks_f16.cuh") +
            include("kernels/cuda/attention/masks.cuh");
 }

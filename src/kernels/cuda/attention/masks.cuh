@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread holds rows `row` and row + 8, and of them keys 8 n + 2 t and the next; the sum's layout of mma and wgmma.
 // After masks_f16.cuh or masks_f32.cuh.
-//   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED, SCORE_STEPS, SUM_STEPS, WEIGHT_STEPS
+//   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED, SCORE_STEPS, SUM_STEPS, WEIGHT_STEPS,
+// SOFTCAP, SINKS, SLOPES
 #pragma once
 
 #include "kernels/cuda/attention/masks_params.h"
@@ -42,11 +43,19 @@ TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
         return *reinterpret_cast<u16 const*>(at + key);
     return u32(at[key]) | (key + 1 < sk ? u32(at[key + 1]) << 8 : 0);
 }
+// Far from the last digits near 0, which scores do not need.
+TW_INLINE float tanhByExponent(float v)
+{
+    float const e = exp2Of(-2 * LOG2E * fabsf(v));
+    return copysignf(__fdividef(1 - e, 1 + e), v);
+}
 // Masks of one head; those that all queries share are read a step ahead.
 struct Masks
 {
     Element const* mask;
     u8 const* keep;
+    float slope;
+    int shift; // from a query to the key at its place
     MaskPair adds[MASK && !MASK_ROWS ? KEYS / 8 : 1];
     u32 keeps[KEEP && !KEEP_ROWS ? KEYS / 8 : 1];
 
@@ -56,6 +65,8 @@ struct Masks
             mask = a.mask + batch * a.maskStride.batch + head * a.maskStride.head;
         if constexpr (KEEP)
             keep = a.keep + batch * a.keepStride.batch + head * a.keepStride.head;
+        if constexpr (SLOPES)
+            slope = a.slopes[head] * LOG2E;
     }
     TW_INLINE void fetch(Args const& a, int key0, int t)
     {
@@ -81,7 +92,14 @@ struct Masks
             add0 = lowOf(pair) * LOG2E;
             add1 = highOf(pair) * LOG2E;
         }
-        if constexpr (SCORE_STEPS) {
+        if constexpr (SLOPES) {
+            add0 += slope * float(key - r - shift);
+            add1 += slope * float(key + 1 - r - shift);
+        }
+        if constexpr (SOFTCAP) {
+            s0 = fmaf(tanhByExponent(s0 * a.capIn), a.capOut, add0);
+            s1 = fmaf(tanhByExponent(s1 * a.capIn), a.capOut, add1);
+        } else if constexpr (SCORE_STEPS) {
             s0 = fmaf(wholeByte(s0 * a.scoreSteps), a.scoreStep, add0);
             s1 = fmaf(wholeByte(s1 * a.scoreSteps), a.scoreStep, add1);
         } else {
@@ -105,5 +123,12 @@ struct Masks
         }
     }
 };
+// The sum of a row's weights with its sink's, in units of the row's top.
+TW_INLINE float withSink(Args const& a, int head, float sum, float top)
+{
+    if constexpr (SINKS)
+        sum += exp2Of(valueOf(a.sinks[head]) * LOG2E - top);
+    return sum;
+}
 
 } // namespace tw::cuda

@@ -26,7 +26,11 @@ struct AttentionMasks
     bool weightSteps = false; // of the softmax: keys are walked over twice where a step does not hold them all
     bool segments = false;    // keys are those of the query's sequence, see spans.cuh; without mask, keep and causal
 
-    bool any() const { return mask || keep || scoreSteps || sumSteps; }
+    // What decoders have: keys by images; query i at place i + keys - sq sees keys from that less window on, of those up to it (`causal`);
+    // scores that are capped, scores of nothing, slopes by distance. places: a query that sees no key gives 0.
+    bool lengths = false, window = false, softcap = false, sinks = false, slopes = false, places = false;
+
+    bool any() const { return mask || keep || scoreSteps || sumSteps || softcap || slopes; }
     int registers(int keys) const; // that masks take for a step of so many keys
     std::string name() const;      // "_mask_causal"
 };

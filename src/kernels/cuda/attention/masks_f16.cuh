@@ -7,6 +7,10 @@
 namespace tw::cuda {
 
 using Element = f16;
+TW_INLINE float valueOf(f16 v)
+{
+    return lowHalf(v.bits);
+}
 typedef u32 MaskPair; // the first one low
 TW_INLINE MaskPair maskPair(f16 const* at, int key, int sk)
 {

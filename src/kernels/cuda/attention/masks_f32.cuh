@@ -7,6 +7,10 @@
 namespace tw::cuda {
 
 using Element = float;
+TW_INLINE float valueOf(float v)
+{
+    return v;
+}
 typedef float2 MaskPair;
 TW_INLINE MaskPair maskPair(float const* at, int key, int sk)
 {

@@ -30,8 +30,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     if (SEGMENTS && q0 >= qEnd)
         return;
     int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
-    int const shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(end, q0 + ROWS + shift), 1) : end, steps = (limit - from + KEYS - 1) / KEYS;
+    masks.shift = span.shift;
+    int const limit = CAUSAL ? max(min(end, q0 + ROWS + span.shift), 1) : end, steps = (limit - from + KEYS - 1) / KEYS;
     // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
     int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
     loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, qEnd);
@@ -79,13 +79,13 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 for (int h = 0; h < 2; ++h)
                     masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
         }
-        if (key0 + KEYS > end || (CAUSAL && key0 + KEYS > q0 + shift)) {
+        if (hidesSome<ROWS>(a, span, key0, KEYS)) {
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
                     int const key = key0 + n * 8 + t * 2 + e % 2;
-                    if (key >= end || (CAUSAL && key > row + e / 2 * 8 + shift))
+                    if (hides(a, span, row + e / 2 * 8, key))
                         s[n][e] = -__int_as_float(0x7f800000);
                 }
         }
@@ -153,7 +153,9 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     Steps const inSteps = stepsOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        float const scale = a.sk == 0 ? 0 : WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[h]);
+        float const scale = seesNone(a, span, row + h * 8) ? 0
+                            : WEIGHT_STEPS                     ? a.weightStep
+                                                               : 1 / withSink(a, head, quadSum(sum[h]), top[h]);
 #pragma unroll
         for (int d = 0; d < DV / 8; ++d)
             storeResults(own + (g + h * 8) * PITCH + (d * 8 + t * 2) * int(sizeof(Result)), out[d][h * 2] * scale,

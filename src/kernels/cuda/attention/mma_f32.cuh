@@ -46,8 +46,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     if (SEGMENTS && q0 >= qEnd)
         return;
     int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
-    int const shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(end, q0 + ROWS + shift), 1) : end,
+    masks.shift = span.shift;
+    int const limit = CAUSAL ? max(min(end, q0 + ROWS + span.shift), 1) : end,
               steps = (limit - from + TILE_KEYS - 1) / TILE_KEYS;
     // The sums that weights are rounded by come of a walk of its own, unless one step holds all keys.
     int const walked = WEIGHT_STEPS && steps > 1 ? steps : 0, all = walked + steps;
@@ -114,13 +114,13 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     for (int h = 0; h < 2; ++h)
                         masks.apply(a, row + h * 8, key0, n, t, s[r][n][h * 2], s[r][n][h * 2 + 1]);
             }
-            if (key0 + KEYS > end || (CAUSAL && key0 + KEYS > q0 + shift)) {
+            if (hidesSome<ROWS>(a, span, key0, KEYS)) {
 #pragma unroll
                 for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                     for (int e = 0; e < 4; ++e) {
                         int const key = key0 + n * 8 + t * 2 + e % 2;
-                        if (key >= end || (CAUSAL && key > row + e / 2 * 8 + shift))
+                        if (hides(a, span, row + e / 2 * 8, key))
                             s[r][n][e] = -__int_as_float(0x7f800000);
                     }
             }
@@ -261,8 +261,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            float const scale = a.sk == 0 ? 0 : WEIGHT_STEPS ? a.weightStep : 1 / quadSum(sum[r][h]);
             int const to = row0 + r * 16 + h * 8;
+            float const scale = seesNone(a, span, to) ? 0
+                                : WEIGHT_STEPS        ? a.weightStep
+                                                      : 1 / withSink(a, head, quadSum(sum[r][h]), top[r][h]);
 #pragma unroll
             for (int d = 0; d < DV / 8; ++d) {
                 int const column = d * 8 + t * 2;

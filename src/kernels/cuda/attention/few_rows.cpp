@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/attention/few_rows.h"
+
+#include "base/round.h"
+#include "kernels/cuda/common/generate.h"
+
+namespace tw::cuda::attention_few_rows {
+
+std::string Spec::name() const
+{
+    return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}", headDim,
+                       valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits, masks.name());
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.headDim < 32 || s.headDim > 128 || s.headDim % 32 || s.valueDim < 32 || s.valueDim > 128 || s.valueDim % 32)
+        return "heads have 32, 64, 96 or 128 elements";
+    auto isPower = [](int n) { return n == 1 || n == 2 || n == 4 || n == 8; };
+    if (!isPower(s.warps) || !isPower(s.splits))
+        return "1, 2, 4 or 8 warps and as many blocks";
+    if (s.masks.segments || s.masks.scoreSteps || s.masks.sumSteps || s.masks.weightSteps)
+        return "neither sequences one behind the other nor rounding";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
+           constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) +
+           attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
+}
+
+LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)
+{
+    LaunchGeometry g;
+    g.grid = divideUp(shape.sq * spec.headsPerKey, Spec::kRows) * spec.splits;
+    g.gridY = shape.heads / spec.headsPerKey;
+    g.gridZ = shape.batch;
+    g.block = spec.threads();
+    g.cluster = spec.splits;
+    g.sharedBytes = spec.sharedBytes();
+    return g;
+}
+
+} // namespace tw::cuda::attention_few_rows

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in FP16 where few queries share a head of keys and values, for compute capability 8.0 and later: the keys are dealt out to the
+// warps of a block and, on 9.0, to the blocks of a cluster, which join what they found at the end. Keys and values go from memory to registers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/attention/masks.h"
+#include "kernels/cuda/attention/mma_f16.h"
+#include "kernels/cuda/common/tensor_map.h"
+
+namespace tw::cuda::attention_few_rows {
+
+struct Spec
+{
+    int headDim = 64, valueDim = 64; // multiples of 32 up to 128
+    int warps = 4;                   // 1, 2, 4, 8
+    int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
+    int64_t headsPerKey = 1;
+    AttentionMasks masks;
+
+    static constexpr int kRows = 16; // of a tile: queries and heads that share keys
+    int threads() const { return warps * 32; }
+    int64_t sharedBytes() const { return int64_t(warps * kRows * (valueDim + 2) + kRows * 2) * 4; }
+    std::string name() const; // "attention_f16_few_d64_w4_s8"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape);
+
+} // namespace tw::cuda::attention_few_rows

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of few_rows.h, written once for both instruction sets. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS
+// (in a vector).
+#include "kernels/cpu/float_vectors.h"
+#include "ops/attention/few_rows.h"
+
+namespace tw::TW_ISA {
+
+namespace {
+
+using namespace ops::attention;
+
+constexpr float kHidden = -__builtin_inff();
+
+inline V loadKeys(float const* p)
+{
+    return load(p);
+}
+inline V loadKeys(uint16_t const* p) // FP16
+{
+#if TW_FLOATS == 16
+    return V(_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<__m256i const*>(p))));
+#else
+    return V(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(p))));
+#endif
+}
+
+// Lane i of the result: the sum of a[i]'s elements. a is spoilt.
+inline V sumsOfAll(V (&a)[kFloats])
+{
+#if TW_FLOATS == 16
+    auto m = [](V v) { return __m512(v); };
+    for (int i = 0; i < 8; ++i)
+        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0x44)) + V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0xee));
+    for (int i = 0; i < 4; ++i)
+        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0x88)) + V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0xdd));
+    // Each 128 bits of a[i] hold parts of sums i, i + 8, i + 4, i + 12.
+    for (int i = 0; i < 4; i += 2)
+        a[i] = V(_mm512_maskz_unpacklo_ps(0xffff, m(a[i]), m(a[i + 1]))) + V(_mm512_maskz_unpackhi_ps(0xffff, m(a[i]), m(a[i + 1])));
+    V const s = V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0x44)) + V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0xee));
+    return V(_mm512_maskz_shuffle_f32x4(0xffff, m(s), m(s), _MM_SHUFFLE(3, 1, 2, 0)));
+#else
+    auto m = [](V v) { return __m256(v); };
+    auto four = [&](int i) {
+        return _mm256_hadd_ps(_mm256_hadd_ps(m(a[i]), m(a[i + 1])), _mm256_hadd_ps(m(a[i + 2]), m(a[i + 3])));
+    };
+    __m256 const low = four(0), high = four(4);
+    return V(_mm256_permute2f128_ps(low, high, 0x20)) + V(_mm256_permute2f128_ps(low, high, 0x31));
+#endif
+}
+
+// Scores of kRows queries and the keys of a block, kFloats of them at once.
+template <int kRows, class Element>
+void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
+{
+    constexpr int kKeys = int(kFloats) / kRows;
+    auto const* const k = static_cast<Element const*>(f.k) + first * f.kStride;
+    float const* const q = f.q + row * f.size;
+    for (int64_t j = 0; j < n; j += kKeys) {
+        Element const* key[kKeys];
+        for (int c = 0; c < kKeys; ++c)
+            key[c] = k + (j + c < n ? j + c : n - 1) * f.kStride;
+        V sum[kFloats] = {};
+        for (int64_t d = 0; d < f.size; d += kFloats) {
+            V of[kRows];
+            for (int r = 0; r < kRows; ++r)
+                of[r] = load(q + r * f.size + d);
+            for (int c = 0; c < kKeys; ++c) {
+                V const x = loadKeys(key[c] + d);
+                for (int r = 0; r < kRows; ++r)
+                    sum[r * kKeys + c] += of[r] * x;
+            }
+        }
+        V const all = sumsOfAll(sum);
+        float lanes[kFloats];
+        store(lanes, all);
+        for (int r = 0; r < kRows; ++r) // behind the last key of the block there is room
+            __builtin_memcpy(f.scores + (row + r) * kKeyBlock + j, lanes + r * kKeys, kKeys * sizeof(float));
+    }
+}
+
+// tanh from exp(-2 |x|); scores are far from needing its last digits near 0.
+inline V capped(V s, float cap)
+{
+    V const x = s / cap, a = x < 0 ? x : -x, e = powerOf(2 * a), t = (1 - e) / (1 + e);
+    return cap * (x < 0 ? -t : t);
+}
+
+void adjustScores(Scores const& s, FewRow const& row, ScoreRules const& rules)
+{
+    if (rules.softcap > 0)
+        for (int64_t j = 0; j < s.n; j += kFloats) { // whole vectors have room
+            V const x = load(s.t + j);
+            store(s.t + j, capped(x, rules.softcap));
+        }
+    if (row.keep)
+        for (int64_t j = 0; j < s.n; ++j)
+            s.t[j] = (row.keep[s.first + j] != 0) != rules.keepInverted ? s.t[j] : rules.fill;
+    if (row.mask)
+        for (int64_t j = 0; j < s.n; ++j)
+            s.t[j] += row.mask[s.first + j];
+    if (row.slope != 0)
+        for (int64_t j = 0; j < s.n; ++j)
+            s.t[j] += row.slope * float(s.first + j - row.position);
+    for (int64_t j = 0, end = row.from - s.first < s.n ? row.from - s.first : s.n; j < end; ++j)
+        s.t[j] = kHidden;
+    for (int64_t j = row.to > s.first ? row.to - s.first : 0; j < s.n; ++j)
+        s.t[j] = kHidden;
+}
+
+// Scores become weights in units of the largest score so far; what the sums before are worth in them.
+inline float weigh(float* t, int64_t n, FewRow& row)
+{
+    for (int64_t j = n; j % kFloats != 0; ++j)
+        t[j] = kHidden;
+    V top = V{} + row.highest;
+    for (int64_t j = 0; j < n; j += kFloats) {
+        V const x = load(t + j);
+        top = x > top ? x : top; // passes over NaN: the sum finds it
+    }
+    float lanes[kFloats], highest = row.highest;
+    store(lanes, top);
+    for (float const lane : lanes)
+        highest = lane > highest ? lane : highest;
+    if (highest == kHidden) // nothing to be seen yet, or nothing but NaN
+        highest = 0;
+    V sum = {};
+    for (int64_t j = 0; j < n; j += kFloats) {
+        V const x = load(t + j), hidden = V{} + kHidden, w = x == hidden ? V{} : powerOf(x - highest);
+        sum += w;
+        store(t + j, w);
+    }
+    float const shrink = row.highest == kHidden ? 0 : powerOf(V{} + (row.highest - highest))[0];
+    store(lanes, sum);
+    float total = 0;
+    for (float const lane : lanes)
+        total += lane;
+    row.sum = row.sum * shrink + total;
+    if (highest != 0 || row.highest != kHidden || total != 0)
+        row.highest = highest;
+    return shrink;
+}
+
+template <int kRows, int kVectors, class Element>
+void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t d, float const* shrink)
+{
+    auto const* v = static_cast<Element const*>(f.v) + first * f.vStride + d;
+    float const* const w = f.scores + row * kKeyBlock;
+    float* const y = f.y + row * f.valueSize + d;
+    V sum[kRows][kVectors];
+    for (int r = 0; r < kRows; ++r)
+        for (int i = 0; i < kVectors; ++i)
+            sum[r][i] = load(y + r * f.valueSize + i * kFloats) * shrink[r];
+    for (int64_t j = 0; j < n; ++j, v += f.vStride)
+        for (int i = 0; i < kVectors; ++i) {
+            V const x = loadKeys(v + i * kFloats);
+            for (int r = 0; r < kRows; ++r)
+                sum[r][i] += w[r * kKeyBlock + j] * x;
+        }
+    for (int r = 0; r < kRows; ++r)
+        for (int i = 0; i < kVectors; ++i)
+            store(y + r * f.valueSize + i * kFloats, sum[r][i]);
+}
+
+template <int kRows, class Element>
+void blockOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
+{
+    constexpr int kWide = kRows == 1 ? 8 : kRows == 2 ? 4 : TW_FLOATS == 16 ? 4 : 2;
+    scoresOf<kRows, Element>(f, row, first, n);
+    float shrink[kRows];
+    for (int r = 0; r < kRows; ++r) {
+        FewRow& of = f.rows[row + r];
+        float* const t = f.scores + (row + r) * kKeyBlock;
+        if (f.rules.softcap > 0 || of.keep || of.mask || of.slope != 0 || of.from > first || of.to < first + n)
+            adjustScores({t, first, n}, of, f.rules);
+        shrink[r] = weigh(t, n, of);
+    }
+    int64_t d = 0;
+    for (; d + kWide * kFloats <= f.valueSize; d += kWide * kFloats)
+        addValues<kRows, kWide, Element>(f, row, first, n, d, shrink);
+    if constexpr (kWide > 4)
+        for (; d + 4 * kFloats <= f.valueSize; d += 4 * kFloats)
+            addValues<kRows, 4, Element>(f, row, first, n, d, shrink);
+    for (; d < f.valueSize; d += kFloats)
+        addValues<kRows, 1, Element>(f, row, first, n, d, shrink);
+}
+
+template <class Element>
+void attend(FewRows const& f)
+{
+    for (int64_t first = f.from; first < f.to; first += kKeyBlock) {
+        int64_t const n = f.to - first < kKeyBlock ? f.to - first : kKeyBlock;
+        int64_t row = 0;
+        for (; row + 4 <= f.count; row += 4)
+            blockOf<4, Element>(f, row, first, n);
+        for (; row + 2 <= f.count; row += 2)
+            blockOf<2, Element>(f, row, first, n);
+        if (row < f.count)
+            blockOf<1, Element>(f, row, first, n);
+    }
+}
+
+} // namespace
+
+FewRowsKernels const kFewRows{attend<float>, attend<uint16_t>, adjustScores};
+
+} // namespace tw::TW_ISA

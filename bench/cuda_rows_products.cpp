@@ -50,6 +50,32 @@ std::vector<Row> productRows()
     attend("attention_1024_b1_d36_f32", 1, 1024, 4, false, f, 36);
     attend("attention_1024_b1_d160", 1, 1024, 8, false, h, 160);
     attend("attention_1024_b1_d256", 1, 1024, 8, false, h, 256);
+    // One token of decoders: queries beside caches of keys and values, heads first.
+    struct Decoder
+    {
+        char const* name;
+        int64_t batch, keys, heads, keyHeads, size;
+    };
+    constexpr Decoder kDecoders[] = {
+        {"decode_gpt2_256_b1", 1, 256, 12, 12, 64},        {"decode_gpt2_1024_b1", 1, 1024, 12, 12, 64},
+        {"decode_llama_256_b1", 1, 256, 32, 4, 64},        {"decode_llama_2048_b1", 1, 2048, 32, 4, 64},
+        {"decode_llama_16384_b1", 1, 16384, 32, 4, 64},    {"decode_qwen_1024_b1", 1, 1024, 14, 2, 64},
+        {"decode_llama_2048_b64", 64, 2048, 32, 4, 64},    {"decode_gpt2_1024_b64", 64, 1024, 12, 12, 64},
+        {"decode_llama3_8192_b1_d128", 1, 8192, 32, 8, 128}, {"decode_llama3_2048_b32_d128", 32, 2048, 32, 8, 128},
+    };
+    for (Decoder const& d : kDecoders) {
+        Extents const keys{d.batch, d.keyHeads, d.keys, d.size};
+        list.push_back({d.name,
+                        attention::def(),
+                        with<attention::Attrs>([=](auto& a) {
+                            a.heads = d.heads;
+                            a.headsPerKey = d.heads / d.keyHeads;
+                            a.size = a.valueSize = a.q.headStride = d.size;
+                            a.scale = 0.125;
+                            a.causal = true;
+                        }),
+                        {{h, {d.batch, 1, d.heads * d.size}}, {h, keys}, {h, keys}}});
+    }
     // Transposed convolutions of a generator, convolutions of a video network.
     auto transposed = [&](char const* name, DataType type, int64_t batch, int64_t c, int64_t side, int64_t k) {
         auto a = convolution::Attrs::plain(2, true);
@@ -162,6 +188,17 @@ std::vector<Row> productRows()
         {"product_12288x4096x1024", 12288, 4096, 1024, false, h},
         {"product_12288x1024x4096r", 12288, 1024, 4096, true, h},
         {"product_12608x3072x768", 12608, 3072, 768, false, h},
+        {"product_1x2304x768", 1, 2304, 768, false, h},
+        {"product_1x768x768r", 1, 768, 768, true, h},
+        {"product_1x3072x768", 1, 3072, 768, false, h},
+        {"product_1x768x3072r", 1, 768, 3072, true, h},
+        {"product_1x50257x768", 1, 50257, 768, false, h},
+        {"product_1x2560x2048", 1, 2560, 2048, false, h},
+        {"product_1x11264x2048", 1, 11264, 2048, false, h},
+        {"product_1x2048x5632r", 1, 2048, 5632, true, h},
+        {"product_1x32000x2048", 1, 32000, 2048, false, h},
+        {"product_8x2304x768", 8, 2304, 768, false, h},
+        {"product_8x11264x2048", 8, 11264, 2048, false, h},
         {"product_1x1000x2048", 1, 1000, 2048, false, h},
         {"product_256x1000x2048", 256, 1000, 2048, false, h},
         {"product_8192", 8192, 8192, 8192, false, h},

@@ -195,21 +195,21 @@ Support supportsFew(Problem const& problem)
     return Support::yes();
 }
 
+// As many blocks of a cluster as give each warp a step and keep all multiprocessors busy, and half of that; more warps where each has many
+// steps then.
 std::vector<Config> fewConfigs(Problem const& problem)
 {
     FusedSizes const z = fusedSizes(problem);
     auto const& a = problem.node->attrsAs<Attrs>();
     int64_t const blocks = std::max<int64_t>(problem.outputs[0].dims[a.batchAxis()] * a.keyHeads(), 1);
-    std::vector<Config> list;
-    for (int64_t warps : {4, 8})
-        for (int64_t splits : {1, 2, 4, 8}) {
-            bool const isCluster = splits > 1, isIdle = blocks * splits > 4 * problem.target.cuda->multiprocessors;
-            if (isCluster && (problem.target.cuda->capability < 90 || isIdle || z.keys < splits * 32))
-                continue;
-            if (warps == 8 && z.keys < splits * 128)
-                continue;
-            list.push_back({warps, splits});
-        }
+    int64_t splits = problem.target.cuda->capability >= 90 ? 8 : 1;
+    while (splits > 1 && (z.keys < splits * 64 || blocks * splits > 3 * problem.target.cuda->multiprocessors))
+        splits /= 2;
+    std::vector<Config> list{{4, splits}};
+    if (splits > 1)
+        list.push_back({4, splits / 2});
+    if (z.keys >= splits * 512)
+        list.push_back({8, splits});
     return list;
 }
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of com.microsoft at random shapes, masks, caches and attributes, beside ONNX Runtime."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime")
+from onnx_attention_models import Node, close, engine_of, held, runtimes  # noqa: E402
+from small import run  # noqa: E402
+
+
+def todays(seeds, share):
+    """One in `share` of them, others tomorrow; TW_TEST_SHARE and TW_TEST_DAY as in test/support/share_of_the_day.h."""
+    share = int(os.environ.get("TW_TEST_SHARE") or share)
+    day = int(os.environ.get("TW_TEST_DAY") or time.time() // 86400)
+    return [s for s in seeds if s % share == day % share]
+
+
+def draw(r, *shape):
+    return r.standard_normal(shape).astype(np.float32)
+
+
+def lengths_unknown(array, *axes):
+    return [None if i in axes else n for i, n in enumerate(array.shape)]
+
+
+# ---- GroupQueryAttention
+
+class Group:
+    """Steps of a node: of each, what is fed and which rows are no padding."""
+
+    def __init__(self, seed):
+        r = self.r = np.random.default_rng(seed)
+        self.batch, self.groups, self.times = (int(r.integers(1, n)) for n in (4, 4, 4))
+        self.size, self.heads = int(r.choice([16, 32, 48])), self.groups * self.times
+        self.packed, self.grows = bool(r.integers(2)), bool(r.integers(2))
+        self.capacity = int(r.integers(12, 20))
+        node = self.node = Node("GroupQueryAttention")
+        a = node.attributes
+        a.update(num_heads=self.heads, kv_num_heads=self.groups)
+        if r.integers(2):
+            a["scale"] = float(r.choice([0.25, 0.5]))
+        if r.integers(3) == 0:
+            a["softcap"] = float(r.choice([1.5, 10.0]))
+        if r.integers(3) == 0:
+            a["local_window_size"] = int(r.integers(1, 8))
+        self.sinks = int(r.integers(4)) == 0
+        if not self.sinks and r.integers(4) == 0:
+            a["smooth_softmax"] = 1
+        self.rotary = bool(r.integers(3))
+        if self.rotary:
+            a.update(do_rotary=1, rotary_interleaved=int(r.integers(2)))
+        self.places, self.bias = self.rotary and r.integers(3) == 0, bool(r.integers(4) == 0)
+        self.total_is = str(r.choice(["input", "shape"]))
+        pairs = self.size // 2 if r.integers(2) or self.size < 32 else 8  # ONNX Runtime turns multiples of 16
+        angles = np.outer(np.arange(32), r.random(pairs))
+        self.tables = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+        self.counts = np.zeros(self.batch, np.int64)  # rows of the cache that are valid
+        self.cache = [np.zeros((self.batch, self.groups, 0 if self.grows else self.capacity, self.size), np.float32) for _ in range(2)]
+        self.seed = seed
+
+    def step(self, s, added):
+        """`added`: of s tokens, so many of each sequence are no padding. What is fed."""
+        r, b = self.r, self.batch
+        totals = self.counts + added
+        total = int(totals.max())
+        widths = (self.heads * self.size, self.groups * self.size, self.groups * self.size)
+        parts = [draw(r, b, s, n) for n in widths]
+        feed = {"q": np.concatenate(parts, 2)} if self.packed else dict(zip("qkv", parts))
+        feed.update(pk=self.cache[0], pv=self.cache[1], n=(totals - 1).astype(np.int32))
+        if self.total_is == "input":
+            feed["total"] = np.array(total, np.int32)
+        else:
+            feed["mask"] = (np.arange(total) < totals[:, None]).astype(np.int64)
+        if self.places:
+            feed["places"] = np.maximum(self.counts[:, None] + np.arange(s), 0)
+        if self.bias:
+            feed["bias"] = draw(r, *(n if r.integers(2) else 1 for n in (b, self.heads)), s, total)
+        return feed
+
+    def model(self):
+        """For dimensions that change: batch, length, rows of a cache that grows."""
+        node = self.node
+        if node.inputs:
+            return self.data
+        feed = self.step(1, np.ones(self.batch, int))
+        for name in "qkv":
+            if name in feed:
+                node.feed(name, feed[name], [None, None, feed[name].shape[2]])
+            else:
+                node.skip()
+        for name in ("pk", "pv"):
+            node.feed(name, feed[name], lengths_unknown(feed[name], *((0, 2) if self.grows else (0,))))
+        node.feed("n", feed["n"], [None])
+        if self.total_is == "input":
+            node.feed("total", feed["total"])
+        else:  # as ONNX Runtime GenAI's builder has it
+            m = node.model
+            m.fed("mask", feed["mask"])
+            node.known["mask"] = [None, None]
+            m.node("Shape", ["mask"], ["of_mask"])
+            m.node("Gather", ["of_mask", m.constant("one", np.int64(1))], ["length"], axis=0)
+            m.node("Cast", ["length"], ["total"], to=6)
+            node.inputs.append("total")
+        if self.rotary:
+            node.weights("cos", self.tables[0]), node.weights("sin", self.tables[1])
+        else:
+            node.skip(2)
+        node.feed("places", feed["places"], [None, None]) if self.places else node.skip()
+        node.feed("bias", feed["bias"], [None] * 4) if self.bias else node.skip()
+        node.weights("sinks", draw(self.r, self.heads)) if self.sinks else node.skip()
+        self.data = node.bytes("y", "k1", "v1")
+        return self.data
+
+    def steps(self):
+        """A prompt with padding behind it, one token each, several tokens of one sequence."""
+        r = self.r
+        s = int(r.integers(2, 6))
+        added = r.integers(1, s + 1, self.batch)
+        added[int(r.integers(self.batch))] = s
+        yield s, added
+        for _ in range(2):
+            yield 1, np.ones(self.batch, int)
+        if self.batch == 1:
+            yield 3, np.array([3])
+
+    def took(self, added, results):
+        self.counts = self.counts + added
+        self.cache = [results[n].copy() for n in ("k1", "v1")]
+        for cache in self.cache:
+            for b, n in enumerate(self.counts):
+                cache[b, :, n:] = 0  # what stands there is no one's business
+
+
+@pytest.mark.parametrize("seed", todays(range(96), 4))
+def test_group_query(seed):
+    group = Group(seed)
+    data = group.model()
+    feeds, wanted = [], []
+    for s, added in group.steps():
+        feed = group.step(s, added)
+        want = runtimes(data, feed)
+        feeds.append((feed, added, group.counts + added))
+        wanted.append(want)
+        group.took(added, want)
+    engine = engine_of(data, [f for f, _, _ in feeds])
+    for (feed, added, totals), want in zip(feeds, wanted):
+        got = run(engine, **held(feed))
+        message = f"seed {seed}: {group.node.attributes} {[(n, a.shape) for n, a in feed.items()]} {added}"
+        assert {n: a.shape for n, a in got.items()} == {n: a.shape for n, a in want.items()}, message
+        for b, (n, total) in enumerate(zip(added, totals)):
+            close(got["y"][b, :n], want["y"][b, :n], message)
+            for cache in ("k1", "v1"):
+                close(got[cache][b, :, :total], want[cache][b, :, :total], message)

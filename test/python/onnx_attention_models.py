@@ -40,8 +40,9 @@ class Node:
             self.model.node(self.op, self.inputs, list(outputs), domain=self.domain, **self.attributes)
         values = [make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(a.dtype), self.known.get(n, a.shape))
                   for n, a in self.model.feed.items()]
-        dtype = next(iter(self.model.feed.values())).dtype
-        results = [make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(dtype), None) for n in outputs if n]
+        given = [*self.model.feed.values(), *map(onnx.numpy_helper.to_array, self.model.initializers)]
+        dtype = next(a.dtype for a in given if a.dtype.kind == "f")
+        results = [make.make_tensor_value_info(n, 6 if n == "count" else make.np_dtype_to_tensor_dtype(dtype), None) for n in outputs if n]
         graph = make.make_graph(self.model.nodes, "g", values, results, self.model.initializers)
         sets = [make.make_opsetid("", self.model.opset), make.make_opsetid(DOMAIN, 1)]
         return make.make_model(graph, opset_imports=sets, ir_version=10).SerializeToString()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnxruntime")
-from onnx_attention_models import Node, close, engine_of, held, runtimes  # noqa: E402
+from onnx_attention_models import Node, close, engine_of, held, ours, runtimes  # noqa: E402
 from small import run  # noqa: E402
 
 
@@ -155,3 +155,140 @@ def test_group_query(seed):
             close(got["y"][b, :n], want["y"][b, :n], message)
             for cache in ("k1", "v1"):
                 close(got[cache][b, :, :total], want[cache][b, :, :total], message)
+
+
+# ---- MultiHeadAttention, Attention
+
+def random_mask(r, b, s, total, attention):
+    """Of one of the forms that both have; none of which hides all keys of a query."""
+    kind = int(r.integers(5))
+    if kind == 0:
+        return None
+    if kind == 1:
+        return r.integers(1, total + 1, b).astype(np.int32)
+    if kind == 2 and attention:  # ends, then begins
+        begins = r.integers(0, total, b)
+        return np.concatenate([r.integers(begins + 1, total + 1), begins]).astype(np.int32)
+    mask = r.integers(0, 3, (b, s, total) if kind == 3 else (b, total)) > 0
+    mask[..., int(r.integers(total))] = True
+    return mask.astype(np.int32)
+
+
+def compare(node, seed, names, unknown=False, half=False):
+    data = node.bytes(*names)
+    want = runtimes(data, node.model.feed)
+    message = f"seed {seed}: {node.model.nodes[-1]} {[(n, a.shape, a.dtype) for n, a in node.model.feed.items()]}"
+    got = ours(data, node.model.feed)
+    assert set(got) == set(want), message
+    for name, array in want.items():
+        clip = (lambda a: np.maximum(a, -1e38)) if name == "scores" else np.asarray  # hidden: -inf, or the lowest number
+        close(clip(got[name]), clip(array), f"{name} {message}", half)
+
+
+def unknown_of(r, array, *axes):
+    """Half of the models do not say these dimensions."""
+    return lengths_unknown(array, *axes) if r else None
+
+
+@pytest.mark.parametrize("seed", todays(range(120), 4))
+def test_multi_head(seed):
+    r = np.random.default_rng(seed)
+    b, heads, s, length = (int(r.integers(1, n)) for n in (4, 4, 6, 6))
+    size, value_size = int(r.choice([1, 4, 8])), int(r.choice([1, 4, 8]))
+    form = str(r.choice(["apart", "cross"]))
+    hidden = r.integers(2)
+    node = Node("MultiHeadAttention")
+    node.attributes["num_heads"] = heads
+    if r.integers(2):
+        node.attributes["scale"] = float(r.choice([0.25, 1.0]))
+    if r.integers(3) == 0:
+        node.attributes["mask_filter_value"] = float(r.choice([-3e38, -50.0]))
+    past = 0
+    give = lambda name, *shape: node.feed(name, (a := draw(r, *shape)), unknown_of(hidden, a, 0, 2 if a.ndim == 4 else 1))  # noqa: E731
+    if form == "apart":
+        past = int(r.integers(1, 4)) if r.integers(2) else 0
+        if r.integers(2):  # past and unidirectional: of the query itself
+            length = s
+            node.attributes["unidirectional"] = int(r.integers(2))
+        if past:
+            value_size = size
+    if form == "cross":
+        value_size = size
+    give("q", b, s, heads * size)
+    if form == "cross":
+        give("k", b, heads, length, size), give("v", b, heads, length, size)
+    else:
+        give("k", b, length, heads * size), give("v", b, length, heads * value_size)
+    total = past + length
+    node.weights("bias", draw(r, heads * (2 * size + value_size))) if r.integers(2) else node.skip()
+    mask = random_mask(r, b, s, total, False)
+    node.feed("m", mask) if mask is not None else node.skip()
+    give("added", *(n if r.integers(2) else 1 for n in (b, heads)), s, total) if r.integers(2) else node.skip()
+    if past:
+        give("pk", b, heads, past, size), give("pv", b, heads, past, size)
+    names = ["y"]
+    if form == "apart" and (past or r.integers(2)):
+        names += ["k1", "v1"] + ["scores"] * int(r.integers(2))
+    compare(node, seed, names)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("parts", [2, 3])
+def test_packed(parts, seed):
+    """Of keys and values, or of all three; ONNX Runtime has these on GPUs alone, and apart on CPUs."""
+    r = np.random.default_rng([parts, seed])
+    b, heads, s, length, size = (int(r.integers(1, n)) for n in (4, 4, 6, 6, 9))
+    length = s if parts == 3 else length
+    all_of = [draw(r, b, n, heads, size) for n in (s, length, length)]
+    bias = draw(r, heads * size * 3)
+    packed, apart = Node("MultiHeadAttention"), Node("MultiHeadAttention")
+    for node in (packed, apart):
+        node.attributes["num_heads"] = heads
+    for name, x in zip("qkv", all_of):
+        apart.feed(name, x.reshape(b, -1, heads * size))
+    if parts == 3:
+        packed.feed("q", np.stack(all_of, 3)), packed.skip(2)
+    else:
+        packed.feed("q", all_of[0].reshape(b, s, heads * size)), packed.feed("k", np.stack(all_of[1:], 3), [None, None, heads, 2, size]), packed.skip()
+    if r.integers(2):
+        packed.weights("bias", bias), apart.weights("bias", bias)
+    want = runtimes(apart.bytes("y"), apart.model.feed)["y"]
+    close(ours(packed.bytes("y"), packed.model.feed)["y"], want, f"seed {seed}: {[a.shape for a in all_of]}")
+
+
+@pytest.mark.parametrize("seed", todays(range(100), 4))
+def test_attention(seed):
+    r = np.random.default_rng(seed)
+    b, heads, s, n = (int(r.integers(1, m)) for m in (4, 4, 6, 12))
+    size, value_size = int(r.choice([1, 4, 8])), int(r.choice([1, 4, 8]))
+    node = Node("Attention")
+    a = node.attributes
+    a["num_heads"] = heads
+    past = int(r.integers(1, 4)) if r.integers(2) else 0
+    present = bool(past or r.integers(2))
+    if present:
+        value_size = size
+    if value_size != size or r.integers(3) == 0:
+        a["qkv_hidden_sizes"] = [heads * size, heads * size, heads * value_size]
+    if r.integers(2):
+        a["scale"] = float(r.choice([0.25, 1.0]))
+    if r.integers(2):
+        a["unidirectional"] = 1
+    if r.integers(3) == 0:
+        a["mask_filter_value"] = float(r.choice([-3e38, -50.0]))
+    width, total = heads * (2 * size + value_size), past + s
+    mask = random_mask(r, b, s, total, True)
+    hidden = bool(r.integers(2)) and not (mask is not None and mask.shape == (2 * b,))
+    x = draw(r, b, s, n)
+    node.feed("x", x, unknown_of(hidden, x, 0, 1))
+    (node.weights if r.integers(2) else node.feed)("w", draw(r, n, width))
+    node.weights("bias", draw(r, width)) if r.integers(2) else node.skip()
+    node.feed("m", mask) if mask is not None else node.skip()
+    if past:
+        kept = draw(r, 2, b, heads, past, size)
+        node.feed("past", kept, unknown_of(hidden, kept, 1, 3))
+    else:
+        node.skip()
+    if not past and r.integers(2):  # ONNX Runtime has not both
+        node.feed("added", draw(r, *(m if r.integers(2) else 1 for m in (b, heads)), s, total))
+    compare(node, seed, ["y", "present"] if present else ["y"])

@@ -67,8 +67,8 @@ void importMicrosoftRotary(ImportContext& ctx)
     if (d.nbDims != 3 && d.nbDims != 4)
         ctx.invalid("its input has shape " + describe(d) + "; 3 or 4 dimensions are possible");
     if (table.nbDims != 2 || table.d[1] < 1)
-        ctx.invalid(
-            fmt::format("input 2 has shape {}; [positions, half of what is turned] is possible", describe(table)));
+        ctx.invalid(fmt::format("input 2 has shape {}; [positions, a known half of what is turned] is possible",
+                                describe(table)));
     bool const isFlat = d.nbDims == 3;
     int64_t const width = d.d[d.nbDims - 1], turned = 2 * int64_t(table.d[1]);
     ctx.check(width > 0, "its input has shape " + describe(d) + "; its last dimension must be known");

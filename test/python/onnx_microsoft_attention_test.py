@@ -111,7 +111,7 @@ class Group:
             node.skip(2)
         node.feed("places", feed["places"], [None, None]) if self.places else node.skip()
         node.feed("bias", feed["bias"], [None] * 4) if self.bias else node.skip()
-        node.weights("sinks", draw(self.r, self.heads)) if self.sinks else node.skip()
+        node.weights("sinks", draw(self.r, self.heads).astype(feed["pk"].dtype)) if self.sinks else node.skip()
         self.data = node.bytes("y", "k1", "v1")
         return self.data
 
@@ -135,9 +135,7 @@ class Group:
                 cache[b, :, n:] = 0  # what stands there is no one's business
 
 
-@pytest.mark.parametrize("seed", todays(range(96), 4))
-def test_group_query(seed):
-    group = Group(seed)
+def compare_steps(group, half=False):
     data = group.model()
     feeds, wanted = [], []
     for s, added in group.steps():
@@ -149,12 +147,17 @@ def test_group_query(seed):
     engine = engine_of(data, [f for f, _, _ in feeds])
     for (feed, added, totals), want in zip(feeds, wanted):
         got = run(engine, **held(feed))
-        message = f"seed {seed}: {group.node.attributes} {[(n, a.shape) for n, a in feed.items()]} {added}"
+        message = f"seed {group.seed}: {group.node.attributes} {[(n, a.shape) for n, a in feed.items()]} {added}"
         assert {n: a.shape for n, a in got.items()} == {n: a.shape for n, a in want.items()}, message
         for b, (n, total) in enumerate(zip(added, totals)):
-            close(got["y"][b, :n], want["y"][b, :n], message)
+            close(got["y"][b, :n], want["y"][b, :n], message, half)
             for cache in ("k1", "v1"):
-                close(got[cache][b, :, :total], want[cache][b, :, :total], message)
+                close(got[cache][b, :, :total], want[cache][b, :, :total], message, half)
+
+
+@pytest.mark.parametrize("seed", todays(range(96), 4))
+def test_group_query(seed):
+    compare_steps(Group(seed))
 
 
 # ---- MultiHeadAttention, Attention
@@ -292,3 +295,84 @@ def test_attention(seed):
     if not past and r.integers(2):  # ONNX Runtime has not both
         node.feed("added", draw(r, *(m if r.integers(2) else 1 for m in (b, heads)), s, total))
     compare(node, seed, ["y", "present"] if present else ["y"])
+
+
+# ---- GroupQueryAttention: what ONNX Runtime has not on CPUs, or not at once
+
+@pytest.mark.parametrize("seed", range(6))
+def test_group_query_in_half(seed):
+    group = Group([seed, 16])
+    group.node.attributes.pop("softcap", None)
+    group.tables = [t.astype(np.float16) for t in group.tables]
+    group.cache = [c.astype(np.float16) for c in group.cache]
+    plain = group.step
+    group.step = lambda s, added: {n: a.astype(np.float16) if a.dtype == np.float32 else a for n, a in plain(s, added).items()}
+    compare_steps(group, True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_group_query_with_norms(seed):
+    """q_norm_weight and k_norm_weight: as norms in front of the node."""
+    r = np.random.default_rng(seed)
+    b, heads, groups, size, s = 2, 4, 2, 16, int(r.integers(1, 4))
+    inside, outside = Node("GroupQueryAttention"), Node("GroupQueryAttention")
+    epsilons = [{}, {"qk_norm_epsilon": 0.1}, {"q_norm_epsilon": 0.2, "k_norm_epsilon": 0.3}][seed % 3]
+    parts, norms = [draw(r, b, s, n * size) for n in (heads, groups, groups)], [draw(r, size), draw(r, size)]
+    for node in (inside, outside):
+        node.attributes.update(num_heads=heads, kv_num_heads=groups)
+        for i, (name, x) in enumerate(zip("qkv", parts)):
+            if node is outside and i < 2:
+                apart = x.reshape(b, s, -1, size)
+                epsilon = epsilons.get("qk"[i] + "_norm_epsilon", epsilons.get("qk_norm_epsilon", 1e-6))
+                x = (apart / np.sqrt((apart ** 2).mean(-1, keepdims=True) + epsilon) * norms[i]).reshape(x.shape).astype(np.float32)
+            node.feed(name, x)
+        node.skip(2), node.feed("n", np.full(b, s - 1, np.int32)), node.weights("total", np.array(s, np.int32))
+    inside.attributes.update(epsilons)
+    inside.skip(7), inside.weights("qn", norms[0]), inside.weights("kn", norms[1])
+    want = runtimes(outside.bytes("y", "k1", "v1"), outside.model.feed)
+    got = ours(inside.bytes("y", "k1", "v1"), inside.model.feed)
+    for name, array in want.items():
+        close(got[name], array, f"{name} seed {seed}")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_group_query_with_padded_chunks(seed):
+    """query_seqlens: each sequence has its own number of new tokens, and of rows in the cache."""
+    r = np.random.default_rng(seed)
+    b, heads, groups, size, s, capacity = 3, 4, 2, 16, int(r.integers(1, 5)), 12
+    node = Node("GroupQueryAttention")
+    node.attributes.update(num_heads=heads, kv_num_heads=groups, do_rotary=1)
+    if r.integers(2):
+        node.attributes["local_window_size"] = 3
+    added, before = r.integers(0, s + 1, b), r.integers(1, capacity - s + 1, b)
+    for name, n in zip("qkv", (heads, groups, groups)):
+        node.feed(name, draw(r, b, s, n * size), [None, None, n * size])
+    for name in ("pk", "pv"):
+        node.feed(name, draw(r, b, groups, capacity, size))
+    totals = before + added
+    node.feed("n", (totals - 1).astype(np.int32)), node.weights("total", np.array(capacity, np.int32))
+    angles = np.outer(np.arange(16), r.random(size // 2)).astype(np.float32)
+    node.weights("cos", np.cos(angles)), node.weights("sin", np.sin(angles))
+    node.skip(7), node.feed("new", added.astype(np.int32))
+    data = node.bytes("y", "k1", "v1")
+    want, got = runtimes(data, node.model.feed), ours(data, node.model.feed)
+    for i in range(b):
+        close(got["y"][i, :added[i]], want["y"][i, :added[i]], f"seed {seed}")
+        for cache in ("k1", "v1"):
+            close(got[cache][i, :, :totals[i]], want[cache][i, :, :totals[i]], f"seed {seed}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_group_query_both_ways(seed):
+    """causal 0: all valid keys for each query."""
+    r = np.random.default_rng(seed)
+    b, heads, groups, size, s = 2, 4, 2, 16, int(r.integers(2, 6))
+    node = Node("GroupQueryAttention")
+    node.attributes.update(num_heads=heads, kv_num_heads=groups, causal=0)
+    for name, n in zip("qkv", (heads, groups, groups)):
+        node.feed(name, draw(r, b, s, n * size))
+    node.skip(2), node.feed("n", np.array([s - 1, int(r.integers(s))], np.int32)), node.weights("total", np.array(s, np.int32))
+    data = node.bytes("y", "k1", "v1")
+    want, got = runtimes(data, node.model.feed), ours(data, node.model.feed)
+    for i, n in enumerate(node.model.feed["n"] + 1):
+        close(got["y"][i, :n], want["y"][i, :n], f"seed {seed}")

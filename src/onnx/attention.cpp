@@ -67,7 +67,8 @@ ITensor& repeatedHeads(ImportContext& ctx, ITensor& x, int64_t times)
     if (times == 1)
         return x;
     Sizes const s = ctx.sizesOf(x);
-    ITensor& apart = ctx.expand(ctx.unsqueeze(x, {2}), {s[0], s[1], Size(times), s[2], s[3]});
+    ITensor& apart = ctx.slice(ctx.unsqueeze(x, {2}), Sizes(5, Size(0)), {s[0], s[1], Size(times), s[2], s[3]},
+                               {Size(1), Size(1), Size(0), Size(1), Size(1)});
     return ctx.reshape(apart, Sizes{s[0], Size(s[1].value * times), s[2], s[3]});
 }
 

@@ -63,6 +63,7 @@ def engine_of(data, feeds, logger=None):
             shapes = np.array([a.shape for a in all_of])
             profile.set_shape(tensor.name, tuple(shapes.min(0)), tuple(shapes[0]), tuple(shapes.max(0)))
     config.add_optimization_profile(profile)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     plan = builder.build_serialized_network(network, config)
     assert plan is not None, logger.lines[-3:]
     return trt.Runtime(logger).deserialize_cuda_engine(plan)

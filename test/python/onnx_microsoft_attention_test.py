@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention of com.microsoft at random shapes, masks, caches and attributes, beside ONNX Runtime."""
 
+import json
 import os
 import time
 
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnxruntime")
+import tensorrt as trt  # noqa: E402
 from onnx_attention_models import Node, close, engine_of, held, ours, runtimes  # noqa: E402
-from small import run  # noqa: E402
+from small import Tensors, run  # noqa: E402
 
 
 def todays(seeds, share):
@@ -376,3 +378,46 @@ def test_group_query_both_ways(seed):
     want, got = runtimes(data, node.model.feed), ours(data, node.model.feed)
     for i, n in enumerate(node.model.feed["n"] + 1):
         close(got["y"][i, :n], want["y"][i, :n], f"seed {seed}")
+
+
+# ---- caches that stay where they are
+
+def steps_in_place(engine, feeds, capacity, groups, size):
+    """Results of each step, with each cache as input and output at one address."""
+    context, tensors, answers = engine.create_execution_context(), Tensors(), []
+    batch = len(feeds[0]["n"])
+    caches = {n: tensors.given(n, np.zeros((batch, groups, capacity, size), np.float32)) for n in ("pk", "pv")}
+    for feed in feeds:
+        rest = {n: a for n, a in held(feed).items() if n not in caches}
+        for name, array in rest.items():
+            context.set_input_shape(name, array.shape)
+            context.set_tensor_address(name, tensors.given(name, array))
+        for past, present in (("pk", "k1"), ("pv", "v1")):
+            context.set_input_shape(past, (batch, groups, capacity, size))
+            context.set_tensor_address(past, caches[past]), context.set_tensor_address(present, caches[past])
+        context.set_tensor_address("y", tensors.room("y", context.get_tensor_shape("y"), np.float32))
+        assert context.execute_async_v3(0)
+        answers.append(tensors.results()["y"])
+    return answers
+
+
+@pytest.mark.parametrize("rotary", [0, 1])
+def test_caches_of_a_fixed_length_stay(rotary):
+    """A profile that gives them one length, which the total does not go beyond: nothing of them is copied."""
+    group = Group(next(s for s in range(200) if (g := Group(s)).grows and g.rotary == bool(rotary) and g.total_is == "shape" and not g.bias and g.batch == 2))
+    data, feeds, wanted = group.model(), [], []
+    for s, added in ((4, np.array([4, 2])), (1, np.ones(2, int)), (1, np.ones(2, int))):
+        feed = group.step(s, added)
+        want = runtimes(data, feed)
+        feeds.append(feed), wanted.append((added, want["y"]))
+        group.took(added, want)
+    capacity = 16
+    fixed = [{**f, "pk": (a := np.zeros((2, group.groups, capacity, group.size), np.float32)), "pv": a} for f in feeds]
+    longest = {**fixed[0], "mask": np.ones((2, capacity), np.int64)}
+    engine = engine_of(data, [*fixed, longest])
+    layers = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+    whole = [layer["Name"] for layer in layers for o in layer.get("Outputs", []) if o["Dimensions"][2:] == [capacity, group.size]]
+    assert len(whole) == 2, whole  # those of the caches themselves
+    for (added, want), got in zip(wanted, steps_in_place(engine, feeds, capacity, group.groups, group.size)):
+        for b, n in enumerate(added):
+            close(got[b, :n], want[b, :n], "")

@@ -153,6 +153,52 @@ def gemm(d):
     return node, ["y"]
 
 
+def pack(numbers, bits):
+    """Of each row, the lower bits of a byte first."""
+    each = 8 // bits
+    padded = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, -numbers.shape[-1] % each)]).astype(np.uint8)
+    parts = padded.reshape(*padded.shape[:-1], -1, each)
+    return sum(parts[..., i] << np.uint8(i * bits) for i in range(each)).astype(np.uint8)
+
+
+def gathered(d):
+    """Of blocks along one axis; of UINT8, several numbers in a byte."""
+    node = Node("GatherBlockQuantized", opset=21)
+    bytes_ = d.r.integers(2)
+    rank = 2 if bytes_ else d.one_of(2, 3)
+    block = d.one_of(16, 32)
+    quantized = rank - 1 if bytes_ else int(d.r.integers(rank))
+    shape = [int(n) for n in d.r.integers(1, 5, rank)]
+    shape[quantized] = int(d.r.integers(1, 4)) * block - (0 if bytes_ else d.one_of(0, 0, 2))
+    axis = 0 if bytes_ else int(d.r.integers(rank))
+    bits = d.one_of(4, 8) if bytes_ else 4
+    of_scales = [-(-n // block) if i == quantized else n for i, n in enumerate(shape)]
+    draw = lambda shape: d.r.integers(0, 1 << bits, shape)  # noqa: E731
+    numbers, zeros = draw(shape), draw(of_scales)
+    if bytes_:
+        node.weights("data", pack(numbers, bits))
+        node.attributes["bits"] = bits
+    else:
+        kind = d.one_of(onnx.TensorProto.UINT4, onnx.TensorProto.INT4)
+        signed = 8 if kind == onnx.TensorProto.INT4 else 0
+        as_weights(node, "data", kind, numbers - signed)
+    indices = d.r.integers(0, shape[axis], d.sizes(d.one_of(1, 2))).astype(d.one_of(np.int32, np.int64))
+    node.feed("i", indices)
+    node.weights("scales", d(*of_scales))
+    if d.r.integers(2):
+        if bytes_:
+            node.weights("zeros", pack(zeros, bits))
+        else:
+            as_weights(node, "zeros", kind, zeros - signed)
+    node.attributes.update(block_size=block, gather_axis=axis, quantize_axis=quantized)
+    return node, ["y"]
+
+
+def as_weights(node, name, kind, numbers):
+    node.model.initializers.append(make.make_tensor(name, kind, numbers.shape, numbers.reshape(-1).tolist()))
+    node.inputs.append(name)
+
+
 # ---- RotaryEmbedding
 
 def rotary(d):
@@ -179,7 +225,7 @@ def rotary(d):
 
 
 KINDS = {
-    "simplified": simplified, "embedded": embedded, "product": product, "gemm": gemm, "rotary": rotary,
+    "simplified": simplified, "embedded": embedded, "product": product, "gemm": gemm, "rotary": rotary, "gathered": gathered,
     "skipped": lambda d: skipped(d, "SkipLayerNormalization", True),
     "skipped_simplified": lambda d: skipped(d, "SkipSimplifiedLayerNormalization", False),
     "gelu": lambda d: function(d, "Gelu"), "quick_gelu": lambda d: function(d, "QuickGelu"),

@@ -12,7 +12,7 @@ struct CachedAttention
     bool isCausal = true;          // a query sees keys up to its own place
     std::optional<int64_t> left;   // and, where causal, so many in front of that
     ITensor* sinks = nullptr;      // [H]: scores of a key whose value is 0
-    ITensor* bias = nullptr;       // a part of the scores: broadcast to [B, H, s, C]
+    ITensor* bias = nullptr;       // a part of the scores: [B or 1, H or 1, s or 1, C]
 };
 
 // q [B, H, s, size], keys [B, G, C, size], values [B, G, C, n], H a multiple of G; lengths kINT32 [B]: keys in front of

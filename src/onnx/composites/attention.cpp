@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "onnx/cached_attention.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {
@@ -58,39 +59,60 @@ Places placesOf(ImportContext& ctx, Size const& queries, Size const& keys, Size 
     return {i, &positions(ctx, keys)};
 }
 
-// The part of the rule that says which keys a query attends to.
-void readMask(ImportContext& ctx, DataType type, Size const& queries, Size const& keys, Size const& past,
-              AttentionRule& m)
+struct Window
 {
-    ITensor* lengths = nullptr;
-    if (ctx.hasInput(6)) {
-        ITensor& t = ctx.tensor(6);
-        Dims const d = t.getDimensions();
-        if (d.nbDims != 1 || t.getType() != DataType::kINT32)
-            ctx.invalid(fmt::format("nonpad_kv_seqlen is {} of shape {}, not integers of shape [batch]",
-                                    typeName(t.getType()), describe(d)));
-        lengths = &ctx.unsqueeze(t, {1, 2, 3});
-        m.mayHideAll = true;
-    }
-    int64_t const left = ctx.attrInt("left_window_size", -1), right = ctx.attrInt("right_window_size", -1);
-    if (left < -1 || right < -1 || left > INT32_MAX / 2 || right > INT32_MAX / 2)
+    bool isCausal = false;
+    int64_t left = -1, right = -1; // keys in front of a query's own place and behind it; -1: all
+};
+
+Window windowOf(ImportContext& ctx)
+{
+    Window const w{ctx.attrInt("is_causal", 0) != 0, ctx.attrInt("left_window_size", -1),
+                   ctx.attrInt("right_window_size", -1)};
+    if (w.left < -1 || w.right < -1 || w.left > INT32_MAX / 2 || w.right > INT32_MAX / 2)
         ctx.invalid(fmt::format("left_window_size is {}, right_window_size {} (allowed: -1 and above, up to 2^30)",
-                                left, right));
-    bool const isCausal = ctx.attrInt("is_causal", 0) != 0;
-    if (isCausal || left >= 0 || right >= 0) {
+                                w.left, w.right));
+    return w;
+}
+
+// nonpad_kv_seqlen; null where there is none.
+ITensor* lengthsOf(ImportContext& ctx)
+{
+    if (!ctx.hasInput(6))
+        return nullptr;
+    ITensor& t = ctx.tensor(6);
+    if (Dims const d = t.getDimensions(); d.nbDims != 1 || t.getType() != DataType::kINT32)
+        ctx.invalid(fmt::format("nonpad_kv_seqlen is {} of shape {}, not integers of shape [batch]",
+                                typeName(t.getType()), describe(d)));
+    return &t;
+}
+
+// The part of the rule that places and lengths say.
+void hideByPlace(ImportContext& ctx, Window const& w, Size const& queries, Size const& keys, Size const& past,
+                 AttentionRule& m)
+{
+    ITensor* lengths = lengthsOf(ctx);
+    if (lengths)
+        lengths = &ctx.unsqueeze(*lengths, {1, 2, 3});
+    if (w.isCausal || w.left >= 0 || w.right >= 0) {
         Places const at = placesOf(ctx, queries, keys, past, lengths);
         auto shifted = [&](int64_t by) -> ITensor& {
             ITensor& number = ctx.scalar(double(by), DataType::kINT32, at.of->getDimensions().nbDims);
             return ctx.elementwise(*at.of, number, Op::kSUM);
         };
-        if (isCausal || right >= 0)
-            m.keep = &ctx.elementwise(*at.keys, shifted(isCausal ? 1 : right + 1), Op::kLESS);
-        if (left >= 0)
-            m.keep = &andAlso(ctx, m.keep, ctx.elementwise(shifted(-left - 1), *at.keys, Op::kLESS));
-        m.mayHideAll = m.mayHideAll || left >= 0;
+        if (w.isCausal || w.right >= 0)
+            m.keep = &ctx.elementwise(*at.keys, shifted(w.isCausal ? 1 : w.right + 1), Op::kLESS);
+        if (w.left >= 0)
+            m.keep = &andAlso(ctx, m.keep, ctx.elementwise(shifted(-w.left - 1), *at.keys, Op::kLESS));
     }
     if (lengths)
         m.keep = &andAlso(ctx, m.keep, ctx.elementwise(positions(ctx, keys), *lengths, Op::kLESS));
+    m.mayHideAll = m.mayHideAll || lengths || w.left >= 0;
+}
+
+// The part of it that attn_mask says.
+void hideByMask(ImportContext& ctx, DataType type, Size const& keys, AttentionRule& m)
+{
     if (!ctx.hasInput(3))
         return;
     m.mayHideAll = true;
@@ -105,6 +127,23 @@ void readMask(ImportContext& ctx, DataType type, Size const& queries, Size const
     if (!isFloating(given.getType()))
         ctx.invalid("the mask is " + std::string(typeName(given.getType())) + "; BOOL, FLOAT and HALF are possible");
     m.added = &asLongAsKeys(ctx, ctx.cast(given, type), keys, kHidden);
+}
+
+// With nonpad_kv_seqlen keys and values are caches.
+ITensor& overCaches(ImportContext& ctx, ITensor& q, ITensor& keys, ITensor& values, AttentionRule const& rule,
+                    Window const& w)
+{
+    CachedAttention how{rule.scale, rule.softcap, w.isCausal};
+    if (w.left >= 0)
+        how.left = w.left;
+    AttentionRule mask;
+    hideByMask(ctx, q.getType(), ctx.sizesOf(keys)[2], mask);
+    if (mask.keep)
+        mask.added = &ctx.select(*mask.keep, ctx.scalar(0, q.getType(), mask.keep->getDimensions().nbDims),
+                                 ctx.scalar(kHidden, q.getType(), mask.keep->getDimensions().nbDims));
+    if (mask.added)
+        how.bias = &ctx.unsqueeze(*mask.added, allAxes(4 - mask.added->getDimensions().nbDims));
+    return cachedAttention(ctx, q, keys, values, *lengthsOf(ctx), how);
 }
 
 DataType softmaxType(ImportContext& ctx, DataType type)
@@ -144,8 +183,15 @@ void importAttention(ImportContext& ctx)
     rule.scale = ctx.hasAttr("scale") ? double(ctx.attrFloat("scale", 1)) : 1 / std::sqrt(double(size));
     rule.softcap = ctx.attrFloat("softcap", 0);
     rule.softmaxType = softmaxType(ctx, type);
-    Size const past = hasPast ? ctx.sizesOf(ctx.tensor(4))[2] : Size(0);
-    readMask(ctx, type, ctx.sizesOf(*q.x)[2], ctx.sizesOf(keys)[2], past, rule);
+    Window const window = windowOf(ctx);
+    bool const hasForm = window.right < 0 && (window.isCausal || window.left < 0); // that attention over caches has
+    if (ctx.hasInput(6) && hasForm && !ctx.wantsOutput(3) && rule.softmaxType == type) {
+        ITensor& y = overCaches(ctx, *q.x, keys, values, rule, window);
+        return ctx.setOutput(0, ctx.input(0).rank() == 3 ? joinedHeads(ctx, y) : y);
+    }
+    Size const past = hasPast ? ctx.sizesOf(ctx.tensor(4))[2] : Size(0), length = ctx.sizesOf(keys)[2];
+    hideByPlace(ctx, window, ctx.sizesOf(*q.x)[2], length, past, rule);
+    hideByMask(ctx, type, length, rule);
     ITensor& y = attended(ctx, *q.x, keys, values, rule, [&](ScoreStage stage, ITensor& scores) {
         constexpr ScoreStage kModes[] = {ScoreStage::kProducts, ScoreStage::kCapped, ScoreStage::kMasked,
                                          ScoreStage::kWeights};
